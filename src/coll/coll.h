@@ -1,0 +1,72 @@
+/* The registry of algorithms and the one door to building a plan.
+ *
+ * One algorithm = one file src/coll/<collective>/<algorithm>.c that defines
+ *     int stretto_build_<collective>_<algorithm>(stretto_plan *plan, const stretto_shape *shape);
+ * (0, or -1 for a shape it cannot do, which its row must have excluded already) + one row in
+ * algorithms.def. Nothing else in the project knows an algorithm by name.
+ */
+#ifndef STRETTO_COLL_H
+#define STRETTO_COLL_H
+
+#include "plan/plan.h"
+
+/* What the row says of the algorithm's parameter: the number in brackets in a choice string. */
+typedef enum {
+    STRETTO_PARAM_NONE,
+    STRETTO_PARAM_RADIX,   /* bruck_k(8) */
+    STRETTO_PARAM_SEGMENT, /* chain(64K): segment size in bytes, suffix K or M = 2^10, 2^20 */
+    STRETTO_PARAM_WINDOW   /* linear(16): messages in flight */
+} stretto_param;
+
+/* Preconditions, checked in one place (stretto_algorithm_fits). */
+enum {
+    STRETTO_NEEDS_COMMUTATIVE = 1 << 0,
+    STRETTO_NEEDS_POWER_OF_TWO = 1 << 1, /* of ranks */
+};
+
+typedef struct {
+    stretto_collective collective;
+    const char *name; /* as in a choice: "recursive_doubling" */
+    stretto_param param;
+    int param_min, param_default, param_max;
+    unsigned needs;
+    const char *help; /* one line */
+    int (*build)(stretto_plan *plan, const stretto_shape *shape);
+} stretto_algorithm;
+
+/* All rows, in the order of algorithms.def; *n = how many. Static storage. */
+const stretto_algorithm *stretto_algorithms(int *n);
+const stretto_algorithm *stretto_algorithm_find(stretto_collective collective, const char *name);
+/* NULL when the algorithm can do this shape, else the reason in words (static storage). */
+const char *stretto_algorithm_fits(const stretto_algorithm *algorithm, const stretto_shape *shape);
+
+/* A parsed choice string. */
+typedef enum {
+    STRETTO_CHOICE_NATIVE, /* the host MPI's own, with `native` holding what follows "native:" */
+    STRETTO_CHOICE_FLAT,   /* X: over all ranks */
+    STRETTO_CHOICE_SHM     /* shm (one node), shm+X: node phase, X over the leaders, node phase */
+} stretto_choice_kind;
+
+typedef struct {
+    stretto_choice_kind kind;
+    const stretto_algorithm *algorithm; /* NULL for native and bare shm */
+    int param;                          /* value, the row's default when not given */
+    char native[200];
+} stretto_choice;
+
+/* Parses "native", "native:settings", "ring", "bruck_k(8)", "chain(64K)", "shm", "shm+bruck_k(8)".
+ * 0, or -1 with a message for people in error[error_size] (names the choice, the reason and the
+ * names or range that are possible). */
+int stretto_choice_parse(stretto_collective collective, const char *text, stretto_choice *choice,
+                         char *error, size_t error_size);
+/* Canonical text of a choice (parses back to the same); returns text. */
+char *stretto_choice_format(const stretto_choice *choice, char *text, size_t size);
+
+/* Builds shape->rank's plan for a flat or shm choice (sets radix, segments and window of the shape
+ * from the choice; `bytes` = size of the vector or block, for the number of segments, capped at
+ * 1024). One node and "shm" gives the single node action. 0, or -1 with the reason in error. The
+ * decision to refuse depends only on what is equal on all ranks. */
+int stretto_plan_build(stretto_plan *plan, const stretto_choice *choice, const stretto_shape *shape,
+                       size_t bytes, char *error, size_t error_size);
+
+#endif

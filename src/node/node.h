@@ -1,0 +1,79 @@
+/* Node phases: collectives among the ranks of one communicator that share a node, over a piece of
+ * shared memory that the caller maps. No MPI here: waiting calls `progress`, which the runtime binds
+ * to the MPI's progress engine, and tests to nothing.
+ *
+ * Results of a reduction are src_0 op src_1 op ... evaluated by one expression tree that is the same
+ * for every element position's owner and every rank, in local order, so that every rank gets the
+ * same bits and non-commutative operations are valid.
+ *
+ * Memory model: C11 atomics with the orderings written out; nothing relies on x86's strong order.
+ */
+#ifndef STRETTO_NODE_H
+#define STRETTO_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__aarch64__)
+#define STRETTO_LINE 128 /* prefetch pairs on Neoverse; also covers A64FX's 256 by padding in pairs */
+#else
+#define STRETTO_LINE 64
+#endif
+
+/* out[i] = left[i] op right[i], n elements; out may equal left or right, no other overlap. */
+typedef void (*stretto_reduce_fn)(const void *left, const void *right, void *out, size_t n);
+
+/* How a rank waits: spins for `spins` polls, then calls progress(progress_arg) between polls, and
+ * sched_yield as well when `yield` (more ranks than cores). progress may not be NULL. */
+typedef struct {
+    int spins;
+    bool yield;
+    void (*progress)(void *arg);
+    void *progress_arg;
+    bool cma; /* process_vm_readv among these ranks was tried and works */
+} stretto_wait;
+
+typedef struct stretto_node stretto_node; /* one rank's handle of one node group */
+
+/* Bytes of shared memory a group of nlocal ranks needs; a multiple of 4096, nlocal >= 1. */
+size_t stretto_node_bytes(int nlocal);
+
+/* Attaches local rank `me` of `nlocal` to `memory` (shared, zeroed before the first rank attaches,
+ * aligned to 4096, at least stretto_node_bytes(nlocal) long, mapped at any address). pids[nlocal] =
+ * process ids as seen in this rank's pid namespace (for CMA; may be NULL when !wait->cma).
+ * The handle is this rank's own; NULL when out of memory. Does not communicate. */
+stretto_node *stretto_node_attach(void *memory, int nlocal, int me, const int *pids,
+                                  const stretto_wait *wait);
+/* Frees the handle only. The memory may be used again only when zeroed and when all ranks left. */
+void stretto_node_detach(stretto_node *node);
+
+/* Collective over the group, same sizes and root on all ranks; one collective at a time per group.
+ * They cannot fail. src may equal dst where a rank's contribution is in place. */
+void stretto_node_barrier(stretto_node *node);
+void stretto_node_bcast(stretto_node *node, void *buffer, size_t bytes, int root);
+void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
+                         stretto_reduce_fn reduce, int root); /* dst used on root only */
+void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
+                            size_t size, stretto_reduce_fn reduce);
+/* dst = nlocal blocks of `bytes`; src may equal dst + me * bytes. */
+void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
+
+/* Kernels for the predefined operations on the C representation of the predefined types. */
+typedef enum {
+    STRETTO_OP_SUM, STRETTO_OP_PROD, STRETTO_OP_MAX, STRETTO_OP_MIN, STRETTO_OP_LAND,
+    STRETTO_OP_LOR, STRETTO_OP_LXOR, STRETTO_OP_BAND, STRETTO_OP_BOR, STRETTO_OP_BXOR,
+    STRETTO_OP_MAXLOC, STRETTO_OP_MINLOC, STRETTO_OPS
+} stretto_op;
+typedef enum {
+    STRETTO_INT8, STRETTO_INT16, STRETTO_INT32, STRETTO_INT64, STRETTO_UINT8, STRETTO_UINT16,
+    STRETTO_UINT32, STRETTO_UINT64, STRETTO_FLOAT, STRETTO_DOUBLE, STRETTO_LONG_DOUBLE,
+    STRETTO_BOOL, STRETTO_COMPLEX_FLOAT, STRETTO_COMPLEX_DOUBLE, STRETTO_DOUBLE_INT,
+    STRETTO_FLOAT_INT, STRETTO_INT_INT, STRETTO_LONG_INT, STRETTO_SHORT_INT, STRETTO_TYPES
+} stretto_type;
+/* NULL where the MPI standard does not define the operation on the type, or there is no kernel. */
+stretto_reduce_fn stretto_reduce_kernel(stretto_op op, stretto_type type);
+/* sizeof the type's C representation (extent: pairs include their padding). */
+size_t stretto_type_extent(stretto_type type);
+
+#endif

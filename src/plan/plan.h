@@ -1,0 +1,161 @@
+/* The plan: the program that one rank carries out for one collective call.
+ *
+ * A plan is a stream of actions in issue order. SEND and RECV are started when the stream reaches
+ * them and go on in the background; COPY and REDUCE are done on the spot; WAIT(i) holds the stream
+ * until action i is complete, FENCE until all earlier ones are. A dependency is therefore written
+ * as a WAIT or a FENCE before the action that depends: issue in order, complete out of order.
+ *
+ * Spans are counted in blocks of named buffers, never in bytes, so that one plan serves every
+ * datatype and (for a given number of blocks) every count. Nothing here knows MPI, and nothing
+ * here makes a system call but malloc.
+ *
+ * Matching: messages between a pair of ranks match in the order in which both sides issue them
+ * (one tag; the non-overtaking rule, MPI-4.1 section 3.5).
+ */
+#ifndef STRETTO_PLAN_H
+#define STRETTO_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    STRETTO_ALLREDUCE,
+    STRETTO_BCAST,
+    STRETTO_REDUCE,
+    STRETTO_ALLGATHER,
+    STRETTO_BARRIER,
+    STRETTO_ALLTOALL,
+    STRETTO_ALLTOALLV,
+    STRETTO_COLLECTIVES
+} stretto_collective;
+
+/* Lower-case name as used in choices, tables and on the command line ("allreduce"). */
+const char *stretto_collective_name(stretto_collective collective);
+/* The collective with that name, or STRETTO_COLLECTIVES when there is none. */
+stretto_collective stretto_collective_parse(const char *name);
+
+/* Where the ranks of a communicator live. Shared and immutable while a plan is built. */
+typedef struct {
+    int nranks;
+    int nnodes;
+    const int *node_of;    /* [nranks] node index 0..nnodes-1, nodes numbered by their lowest rank */
+    const int *local_of;   /* [nranks] position of the rank on its node, 0 is the leader */
+    const int *node_start; /* [nnodes + 1] prefix sums into node_ranks */
+    const int *node_ranks; /* [nranks] ranks grouped by node, ascending within a node */
+    bool consecutive;      /* each node holds one run of consecutive ranks */
+} stretto_layout;
+
+/* One call, as far as an algorithm may know it. */
+typedef struct {
+    stretto_collective collective;
+    int rank, nranks;
+    int root;           /* rooted collectives only, else 0 */
+    int radix;          /* the algorithm's k; 0 = its default */
+    int segments;       /* number of segments for pipelined algorithms, >= 1 */
+    int window;         /* most messages in flight for windowed algorithms; 0 = unlimited */
+    bool in_place;      /* IN is absent: this rank's contribution already lies in OUT */
+    bool commutative;   /* operation may be reordered */
+    const stretto_layout *layout; /* NULL: unknown, treat as flat */
+} stretto_shape;
+
+/* Named buffers. What they hold, by collective (P ranks):
+ *   allreduce, reduce: IN = my vector, OUT = the result (reduce: on the root; elsewhere OUT exists
+ *     as scratch of the same size, provided by the executor). Both are the same `vector_blocks`
+ *     blocks; block b of n covers elements [b*count/n, (b+1)*count/n) (64-bit, floor).
+ *   bcast: OUT = the user's buffer on every rank, `vector_blocks` blocks; IN unused.
+ *   allgather: IN = 1 block (mine), OUT = P blocks, block r from rank r.
+ *   alltoall(v): IN = P blocks, block r for rank r; OUT = P blocks, block r from rank r.
+ *   barrier: all empty; its messages carry empty spans.
+ *   TMP: private scratch; block j has the size of the block named by tmp_shape[j].
+ * With in_place: allreduce (all ranks) and reduce (root) find their contribution in OUT; allgather
+ * finds it in OUT block `rank`; alltoall in OUT block r. IN must then not be touched; begin with
+ * stretto_plan_load, which hides the difference. */
+typedef enum { STRETTO_IN, STRETTO_OUT, STRETTO_TMP } stretto_buffer;
+
+typedef struct {
+    stretto_buffer buffer;
+    int first, count; /* blocks; count 0 = empty span */
+} stretto_span;
+
+static inline stretto_span stretto_span_of(stretto_buffer buffer, int first, int count)
+{
+    return (stretto_span){buffer, first, count};
+}
+
+typedef enum {
+    STRETTO_SEND,   /* src -> peer */
+    STRETTO_RECV,   /* peer -> dst */
+    STRETTO_COPY,   /* dst = src, local */
+    STRETTO_REDUCE, /* dst = src op dst (SRC_LEFT) or dst = dst op src (SRC_RIGHT); the executor may
+                       destroy src, which must be in TMP */
+    STRETTO_WAIT,   /* peer = index of the action that must be complete */
+    STRETTO_FENCE,  /* all earlier actions must be complete */
+    /* Node actions: every rank of this rank's node issues the same one at the same point among its
+     * node actions. peer = local index (position on the node) of the root where there is one. */
+    STRETTO_NODE_BARRIER,
+    STRETTO_NODE_BCAST,     /* dst on every rank = dst of local root */
+    STRETTO_NODE_REDUCE,    /* dst of local root = src_0 op src_1 op ... in local order; src may
+                               equal dst on the root */
+    STRETTO_NODE_ALLREDUCE, /* dst on every rank, same order on all; src may equal dst */
+    STRETTO_NODE_ALLGATHER, /* dst blocks on every rank = src of local 0, 1, ...; dst.count =
+                               nlocal * src.count */
+    STRETTO_ACTION_KINDS
+} stretto_action_kind;
+
+typedef enum { STRETTO_SRC_LEFT, STRETTO_SRC_RIGHT } stretto_side;
+
+typedef struct {
+    stretto_action_kind kind;
+    stretto_side side; /* REDUCE only */
+    int peer;
+    int round;         /* for people and pictures: counts the fences before this action */
+    stretto_span src, dst;
+} stretto_action;
+
+/* tmp_shape values that name no single block */
+#define STRETTO_SHAPE_LARGEST (-1) /* as large as the largest block of the call */
+
+typedef struct {
+    stretto_shape shape;
+    int vector_blocks; /* blocks that IN and OUT of a vector collective are cut into */
+    int tmp_blocks;
+    int *tmp_shape;    /* [tmp_blocks] block of OUT (vector, allgather), or STRETTO_SHAPE_LARGEST */
+    int nactions, capacity, tmp_capacity;
+    stretto_action *actions; /* [nactions] */
+    int round;
+    int npending;      /* builder's: reductions that wait for their message */
+    stretto_action *pending;
+    int pending_capacity;
+    bool failed;       /* out of memory while building; stretto_plan_build reports it */
+} stretto_plan;
+
+/* ---- building (called by the algorithm files) ------------------------------------------------ */
+
+/* Cuts the vector into n blocks (default 1). Call before any span of a vector buffer is used. */
+void stretto_plan_blocks(stretto_plan *plan, int n);
+/* Reserves one TMP block of the size of OUT block `shape` (or LARGEST); returns its index.
+ * Blocks reserved one after another are adjacent and may be used as one span. */
+int stretto_plan_tmp(stretto_plan *plan, int shape);
+/* Brings this rank's contribution into OUT: a COPY of the whole of IN to its place, or nothing when
+ * in_place. For allgather and vector collectives. */
+void stretto_plan_load(stretto_plan *plan);
+/* Each returns the index of its action, for stretto_plan_wait. */
+int stretto_plan_send(stretto_plan *plan, int peer, stretto_span src);
+int stretto_plan_recv(stretto_plan *plan, int peer, stretto_span dst);
+/* Receives into fresh TMP and, at the next wait on the returned action or the next fence, reduces
+ * into dst with the given operand side. */
+int stretto_plan_recv_reduce(stretto_plan *plan, int peer, stretto_span dst, stretto_side side);
+void stretto_plan_copy(stretto_plan *plan, stretto_span src, stretto_span dst);
+void stretto_plan_reduce(stretto_plan *plan, stretto_span src, stretto_span dst, stretto_side side);
+void stretto_plan_wait(stretto_plan *plan, int action);
+void stretto_plan_fence(stretto_plan *plan); /* also ends the round */
+void stretto_plan_node(stretto_plan *plan, stretto_action_kind kind, int local_root,
+                       stretto_span src, stretto_span dst);
+
+/* Frees what the plan owns (not the struct). Safe on a zeroed plan and twice. */
+void stretto_plan_free(stretto_plan *plan);
+/* Readable text, one action a line, for `stretto plan show`; malloc'd, NULL when out of memory. */
+char *stretto_plan_text(const stretto_plan *plan);
+
+#endif
