@@ -1,0 +1,196 @@
+"""The command line: commands loaded only when they run, and one place where errors are shown."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stretto import __version__
+from stretto.errors import (
+    EXIT_DONE,
+    EXIT_FAULT,
+    EXIT_INTERRUPTED,
+    Interrupted,
+    StrettoError,
+)
+
+#: name, one line of help; in the order in which a user meets them
+COMMANDS: list[tuple[str, str]] = [
+    ("diagnose", "One run of CMD: where its time goes, and whether tuning can help."),
+    ("check", "What MPI, launcher, network, binding and kernel give, and what is wrong."),
+    ("profile", "Run CMD with the recorder: collectives, messages, waiting, I/O."),
+    ("bench", "Measure collectives: the MPI's own algorithms and Stretto's."),
+    ("tune", "Measure, decide, write the table; with CMD, verify the gain on it."),
+    ("run", "Run CMD with the tuned collectives of a table."),
+    ("env", "Print the lines for a job script which then needs no Python."),
+    ("net", "Measure point-to-point: latency, bandwidth, message rate, rails."),
+    ("scale", "Measured strong scaling of CMD, native against tuned."),
+    ("export", "Write native tuning files from the measurements."),
+    ("simulate", "Price collectives, tables or a profile at another scale."),
+    ("plan", "Look at one algorithm: show, verify, draw."),
+    ("table", "Look at table files: show, check, find."),
+    ("report", "One self-contained HTML page from the files of the other commands."),
+]
+
+CommandLine = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="-- CMD...",
+        help="The command as you would type it, the launcher included: mpirun -n 64 ./app",
+        show_default=False,
+    ),
+]
+
+#: options end at the first word that is not one, so that CMD's own options are never eaten
+_CONTEXT = {"allow_interspersed_args": False, "help_option_names": ["--help", "-h"]}
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document to stdout (the whole of a command's output with ``--json``)."""
+    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Print a sentence for people to stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def available() -> list[tuple[str, str]]:
+    """Return the commands that this installation has: name and one line of help."""
+    return [c for c in COMMANDS if importlib.util.find_spec(f"stretto.commands.{c[0]}")]
+
+
+def _placeholder() -> None:
+    """Stand in, in the list of commands, for one that is not being run."""
+
+
+def build_app(name: str | None) -> typer.Typer:
+    """Build the Typer application, with only the command `name` imported.
+
+    Parameters
+    ----------
+    name
+        The command that will run; the others appear in ``--help`` by name and one line.
+    """
+    app = typer.Typer(
+        name="stretto",
+        help="Make MPI collectives fast on your cluster, for applications you cannot change.",
+        epilog="Example: stretto tune -- mpirun -n 64 ./app && stretto run -- mpirun -n 64 ./app",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+
+    @app.callback()
+    def root(
+        version: Annotated[
+            bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+        ] = False,
+    ) -> None:
+        if version:
+            print(f"stretto {__version__}")
+            raise typer.Exit(EXIT_DONE)
+
+    # --version needs no command
+    app.info.invoke_without_command = False
+    for command, summary in available():
+        if command != name:
+            app.command(command, help=summary)(_placeholder)
+            continue
+        module = importlib.import_module(f"stretto.commands.{command}")
+        example: str = module.EXAMPLE
+        epilog = "Example:\n\n\b\n" + "\n".join(f"  {line}" for line in example.splitlines())
+        group: typer.Typer | None = getattr(module, "app", None)
+        if group is not None:
+            app.add_typer(group, name=command, help=summary, epilog=epilog)
+        else:
+            function: Callable[..., Any] = module.command
+            app.command(
+                command, short_help=summary, epilog=epilog, context_settings=dict(_CONTEXT)
+            )(function)
+    return app
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv
+        The arguments after the program's name; the process's own when not given.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    name = next((a for a in arguments if not a.startswith("-")), None)
+    try:
+        result = build_app(name)(arguments, prog_name="stretto", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else EXIT_DONE
+    except StrettoError as error:
+        for line in error.lines():
+            say(line)
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort) as error:
+        return _interrupted(error)
+    except BrokenPipeError:
+        # The reader of our output has gone (as in `stretto ... | head`): nobody is left to tell.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAULT
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else EXIT_FAULT
+    except Exception as error:
+        show = getattr(error, "show", None)
+        code = getattr(error, "exit_code", None)
+        if callable(show) and isinstance(code, int):
+            # Typer's usage errors; the class's home differs between Typer's versions.
+            show()
+            return code
+        return _unexpected(error)
+
+
+def _interrupted(error: BaseException) -> int:
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, Interrupted):
+        cause = cause.__cause__ or cause.__context__
+    kept = cause.kept if isinstance(cause, Interrupted) else "files that were complete are kept"
+    say(f"\nstretto: interrupted; {kept}")
+    return EXIT_INTERRUPTED
+
+
+def _unexpected(error: Exception) -> int:
+    """Report a defect of Stretto: one line, and where the traceback is."""
+    import traceback
+
+    text = "".join(traceback.format_exception(error))
+    summary = f"{type(error).__name__}: {error}".splitlines()[0]
+    say(f"stretto: error: this is a defect of Stretto: {summary}")
+    if os.environ.get("STRETTO_DEBUG", "0") not in ("", "0"):
+        say(text)
+        return EXIT_FAULT
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "stretto"
+    name = f"traceback-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
+    words = " ".join(sys.argv)
+    for directory in (state, Path(tempfile.gettempdir())):
+        with contextlib.suppress(OSError):
+            directory.mkdir(parents=True, exist_ok=True)
+            path = directory / name
+            path.write_text(f"stretto {__version__}\n{words}\n\n{text}", encoding="utf-8")
+            say(f"  at: {path} holds the traceback")
+            say("  try: report it with that file; STRETTO_DEBUG=1 shows the traceback at once")
+            return EXIT_FAULT
+    say(text)
+    return EXIT_FAULT

@@ -1,0 +1,128 @@
+"""Errors that say what is wrong, where, and what to do next.
+
+Every fault that a person can cause or mend is a `StrettoError`; the command line prints it in a few
+lines and exits with its code. Any other exception is a defect of Stretto.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+EXIT_DONE = 0
+EXIT_FAULT = 1
+EXIT_USAGE = 2
+EXIT_COMMAND = 3
+EXIT_INTERRUPTED = 130
+
+
+class StrettoError(Exception):
+    """A fault that is explained to the user.
+
+    Parameters
+    ----------
+    message
+        What is wrong, in one sentence, without a full stop at the end.
+    place
+        Where: ``file``, ``file:line``, a host, a command.
+    remedy
+        What the user can do about it.
+    exit_code
+        Exit code of the command line (see ``docs/architecture.md``).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        place: str | Path | None = None,
+        remedy: str | None = None,
+        exit_code: int = EXIT_FAULT,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = None if place is None else str(place)
+        self.remedy = remedy
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        """Message and place in one line, as for a log."""
+        return self.message if self.place is None else f"{self.place}: {self.message}"
+
+    def lines(self) -> list[str]:
+        """Return what the command line prints, a line an item."""
+        out = [f"stretto: error: {self.message}"]
+        if self.place is not None:
+            out.append(f"  at: {self.place}")
+        if self.remedy is not None:
+            out.append(f"  try: {self.remedy}")
+        return out
+
+
+class UsageError(StrettoError):
+    """Options or arguments that make no sense; exit code 2."""
+
+    def __init__(self, message: str, place: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(message, place, remedy, EXIT_USAGE)
+
+
+class CommandFailedError(StrettoError):
+    """The user's own command failed; exit code 3, with the command's own code in the message."""
+
+    def __init__(self, message: str, place: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(message, place, remedy, EXIT_COMMAND)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with a sentence on what was kept."""
+
+    def __init__(self, kept: str) -> None:
+        super().__init__(kept)
+        self.kept = kept
+
+
+@contextlib.contextmanager
+def keeping(kept: str) -> Iterator[None]:
+    """Say `kept` to the user when Ctrl-C ends the block.
+
+    Parameters
+    ----------
+    kept
+        A sentence such as ``"measurements so far are in x.bench.jsonl; the same command goes on"``.
+    """
+    try:
+        yield
+    except Interrupted:
+        raise
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(kept) from interrupt
+
+
+def from_oserror(error: OSError, doing: str, place: str | Path | None = None) -> StrettoError:
+    """Turn an operating-system error into a `StrettoError` with a remedy.
+
+    Parameters
+    ----------
+    error
+        What the system reported.
+    doing
+        What was being done, as in ``"cannot write the table"``.
+    place
+        The file concerned; taken from `error` when not given.
+    """
+    remedies = {
+        errno.ENOSPC: "free some space (df -h shows how much is left), or write to another place",
+        errno.EDQUOT: "your disk quota is used up; remove files or write to another place",
+        errno.EROFS: "the file system is read-only; write to another place",
+        errno.EACCES: "check the permissions of the file and of its directory",
+        errno.EPERM: "check the permissions of the file and of its directory",
+        errno.ENOENT: "check the path for typing mistakes",
+        errno.ENOTDIR: "check the path for typing mistakes",
+        errno.EISDIR: "name a file, not a directory",
+        errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    }
+    reason = error.strerror or str(error)
+    where = place if place is not None else error.filename
+    remedy = remedies.get(error.errno) if error.errno is not None else None
+    return StrettoError(f"{doing}: {reason}", None if where is None else str(where), remedy)

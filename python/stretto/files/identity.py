@@ -1,0 +1,181 @@
+"""Who measured: the host, the MPI and the Stretto that a file comes from."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Literal
+
+from stretto import __version__
+
+Family = Literal["openmpi", "mpich", "intel"]
+Abi = Literal["openmpi", "mpich", "mpi5"]
+Source = Literal["measured", "simulated"]
+
+
+@dataclass(frozen=True)
+class Host:
+    """The machine.
+
+    Attributes
+    ----------
+    name
+        Host name.
+    cpu
+        CPU model in the maker's words.
+    cores
+        Physical cores that are online.
+    kernel
+        Kernel release.
+    memory_bytes
+        Main memory.
+    """
+
+    name: str
+    cpu: str
+    cores: int
+    kernel: str
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class MPIIdentity:
+    """The MPI: family, ABI family, version, and what `MPI_Get_library_version` says first."""
+
+    family: Family
+    abi: Abi
+    version: str
+    library: str = ""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What every file between the stages begins with."""
+
+    stretto: str
+    created: str
+    host: Host
+    mpi: MPIIdentity
+
+
+def now() -> str:
+    """Return the present time, ISO 8601, UTC, whole seconds."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def collect(mpi: MPIIdentity) -> Identity:
+    """Return the identity of a file made here and now with `mpi`."""
+    return Identity(__version__, now(), collect_host(), mpi)
+
+
+# Part numbers of the Arm cores found in HPC and cloud machines; /proc/cpuinfo gives numbers only.
+_ARM_PARTS = {
+    (0x41, 0xD07): "Cortex-A57",
+    (0x41, 0xD08): "Cortex-A72",
+    (0x41, 0xD0C): "Neoverse-N1",
+    (0x41, 0xD40): "Neoverse-V1",
+    (0x41, 0xD49): "Neoverse-N2",
+    (0x41, 0xD4F): "Neoverse-V2",
+    (0x41, 0xD83): "Neoverse-V3AE",
+    (0x41, 0xD84): "Neoverse-V3",
+    (0x41, 0xD8E): "Neoverse-N3",
+    (0x43, 0x0AF): "ThunderX2",
+    (0x46, 0x001): "A64FX",
+    (0x48, 0xD01): "Kunpeng-920",
+    (0xC0, 0xAC3): "Ampere-1",
+    (0xC0, 0xAC4): "Ampere-1a",
+}
+_ARM_MAKERS = {0x41: "Arm", 0x43: "Cavium", 0x46: "Fujitsu", 0x48: "HiSilicon", 0xC0: "Ampere"}
+
+
+def collect_host(root: Path = Path("/")) -> Host:
+    """Return facts of this machine.
+
+    Parameters
+    ----------
+    root
+        Where `proc` and `sys` are found (another root in tests).
+    """
+    info = _read(root / "proc/cpuinfo")
+    return Host(
+        name=socket.gethostname().split(".")[0] or "localhost",
+        cpu=cpu_model(info),
+        cores=count_cores(root),
+        kernel=_read(root / "proc/sys/kernel/osrelease").strip() or platform.release(),
+        memory_bytes=_memory_bytes(_read(root / "proc/meminfo")),
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _memory_bytes(meminfo: str) -> int:
+    found = re.search(r"^MemTotal:\s+(\d+) kB", meminfo, re.MULTILINE)
+    return int(found.group(1)) * 1024 if found else 0
+
+
+def cpu_model(cpuinfo: str) -> str:
+    """Return the CPU model named in the text of ``/proc/cpuinfo`` (x86-64, aarch64, POWER, RISC-V).
+
+    Parameters
+    ----------
+    cpuinfo
+        The text.
+    """
+    fields: dict[str, str] = {}
+    for line in cpuinfo.splitlines():
+        key, colon, value = line.partition(":")
+        if colon and value.strip():
+            fields.setdefault(key.strip(), " ".join(value.split()))
+    for key in ("model name", "Model", "cpu", "uarch"):
+        if key in fields:
+            return fields[key].replace('"', "'")
+    try:
+        maker = int(fields["CPU implementer"], 16)
+        part = int(fields["CPU part"], 16)
+    except (KeyError, ValueError):
+        return platform.processor() or platform.machine() or "unknown"
+    name = _ARM_PARTS.get((maker, part), f"part 0x{part:03x}")
+    return f"{_ARM_MAKERS.get(maker, f'implementer 0x{maker:02x}')} {name}"
+
+
+def count_cores(root: Path = Path("/")) -> int:
+    """Return the number of physical cores that are online (hardware threads counted once).
+
+    Parameters
+    ----------
+    root
+        Where `sys` is found.
+    """
+    cores: set[tuple[str, str]] = set()
+    for cpu in sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*")):
+        package = _read(cpu / "topology/physical_package_id").strip()
+        core = _read(cpu / "topology/core_id").strip()
+        siblings = _read(cpu / "topology/thread_siblings_list").strip()
+        if siblings or core:
+            cores.add((package, siblings or core))
+    return len(cores) or os.cpu_count() or 1
+
+
+def cpu_slug(cpu: str) -> str:
+    """Return a CPU model as a directory name: ``"AMD EPYC 9R14"`` gives ``amd-epyc-9r14``.
+
+    Marketing marks and the clock rate, which do not tell machines apart, are dropped.
+
+    Parameters
+    ----------
+    cpu
+        As in `Host.cpu`.
+    """
+    text = re.sub(r"\((r|tm|c)\)", " ", cpu.lower())
+    text = re.sub(r"@.*$|\b\d+-core\b|\bprocessor\b|\bcpu\b", " ", text)
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-") or "unknown"

@@ -1,0 +1,199 @@
+"""Reading and writing whole files so that nothing is ever half written or misread."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from stretto.errors import StrettoError, from_oserror
+
+JSON = dict[str, Any]
+
+
+def write_atomic(path: Path, text: str, what: str) -> None:
+    """Write `text` to `path` so that readers see the old file or the new one, nothing between.
+
+    The text goes to a temporary file beside `path`, is brought to disk, and is renamed. When
+    anything fails, a full disk included, the old file is untouched and the temporary one removed.
+
+    Parameters
+    ----------
+    path
+        The file; its directory is made when missing.
+    text
+        The whole contents.
+    what
+        What it is, for the error message (``"the table"``).
+    """
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            os.fchmod(stream.fileno(), 0o666 & ~_umask())
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise from_oserror(error, f"cannot write {what}", path) from error
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+
+
+def _umask() -> int:
+    """Return the process's umask (which can only be read by setting it)."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def read_text(path: Path, what: str, remedy: str | None = None) -> str:
+    """Return the contents of a text file, or raise an error that names it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    what
+        What it should be, for the error message (``"a profile"``).
+    remedy
+        How such a file is made, said when it does not exist.
+    """
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError as error:
+        raise StrettoError(f"{what} is needed, but there is no such file", path, remedy) from error
+    except OSError as error:
+        raise from_oserror(error, f"cannot read {what}", path) from error
+    except UnicodeDecodeError as error:
+        raise StrettoError(
+            f"this is not {what}: byte {error.start} is not text",
+            path,
+            "give a file that Stretto wrote; this one is damaged or of another kind",
+        ) from error
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number that a file may hold")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text} is too large")
+    return value
+
+
+def parse_json(text: str, place: str, what: str, first_line: int = 1) -> JSON:
+    """Parse one JSON object strictly (no NaN, no infinities, no repeated keys).
+
+    Parameters
+    ----------
+    text
+        The JSON text.
+    place
+        The file's name; line and column are added.
+    what
+        What it should be (``"a profile"``).
+    first_line
+        Line number in the file of the text's first line.
+    """
+    try:
+        value = json.loads(
+            text,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            object_pairs_hook=_object,
+        )
+    except json.JSONDecodeError as error:
+        where = f"{place}:{first_line + error.lineno - 1}:{error.colno}"
+        if not text[error.pos :].strip():
+            raise StrettoError(
+                f"{what} was expected, but the file is truncated",
+                where,
+                "it was cut off while being written or copied; make it again or copy it again",
+            ) from error
+        raise StrettoError(
+            f"{what} was expected, but this is not valid JSON ({error.msg})",
+            where,
+            "the file is damaged or of another kind; make it again",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise StrettoError(
+            f"{what} was expected, but the file holds something impossible ({error})",
+            f"{place}:{first_line}",
+            "the file is damaged; make it again",
+        ) from error
+    if not isinstance(value, dict):
+        raise StrettoError(
+            f"{what} was expected, but this JSON is not an object", f"{place}:{first_line}"
+        )
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> JSON:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {key!r} occurs twice")
+            seen.add(key)
+    return out
+
+
+def check_schema(value: JSON, schema: str, version: int, place: str, what: str) -> None:
+    """Refuse a foreign file or one of another version.
+
+    Parameters
+    ----------
+    value
+        The parsed file (or its first line).
+    schema, version
+        What it must say.
+    place
+        For the error message.
+    what
+        What it should be (``"a profile"``).
+    """
+    found = value.get("schema")
+    if found != schema:
+        says = "says nothing of what it is" if found is None else f"is a {found!r}"
+        raise StrettoError(
+            f"{what} was expected, but this file {says}",
+            place,
+            f"give a file of schema {schema!r}; `stretto report` shows what a file holds",
+        )
+    number = value.get("version")
+    if isinstance(number, bool) or number != version:
+        raise StrettoError(
+            f"this is version {number!r} of {schema}, and this Stretto reads version {version}",
+            place,
+            "use the Stretto that wrote it, or make the file again with this one",
+        )
+
+
+def dump_json(value: JSON) -> str:
+    """Return readable JSON text: one key a line, but a list of plain values on one line."""
+    return _dump(value, 0) + "\n"
+
+
+def _dump(value: Any, depth: int) -> str:
+    pad = "\n" + " " * (depth + 1)
+    end = "\n" + " " * depth
+    if isinstance(value, dict) and value:
+        items = (
+            f"{json.dumps(k, ensure_ascii=False)}: {_dump(v, depth + 1)}" for k, v in value.items()
+        )
+        return "{" + pad + ("," + pad).join(items) + end + "}"
+    if isinstance(value, list) and any(isinstance(v, (dict, list)) and v for v in value):
+        return "[" + pad + ("," + pad).join(_dump(v, depth + 1) for v in value) + end + "]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,224 @@
+"""Profiles: what an application asked of its MPI, per rank (``NAME.profile.json``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from stretto.errors import StrettoError
+from stretto.files.identity import Host, Identity, MPIIdentity
+from stretto.files.io import check_schema, dump_json, parse_json, read_text, write_atomic
+from stretto.files.schema import decode, encode
+
+SCHEMA = "stretto-profile"
+VERSION = 1
+WHAT = "a profile"
+
+CallKind = Literal[
+    "collective",
+    "nonblocking_collective",
+    "persistent_collective",
+    "neighborhood",
+    "p2p",
+    "wait",
+    "rma",
+    "io",
+    "comm",
+    "other",
+]
+CALL_KINDS: tuple[str, ...] = get_args(CallKind)
+
+
+@dataclass
+class Node:
+    """One node and the ranks on it."""
+
+    name: str
+    ranks: list[int]
+
+
+@dataclass
+class Communicator:
+    """One shape of communicator; `count` communicators had it.
+
+    `nodes` and `ppn` (ranks per node, the largest) are those of its members.
+    """
+
+    id: int
+    name: str
+    size: int
+    nodes: int
+    ppn: int
+    count: int = 1
+
+
+@dataclass
+class Call:
+    """All calls of one function on one communicator shape in one size class.
+
+    Lists hold one value a rank. `wait_s` is the time until the last rank entered (scaled up from
+    `sampled` joined calls), `transfer_s` the rest; both are None when no samples could be joined.
+    """
+
+    function: str
+    kind: CallKind
+    communicator: int | None
+    operation: str | None
+    datatype: str | None
+    bytes_min: int
+    bytes_max: int
+    calls: list[int]
+    bytes: list[int]
+    time_s: list[float]
+    wait_s: list[float] | None = None
+    transfer_s: list[float] | None = None
+    sampled: int = 0
+
+    @property
+    def total_calls(self) -> int:
+        """Calls of all ranks together."""
+        return sum(self.calls)
+
+    @property
+    def collective(self) -> str | None:
+        """The collective's name as in choices and tables (``allreduce``), or None."""
+        if not self.kind.endswith("collective") and self.kind != "neighborhood":
+            return None
+        name = self.function.removeprefix("MPI_").removesuffix("_c").removesuffix("_init").lower()
+        return name[1:] if self.kind == "nonblocking_collective" else name
+
+
+@dataclass
+class Matrix:
+    """Point-to-point traffic: source, destination, messages, bytes."""
+
+    messages: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+
+@dataclass
+class Event:
+    """One sampled call of one rank, in seconds since the first rank's `MPI_Init`."""
+
+    rank: int
+    function: str
+    communicator: int | None
+    bytes: int
+    start_s: float
+    end_s: float
+
+
+@dataclass
+class Profile:
+    """One run of an application, as the recorder saw it."""
+
+    stretto: str
+    created: str
+    host: Host
+    mpi: MPIIdentity
+    command: list[str]
+    nranks: int
+    nodes: list[Node]
+    complete: bool
+    incomplete_ranks: list[int]
+    wall_s: list[float]
+    mpi_s: list[float]
+    io_s: list[float]
+    clock_error_s: list[float]
+    communicators: list[Communicator]
+    calls: list[Call]
+    matrix: Matrix = field(default_factory=Matrix)
+    node_matrix: Matrix = field(default_factory=Matrix)
+    timeline: list[Event] | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """Host, MPI and Stretto that it comes from."""
+        return Identity(self.stretto, self.created, self.host, self.mpi)
+
+    @property
+    def ppn(self) -> int:
+        """Ranks per node (the largest)."""
+        return max((len(n.ranks) for n in self.nodes), default=self.nranks)
+
+
+def check(profile: Profile, place: str) -> None:
+    """Raise a `StrettoError` when the parts of a profile do not fit together.
+
+    Parameters
+    ----------
+    profile
+        What to look at.
+    place
+        The file, for the error message.
+    """
+    n = profile.nranks
+
+    def refuse(problem: str) -> StrettoError:
+        return StrettoError(problem, place, "the file is damaged; record the profile again")
+
+    if n < 1:
+        raise refuse(f"nranks is {n}; a profile has at least one rank")
+    for name in ("wall_s", "mpi_s", "io_s", "clock_error_s"):
+        values: list[float] = getattr(profile, name)
+        if len(values) != n:
+            raise refuse(f"{name} has {len(values)} values for {n} ranks")
+        if min(values) < 0:
+            raise refuse(f"{name} holds a negative time")
+    if sorted(r for node in profile.nodes for r in node.ranks) != list(range(n)):
+        raise refuse("the nodes do not hold every rank exactly once")
+    if any(not 0 <= r < n for r in profile.incomplete_ranks):
+        raise refuse("incomplete_ranks names a rank that does not exist")
+    known = {c.id for c in profile.communicators}
+    if len(known) != len(profile.communicators):
+        raise refuse("two communicators have the same id")
+    for i, call in enumerate(profile.calls):
+        where = f"calls[{i}] ({call.function})"
+        for name in ("calls", "bytes", "time_s", "wait_s", "transfer_s"):
+            numbers: list[float] | None = getattr(call, name)
+            if numbers is None:
+                continue
+            if len(numbers) != n:
+                raise refuse(f"{where}: {name} has {len(numbers)} values for {n} ranks")
+            if min(numbers) < 0:
+                raise refuse(f"{where}: {name} holds a negative value")
+        if not 0 <= call.bytes_min <= call.bytes_max:
+            raise refuse(f"{where}: the size class {call.bytes_min} to {call.bytes_max} is empty")
+        if call.communicator is not None and call.communicator not in known:
+            raise refuse(f"{where}: there is no communicator {call.communicator}")
+    for name, matrix, size in (
+        ("matrix", profile.matrix, n),
+        ("node_matrix", profile.node_matrix, len(profile.nodes)),
+    ):
+        for source, target, messages, volume in matrix.messages:
+            if not (0 <= source < size and 0 <= target < size and messages >= 0 and volume >= 0):
+                raise refuse(f"{name} holds an impossible entry [{source}, {target}, ...]")
+    if any(not 0 <= e.rank < n for e in profile.timeline or []):
+        raise refuse("timeline names a rank that does not exist")
+
+
+def read_profile(path: Path) -> Profile:
+    """Read a profile, or raise a `StrettoError` that names file, place and remedy."""
+    remedy = "make one with: stretto profile -- CMD"
+    return parse_profile(read_text(path, WHAT, remedy), str(path))
+
+
+def parse_profile(text: str, place: str) -> Profile:
+    """Parse a profile's text; `place` is its file name for error messages."""
+    value = parse_json(text, place, WHAT)
+    check_schema(value, SCHEMA, VERSION, place, WHAT)
+    body = {k: v for k, v in value.items() if k not in ("schema", "version")}
+    profile = decode(Profile, body, place)
+    check(profile, place)
+    return profile
+
+
+def format_profile(profile: Profile) -> str:
+    """Return a profile's text."""
+    return dump_json({"schema": SCHEMA, "version": VERSION, **encode(profile)})
+
+
+def write_profile(profile: Profile, path: Path) -> None:
+    """Write a profile; an existing file is replaced only when all is well."""
+    check(profile, str(path))
+    write_atomic(path, format_profile(profile), "the profile")

@@ -1,0 +1,135 @@
+"""Verdicts: what tuning gained on the user's own command (``NAME.verdict.json``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from stretto.errors import StrettoError
+from stretto.files.identity import Host, Identity, MPIIdentity
+from stretto.files.io import check_schema, dump_json, parse_json, read_text, write_atomic
+from stretto.files.schema import decode, encode
+
+SCHEMA = "stretto-verdict"
+VERSION = 1
+WHAT = "a verdict"
+
+
+@dataclass
+class Metric:
+    """What was compared.
+
+    Attributes
+    ----------
+    name
+        ``"wall time"``, or what the user calls it.
+    unit
+        ``"s"``, or the user's.
+    better
+        Which way is better.
+    pattern
+        The regular expression that finds it in the command's output; None for wall time.
+    """
+
+    name: str = "wall time"
+    unit: str = "s"
+    better: Literal["lower", "higher"] = "lower"
+    pattern: str | None = None
+
+
+@dataclass
+class Run:
+    """One run of the command; `order` counts all runs, `value` is the metric's value.
+
+    `value` is None when the run failed or printed no value.
+    """
+
+    kind: Literal["native", "tuned"]
+    order: int
+    value: float | None
+    wall_s: float
+    exit: int
+
+
+@dataclass
+class Gain:
+    """A gain with its interval, as a fraction: 0.05 is 5% less time (or 5% more of the metric).
+
+    `p` is the rank test's, None for a prediction or where no test could be made.
+    """
+
+    low: float
+    median: float
+    high: float
+    p: float | None = None
+
+
+@dataclass
+class Verdict:
+    """What was predicted, what was measured, and the conclusion in words."""
+
+    stretto: str
+    created: str
+    host: Host
+    mpi: MPIIdentity
+    command: list[str]
+    metric: Metric
+    runs: list[Run]
+    predicted: Gain | None
+    measured: Gain | None
+    outputs_equal: bool | None
+    conclusion: str
+    table: str | None = None
+    profile: str | None = None
+    bench: str | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """Host, MPI and Stretto that it comes from."""
+        return Identity(self.stretto, self.created, self.host, self.mpi)
+
+
+def check(verdict: Verdict, place: str) -> None:
+    """Raise a `StrettoError` when the parts of a verdict do not fit together."""
+
+    def refuse(problem: str) -> StrettoError:
+        return StrettoError(problem, place, "the file is damaged; run stretto tune -- CMD again")
+
+    if len({r.order for r in verdict.runs}) != len(verdict.runs):
+        raise refuse("two runs have the same order number")
+    if any(r.wall_s < 0 for r in verdict.runs):
+        raise refuse("a run has a negative wall time")
+    for name, gain in (("predicted", verdict.predicted), ("measured", verdict.measured)):
+        if gain is None:
+            continue
+        if not gain.low <= gain.median <= gain.high:
+            raise refuse(f"the {name} gain is not low <= median <= high")
+        if gain.p is not None and not 0 <= gain.p <= 1:
+            raise refuse(f"the {name} gain has p = {gain.p}, which is no probability")
+
+
+def read_verdict(path: Path) -> Verdict:
+    """Read a verdict, or raise a `StrettoError` that names file, place and remedy."""
+    return parse_verdict(read_text(path, WHAT, "make one with: stretto tune -- CMD"), str(path))
+
+
+def parse_verdict(text: str, place: str) -> Verdict:
+    """Parse a verdict's text; `place` is its file name for error messages."""
+    value = parse_json(text, place, WHAT)
+    check_schema(value, SCHEMA, VERSION, place, WHAT)
+    body = {k: v for k, v in value.items() if k not in ("schema", "version")}
+    verdict = decode(Verdict, body, place)
+    check(verdict, place)
+    return verdict
+
+
+def format_verdict(verdict: Verdict) -> str:
+    """Return a verdict's text."""
+    return dump_json({"schema": SCHEMA, "version": VERSION, **encode(verdict)})
+
+
+def write_verdict(verdict: Verdict, path: Path) -> None:
+    """Write a verdict; an existing file is replaced only when all is well."""
+    check(verdict, str(path))
+    write_atomic(path, format_verdict(verdict), "the verdict")

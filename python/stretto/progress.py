@@ -1,0 +1,150 @@
+"""A progress bar with the time left, for whatever takes more than two seconds.
+
+On a terminal it is a Rich bar on stderr; elsewhere (a batch job's log) a plain line from time to
+time. Nothing is shown, and Rich is not imported, when the work ends within two seconds.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+SHOW_AFTER_S = 2.0
+PLAIN_EVERY_S = 30.0
+
+
+class Progress:
+    """Progress of one piece of work; use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    title
+        What is being done ("measuring allreduce").
+    total
+        How many steps there will be; None when that is not known.
+    quiet
+        Show nothing at all.
+    stream
+        Where to show it (stderr by default).
+    """
+
+    def __init__(
+        self,
+        title: str,
+        total: float | None = None,
+        quiet: bool = False,
+        stream: TextIO | None = None,
+    ) -> None:
+        self.title = title
+        self.total = total
+        self.done = 0.0
+        self.note = ""
+        self._quiet = quiet
+        self._stream = stream if stream is not None else sys.stderr
+        self._start = time.monotonic()
+        self._last_plain = self._start
+        self._rich: RichProgress | None = None
+        self._task: TaskID | None = None
+        self._shown = False
+
+    def __enter__(self) -> Progress:
+        """Start the clock."""
+        self._start = self._last_plain = time.monotonic()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take the bar away."""
+        if self._rich is not None:
+            self._rich.stop()
+        elif self._shown:
+            word = "done" if kind is None else "stopped"
+            self._plain(f"{word} after {self._elapsed():.0f} s")
+
+    def advance(self, steps: float = 1, note: str | None = None) -> None:
+        """Count steps as done, and say in `note` what is under way."""
+        self.update(self.done + steps, note)
+
+    def update(self, done: float, note: str | None = None, total: float | None = None) -> None:
+        """Set how much is done.
+
+        Parameters
+        ----------
+        done
+            Steps done so far.
+        note
+            What is under way; None keeps the last note.
+        total
+            A new total, when the estimate has changed.
+        """
+        self.done = done
+        if note is not None:
+            self.note = note
+        if total is not None:
+            self.total = total
+        if self._quiet or self._elapsed() < SHOW_AFTER_S:
+            return
+        if self._stream.isatty():
+            self._bar()
+        elif time.monotonic() - self._last_plain >= (PLAIN_EVERY_S if self._shown else 0.0):
+            self._last_plain = time.monotonic()
+            self._plain(self.summary())
+
+    def remaining_s(self) -> float | None:
+        """Return the estimated seconds left, or None when nothing can be said yet."""
+        if not self.total or self.done <= 0:
+            return None
+        return max(0.0, self._elapsed() * (self.total - self.done) / self.done)
+
+    def summary(self) -> str:
+        """Return progress in a few words."""
+        words = f"{self.done:g}" if self.total is None else f"{self.done:g} of {self.total:g}"
+        left = self.remaining_s()
+        if left is not None:
+            words += f", about {left:.0f} s left"
+        return f"{words}, {self.note}" if self.note else words
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._start
+
+    def _plain(self, text: str) -> None:
+        self._shown = True
+        print(f"stretto: {self.title}: {text}", file=self._stream, flush=True)
+
+    def _bar(self) -> None:
+        if self._rich is None:
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                TaskProgressColumn,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
+
+            self._rich = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}"),
+                console=Console(file=self._stream),
+                transient=True,
+            )
+            self._task = self._rich.add_task(self.title, total=self.total, note=self.note)
+            self._rich.start()
+        assert self._task is not None
+        self._rich.update(self._task, completed=self.done, total=self.total, note=self.note)
