@@ -1,0 +1,74 @@
+"""The testbed from the command line: python3 tools/testbed up|down|list|exec|launch."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import cluster as testbed
+from launchers import launch
+
+
+def main() -> int:
+    """Carry out one command; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python3 tools/testbed", description=testbed.__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", help="start a cluster and print its name")
+    up.add_argument("--nodes", type=int, default=4)
+    up.add_argument("--name")
+    up.add_argument("--bandwidth", help="cap of each node's link, each way (1gbit)")
+    up.add_argument("--share", type=Path, action="append", default=[], help="path under /tmp")
+    down = commands.add_parser("down", help="take a cluster down, or --all")
+    down.add_argument("name", nargs="?")
+    down.add_argument("--all", action="store_true")
+    commands.add_parser("list", help="what is up")
+    execute = commands.add_parser("exec", help="run a command on one node")
+    execute.add_argument("node")
+    execute.add_argument("argv", nargs=argparse.REMAINDER)
+    run = commands.add_parser("launch", help="run an MPI program on a cluster")
+    run.add_argument("name")
+    run.add_argument("--mpi", required=True, help="openmpi4, openmpi5, mpich or intel")
+    run.add_argument("--prefix", type=Path, help="where that MPI is (default: /usr)")
+    run.add_argument("--ppn", type=int, default=2)
+    run.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    run.add_argument("argv", nargs=argparse.REMAINDER)
+    args = parser.parse_args()
+
+    if args.command == "up":
+        repository = Path(__file__).resolve().parents[2]
+        share = [repository, *args.share]
+        print(testbed.up(args.nodes, name=args.name, bandwidth=args.bandwidth, share=share).name)
+    elif args.command == "down":
+        if bool(args.name) == args.all:
+            parser.error("give a name or --all")
+        for instance in testbed.instances() if args.all else [testbed.find(args.name)]:
+            instance.down()
+    elif args.command == "list":
+        for instance in testbed.instances():
+            print(instance.name, instance.bridge_address, *(node.name for node in instance.nodes))
+    else:
+        argv = args.argv[1:] if args.argv[:1] == ["--"] else args.argv
+        if not argv:
+            parser.error("give a command after --")
+        if args.command == "exec":
+            for instance in testbed.instances():
+                for node in instance.nodes:
+                    if node.name == args.node:
+                        return subprocess.call(instance.command(node, argv, Path.cwd()))
+            raise testbed.TestbedError(f"no node {args.node!r} is up")
+        instance = testbed.find(args.name)
+        pairs = dict(pair.partition("=")[::2] for pair in args.env)
+        words, env = launch(instance, args.mpi, args.ppn, argv, prefix=args.prefix, env=pairs)
+        return subprocess.call(words, env=env | {"STRETTO_TESTBED_CWD": os.getcwd()})
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except testbed.TestbedError as error:
+        print(f"testbed: error: {error}", file=sys.stderr)
+        sys.exit(1)
