@@ -1,0 +1,106 @@
+"""Where tables live, and which one a job gets.
+
+A table lies under ``tables/<mpi family>-<version>/<cpu>/<nodes>x<ppn>.table``, in the user's data
+directory or in a site's (``$STRETTO_SITE_TABLES``, or ``/etc/stretto/tables``); the user's goes
+first. ``any`` stands for any number of nodes or ranks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from stretto.files.identity import Host, cpu_slug
+from stretto.files.table import layout_name
+
+
+class HasVersion(Protocol):
+    """What is needed to know of an MPI: `MPIIdentity` and `MPIInstallation` both have it."""
+
+    @property
+    def family(self) -> str:
+        """``openmpi``, ``mpich`` or ``intel``."""
+
+    @property
+    def version(self) -> str:
+        """``4.1.4``."""
+
+
+def user_tables(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the directory of the user's own tables."""
+    env = os.environ if environ is None else environ
+    data = env.get("XDG_DATA_HOME") or ""
+    base = Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"
+    return base / "stretto" / "tables"
+
+
+def site_tables(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the directory of the site's tables."""
+    env = os.environ if environ is None else environ
+    return Path(env.get("STRETTO_SITE_TABLES") or "/etc/stretto/tables")
+
+
+def table_path(
+    mpi: HasVersion,
+    host: Host,
+    nodes: int | None,
+    ppn: int | None,
+    base: Path | None = None,
+) -> Path:
+    """Return where the table for an MPI, a kind of node and a layout lies.
+
+    Parameters
+    ----------
+    mpi, host, nodes, ppn
+        What it is for.
+    base
+        The tables' directory, the user's own by default.
+    """
+    root = user_tables() if base is None else base
+    return root / f"{mpi.family}-{mpi.version}" / cpu_slug(host.cpu) / layout_name(nodes, ppn)
+
+
+def candidate_paths(
+    mpi: HasVersion,
+    host: Host,
+    nodes: int | None,
+    ppn: int | None,
+    environ: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Return the places where `find_table` looks, in order.
+
+    The exact layout in the user's and then the site's directory, then the same with ``any`` for
+    the nodes, for the ranks per node, and for both.
+    """
+    layouts = [(nodes, ppn), (None, ppn), (nodes, None), (None, None)]
+    return [
+        table_path(mpi, host, n, p, base)
+        for n, p in dict.fromkeys(layouts)
+        for base in (user_tables(environ), site_tables(environ))
+    ]
+
+
+def find_table(
+    mpi: HasVersion,
+    host: Host,
+    nodes: int | None,
+    ppn: int | None,
+    environ: Mapping[str, str] | None = None,
+) -> Path | None:
+    """Return the table for a job, or None when there is none.
+
+    Parameters
+    ----------
+    mpi, host
+        The job's.
+    nodes, ppn
+        The job's layout; None where it is not known.
+    environ
+        Environment to read the directories from, the process's own by default.
+    """
+    for path in candidate_paths(mpi, host, nodes, ppn, environ):
+        if path.is_file():
+            return path
+    return None

@@ -1,0 +1,468 @@
+"""Tables: which algorithm for which call (``NAME.table``; the C library reads the same text).
+
+The format is in ``docs/architecture.md``. Sizes are bytes, bounds inclusive, ``inf`` without end.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast, get_args
+
+from stretto.errors import EXIT_USAGE, StrettoError
+from stretto.files.identity import Family, MPIIdentity
+from stretto.files.io import read_text, write_atomic
+
+VERSION = 1
+WHAT = "a table"
+COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier", "alltoall", "alltoallv")
+LARGEST_SIZE = 2**64 - 1
+_REMEDY = "correct the line, or make the table again with: stretto tune"
+_NUMBER = re.compile(r"(0|[1-9][0-9]{0,18})\Z")
+_CHOICE = re.compile(
+    r"(native(:[!-~]{1,199})?|shm|(shm\+)?[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?\))?"
+    r"|lanes\([1-9][0-9]*\)\+[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?\))?)\Z"
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table.
+
+    Attributes
+    ----------
+    collective
+        ``"allreduce"``.
+    nodes, ppn
+        The layout it is for; None stands for any (``*``).
+    low, high
+        Sizes in bytes, both included; `high` None is without end.
+    choice
+        ``"shm+bruck_k(8)"``, ``"native"``.
+    evidence
+        Words such as ``ratio=0.41``, in order.
+    """
+
+    collective: str
+    nodes: int | None
+    ppn: int | None
+    low: int
+    high: int | None
+    choice: str
+    evidence: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float | None:
+        """Median time of the choice divided by native's, None when not measured."""
+        try:
+            return float(self.evidence["ratio"])
+        except (KeyError, ValueError):
+            return None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the evidence comes from a model, not from a measurement."""
+        return self.evidence.get("source") == "simulated"
+
+
+@dataclass
+class Table:
+    """A whole table and where it comes from; `nodes` and `ppn` None mean any layout."""
+
+    family: Family
+    mpi_version: str
+    nodes: int | None
+    ppn: int | None
+    created: str
+    stretto: str
+    host: str
+    cpu: str
+    rows: list[Row] = field(default_factory=list)
+
+    def find(self, collective: str, nodes: int, ppn: int, size: int) -> Row | None:
+        """Return the row that applies to a call, as the C library finds it, or None (native).
+
+        Exact nodes x ppn before one of the two exact before ``*`` for both; among equals the
+        narrowest range of sizes, then the first in the file.
+
+        Parameters
+        ----------
+        collective, nodes, ppn, size
+            The call; `size` in bytes.
+        """
+        best: Row | None = None
+        best_key = (-1, 0)
+        for row in self.rows:
+            if row.collective != collective or size < row.low:
+                continue
+            high = LARGEST_SIZE if row.high is None else row.high
+            if size > high or row.nodes not in (None, nodes) or row.ppn not in (None, ppn):
+                continue
+            key = ((row.nodes is not None) + (row.ppn is not None), row.low - high)
+            if key > best_key:
+                best, best_key = row, key
+        return best
+
+    def mismatches(self, mpi: MPIIdentity, nodes: int | None, ppn: int | None) -> list[str]:
+        """Say, in words, in what the table is of another MPI or layout than the job.
+
+        Parameters
+        ----------
+        mpi
+            The job's.
+        nodes, ppn
+            The job's layout; None where it is not known.
+        """
+        out = []
+        if mpi.family != self.family:
+            out.append(f"it was made on {self.family}, and this is {mpi.family}")
+        elif mpi.version != self.mpi_version:
+            out.append(
+                f"it was made on {self.family} {self.mpi_version}, and this is {mpi.version}"
+            )
+        layout_differs = (self.nodes is not None and nodes is not None and nodes != self.nodes) or (
+            self.ppn is not None and ppn is not None and ppn != self.ppn
+        )
+        if layout_differs:
+            mine = f"{_star(self.nodes)} x {_star(self.ppn)}"
+            out.append(f"it was made for {mine} (nodes x ppn), and this is {nodes} x {ppn}")
+        return out
+
+
+def _star(number: int | None) -> str:
+    return "*" if number is None else str(number)
+
+
+def check_choice(collective: str, choice: str, place: str) -> None:
+    """Refuse a choice that cannot be: bad grammar, or an algorithm that Stretto does not have.
+
+    Names and parameters are checked against the plan library where it is installed; without it
+    (a source tree that is not built) only the grammar is.
+
+    Parameters
+    ----------
+    collective, choice
+        What the row says.
+    place
+        ``file:line``.
+    """
+    if not _CHOICE.match(choice):
+        raise StrettoError(
+            f"{choice!r} is not a choice; examples: native, ring, bruck_k(8), shm+bruck_k(8)",
+            place,
+            _REMEDY,
+        )
+    problem = _plan_says(collective, choice)
+    if problem is not None:
+        raise StrettoError(problem, place, _REMEDY)
+
+
+def check_choices(text: str) -> None:
+    """Check forced choices such as ``allreduce=shm;bcast=knomial(4)``.
+
+    Parameters
+    ----------
+    text
+        As on the command line or in ``STRETTO_CHOICE``.
+    """
+    for one in filter(None, text.split(";")):
+        collective, equals, choice = one.partition("=")
+        if not equals or collective not in COLLECTIVES:
+            raise StrettoError(
+                f"{one!r} is not COLLECTIVE=CHOICE, with one of {', '.join(COLLECTIVES)}",
+                "--choice",
+                "write for example: --choice 'allreduce=shm;bcast=knomial(4)'",
+                EXIT_USAGE,
+            )
+        try:
+            check_choice(collective, choice, "--choice")
+        except StrettoError as error:
+            error.remedy = "stretto plan show lists the algorithms"
+            error.exit_code = EXIT_USAGE
+            raise
+
+
+def _plan_says(collective: str, choice: str) -> str | None:
+    """Return what the plan library has against a choice; None when nothing, or not built."""
+    try:
+        plan = importlib.import_module("stretto.plan")
+    except ImportError:
+        return None
+    return cast("str | None", plan.choice_problem(collective, choice))
+
+
+def parse_table(text: str, place: str, check_names: bool = True) -> Table:
+    """Parse a table's text.
+
+    Parameters
+    ----------
+    text
+        All of it.
+    place
+        The file's name for error messages; the line number is added.
+    check_names
+        Refuse algorithms that this Stretto does not have.
+    """
+    lines = text.split("\n")
+    _check_first(lines[0], place)
+    header: dict[str, list[str]] = {}
+    rows: list[Row] = []
+    for number, line in enumerate(lines[1:], start=2):
+        where = f"{place}:{number}"
+        words = _words(line, where)
+        if not words:
+            continue
+        keyword = words[0]
+        if keyword == "row":
+            if "layout" not in header or "mpi" not in header:
+                raise StrettoError("rows come after the mpi and layout lines", where, _REMEDY)
+            rows.append(_parse_row(words, where, check_names))
+        elif keyword == "end":
+            _check_end(words, rows, lines[number:], number, place)
+            if number == len(lines):
+                break  # "end 2" without a line feed: its number may have been cut
+            return _table(header, rows, place)
+        elif keyword in ("mpi", "layout", "created") and keyword not in header and not rows:
+            header[keyword] = words[1:]
+        else:
+            raise StrettoError(f"{_short(line)} is not a line of a table", where, _REMEDY)
+    raise StrettoError(
+        "the table is truncated: it does not end in 'end N'",
+        f"{place}:{len(lines)}",
+        "nothing of it is used; copy it again, or make it again with: stretto tune",
+    )
+
+
+def _check_first(line: str, place: str) -> None:
+    words = line.split()
+    if not words or words[0] != "stretto-table":
+        raise StrettoError(
+            "a table was expected, but this file does not begin with 'stretto-table'",
+            f"{place}:1",
+            "give a file that stretto tune wrote",
+        )
+    if words[1:] != [str(VERSION)]:
+        raise StrettoError(
+            f"this is version {' '.join(words[1:]) or '?'} of the table format, and this Stretto "
+            f"reads version {VERSION}",
+            f"{place}:1",
+            "use the Stretto that wrote it, or make the table again with: stretto tune",
+        )
+
+
+def _words(line: str, place: str) -> list[str]:
+    if line.lstrip().startswith("#"):
+        return []
+    if '"' not in line:
+        return line.split()
+    try:
+        lexer = shlex.shlex(line, posix=True)
+        lexer.whitespace_split = True
+        lexer.quotes = '"'
+        lexer.escape = ""
+        lexer.commenters = ""
+        return list(lexer)
+    except ValueError as error:
+        raise StrettoError("a quotation mark is not closed", place, _REMEDY) from error
+
+
+def _check_end(words: list[str], rows: list[Row], rest: list[str], at: int, place: str) -> None:
+    if len(words) != 2 or words[1] != str(len(rows)):
+        raise StrettoError(
+            f"the last line says {_short(' '.join(words))}, but {len(rows)} rows were read",
+            f"{place}:{at}",
+            "rows are missing; copy the table again, or make it again with: stretto tune",
+        )
+    for offset, line in enumerate(rest, start=1):
+        if line.strip():
+            raise StrettoError("nothing may follow the end line", f"{place}:{at + offset}", _REMEDY)
+
+
+def _parse_row(words: list[str], place: str, check_names: bool) -> Row:
+    if len(words) < 7:
+        raise StrettoError(
+            "a row is: row COLLECTIVE NODES PPN LOW-HIGH CHOICE EVIDENCE", place, _REMEDY
+        )
+    _, collective, nodes, ppn, size, choice, *evidence = words
+    if collective not in COLLECTIVES:
+        raise StrettoError(
+            f"there is no collective {_short(collective)}; there are {', '.join(COLLECTIVES)}",
+            place,
+            _REMEDY,
+        )
+    low_text, dash, high_text = size.partition("-")
+    if not dash:
+        raise StrettoError(f"{_short(size)} is not a range of bytes such as 0-2047", place, _REMEDY)
+    low = _number(low_text, "a size in bytes", place)
+    high = None if high_text == "inf" else _number(high_text, "a size in bytes or inf", place)
+    if high is not None and high < low:
+        raise StrettoError(f"the range {size} is empty", place, _REMEDY)
+    if check_names:
+        check_choice(collective, choice, place)
+    elif not _CHOICE.match(choice):
+        raise StrettoError(f"{_short(choice)} is not a choice", place, _REMEDY)
+    return Row(
+        collective,
+        _layout_number(nodes, "nodes", place),
+        _layout_number(ppn, "ppn", place),
+        low,
+        high,
+        choice,
+        _evidence(evidence, place),
+    )
+
+
+def _evidence(words: list[str], place: str) -> dict[str, str]:
+    if words == ["-"]:
+        return {}
+    out: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not (key and equals and value) or key in out:
+            raise StrettoError(f"{_short(word)} is not evidence (key=value)", place, _REMEDY)
+        out[key] = value
+    return out
+
+
+def _number(text: str, what: str, place: str) -> int:
+    if not _NUMBER.match(text) or int(text) > 2**63 - 1:
+        raise StrettoError(f"{_short(text)} is not {what}", place, _REMEDY)
+    return int(text)
+
+
+def _layout_number(text: str, what: str, place: str) -> int | None:
+    if text == "*":
+        return None
+    value = _number(text, f"a number of {what} or *", place)
+    if not 1 <= value <= 2**24:
+        raise StrettoError(f"{what} must be from 1 to {2**24}", place, _REMEDY)
+    return value
+
+
+def _table(header: dict[str, list[str]], rows: list[Row], place: str) -> Table:
+    for name in ("mpi", "layout", "created"):
+        if name not in header:
+            raise StrettoError(f"the table has no {name} line", place, _REMEDY)
+    mpi, layout, created = header["mpi"], header["layout"], header["created"]
+    if len(mpi) != 2 or mpi[0] not in get_args(Family):
+        raise StrettoError(
+            f"the mpi line is: mpi FAMILY VERSION, with FAMILY {' or '.join(get_args(Family))}",
+            place,
+            _REMEDY,
+        )
+    settings = dict(w.partition("=")[::2] for w in layout)
+    if len(layout) != 2 or set(settings) != {"nodes", "ppn"}:
+        raise StrettoError("the layout line is: layout nodes=N ppn=N", place, _REMEDY)
+    if len(created) != 7 or created[1::2] != ["stretto", "host", "cpu"]:
+        raise StrettoError(
+            'the created line is: created TIME stretto VERSION host NAME cpu "MODEL"',
+            place,
+            _REMEDY,
+        )
+    return Table(
+        family=cast(Family, mpi[0]),
+        mpi_version=mpi[1],
+        nodes=_layout_number(settings["nodes"], "nodes", place),
+        ppn=_layout_number(settings["ppn"], "ppn", place),
+        created=created[0],
+        stretto=created[2],
+        host=created[4],
+        cpu=created[6],
+        rows=rows,
+    )
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def read_table(path: Path, check_names: bool = True) -> Table:
+    """Read a table, or raise a `StrettoError` that names file, line and remedy."""
+    return parse_table(read_text(path, WHAT, "make one with: stretto tune"), str(path), check_names)
+
+
+def format_table(table: Table) -> str:
+    """Return a table's text, its columns aligned."""
+    head = [
+        f"stretto-table {VERSION}",
+        f"mpi {_word(table.family)} {_word(table.mpi_version)}",
+        f"layout nodes={_star(table.nodes)} ppn={_star(table.ppn)}",
+        f"created {_word(table.created)} stretto {_word(table.stretto)} "
+        f'host {_word(table.host)} cpu "{_quotable(table.cpu)}"',
+    ]
+    names = ["# collective", "nodes", "ppn", "bytes", "choice", "evidence"]
+    cells = [names, *(_cells(row) for row in table.rows)]
+    widths = [max(len(c[i]) for c in cells) for i in range(5)]
+    body = ["  ".join([*(c[i].ljust(widths[i]) for i in range(5)), c[5]]).rstrip() for c in cells]
+    return "\n".join([*head, *body, f"end {len(table.rows)}"]) + "\n"
+
+
+def _cells(row: Row) -> list[str]:
+    evidence = " ".join(f"{_word(k)}={_word(v)}" for k, v in row.evidence.items()) or "-"
+    high = "inf" if row.high is None else str(row.high)
+    return [
+        f"row {_word(row.collective)}",
+        _star(row.nodes),
+        _star(row.ppn),
+        f"{row.low}-{high}",
+        _word(row.choice),
+        evidence,
+    ]
+
+
+def _word(text: str) -> str:
+    """Return `text`, which must be one word of printable ASCII, or the file could not be read."""
+    if not re.fullmatch(r"[!#-~]+", text):
+        raise StrettoError(f"{_short(text)} cannot stand in a table: it must be one word")
+    return text
+
+
+def _quotable(text: str) -> str:
+    return re.sub(r"[^ !#-~]", "?", text.replace('"', "'"))
+
+
+def write_table(table: Table, path: Path) -> None:
+    """Write a table; an existing file is replaced only when all is well.
+
+    The text is read back first, so that what is written can always be read.
+    """
+    text = format_table(table)
+    parse_table(text, str(path))
+    write_atomic(path, text, "the table")
+
+
+def layout_name(nodes: int | None, ppn: int | None) -> str:
+    """Return the file name for a layout: ``4x64.table``, or ``any.table`` for any."""
+    if nodes is None and ppn is None:
+        return "any.table"
+    return f"{_star(nodes).replace('*', 'any')}x{_star(ppn).replace('*', 'any')}.table"
+
+
+def merge_rows(rows: Iterable[Row]) -> list[Row]:
+    """Join neighbouring rows of equal collective, layout, choice and evidence.
+
+    Parameters
+    ----------
+    rows
+        In ascending order of size within each collective and layout.
+    """
+    out: list[Row] = []
+    for row in rows:
+        last = out[-1] if out else None
+        if (
+            last is not None
+            and (last.collective, last.nodes, last.ppn) == (row.collective, row.nodes, row.ppn)
+            and (last.choice, last.evidence) == (row.choice, row.evidence)
+            and last.high is not None
+            and last.high + 1 == row.low
+        ):
+            out[-1] = Row(
+                last.collective, last.nodes, last.ppn, last.low, row.high, row.choice, row.evidence
+            )
+        else:
+            out.append(row)
+    return out
