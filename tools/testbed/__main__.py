@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,17 +24,18 @@ def main() -> int:
     down.add_argument("name", nargs="?")
     down.add_argument("--all", action="store_true")
     commands.add_parser("list", help="what is up")
-    execute = commands.add_parser("exec", help="run a command on one node")
+    execute = commands.add_parser("exec", help="run a command on one node: exec NODE -- COMMAND")
     execute.add_argument("node")
-    execute.add_argument("argv", nargs=argparse.REMAINDER)
-    run = commands.add_parser("launch", help="run an MPI program on a cluster")
+    run = commands.add_parser("launch", help="run an MPI program: launch NAME ... -- PROGRAM")
     run.add_argument("name")
     run.add_argument("--mpi", required=True, help="openmpi4, openmpi5, mpich or intel")
     run.add_argument("--prefix", type=Path, help="where that MPI is (default: /usr)")
     run.add_argument("--ppn", type=int, default=2)
     run.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
-    run.add_argument("argv", nargs=argparse.REMAINDER)
-    args = parser.parse_args()
+    words = sys.argv[1:]
+    split = words.index("--") if "--" in words else len(words)
+    own, argv = words[:split], words[split + 1 :]
+    args = parser.parse_args(own)
 
     if args.command == "up":
         repository = Path(__file__).resolve().parents[2]
@@ -50,7 +50,6 @@ def main() -> int:
         for instance in testbed.instances():
             print(instance.name, instance.bridge_address, *(node.name for node in instance.nodes))
     else:
-        argv = args.argv[1:] if args.argv[:1] == ["--"] else args.argv
         if not argv:
             parser.error("give a command after --")
         if args.command == "exec":
@@ -62,7 +61,7 @@ def main() -> int:
         instance = testbed.find(args.name)
         pairs = dict(pair.partition("=")[::2] for pair in args.env)
         words, env = launch(instance, args.mpi, args.ppn, argv, prefix=args.prefix, env=pairs)
-        return subprocess.call(words, env=env | {"STRETTO_TESTBED_CWD": os.getcwd()})
+        return subprocess.call(words, env=env | {"STRETTO_TESTBED_CWD": str(Path.cwd())})
     return 0
 
 

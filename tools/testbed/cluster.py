@@ -3,10 +3,10 @@
 Each node is one process (the *holder*) in namespaces of its own (network, host name, IPC, mounts,
 processes) with its own /dev/shm and /tmp, tied to the others by a bridge. Everything that runs on a
 node dies with its holder, and the node's network goes with it, so that cleaning up is: end the
-holders, delete the bridge, delete the instance's directory. Nothing else on the machine is touched.
+holders, delete the bridge, delete the instance's directory. Nothing else is touched.
 
-It answers whether something is *right* on several nodes. It says nothing on latency: all nodes share
-this machine's cores.
+It answers whether something is *right* on several nodes. It says nothing on latency: all nodes
+share this machine's cores.
 """
 
 from __future__ import annotations

@@ -1,0 +1,166 @@
+"""The namespace cluster itself, and each MPI on it; then Stretto's choices across its nodes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, REPOSITORY, missing, one_job_at_a_time
+
+sys.path.insert(0, str(REPOSITORY / "tools" / "testbed"))
+import cluster as testbed
+from launchers import launch
+
+pytestmark = [pytest.mark.root, pytest.mark.mpi]
+
+HELLO = r"""
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int rank, size, local, length;
+    char name[MPI_MAX_PROCESSOR_NAME];
+    MPI_Comm node;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &local);
+    MPI_Get_processor_name(name, &length);
+    printf("hello %d/%d shared=%d on=%s\n", rank, size, local, name);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[testbed.Cluster]:
+    if os.geteuid() != 0:
+        missing("the testbed needs root")
+    with_tmp = [REPOSITORY, Path(sys.prefix), *(mpi.prefix for mpi in MPIS.values())]
+    cluster = testbed.up(4, share=with_tmp, owned=True)
+    yield cluster
+    cluster.down()
+
+
+def run_on(
+    cluster: testbed.Cluster, name: str, ppn: int, argv: list[str], **options: object
+) -> subprocess.CompletedProcess[str]:
+    mpi = MPIS[name].require()
+    words, env = launch(cluster, name, ppn, argv, prefix=mpi.prefix, **options)  # type: ignore[arg-type]
+    with one_job_at_a_time():
+        return subprocess.run(
+            words, env=env, capture_output=True, text=True, timeout=150, stdin=subprocess.DEVNULL
+        )
+
+
+@pytest.mark.parametrize("name,ppn", [("openmpi4", 2), ("openmpi5", 2), ("mpich", 2), ("intel", 1)])
+def test_each_mpi_sees_four_nodes(nodes: testbed.Cluster, name: str, ppn: int) -> None:
+    source = nodes.shared / "hello.c"
+    source.write_text(HELLO)
+    program = MPIS[name].require().compile(source, nodes.shared / f"hello-{name}")
+    done = run_on(nodes, name, ppn, [str(program)])
+    lines = sorted(line for line in done.stdout.splitlines() if line.startswith("hello"))
+    assert done.returncode == 0, done.stderr
+    assert len(lines) == 4 * ppn
+    assert all(f"/{4 * ppn} shared={ppn} " in line for line in lines)
+    assert {line.rpartition("=")[2] for line in lines} == {node.name for node in nodes.nodes}
+
+
+def test_nodes_are_separate_but_share_a_file_system(nodes: testbed.Cluster) -> None:
+    first, second = 0, 1
+    assert nodes.run(first, ["touch", "/dev/shm/mark", "/tmp/mark"]).returncode == 0
+    assert nodes.run(second, ["ls", "/dev/shm", "/tmp"]).stdout.count("mark") == 0
+    assert not Path("/dev/shm/mark").exists() and not Path("/tmp/mark").exists()
+    nodes.run(first, ["touch", str(nodes.shared / "mark")])
+    assert nodes.run(second, ["ls", str(nodes.shared / "mark")]).returncode == 0
+    assert nodes.run(second, ["hostname"]).stdout.strip() == nodes.nodes[second].name
+
+
+def test_bandwidth_is_capped() -> None:
+    if os.geteuid() != 0:
+        missing("the testbed needs root")
+    receive = """
+        import socket, time
+        server = socket.create_server(("", 5001)); print("listening", flush=True)
+        peer, _ = server.accept()
+        total, start = 0, time.perf_counter()
+        while data := peer.recv(1 << 16): total += len(data)
+        print(8 * total / (time.perf_counter() - start) / 1e6)
+    """
+    send = (
+        "import socket, sys; s = socket.create_connection((sys.argv[1], 5001)); "
+        "s.sendall(bytes(3 << 20))"
+    )
+    cluster = testbed.up(2, bandwidth="50mbit", share=[Path(sys.prefix)], owned=True)
+    try:
+        argv = [sys.executable, "-c", textwrap.dedent(receive)]
+        server = subprocess.Popen(
+            cluster.command(cluster.nodes[0], argv), stdout=subprocess.PIPE, text=True
+        )
+        assert server.stdout is not None and "listening" in server.stdout.readline()
+        assert (
+            cluster.run(1, [sys.executable, "-c", send, cluster.nodes[0].address]).returncode == 0
+        )
+        megabits = float(server.communicate(timeout=30)[0])
+    finally:
+        cluster.down()
+    assert 25 < megabits < 90  # 256 kB of burst pass uncapped
+
+
+def test_two_instances_and_no_trace() -> None:
+    if os.geteuid() != 0:
+        missing("the testbed needs root")
+    before = sorted(p.name for p in Path("/sys/class/net").iterdir())
+    one, two = testbed.up(2, owned=True), testbed.up(2, owned=True)
+    assert one.network != two.network and one.name != two.name
+    sleeper = subprocess.Popen(one.command(one.nodes[0], ["sleep", "1000"]))
+    pids = [node.pid for node in (*one.nodes, *two.nodes)]
+    one.down()
+    assert two.run(0, ["true"]).returncode == 0
+    two.down()
+    assert sleeper.wait(timeout=10) != 0  # it died with its node
+    assert sorted(p.name for p in Path("/sys/class/net").iterdir()) == before
+    assert not one.directory.exists() and not two.directory.exists()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_killed_owner_leaves_nothing() -> None:
+    if os.geteuid() != 0:
+        missing("the testbed needs root")
+    script = (
+        "import sys, os, signal; sys.path.insert(0, sys.argv[1]); import cluster\n"
+        "c = cluster.up(2, owned=True); print(c.name, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    argv = [sys.executable, "-c", script, str(REPOSITORY / "tools" / "testbed")]
+    name = subprocess.run(argv, capture_output=True, text=True, timeout=30).stdout.strip()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(Path("/sys/class/net").glob(f"{name}brv*")):
+        time.sleep(0.05)  # the nodes died with it; their networks follow
+    testbed.collect_garbage()
+    assert name and not any(Path("/sys/class/net").glob(f"{name}*"))
+    assert not (testbed.RUN / name).exists()
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        (["up", "--nodes", "0"], "give 1 to 99"),
+        (["up", "--name", "much-too-long"], "at most 8"),
+        (["down", "nosuch"], "no instance 'nosuch' is up"),
+        (["exec", "nosuch", "--", "true"], "no node 'nosuch'"),
+    ],
+)
+def test_errors_are_in_words(arguments: list[str], words: str) -> None:
+    argv = [sys.executable, str(REPOSITORY / "tools" / "testbed"), *arguments]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr
