@@ -87,10 +87,11 @@ typedef enum {
     STRETTO_SEND,   /* src -> peer */
     STRETTO_RECV,   /* peer -> dst */
     STRETTO_COPY,   /* dst = src, local */
-    STRETTO_REDUCE, /* dst = src op dst (SRC_LEFT) or dst = dst op src (SRC_RIGHT); the executor may
-                       destroy src, which must be in TMP */
+    STRETTO_REDUCE_LOCAL, /* dst = src op dst (SRC_LEFT) or dst = dst op src (SRC_RIGHT); the
+                       executor may destroy src, which must be in TMP */
     STRETTO_WAIT,   /* peer = index of the action that must be complete */
-    STRETTO_FENCE,  /* all earlier actions must be complete */
+    STRETTO_FENCE,  /* all earlier actions must be complete. A finished plan ends with nothing
+                       under way: each message is covered by a WAIT or a FENCE */
     /* Node actions: every rank of this rank's node issues the same one at the same point among its
      * node actions. peer = local index (position on the node) of the root where there is one. */
     STRETTO_NODE_BARRIER,
@@ -107,31 +108,52 @@ typedef enum { STRETTO_SRC_LEFT, STRETTO_SRC_RIGHT } stretto_side;
 
 typedef struct {
     stretto_action_kind kind;
-    stretto_side side; /* REDUCE only */
+    stretto_side side; /* REDUCE_LOCAL only */
     int peer;
-    int round;         /* for people and pictures: counts the fences before this action */
+    int round;         /* for people and pictures: calls of stretto_plan_fence before this action */
     stretto_span src, dst;
 } stretto_action;
 
-/* tmp_shape values that name no single block */
+/* tmp_shape values that name no single block. A LARGEST block stands alone in its span; a message
+ * received into it may be shorter, and a COPY or REDUCE between it and a named block has the size of
+ * the named block. It is never sent, except where all blocks of the call are equal. */
 #define STRETTO_SHAPE_LARGEST (-1) /* as large as the largest block of the call */
+
+/* A piece of TMP that recv_reduce uses over and over (builder's own). */
+typedef struct {
+    int first, count;
+    bool busy;
+} stretto_scratch;
 
 typedef struct {
     stretto_shape shape;
     int vector_blocks; /* blocks that IN and OUT of a vector collective are cut into */
     int tmp_blocks;
     int *tmp_shape;    /* [tmp_blocks] block of OUT (vector, allgather), or STRETTO_SHAPE_LARGEST */
-    int nactions, capacity, tmp_capacity;
+    int nactions;
     stretto_action *actions; /* [nactions] */
-    int round;
-    int npending;      /* builder's: reductions that wait for their message */
-    stretto_action *pending;
-    int pending_capacity;
-    bool failed;       /* out of memory while building; stretto_plan_build reports it */
+    bool failed;             /* out of memory while building; stretto_plan_build reports it */
+    /* The builder's own; gone after stretto_plan_finish. */
+    int capacity, tmp_capacity, round;
+    int npending, pending_capacity;
+    stretto_action *pending; /* messages under way (peer = index of their action), in issue order;
+                                kind REDUCE where a reduction is to follow */
+    int nscratch, scratch_capacity;
+    stretto_scratch *scratch;
 } stretto_plan;
 
 /* ---- building (called by the algorithm files) ------------------------------------------------ */
 
+/* Begins an empty plan for this shape (a vector collective has 1 block, allgather and alltoall
+ * nranks, barrier 0). stretto_plan_build calls it and stretto_plan_finish around the algorithm. */
+void stretto_plan_init(stretto_plan *plan, const stretto_shape *shape);
+/* Ends building: fences what is under way and frees the builder's own memory. */
+void stretto_plan_finish(stretto_plan *plan);
+/* Number of blocks of IN and OUT (also valid on a finished plan). */
+int stretto_plan_blocks_of(const stretto_plan *plan, stretto_buffer buffer);
+/* Where blocks [first, first + count) of this rank's contribution to a vector collective lie before
+ * stretto_plan_load: in IN, or in OUT with in_place. Saves a rank that only sends them the copy. */
+stretto_span stretto_plan_mine(const stretto_plan *plan, int first, int count);
 /* Cuts the vector into n blocks (default 1). Call before any span of a vector buffer is used. */
 void stretto_plan_blocks(stretto_plan *plan, int n);
 /* Reserves one TMP block of the size of OUT block `shape` (or LARGEST); returns its index.
@@ -143,19 +165,26 @@ void stretto_plan_load(stretto_plan *plan);
 /* Each returns the index of its action, for stretto_plan_wait. */
 int stretto_plan_send(stretto_plan *plan, int peer, stretto_span src);
 int stretto_plan_recv(stretto_plan *plan, int peer, stretto_span dst);
-/* Receives into fresh TMP and, at the next wait on the returned action or the next fence, reduces
- * into dst with the given operand side. */
+/* Receives into TMP and, at the next wait on the returned action or the next fence, reduces into
+ * dst with the given operand side; several reductions at a fence run in the order of the calls.
+ * The TMP is taken again by later calls once it has been reduced. */
 int stretto_plan_recv_reduce(stretto_plan *plan, int peer, stretto_span dst, stretto_side side);
 void stretto_plan_copy(stretto_plan *plan, stretto_span src, stretto_span dst);
 void stretto_plan_reduce(stretto_plan *plan, stretto_span src, stretto_span dst, stretto_side side);
+/* A wait or fence that would cover nothing is left out of the plan. */
 void stretto_plan_wait(stretto_plan *plan, int action);
 void stretto_plan_fence(stretto_plan *plan); /* also ends the round */
 void stretto_plan_node(stretto_plan *plan, stretto_action_kind kind, int local_root,
                        stretto_span src, stretto_span dst);
 
+/* Appends an action as it is, index returned (compositions; algorithms use the calls above). */
+int stretto_plan_append(stretto_plan *plan, const stretto_action *action);
+
 /* Frees what the plan owns (not the struct). Safe on a zeroed plan and twice. */
 void stretto_plan_free(stretto_plan *plan);
 /* Readable text, one action a line, for `stretto plan show`; malloc'd, NULL when out of memory. */
 char *stretto_plan_text(const stretto_plan *plan);
+/* Lower-case name of an action ("send", "node_bcast"). */
+const char *stretto_action_name(stretto_action_kind kind);
 
 #endif

@@ -1,0 +1,74 @@
+/* The one door to building a plan: preconditions, the parameter, one rank, out of memory. */
+#include "coll/build.h"
+
+#include <stdio.h>
+
+enum { MAX_SEGMENTS = 1024 };
+
+static void set_parameters(stretto_shape *shape, const stretto_choice *choice, size_t bytes) {
+    shape->radix = 0;
+    shape->segments = 1;
+    shape->window = 0;
+    switch (choice->algorithm->param) {
+    case STRETTO_PARAM_RADIX: shape->radix = choice->param; break;
+    case STRETTO_PARAM_WINDOW: shape->window = choice->param; break;
+    case STRETTO_PARAM_SEGMENT: {
+        size_t n = bytes / (size_t)choice->param + (bytes % (size_t)choice->param != 0);
+        shape->segments = n < 1 ? 1 : n > MAX_SEGMENTS ? MAX_SEGMENTS : (int)n;
+        break;
+    }
+    default: break;
+    }
+}
+
+void stretto_build_alone(stretto_plan *plan) {
+    switch (plan->shape.collective) {
+    case STRETTO_ALLREDUCE:
+    case STRETTO_REDUCE:
+    case STRETTO_ALLGATHER: stretto_plan_load(plan); break;
+    case STRETTO_ALLTOALL:
+    case STRETTO_ALLTOALLV:
+        if (!plan->shape.in_place)
+            stretto_plan_copy(plan, stretto_span_of(STRETTO_IN, 0, 1),
+                              stretto_span_of(STRETTO_OUT, 0, 1));
+        break;
+    default: break;
+    }
+}
+
+int stretto_build_flat(stretto_plan *plan, const stretto_choice *choice, const stretto_shape *shape,
+                       size_t bytes, char *error, size_t error_size) {
+    const stretto_algorithm *row = choice->algorithm;
+    const char *reason = stretto_algorithm_fits(row, shape);
+    if (reason) {
+        snprintf(error, error_size, "%s cannot be used: %s", row->name, reason);
+        return -1;
+    }
+    stretto_shape own = *shape;
+    set_parameters(&own, choice, bytes);
+    stretto_plan_init(plan, &own);
+    int status = 0;
+    if (own.nranks == 1)
+        stretto_build_alone(plan);
+    else
+        status = row->build(plan, &own);
+    stretto_plan_finish(plan);
+    if (status == 0 && !plan->failed)
+        return 0;
+    snprintf(error, error_size,
+             plan->failed ? "out of memory while building %s" : "%s cannot be built for this call",
+             row->name);
+    stretto_plan_free(plan);
+    return -1;
+}
+
+int stretto_plan_build(stretto_plan *plan, const stretto_choice *choice, const stretto_shape *shape,
+                       size_t bytes, char *error, size_t error_size) {
+    switch (choice->kind) {
+    case STRETTO_CHOICE_FLAT:
+        return stretto_build_flat(plan, choice, shape, bytes, error, error_size);
+    case STRETTO_CHOICE_SHM:
+        return stretto_build_hierarchy(plan, choice, shape, bytes, error, error_size);
+    default: snprintf(error, error_size, "native is the MPI's own and has no plan"); return -1;
+    }
+}

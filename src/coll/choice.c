@@ -1,0 +1,136 @@
+/* Choice strings: native, native:settings, X, X(param), shm, shm+X. */
+#include "coll/coll.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int refuse(char *error, size_t size, const char *text, const char *reason) {
+    snprintf(error, size, "choice '%.100s': %s", text, reason);
+    return -1;
+}
+
+/* "what X can be" for a person who wrote something else. */
+static void possible_names(stretto_collective collective, char *names, size_t size) {
+    int n;
+    const stretto_algorithm *rows = stretto_algorithms(&n);
+    size_t used = (size_t)snprintf(names, size, "native, shm, ");
+    for (int i = 0; i < n; i++)
+        if (rows[i].collective == collective && used < size)
+            used += (size_t)snprintf(names + used, size - used, "%s, ", rows[i].name);
+    if (used < size)
+        snprintf(names + used, size - used, "or shm+ one of these");
+}
+
+static const char *param_word(stretto_param param) {
+    return param == STRETTO_PARAM_RADIX     ? "radix"
+           : param == STRETTO_PARAM_SEGMENT ? "segment"
+                                            : "window";
+}
+
+/* Reads "(8)" or "(64K)" to its end; 0, or -1. */
+static int parse_param(const char *text, bool suffix, long long *value) {
+    char *end;
+    if (*text != '(' || !isdigit((unsigned char)text[1]))
+        return -1;
+    *value = strtoll(text + 1, &end, 10);
+    if (*value > 1 << 30)
+        *value = 1 << 30; /* beyond every row's range, and safe to shift */
+    if (suffix && (*end == 'K' || *end == 'M'))
+        *value <<= *end++ == 'K' ? 10 : 20;
+    return *end == ')' && end[1] == '\0' ? 0 : -1;
+}
+
+/* The part after "shm+", or the whole of a flat choice. */
+static int parse_algorithm(stretto_collective collective, const char *text, const char *part,
+                           stretto_choice *choice, char *error, size_t error_size) {
+    char name[64], reason[400];
+    size_t length = strcspn(part, "(");
+    snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), part);
+    const stretto_algorithm *row =
+        length < sizeof name ? stretto_algorithm_find(collective, name) : NULL;
+    if (!row) {
+        char names[300];
+        possible_names(collective, names, sizeof names);
+        snprintf(reason, sizeof reason, "%s has no algorithm '%s'; it can be %s",
+                 stretto_collective_name(collective), name, names);
+        return refuse(error, error_size, text, reason);
+    }
+    choice->algorithm = row;
+    choice->param = row->param_default;
+    if (part[length] == '\0')
+        return 0;
+    if (row->param == STRETTO_PARAM_NONE) {
+        snprintf(reason, sizeof reason, "%s takes no parameter; write just '%s'", row->name,
+                 row->name);
+        return refuse(error, error_size, text, reason);
+    }
+    long long value;
+    bool bytes = row->param == STRETTO_PARAM_SEGMENT;
+    if (parse_param(part + length, bytes, &value) != 0) {
+        snprintf(reason, sizeof reason, "the %s must be a whole number in brackets%s, as in %s(%d)",
+                 param_word(row->param), bytes ? " (in bytes, K and M are possible)" : "",
+                 row->name, row->param_default);
+        return refuse(error, error_size, text, reason);
+    }
+    if (value < row->param_min || value > row->param_max) {
+        snprintf(reason, sizeof reason, "the %s of %s must be %d to %d", param_word(row->param),
+                 row->name, row->param_min, row->param_max);
+        return refuse(error, error_size, text, reason);
+    }
+    choice->param = (int)value;
+    return 0;
+}
+
+int stretto_choice_parse(stretto_collective collective, const char *text, stretto_choice *choice,
+                         char *error, size_t error_size) {
+    memset(choice, 0, sizeof *choice);
+    if (strncmp(text, "native", 6) == 0 && (text[6] == '\0' || text[6] == ':')) {
+        const char *settings = text[6] ? text + 7 : text + 6;
+        if (strlen(settings) >= sizeof choice->native)
+            return refuse(error, error_size, text, "the settings after native: are too long");
+        if (text[6] == ':' && !*settings)
+            return refuse(error, error_size, text,
+                          "the settings are missing; write 'native' for the MPI's own choice");
+        strcpy(choice->native, settings);
+        return 0;
+    }
+    if (strcmp(text, "shm") == 0) {
+        if (collective == STRETTO_ALLTOALL || collective == STRETTO_ALLTOALLV)
+            return refuse(error, error_size, text, "there is no node phase for this collective");
+        choice->kind = STRETTO_CHOICE_SHM;
+        return 0;
+    }
+    bool shm = strncmp(text, "shm+", 4) == 0;
+    if (shm && (collective == STRETTO_ALLTOALL || collective == STRETTO_ALLTOALLV))
+        return refuse(error, error_size, text, "there is no node phase for this collective");
+    choice->kind = shm ? STRETTO_CHOICE_SHM : STRETTO_CHOICE_FLAT;
+    return parse_algorithm(collective, text, shm ? text + 4 : text, choice, error, error_size);
+}
+
+char *stretto_choice_format(const stretto_choice *choice, char *text, size_t size) {
+    if (choice->kind == STRETTO_CHOICE_NATIVE) {
+        snprintf(text, size, "native%s%s", *choice->native ? ":" : "", choice->native);
+        return text;
+    }
+    const char *prefix = choice->kind == STRETTO_CHOICE_SHM ? "shm" : "";
+    const stretto_algorithm *row = choice->algorithm;
+    if (!row) {
+        snprintf(text, size, "%s", prefix);
+        return text;
+    }
+    const char *plus = *prefix ? "+" : "";
+    if (row->param == STRETTO_PARAM_NONE) {
+        snprintf(text, size, "%s%s%s", prefix, plus, row->name);
+        return text;
+    }
+    int value = choice->param;
+    const char *unit = "";
+    if (row->param == STRETTO_PARAM_SEGMENT && value >= 1 << 10 && value % (1 << 10) == 0) {
+        unit = value % (1 << 20) == 0 ? "M" : "K";
+        value >>= *unit == 'M' ? 20 : 10;
+    }
+    snprintf(text, size, "%s%s%s(%d%s)", prefix, plus, row->name, value, unit);
+    return text;
+}

@@ -1,0 +1,268 @@
+/* Composition: shm (one node) and shm+X (node phase, X over one rank a node, node phase).
+ *
+ * X is any flat plan, built as for a communicator whose ranks are the nodes, and then translated:
+ * node numbers become ranks, and for allgather a block becomes the blocks of the node's ranks. The
+ * rank that takes part in X for its node is the leader, or on the root's node the root itself,
+ * which saves a phase. All ranks of a node build X, so that all refuse, and cut the vector, alike.
+ *
+ * Allgather where nodes do not hold consecutive ranks works in a TMP copy of OUT that is grouped by
+ * node, and sorts it at the end. Reductions that may not be reordered need consecutive ranks. */
+#include "coll/build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct {
+    const stretto_layout *layout;
+    const stretto_shape *shape;
+    stretto_plan *plan;
+    stretto_plan network;    /* X, over the nodes */
+    int node, nlocal;        /* mine */
+    stretto_buffer gathered; /* allgather: where the blocks lie grouped by node */
+    int gathered_first;
+    int *index_of; /* [network.nactions] its place in plan, for WAIT */
+    int *tmp_of;   /* [network.tmp_blocks + 1] its place in plan's TMP */
+} composition;
+
+static int ranks_on(const stretto_layout *layout, int node) {
+    return layout->node_start[node + 1] - layout->node_start[node];
+}
+
+static bool is_rooted(stretto_collective c) {
+    return c == STRETTO_BCAST || c == STRETTO_REDUCE;
+}
+
+/* Local index of the rank that stands for the node in the network phase. */
+static int delegate(const composition *c, int node) {
+    bool has_root = is_rooted(c->shape->collective) && c->layout->node_of[c->shape->root] == node;
+    return has_root ? c->layout->local_of[c->shape->root] : 0;
+}
+
+static stretto_span whole(const stretto_plan *plan) {
+    return stretto_span_of(STRETTO_OUT, 0, stretto_plan_blocks_of(plan, STRETTO_OUT));
+}
+
+static stretto_span own_block(const stretto_shape *shape) {
+    return shape->in_place ? stretto_span_of(STRETTO_OUT, shape->rank, 1)
+                           : stretto_span_of(STRETTO_IN, 0, 1);
+}
+
+static void build_one_node(stretto_plan *plan, const stretto_shape *shape) {
+    const stretto_span none = stretto_span_of(STRETTO_OUT, 0, 0);
+    int root = shape->layout->local_of[shape->root];
+    switch (shape->collective) {
+    case STRETTO_ALLREDUCE:
+        stretto_plan_node(plan, STRETTO_NODE_ALLREDUCE, 0, stretto_plan_mine(plan, 0, 1),
+                          whole(plan));
+        break;
+    case STRETTO_REDUCE:
+        stretto_plan_node(plan, STRETTO_NODE_REDUCE, root, stretto_plan_mine(plan, 0, 1),
+                          whole(plan));
+        break;
+    case STRETTO_BCAST: stretto_plan_node(plan, STRETTO_NODE_BCAST, root, none, whole(plan)); break;
+    case STRETTO_ALLGATHER:
+        stretto_plan_node(plan, STRETTO_NODE_ALLGATHER, 0, own_block(shape), whole(plan));
+        break;
+    default: stretto_plan_node(plan, STRETTO_NODE_BARRIER, 0, none, none); break;
+    }
+}
+
+/* A span of X (blocks are nodes for allgather, else pieces of the vector) in terms of the plan. */
+static stretto_span translate_span(const composition *c, stretto_span span) {
+    if (span.buffer == STRETTO_TMP)
+        return stretto_span_of(STRETTO_TMP, c->tmp_of[span.first],
+                               c->tmp_of[span.first + span.count] - c->tmp_of[span.first]);
+    if (c->shape->collective == STRETTO_ALLGATHER) {
+        const int *start = c->layout->node_start;
+        return stretto_span_of(c->gathered, c->gathered_first + start[span.first],
+                               start[span.first + span.count] - start[span.first]);
+    }
+    /* After a node phase the node's contribution lies in OUT. */
+    if (span.buffer == STRETTO_IN && c->nlocal > 1)
+        span.buffer = STRETTO_OUT;
+    return span;
+}
+
+/* Reserves X's TMP blocks in the plan; -1 when X's TMP does not say which blocks it is for. */
+static int translate_tmp(composition *c) {
+    const stretto_plan *x = &c->network;
+    bool gather = c->shape->collective == STRETTO_ALLGATHER;
+    c->tmp_of[0] = c->plan->tmp_blocks;
+    for (int j = 0; j < x->tmp_blocks; j++) {
+        int node = x->tmp_shape[j];
+        if (!gather)
+            stretto_plan_tmp(c->plan, x->tmp_shape[j]);
+        else if (node == STRETTO_SHAPE_LARGEST)
+            return -1;
+        else
+            for (int i = c->layout->node_start[node]; i < c->layout->node_start[node + 1]; i++)
+                stretto_plan_tmp(c->plan, c->layout->node_ranks[i]);
+        c->tmp_of[j + 1] = c->plan->tmp_blocks;
+    }
+    return 0;
+}
+
+static bool same_span(stretto_span a, stretto_span b) {
+    return a.buffer == b.buffer && a.first == b.first && a.count == b.count;
+}
+
+static void append_network(composition *c) {
+    const stretto_plan *x = &c->network;
+    const int base_round = c->plan->round;
+    for (int i = 0; i < x->nactions; i++) {
+        stretto_action a = x->actions[i];
+        a.src = translate_span(c, a.src);
+        a.dst = translate_span(c, a.dst);
+        if (a.kind == STRETTO_SEND || a.kind == STRETTO_RECV)
+            a.peer = c->layout->node_ranks[c->layout->node_start[a.peer] + delegate(c, a.peer)];
+        else if (a.kind == STRETTO_WAIT)
+            a.peer = c->index_of[a.peer];
+        if (a.kind == STRETTO_COPY && same_span(a.src, a.dst))
+            continue; /* X's load: it is there already */
+        c->plan->round = base_round + x->actions[i].round;
+        c->index_of[i] = stretto_plan_append(c->plan, &a);
+    }
+    stretto_plan_fence(c->plan); /* next round */
+}
+
+/* Brings the node's contribution to its delegate. */
+static void gather_node(const composition *c) {
+    const stretto_span none = stretto_span_of(STRETTO_OUT, 0, 0);
+    stretto_plan *plan = c->plan;
+    switch (c->shape->collective) {
+    case STRETTO_ALLREDUCE:
+    case STRETTO_REDUCE:
+        if (c->nlocal > 1)
+            stretto_plan_node(plan, STRETTO_NODE_REDUCE, delegate(c, c->node),
+                              stretto_plan_mine(plan, 0, plan->vector_blocks), whole(plan));
+        break;
+    case STRETTO_ALLGATHER: {
+        stretto_span src = own_block(c->shape);
+        stretto_span dst = stretto_span_of(
+            c->gathered, c->gathered_first + c->layout->node_start[c->node], c->nlocal);
+        if (c->nlocal > 1)
+            stretto_plan_node(plan, STRETTO_NODE_ALLGATHER, 0, src, dst);
+        else if (!same_span(src, dst))
+            stretto_plan_copy(plan, src, dst);
+        break;
+    }
+    case STRETTO_BARRIER:
+        if (c->nlocal > 1)
+            stretto_plan_node(plan, STRETTO_NODE_BARRIER, 0, none, none);
+        break;
+    default: break;
+    }
+    stretto_plan_fence(plan);
+}
+
+/* From the grouped TMP to OUT, runs of consecutive ranks at a time. */
+static void sort_gathered(const composition *c) {
+    const int *rank_at = c->layout->node_ranks;
+    for (int i = 0, n; i < c->shape->nranks; i += n) {
+        for (n = 1; i + n < c->shape->nranks && rank_at[i + n] == rank_at[i] + n; n++)
+            ;
+        stretto_plan_copy(c->plan, stretto_span_of(c->gathered, c->gathered_first + i, n),
+                          stretto_span_of(STRETTO_OUT, rank_at[i], n));
+    }
+}
+
+/* Gives the result to the ranks of the node. */
+static void spread_node(const composition *c) {
+    const stretto_span none = stretto_span_of(STRETTO_OUT, 0, 0);
+    stretto_span result = whole(c->plan);
+    if (c->shape->collective == STRETTO_REDUCE)
+        return;
+    if (c->shape->collective == STRETTO_ALLGATHER)
+        result = stretto_span_of(c->gathered, c->gathered_first, c->shape->nranks);
+    if (c->nlocal > 1 && c->shape->collective == STRETTO_BARRIER)
+        stretto_plan_node(c->plan, STRETTO_NODE_BARRIER, 0, none, none);
+    else if (c->nlocal > 1)
+        stretto_plan_node(c->plan, STRETTO_NODE_BCAST, delegate(c, c->node), none, result);
+    if (c->shape->collective == STRETTO_ALLGATHER && c->gathered == STRETTO_TMP)
+        sort_gathered(c);
+}
+
+static const char *refusal(const stretto_choice *choice, const stretto_shape *shape) {
+    const stretto_layout *layout = shape->layout;
+    if (!layout)
+        return "shm cannot be used: which ranks share a node is not known";
+    if (shape->collective == STRETTO_ALLTOALL || shape->collective == STRETTO_ALLTOALLV)
+        return "shm cannot be used: there is no node phase for this collective";
+    if (layout->nnodes > 1 && !choice->algorithm)
+        return "shm alone serves one node and the ranks are on several; name the algorithm between "
+               "nodes too, as in shm+X";
+    bool reduces = shape->collective == STRETTO_ALLREDUCE || shape->collective == STRETTO_REDUCE;
+    if (reduces && !shape->commutative && layout->nnodes > 1 && !layout->consecutive)
+        return "shm cannot be used: the operation is not commutative and the nodes do not hold "
+               "consecutive ranks";
+    return NULL;
+}
+
+static int compose(composition *c, const stretto_choice *choice, size_t bytes, char *error,
+                   size_t error_size) {
+    stretto_shape over_nodes = *c->shape;
+    over_nodes.rank = c->node;
+    over_nodes.nranks = c->layout->nnodes;
+    over_nodes.root = is_rooted(c->shape->collective) ? c->layout->node_of[c->shape->root] : 0;
+    over_nodes.layout = NULL;
+    if (c->nlocal > 1 || c->shape->collective == STRETTO_ALLGATHER)
+        over_nodes.in_place = true; /* the node phase leaves it in OUT */
+    if (stretto_build_flat(&c->network, choice, &over_nodes, bytes, error, error_size) != 0)
+        return -1;
+    c->index_of = calloc((size_t)c->network.nactions + 1, sizeof(int));
+    c->tmp_of = calloc((size_t)c->network.tmp_blocks + 1, sizeof(int));
+    if (!c->index_of || !c->tmp_of) {
+        snprintf(error, error_size, "out of memory while building a plan");
+        return -1;
+    }
+    if (c->network.vector_blocks)
+        stretto_plan_blocks(c->plan, c->network.vector_blocks);
+    c->gathered = c->layout->consecutive ? STRETTO_OUT : STRETTO_TMP;
+    if (c->shape->collective == STRETTO_ALLGATHER && c->gathered == STRETTO_TMP)
+        for (int i = 0; i < c->shape->nranks; i++)
+            stretto_plan_tmp(c->plan, c->layout->node_ranks[i]);
+
+    gather_node(c);
+    if (c->layout->local_of[c->shape->rank] == delegate(c, c->node)) {
+        if (translate_tmp(c) != 0) {
+            snprintf(error, error_size, "%s cannot run between nodes", choice->algorithm->name);
+            return -1;
+        }
+        append_network(c);
+    }
+    spread_node(c);
+    return 0;
+}
+
+int stretto_build_hierarchy(stretto_plan *plan, const stretto_choice *choice,
+                            const stretto_shape *shape, size_t bytes, char *error,
+                            size_t error_size) {
+    const char *reason = refusal(choice, shape);
+    if (reason) {
+        snprintf(error, error_size, "%s", reason);
+        return -1;
+    }
+    stretto_plan_init(plan, shape);
+    int status = 0;
+    if (shape->nranks == 1) {
+        stretto_build_alone(plan);
+    } else if (shape->layout->nnodes == 1) {
+        build_one_node(plan, shape);
+    } else {
+        composition c = {.layout = shape->layout, .shape = shape, .plan = plan};
+        c.node = c.layout->node_of[shape->rank];
+        c.nlocal = ranks_on(c.layout, c.node);
+        status = compose(&c, choice, bytes, error, error_size);
+        free(c.index_of);
+        free(c.tmp_of);
+        stretto_plan_free(&c.network);
+    }
+    stretto_plan_finish(plan);
+    if (status == 0 && plan->failed) {
+        snprintf(error, error_size, "out of memory while building a plan");
+        status = -1;
+    }
+    if (status != 0)
+        stretto_plan_free(plan);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* The rows of algorithms.def as data, and the one place where preconditions are checked. */
+#include "coll/coll.h"
+
+#include <string.h>
+
+#define ALGORITHM(lower, UPPER, name, param, min, preset, max, needs, help)                        \
+    {STRETTO_##UPPER, #name, STRETTO_PARAM_##param,         min, preset, max,                      \
+     needs,           help,  stretto_build_##lower##_##name},
+static const stretto_algorithm rows[] = {
+#include "coll/algorithms.def"
+};
+#undef ALGORITHM
+
+const stretto_algorithm *stretto_algorithms(int *n) {
+    *n = (int)(sizeof rows / sizeof *rows);
+    return rows;
+}
+
+const stretto_algorithm *stretto_algorithm_find(stretto_collective collective, const char *name) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].collective == collective && strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+const char *stretto_algorithm_fits(const stretto_algorithm *algorithm, const stretto_shape *shape) {
+    if (algorithm->collective != shape->collective)
+        return "it is an algorithm for another collective";
+    if ((algorithm->needs & STRETTO_NEEDS_COMMUTATIVE) && !shape->commutative)
+        return "it reorders the operands, and the operation is not commutative";
+    if ((algorithm->needs & STRETTO_NEEDS_POWER_OF_TWO) &&
+        (shape->nranks & (shape->nranks - 1)) != 0)
+        return "it needs a power of two of ranks";
+    return NULL;
+}
