@@ -1,0 +1,186 @@
+/* stretto-bench: measures collectives inside one process launch.
+ *
+ * It reads a job (job.h: which collectives, sizes and candidates), runs the candidates interleaved,
+ * and appends JSON lines (docs/architecture.md, "Bench results"). Everything that can be decided
+ * from several launches (tests, intervals between launches) is Python's part.
+ *
+ * The program is not linked with an MPI: main.c opens the one that LD_LIBRARY_PATH leads to, then
+ * every call goes through the host table (mpi/host.h), which finds a preloaded libstretto first.
+ */
+#ifndef STRETTO_BENCH_H
+#define STRETTO_BENCH_H
+
+#include "mpi/host.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* ---- job.c: what to measure ------------------------------------------------------------------ */
+
+typedef enum {
+    STRETTO_BENCH_ALLREDUCE,
+    STRETTO_BENCH_BCAST,
+    STRETTO_BENCH_REDUCE,
+    STRETTO_BENCH_ALLGATHER,
+    STRETTO_BENCH_ALLTOALL,
+    STRETTO_BENCH_BARRIER,
+    STRETTO_BENCH_SELF, /* MPI_Allreduce on MPI_COMM_SELF: the price of the call itself */
+    STRETTO_BENCH_COLLECTIVES
+} stretto_bench_collective;
+
+const char *stretto_bench_collective_name(stretto_bench_collective collective);
+
+typedef struct {
+    stretto_bench_collective collective;
+    size_t bytes;  /* of the vector; of one block for allgather and alltoall */
+    int datatype;  /* index for stretto_bench_datatype */
+    int operation; /* index for stretto_bench_operation */
+    int root;
+    int ncandidates;
+    char **candidates; /* choice strings; "bare" = do not choose */
+} stretto_bench_case;
+
+typedef struct {
+    char *text;         /* storage of all strings below */
+    const char *output; /* JSON lines are appended here */
+    const char *status; /* file of STRETTO_BENCH_STATUS bytes with what is being run, or NULL */
+    const char *variant;
+    int launch;
+    unsigned long long seed;
+    double budget_s;    /* for the whole launch; 0 = none */
+    double relative_ci; /* stop when the half interval of the median / median is below */
+    double batch_us;    /* aimed length of a batch of back-to-back calls */
+    int min_batches, max_batches;
+    bool cold; /* rotate through buffers larger than the caches */
+    bool throughput, latency;
+    bool yield;                            /* more ranks than cores: no windows, no spinning */
+    double fake_offset_us, fake_drift_ppm; /* tests: rank r's clock is off by r times this */
+    int ncases;
+    stretto_bench_case *cases;
+} stretto_bench_job;
+
+/* Collective over comm: rank 0 reads the file, all ranks parse it. 0, or -1 on all ranks with the
+ * message (file:line) in error. */
+int stretto_bench_job_read(stretto_bench_job *job, const char *path, MPI_Comm comm, char *error,
+                           size_t error_size);
+void stretto_bench_job_free(stretto_bench_job *job);
+
+/* ---- data.c: datatypes, operations, contents that can be checked ----------------------------- */
+
+int stretto_bench_datatype_index(const char *name); /* "MPI_DOUBLE"; -1 unknown */
+const char *stretto_bench_datatype_name(int index);
+MPI_Datatype stretto_bench_datatype(int index);
+size_t stretto_bench_datatype_size(int index);
+int stretto_bench_operation_index(const char *name);
+const char *stretto_bench_operation_name(int index);
+MPI_Op stretto_bench_operation(int index);
+/* Whether MPI defines the operation on the type. */
+bool stretto_bench_operation_on(int operation, int datatype);
+
+/* What rank `from` contributes as element i to rank `to` in generation g; a small whole number. */
+int stretto_bench_value(int operation, int from, int to, size_t i, int nranks, int generation);
+/* The reduction of that over all ranks: exact in every type offered, in every order. */
+long stretto_bench_reduced(int operation, size_t i, int nranks, int generation);
+void stretto_bench_put(int datatype, void *buffer, size_t i, long value);
+bool stretto_bench_is(int datatype, const void *buffer, size_t i, long value);
+
+/* ---- clock.c: one time for all ranks --------------------------------------------------------- */
+
+typedef struct stretto_bench_clock stretto_bench_clock;
+
+/* Collective over comm. NULL when out of memory. */
+stretto_bench_clock *stretto_bench_clock_new(MPI_Comm comm, const stretto_bench_job *job);
+void stretto_bench_clock_free(stretto_bench_clock *clock);
+/* Collective: measures the offsets once more and refits; cheap on one node. */
+int stretto_bench_clock_sync(stretto_bench_clock *clock);
+/* Seconds on rank 0's clock, as this rank believes. */
+double stretto_bench_clock_now(const stretto_bench_clock *clock);
+/* Estimated error of it over all ranks, in us: 0 on one node. Valid on rank 0. */
+double stretto_bench_clock_error_us(const stretto_bench_clock *clock);
+/* True error, known only with a fake clock on one node (tests); else 0. Collective. */
+double stretto_bench_clock_true_error_us(const stretto_bench_clock *clock);
+/* Cost of reading the clock, ns. */
+double stretto_bench_clock_cost_ns(const stretto_bench_clock *clock);
+int stretto_bench_clock_nodes(const stretto_bench_clock *clock);
+int stretto_bench_clock_ppn(const stretto_bench_clock *clock); /* largest */
+
+/* ---- call.c: one collective call and its check ----------------------------------------------- */
+
+typedef struct {
+    const stretto_bench_case *shape;
+    MPI_Comm comm;
+    int rank, nranks;
+    size_t count; /* elements per vector or block */
+    size_t send_bytes, recv_bytes, stride;
+    unsigned mask;     /* number of buffers - 1 */
+    char *send, *recv; /* first buffers; buffer k at + k * stride */
+    void *send_storage, *recv_storage;
+} stretto_bench_call;
+
+int stretto_bench_call_open(stretto_bench_call *call, const stretto_bench_case *shape,
+                            MPI_Comm comm, bool cold, char *error, size_t error_size);
+void stretto_bench_call_close(stretto_bench_call *call);
+/* n calls back to back; an MPI error code. */
+int stretto_bench_call_run(stretto_bench_call *call, int n);
+/* Collective: fills, calls, and compares with what must come out, three times with different
+ * contents, and looks for writes beyond the buffer. *correct is the same on all ranks; where false,
+ * what was seen first stands in detail on rank 0. `clock` serves the barrier's check. */
+int stretto_bench_call_check(stretto_bench_call *call, MPI_Comm control,
+                             const stretto_bench_clock *clock, bool *correct, char *detail,
+                             size_t detail_size);
+
+/* ---- output.c: JSON lines and status, rank 0 only -------------------------------------------- */
+
+#define STRETTO_BENCH_STATUS 512
+
+typedef struct stretto_bench_output stretto_bench_output;
+
+stretto_bench_output *stretto_bench_output_open(const stretto_bench_job *job, char *error,
+                                                size_t error_size);
+int stretto_bench_output_close(stretto_bench_output *out);
+/* What is being run, for the parent that watches a hang: cheap (shared memory). */
+void stretto_bench_status(stretto_bench_output *out, int done, int total, const char *collective,
+                          size_t bytes, const char *candidate);
+void stretto_bench_launch_line(stretto_bench_output *out, const stretto_bench_job *job,
+                               const stretto_bench_clock *clock, int nranks, double true_error_us,
+                               const char *library);
+
+typedef struct {
+    const char *candidate;
+    const char *mode; /* "throughput" or "latency" */
+    int batch;        /* calls per value */
+    const double *times_us;
+    int n;
+    int missed; /* windows or batches that began late and were dropped */
+    bool correct;
+    const char *detail;  /* reason when refused or not correct, else NULL */
+    bool refused;        /* the library cannot do this candidate here */
+    const char *done_by; /* stretto_last, NULL unknown */
+    double clock_error_us;
+} stretto_bench_sample;
+
+/* 0, or -1 when it could not be written (disk full): the run must then stop. */
+int stretto_bench_sample_line(stretto_bench_output *out, const stretto_bench_job *job,
+                              const stretto_bench_case *shape, const stretto_bench_sample *sample);
+
+/* ---- measure.c ------------------------------------------------------------------------------- */
+
+typedef struct {
+    const stretto_bench_job *job;
+    MPI_Comm work, control; /* control never has a choice set: it is the MPI's own */
+    int rank, nranks;
+    stretto_bench_clock *clock;
+    stretto_bench_output *out;                                           /* rank 0, else NULL */
+    double begin;                                                        /* monotonic, this rank */
+    int (*choose)(MPI_Comm, const char *, const char *, char *, size_t); /* NULL: not preloaded */
+    int (*last)(MPI_Comm, const char *, char *, size_t);
+} stretto_bench;
+
+/* Collective: measures case `index` with all its candidates. 0, or -1 with a message on rank 0. */
+int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t error_size);
+
+/* Half width of the 95% interval of the median from order statistics, relative to the median;
+ * 1e9 with fewer than six values. Sorts values. */
+double stretto_bench_half_interval(double *values, int n, double *median);
+
+#endif

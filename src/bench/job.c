@@ -1,0 +1,249 @@
+/* Reads the job: words on lines, `#` comments, last line `end`.
+ *
+ *   stretto-job 1
+ *   output FILE | status FILE | variant NAME | launch N | seed N | budget S | ci R | batch US
+ *   batches MIN MAX | buffers warm|cold | modes throughput,latency | yield 0|1
+ *   fake_clock OFFSET_US DRIFT_PPM
+ *   case COLLECTIVE BYTES DATATYPE OPERATION ROOT
+ *   candidate CHOICE            (of the case above)
+ *   end
+ *
+ * File names run to the end of their line. All ranks parse the same text, so all agree. */
+#include "bench/bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const collectives[STRETTO_BENCH_COLLECTIVES] = {
+    [STRETTO_BENCH_ALLREDUCE] = "allreduce", [STRETTO_BENCH_BCAST] = "bcast",
+    [STRETTO_BENCH_REDUCE] = "reduce",       [STRETTO_BENCH_ALLGATHER] = "allgather",
+    [STRETTO_BENCH_ALLTOALL] = "alltoall",   [STRETTO_BENCH_BARRIER] = "barrier",
+    [STRETTO_BENCH_SELF] = "self",
+};
+
+const char *stretto_bench_collective_name(stretto_bench_collective collective) {
+    return collectives[collective];
+}
+
+/* The file's text with a NUL, or NULL with errno. */
+static char *slurp(const char *path, long *size) {
+    FILE *file = fopen(path, "rb");
+    char *text = NULL;
+    if (!file)
+        return NULL;
+    if (fseek(file, 0, SEEK_END) == 0 && (*size = ftell(file)) >= 0) {
+        rewind(file);
+        text = malloc((size_t)*size + 1);
+        if (text && fread(text, 1, (size_t)*size, file) != (size_t)*size) {
+            free(text);
+            text = NULL;
+            errno = EIO;
+        }
+    }
+    fclose(file);
+    if (text)
+        text[*size] = '\0';
+    return text;
+}
+
+static bool parse_number(const char *word, double low, double high, double *value) {
+    char *end;
+    if (!word || !*word)
+        return false;
+    *value = strtod(word, &end);
+    return !*end && *value >= low && *value <= high;
+}
+
+static bool parse_int(const char *word, int low, int high, int *value) {
+    double number;
+    if (!parse_number(word, low, high, &number) || number != (double)(int)number)
+        return false;
+    *value = (int)number;
+    return true;
+}
+
+/* One `case` line. NULL, or what is wrong with it. */
+static const char *parse_case(stretto_bench_job *job, char **words, int nwords, int nranks) {
+    if (nwords != 6)
+        return "case wants COLLECTIVE BYTES DATATYPE OPERATION ROOT";
+    stretto_bench_case *cases = realloc(job->cases, (size_t)(job->ncases + 1) * sizeof *job->cases);
+    if (!cases)
+        return "out of memory";
+    job->cases = cases;
+    stretto_bench_case *shape = &cases[job->ncases];
+    memset(shape, 0, sizeof *shape);
+    shape->collective = STRETTO_BENCH_COLLECTIVES;
+    for (int c = 0; c < STRETTO_BENCH_COLLECTIVES; c++)
+        if (strcmp(words[1], collectives[c]) == 0)
+            shape->collective = (stretto_bench_collective)c;
+    if (shape->collective == STRETTO_BENCH_COLLECTIVES)
+        return "unknown collective (allreduce, bcast, reduce, allgather, alltoall, barrier, self)";
+    double bytes;
+    if (!parse_number(words[2], 0, 1e12, &bytes))
+        return "BYTES is not a size";
+    shape->bytes = (size_t)bytes;
+    shape->datatype = stretto_bench_datatype_index(words[3]);
+    if (shape->datatype < 0)
+        return "unknown datatype";
+    shape->operation = stretto_bench_operation_index(words[4]);
+    if (shape->operation < 0)
+        return "unknown operation";
+    if (!stretto_bench_operation_on(shape->operation, shape->datatype) &&
+        (shape->collective == STRETTO_BENCH_ALLREDUCE ||
+         shape->collective == STRETTO_BENCH_REDUCE || shape->collective == STRETTO_BENCH_SELF))
+        return "MPI does not define this operation on this datatype";
+    if (shape->bytes % stretto_bench_datatype_size(shape->datatype) != 0)
+        return "BYTES is not a multiple of the datatype's size";
+    if (!parse_int(words[5], 0, nranks - 1, &shape->root))
+        return "ROOT is not a rank";
+    job->ncases++;
+    return NULL;
+}
+
+static const char *parse_candidate(stretto_bench_job *job, char *choice) {
+    if (job->ncases == 0)
+        return "candidate before any case";
+    stretto_bench_case *shape = &job->cases[job->ncases - 1];
+    char **candidates =
+        realloc(shape->candidates, (size_t)(shape->ncandidates + 1) * sizeof *shape->candidates);
+    if (!candidates)
+        return "out of memory";
+    shape->candidates = candidates;
+    shape->candidates[shape->ncandidates++] = choice;
+    return NULL;
+}
+
+/* One line cut into words. NULL, or what is wrong with it. */
+static const char *parse_words(stretto_bench_job *job, char **words, int nwords, int nranks) {
+    const char *key = words[0], *value = nwords > 1 ? words[1] : "";
+    const char *value2 = nwords > 2 ? words[2] : "";
+    if (strcmp(key, "case") == 0)
+        return parse_case(job, words, nwords, nranks);
+    if (strcmp(key, "candidate") == 0)
+        return nwords == 2 ? parse_candidate(job, words[1]) : "candidate wants one CHOICE";
+    if (strcmp(key, "variant") == 0)
+        job->variant = value;
+    else if (strcmp(key, "seed") == 0)
+        job->seed = strtoull(value, NULL, 10);
+    else if (strcmp(key, "buffers") == 0 && (!strcmp(value, "warm") || !strcmp(value, "cold")))
+        job->cold = strcmp(value, "cold") == 0;
+    else if (strcmp(key, "modes") == 0) {
+        job->throughput = strstr(value, "throughput") != NULL;
+        job->latency = strstr(value, "latency") != NULL;
+        if (!job->throughput && !job->latency)
+            return "modes are throughput and latency";
+    } else if (strcmp(key, "yield") == 0)
+        job->yield = strcmp(value, "0") != 0;
+    else if (strcmp(key, "launch") == 0 && parse_int(value, 0, 1 << 30, &job->launch))
+        ;
+    else if (strcmp(key, "budget") == 0 && parse_number(value, 0, 1e9, &job->budget_s))
+        ;
+    else if (strcmp(key, "ci") == 0 && parse_number(value, 0, 1, &job->relative_ci))
+        ;
+    else if (strcmp(key, "batch") == 0 && parse_number(value, 1, 1e9, &job->batch_us))
+        ;
+    else if (strcmp(key, "batches") == 0 && parse_int(value, 1, 100000, &job->min_batches) &&
+             parse_int(value2, job->min_batches, 100000, &job->max_batches))
+        ;
+    else if (strcmp(key, "fake_clock") == 0 &&
+             parse_number(value, -1e9, 1e9, &job->fake_offset_us) &&
+             parse_number(value2, -1e5, 1e5, &job->fake_drift_ppm))
+        ;
+    else
+        return "unknown key, or a value out of range";
+    return NULL;
+}
+
+static int parse(stretto_bench_job *job, const char *path, int nranks, char *error,
+                 size_t error_size) {
+    enum { MOST = 8 };
+    int number = 0;
+    bool began = false, ended = false;
+    for (char *line = job->text, *next; line && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        number++;
+        line += strspn(line, " \t\r");
+        const char *wrong = NULL;
+        if (*line == '\0' || *line == '#')
+            continue;
+        if (ended)
+            wrong = "text after `end`";
+        else if (!began)
+            wrong = (began = strcmp(line, "stretto-job 1") == 0)
+                        ? NULL
+                        : "not a stretto job of version 1 (first line `stretto-job 1`)";
+        else if (strcmp(line, "end") == 0)
+            ended = true;
+        else if (strncmp(line, "output ", 7) == 0)
+            job->output = line + 7;
+        else if (strncmp(line, "status ", 7) == 0)
+            job->status = line + 7;
+        else {
+            char *words[MOST] = {line}, *save = NULL;
+            int nwords = 0;
+            for (char *word = strtok_r(line, " \t\r", &save); word && nwords < MOST;
+                 word = strtok_r(NULL, " \t\r", &save))
+                words[nwords++] = word;
+            wrong = nwords == MOST ? "too many words" : parse_words(job, words, nwords, nranks);
+        }
+        if (wrong) {
+            snprintf(error, error_size, "%s:%d: %s", path, number, wrong);
+            return -1;
+        }
+    }
+    const char *missing = !ended         ? "no `end` line: the job is truncated"
+                          : !job->output ? "no `output` line"
+                          : !job->ncases ? "no `case` line"
+                                         : NULL;
+    if (missing) {
+        snprintf(error, error_size, "%s: %s", path, missing);
+        return -1;
+    }
+    return 0;
+}
+
+int stretto_bench_job_read(stretto_bench_job *job, const char *path, MPI_Comm comm, char *error,
+                           size_t error_size) {
+    int rank, nranks;
+    long size = -1;
+    memset(job, 0, sizeof *job);
+    job->variant = "stretto";
+    job->relative_ci = 0.02;
+    job->batch_us = 300;
+    job->min_batches = 9;
+    job->max_batches = 99;
+    job->throughput = job->latency = true;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &nranks);
+    if (rank == 0) {
+        errno = 0;
+        job->text = slurp(path, &size);
+        if (!job->text) {
+            snprintf(error, error_size, "%s: cannot be read: %s", path, strerror(errno));
+            size = -1;
+        }
+    } else
+        snprintf(error, error_size, "%s: cannot be read on rank 0", path);
+    if (MPI_Bcast(&size, 1, MPI_LONG, 0, comm) != MPI_SUCCESS || size < 0)
+        return -1;
+    if (rank != 0)
+        job->text = calloc(1, (size_t)size + 1);
+    if (!job->text) { /* the others wait in the Bcast: there is no way on */
+        fprintf(stderr, "stretto-bench: out of memory for the job (%ld bytes)\n", size);
+        MPI_Abort(comm, 1);
+    }
+    MPI_Bcast(job->text, (int)size, MPI_CHAR, 0, comm);
+    return parse(job, path, nranks, error, error_size);
+}
+
+void stretto_bench_job_free(stretto_bench_job *job) {
+    for (int i = 0; i < job->ncases; i++)
+        free(job->cases[i].candidates);
+    free(job->cases);
+    free(job->text);
+    memset(job, 0, sizeof *job);
+}

@@ -1,0 +1,102 @@
+/* stretto-bench-F JOB: see bench.h. Started by `stretto bench` under the MPI's own launcher. */
+#include "bench/bench.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { ERROR = 1024 };
+
+static double seconds(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+/* First line of the library's own name of itself. */
+static void library_name(char *text) {
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, "\r\n")] = '\0';
+}
+
+static int measure_all(stretto_bench *bench, char *error) {
+    for (int i = 0; i < bench->job->ncases; i++)
+        if (stretto_bench_measure(bench, i, error, ERROR) != 0)
+            return -1;
+    return 0;
+}
+
+/* Everything between Init and Finalize; 0 or -1 (message printed). */
+static int run(const char *path) {
+    char error[ERROR] = "", library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
+    stretto_bench_job job;
+    stretto_bench bench = {.job = &job, .begin = seconds()};
+    int failed = 0, any = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &bench.nranks);
+    bench.work = bench.control = MPI_COMM_NULL;
+    if (stretto_bench_job_read(&job, path, MPI_COMM_WORLD, error, sizeof error) != 0) {
+        failed = 1;
+        goto done;
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &bench.work);
+    MPI_Comm_dup(MPI_COMM_WORLD, &bench.control);
+    MPI_Comm_set_errhandler(bench.work, MPI_ERRORS_RETURN);
+    /* dlsym returns an object pointer for what is a function: the union of POSIX. */
+    *(void **)&bench.choose = dlsym(RTLD_DEFAULT, "stretto_choose");
+    *(void **)&bench.last = dlsym(RTLD_DEFAULT, "stretto_last");
+    bench.clock = stretto_bench_clock_new(MPI_COMM_WORLD, &job);
+    if (!bench.clock) {
+        snprintf(error, sizeof error, "the clocks could not be compared (no memory, or MPI)");
+        failed = 1;
+    }
+    if (!failed && bench.rank == 0) {
+        bench.out = stretto_bench_output_open(&job, error, sizeof error);
+        failed = bench.out == NULL;
+    }
+    MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, bench.control);
+    if (any)
+        goto done;
+    double true_error = stretto_bench_clock_true_error_us(bench.clock);
+    library_name(library);
+    if (bench.rank == 0)
+        stretto_bench_launch_line(bench.out, &job, bench.clock, bench.nranks, true_error, library);
+    failed = measure_all(&bench, error) != 0;
+done:
+    if (bench.rank == 0 && error[0])
+        fprintf(stderr, "stretto-bench: %s\n", error);
+    if (stretto_bench_output_close(bench.out) != 0)
+        failed = 1;
+    stretto_bench_clock_free(bench.clock);
+    if (bench.work != MPI_COMM_NULL) {
+        MPI_Comm_free(&bench.work);
+        MPI_Comm_free(&bench.control);
+    }
+    stretto_bench_job_free(&job);
+    return failed || any ? -1 : 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        fprintf(stderr,
+                "usage: mpirun -n N stretto-bench-F JOB (normally run by `stretto bench`)\n");
+        return 2;
+    }
+    char error[ERROR] = "";
+    if (stretto_host_open(NULL, error, sizeof error) != 0 || !stretto_host_load()) {
+        fprintf(stderr,
+                "stretto-bench: no usable MPI: %s\nstretto-bench: LD_LIBRARY_PATH must lead to the "
+                "library of the MPI whose launcher started this\n",
+                error);
+        return 1;
+    }
+    if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {
+        fprintf(stderr, "stretto-bench: MPI_Init failed\n");
+        return 1;
+    }
+    int failed = run(argv[1]);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}

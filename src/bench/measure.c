@@ -1,0 +1,397 @@
+/* Measures one case: all candidates in rounds, each round in a new order, until every candidate's
+ * median is known well enough or the case's share of the time is spent.
+ *
+ * A value is the time of the slowest rank, counted from the moment at which all began.
+ *  throughput: a batch of back-to-back calls that begins at an agreed time; per call.
+ *  latency:    single calls, each beginning in a window of its own at an agreed time.
+ * A batch or window that a rank reached too late is dropped (and counted). With more ranks than
+ * cores agreed times mean nothing, as not all ranks run at once: then only batches are taken, from
+ * the rank's own return from a barrier. */
+#include "bench/bench.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_CALLS = 1 << 16, MOST_WINDOWS = 24, TRIES = 6 };
+#define MISSED 1e30 /* more than any time; survives the maximum over ranks */
+
+typedef struct {
+    double *us;
+    int n, capacity, missed;
+} values;
+
+typedef struct {
+    const char *name;
+    bool active, correct, refused;
+    int batch;
+    double estimate; /* s per call */
+    values throughput, latency;
+    char detail[256], done_by[256];
+} candidate;
+
+typedef struct {
+    stretto_bench *bench;
+    const stretto_bench_case *shape;
+    stretto_bench_call call;
+    candidate *candidates;
+    int n, index;
+    double lead, gap; /* s: notice before a batch; length of a window over the estimate */
+    unsigned long long random;
+} measuring;
+
+static double seconds(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static unsigned long long draw(unsigned long long *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static int keep(values *v, double us) {
+    if (v->n == v->capacity) {
+        int capacity = v->capacity ? 2 * v->capacity : 64;
+        double *larger = realloc(v->us, (size_t)capacity * sizeof *larger);
+        if (!larger)
+            return -1;
+        v->us = larger;
+        v->capacity = capacity;
+    }
+    v->us[v->n++] = us;
+    return 0;
+}
+
+/* Makes the candidate the one that runs on the work communicator. Same answer on all ranks. */
+static bool choose(measuring *m, candidate *c) {
+    stretto_bench *bench = m->bench;
+    /* "native:settings" were given to the MPI through the environment of this launch. */
+    if (strcmp(c->name, "bare") == 0 || strncmp(c->name, "native:", 7) == 0)
+        return true;
+    if (!bench->choose) {
+        snprintf(c->detail, sizeof c->detail, "libstretto is not preloaded in this launch");
+        return false;
+    }
+    if (m->shape->collective == STRETTO_BENCH_SELF)
+        return true; /* passes through in any case */
+    return bench->choose(bench->work, stretto_bench_collective_name(m->shape->collective), c->name,
+                         c->detail, sizeof c->detail) == 0;
+}
+
+/* Until the agreed time; whether this rank was there before it. */
+static bool wait_until(const stretto_bench_clock *clock, double when) {
+    if (stretto_bench_clock_now(clock) > when)
+        return false;
+    while (stretto_bench_clock_now(clock) < when)
+        ;
+    return true;
+}
+
+/* Rank 0 names a time soon. */
+static int agree(measuring *m, double *when) {
+    *when = stretto_bench_clock_now(m->bench->clock) + m->lead;
+    return MPI_Bcast(when, 1, MPI_DOUBLE, 0, m->bench->control);
+}
+
+/* One batch of n calls. *us per call on all ranks, MISSED when a rank began late. */
+static int batch(measuring *m, int n, double *us) {
+    stretto_bench *bench = m->bench;
+    double begin, taken;
+    int rc;
+    if (bench->job->yield) {
+        rc = MPI_Barrier(bench->control);
+        if (rc != MPI_SUCCESS)
+            return rc;
+        begin = seconds();
+        rc = stretto_bench_call_run(&m->call, n);
+        taken = seconds() - begin;
+    } else {
+        rc = agree(m, &begin);
+        if (rc != MPI_SUCCESS)
+            return rc;
+        bool there = wait_until(bench->clock, begin);
+        rc = stretto_bench_call_run(&m->call, n);
+        taken = there ? stretto_bench_clock_now(bench->clock) - begin : MISSED;
+    }
+    if (rc != MPI_SUCCESS)
+        return rc;
+    double worst = taken;
+    rc = MPI_Allreduce(&taken, &worst, 1, MPI_DOUBLE, MPI_MAX, bench->control);
+    *us = worst >= MISSED ? MISSED : 1e6 * worst / n;
+    if (worst >= MISSED && m->lead < 0.02)
+        m->lead *= 1.5; /* the same on all ranks: worst is */
+    return rc;
+}
+
+static int take_throughput(measuring *m, candidate *c) {
+    double us = MISSED;
+    for (int i = 0; i < TRIES && us >= MISSED; i++) {
+        int rc = batch(m, c->batch, &us);
+        if (rc != MPI_SUCCESS)
+            return rc;
+        if (us >= MISSED)
+            c->throughput.missed++;
+    }
+    if (us < MISSED && m->bench->rank == 0 && keep(&c->throughput, us) != 0)
+        return MPI_ERR_OTHER;
+    return MPI_SUCCESS;
+}
+
+static int take_latency(measuring *m, candidate *c) {
+    stretto_bench *bench = m->bench;
+    double ends[MOST_WINDOWS], worst[MOST_WINDOWS], begin;
+    double window = 2 * c->estimate + m->gap;
+    int n = (int)(1e-6 * bench->job->batch_us / window);
+    n = n < 3 ? 3 : n > MOST_WINDOWS ? MOST_WINDOWS : n;
+    if (window > 0.01)
+        n = 1;
+    int rc = agree(m, &begin), missed = 0;
+    for (int i = 0; i < n && rc == MPI_SUCCESS; i++) {
+        double at = begin + i * window;
+        bool there = wait_until(bench->clock, at);
+        rc = stretto_bench_call_run(&m->call, 1);
+        ends[i] = there ? stretto_bench_clock_now(bench->clock) - at : MISSED;
+    }
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Allreduce(ends, worst, n, MPI_DOUBLE, MPI_MAX, bench->control);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    for (int i = 0; i < n; i++)
+        if (worst[i] >= MISSED)
+            missed++;
+        else if (bench->rank == 0 && keep(&c->latency, 1e6 * worst[i]) != 0)
+            return MPI_ERR_OTHER;
+    c->latency.missed += missed;
+    if (4 * missed > n && m->gap < 0.1)
+        m->gap *= 1.5;
+    return MPI_SUCCESS;
+}
+
+/* First calls, check, and the number of calls that fills a batch. */
+static int prepare(measuring *m, candidate *c) {
+    stretto_bench *bench = m->bench;
+    c->correct = true;
+    c->active = choose(m, c);
+    c->refused = !c->active;
+    if (!c->active)
+        return MPI_SUCCESS;
+    int rc = stretto_bench_call_check(&m->call, bench->control, bench->clock, &c->correct,
+                                      c->detail, sizeof c->detail);
+    if (rc != MPI_SUCCESS || !c->correct) {
+        c->active = false;
+        return rc;
+    }
+    double us = 0, aim = bench->job->batch_us;
+    for (c->batch = 1; rc == MPI_SUCCESS; c->batch *= 2) {
+        rc = batch(m, c->batch, &us);
+        for (int i = 0; i < TRIES && rc == MPI_SUCCESS && us >= MISSED; i++)
+            rc = batch(m, c->batch, &us);
+        if (rc != MPI_SUCCESS || us >= MISSED || us * c->batch * 2 > aim || c->batch >= MOST_CALLS)
+            break;
+    }
+    c->estimate = us < MISSED ? 1e-6 * us : 1e-6 * aim / c->batch;
+    if (us < MISSED && us > 0) {
+        double fits = floor(aim / us);
+        c->batch = fits < 1 ? 1 : fits > MOST_CALLS ? MOST_CALLS : (int)fits;
+    }
+    /* What looked right on cold buffers must still be right after many calls: measure_case checks
+     * again at the end. */
+    return rc;
+}
+
+static int visit(measuring *m, candidate *c) {
+    stretto_bench *bench = m->bench;
+    double us;
+    stretto_bench_status(bench->out, m->index, bench->job->ncases,
+                         stretto_bench_collective_name(m->shape->collective), m->shape->bytes,
+                         c->name);
+    choose(m, c);
+    int warm = c->batch / 8, rc;
+    warm = warm < 1 ? 1 : warm > 32 ? 32 : warm;
+    rc = batch(m, warm, &us);
+    if (rc == MPI_SUCCESS && bench->job->throughput)
+        rc = take_throughput(m, c);
+    if (rc == MPI_SUCCESS && bench->job->latency && !bench->job->yield)
+        rc = take_latency(m, c);
+    return rc;
+}
+
+static bool settled(const values *v, double aim, int least, double *scratch) {
+    double median;
+    if (v->n < least)
+        return false;
+    memcpy(scratch, v->us, (size_t)v->n * sizeof *scratch);
+    return stretto_bench_half_interval(scratch, v->n, &median) <= aim;
+}
+
+/* Rank 0: 0 go on, 1 enough. */
+static int enough(const measuring *m, int rounds, double until) {
+    const stretto_bench_job *job = m->bench->job;
+    bool all = true;
+    int most = 0;
+    if (rounds >= job->max_batches)
+        return 1;
+    if (rounds < job->min_batches)
+        return 0;
+    if (until > 0 && seconds() > until)
+        return 1;
+    for (int i = 0; i < m->n; i++)
+        most = (int)fmax(most, fmax(m->candidates[i].throughput.n, m->candidates[i].latency.n));
+    double *scratch = malloc((size_t)(most + 1) * sizeof *scratch);
+    for (int i = 0; scratch && all && i < m->n; i++) {
+        const candidate *c = &m->candidates[i];
+        if (!c->active)
+            continue;
+        if (job->throughput)
+            all = settled(&c->throughput, job->relative_ci, job->min_batches, scratch);
+        if (all && job->latency && !job->yield)
+            all = settled(&c->latency, job->relative_ci, job->min_batches, scratch);
+    }
+    free(scratch);
+    return all;
+}
+
+static int rounds(measuring *m) {
+    stretto_bench *bench = m->bench;
+    int *order = malloc((size_t)m->n * sizeof *order);
+    double until = 0;
+    if (!order)
+        return MPI_ERR_OTHER;
+    if (bench->job->budget_s > 0) { /* an equal share of what is left */
+        double left = bench->job->budget_s - (seconds() - bench->begin);
+        until = seconds() + fmax(left, 0) / (bench->job->ncases - m->index);
+    }
+    int rc = MPI_SUCCESS;
+    for (int done = 0, stop = 0; rc == MPI_SUCCESS && !stop;) {
+        for (int i = 0; i < m->n; i++) { /* every rank draws the same order */
+            int j = (int)(draw(&m->random) % (unsigned)(i + 1));
+            order[i] = order[j];
+            order[j] = i;
+        }
+        for (int i = 0; rc == MPI_SUCCESS && i < m->n; i++)
+            if (m->candidates[order[i]].active)
+                rc = visit(m, &m->candidates[order[i]]);
+        done++;
+        stop = bench->rank == 0 ? enough(m, done, until) : 0;
+        if (rc == MPI_SUCCESS)
+            rc = MPI_Bcast(&stop, 1, MPI_INT, 0, bench->control);
+    }
+    free(order);
+    return rc;
+}
+
+static int finish(measuring *m, candidate *c) {
+    stretto_bench *bench = m->bench;
+    if (!c->active || !choose(m, c))
+        return MPI_SUCCESS;
+    int rc = stretto_bench_call_check(&m->call, bench->control, bench->clock, &c->correct,
+                                      c->detail, sizeof c->detail);
+    if (bench->last && m->shape->collective != STRETTO_BENCH_SELF &&
+        bench->last(bench->work, stretto_bench_collective_name(m->shape->collective), c->done_by,
+                    sizeof c->done_by) != 0)
+        c->done_by[0] = '\0';
+    return rc;
+}
+
+static int report(measuring *m, const candidate *c) {
+    const stretto_bench_job *job = m->bench->job;
+    stretto_bench_sample sample = {
+        .candidate = c->name,
+        .correct = c->correct,
+        .refused = c->refused,
+        .detail = c->detail[0] ? c->detail : NULL,
+        .done_by = c->done_by[0] ? c->done_by : NULL,
+        .clock_error_us = stretto_bench_clock_error_us(m->bench->clock),
+    };
+    int rc = 0;
+    if (job->throughput || c->refused || !c->correct) {
+        sample.mode = "throughput";
+        sample.batch = c->batch;
+        sample.times_us = c->throughput.us;
+        sample.n = c->throughput.n;
+        sample.missed = c->throughput.missed;
+        rc = stretto_bench_sample_line(m->bench->out, job, m->shape, &sample);
+    }
+    if (rc == 0 && job->latency && !job->yield && !c->refused && c->latency.n > 0) {
+        sample.mode = "latency";
+        sample.batch = 1;
+        sample.times_us = c->latency.us;
+        sample.n = c->latency.n;
+        sample.missed = c->latency.missed;
+        rc = stretto_bench_sample_line(m->bench->out, job, m->shape, &sample);
+    }
+    return rc;
+}
+
+int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t error_size) {
+    const stretto_bench_case *shape = &bench->job->cases[index];
+    measuring m = {
+        .bench = bench,
+        .shape = shape,
+        .n = shape->ncandidates,
+        .index = index,
+        .lead = stretto_bench_clock_nodes(bench->clock) > 1 ? 500e-6 : 30e-6,
+        .gap = stretto_bench_clock_nodes(bench->clock) > 1 ? 50e-6 : 5e-6,
+        .random = (bench->job->seed + 1) * 0x9E3779B97F4A7C15ull ^
+                  ((unsigned long long)index + 1) * 0xD1B54A32D192ED03ull ^
+                  (unsigned long long)bench->job->launch << 32,
+    };
+    int rc = MPI_SUCCESS, written = 0;
+    if (m.random == 0)
+        m.random = 88172645463325252ull;
+    if (m.n == 0)
+        return 0;
+    int opened =
+        stretto_bench_call_open(&m.call, shape, bench->work, bench->job->cold, error, error_size);
+    m.candidates = calloc((size_t)m.n, sizeof *m.candidates);
+    int bad = opened != 0 || !m.candidates, any = 0;
+    rc = MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, bench->control);
+    if (rc != MPI_SUCCESS || any) {
+        if (!bad)
+            snprintf(error, error_size, "another rank has no memory for %zu bytes", shape->bytes);
+        written = -1;
+        rc = MPI_SUCCESS;
+        goto done;
+    }
+    rc = stretto_bench_clock_sync(bench->clock);
+    for (int i = 0; rc == MPI_SUCCESS && i < m.n; i++) {
+        m.candidates[i].name = shape->candidates[i];
+        stretto_bench_status(bench->out, index, bench->job->ncases,
+                             stretto_bench_collective_name(shape->collective), shape->bytes,
+                             shape->candidates[i]);
+        rc = prepare(&m, &m.candidates[i]);
+    }
+    if (rc == MPI_SUCCESS)
+        rc = rounds(&m);
+    for (int i = 0; rc == MPI_SUCCESS && i < m.n; i++)
+        rc = finish(&m, &m.candidates[i]);
+    for (int i = 0; rc == MPI_SUCCESS && bench->rank == 0 && written == 0 && i < m.n; i++)
+        written = report(&m, &m.candidates[i]);
+    if (written != 0)
+        snprintf(error, error_size, "the results could not be written");
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Bcast(&written, 1, MPI_INT, 0, bench->control);
+done:
+    for (int i = 0; m.candidates && i < m.n; i++) {
+        free(m.candidates[i].throughput.us);
+        free(m.candidates[i].latency.us);
+    }
+    free(m.candidates);
+    stretto_bench_call_close(&m.call);
+    if (rc != MPI_SUCCESS) {
+        char text[MPI_MAX_ERROR_STRING + 1] = "";
+        int length = 0;
+        MPI_Error_string(rc, text, &length);
+        snprintf(error, error_size, "%s of %zu bytes: the MPI says: %s",
+                 stretto_bench_collective_name(shape->collective), shape->bytes, text);
+        return -1;
+    }
+    return written;
+}
