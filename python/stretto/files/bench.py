@@ -52,6 +52,7 @@ class Launch:
     nranks: int
     candidates: dict[str, list[str]]
     clock_error_us: float | None = None
+    variant: str = "stretto"  # "bare": without the interposer; "native:SETTINGS": other MPI settings
 
 
 @dataclass
@@ -73,6 +74,22 @@ class Sample:
     times_us: list[float]
     correct: bool
     source: Source = "measured"
+    missed: int = 0  # batches or windows that a rank reached too late, and that were dropped
+
+
+@dataclass
+class Excluded:
+    """A candidate that was not measured, or no longer is, for a collective, and why.
+
+    `bytes` is the size at which it showed.
+    """
+
+    launch: int
+    collective: str
+    candidate: str
+    bytes: int
+    reason: Literal["refused", "wrong", "hung", "failed", "not_done"]
+    detail: str = ""
 
 
 @dataclass
@@ -84,10 +101,15 @@ class LaunchEnd:
     detail: str = ""
 
 
-Record = Launch | Sample | LaunchEnd
+Record = Launch | Sample | Excluded | LaunchEnd
 Cell = tuple[int, str, int]  # launch, collective, bytes
 
-_TYPES: dict[str, type[Record]] = {"launch": Launch, "sample": Sample, "launch_end": LaunchEnd}
+_TYPES: dict[str, type[Record]] = {
+    "launch": Launch,
+    "sample": Sample,
+    "excluded": Excluded,
+    "launch_end": LaunchEnd,
+}
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 
 
@@ -116,6 +138,11 @@ class Bench:
         return [r for r in self.records if isinstance(r, Sample)]
 
     @property
+    def excluded(self) -> list[Excluded]:
+        """All candidates that were excluded, in file order."""
+        return [r for r in self.records if isinstance(r, Excluded)]
+
+    @property
     def ends(self) -> dict[int, LaunchEnd]:
         """How each launch that ended did so; the last word counts."""
         return {r.launch: r for r in self.records if isinstance(r, LaunchEnd)}
@@ -131,6 +158,8 @@ class Bench:
             for r in self.launches
             for collective, names in r.candidates.items()
         }
+        for gone in self.excluded:
+            candidates.get((gone.launch, gone.collective), set()).discard(gone.candidate)
         modes: dict[Cell, set[str]] = {}
         seen: dict[Cell, set[tuple[str, str]]] = {}
         for s in self.samples:
