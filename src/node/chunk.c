@@ -1,0 +1,238 @@
+/* Large messages through the shared buffers, cut into chunks so that writing and reading overlap.
+ *
+ * Flags (protocol 3 of internal.h): posted_r and taken_r of each rank, absolute chunk numbers
+ * counted from `base`, which grows by the same amount on all ranks in every call. A call begins
+ * when all ranks have left the last call that used the buffers (catch_up), so only reuse within a
+ * call needs an argument; it stands at each function.
+ */
+#include "node/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Begins a call that uses the buffers; returns the base of its chunk numbers. */
+static uint64_t begin(stretto_node *node, size_t nchunks) {
+    node->seq++;
+    stretto_catch_up(node, node->last_bulk);
+    node->last_bulk = node->seq;
+    uint64_t base = node->chunks;
+    node->chunks += nchunks;
+    return base;
+}
+
+static inline unsigned char *slot(const stretto_node *node, int rank, uint64_t chunk, size_t size,
+                                  int depth) {
+    return stretto_area_of(node, rank)->chunks + chunk % (uint64_t)depth * size;
+}
+
+static void await_posted(const stretto_node *node, uint64_t chunk) {
+    for (int r = 0; r < node->nlocal; r++)
+        if (r != node->me)
+            stretto_await(node, &stretto_area_of(node, r)->posted.value, chunk);
+}
+
+static void await_taken(const stretto_node *node, uint64_t chunk) {
+    for (int r = 0; r < node->nlocal; r++)
+        if (r != node->me)
+            stretto_await(node, &stretto_area_of(node, r)->taken.value, chunk);
+}
+
+/* The root fills a ring of DEPTH chunks, each overwritten when all readers have taken it
+ * (await_taken acquires what they released after reading). */
+void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
+    const size_t size = STRETTO_NODE_BCAST_CHUNK;
+    const int depth = STRETTO_NODE_CHUNK_AREA / STRETTO_NODE_BCAST_CHUNK;
+    size_t n = (bytes + size - 1) / size;
+    uint64_t base = begin(node, n);
+    stretto_area *mine = stretto_area_of(node, node->me);
+    unsigned char *data = buffer;
+    for (size_t c = 0; c < n; c++, data += size) {
+        size_t part = least(size, bytes - c * size);
+        unsigned char *shared = slot(node, root, c, size, depth);
+        if (node->me == root) {
+            if (c >= (size_t)depth)
+                await_taken(node, base + c - (size_t)depth + 1);
+            memcpy(shared, data, part);
+            stretto_set(&mine->posted, base + c + 1);
+        } else {
+            stretto_await(node, &stretto_area_of(node, root)->posted.value, base + c + 1);
+            memcpy(data, shared, part);
+            stretto_set(&mine->taken, base + c + 1);
+        }
+    }
+    stretto_finish(node, false);
+}
+
+/* Every rank fills its ring and reads all others'; a chunk is overwritten when all have taken the
+ * one that lay there. */
+void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
+    const size_t size = STRETTO_NODE_BCAST_CHUNK;
+    const int depth = STRETTO_NODE_CHUNK_AREA / STRETTO_NODE_BCAST_CHUNK;
+    size_t n = (bytes + size - 1) / size;
+    uint64_t base = begin(node, n);
+    stretto_area *mine = stretto_area_of(node, node->me);
+    unsigned char *own = (unsigned char *)dst + (size_t)node->me * bytes;
+    for (size_t c = 0; c < n; c++) {
+        size_t part = least(size, bytes - c * size);
+        if (c >= (size_t)depth)
+            await_taken(node, base + c - (size_t)depth + 1);
+        memcpy(slot(node, node->me, c, size, depth), (const unsigned char *)src + c * size, part);
+        stretto_set(&mine->posted, base + c + 1);
+        if (own != src)
+            memcpy(own + c * size, (const unsigned char *)src + c * size, part);
+        for (int i = 1; i < node->nlocal; i++) {
+            int rank = (node->me + i) % node->nlocal;
+            stretto_await(node, &stretto_area_of(node, rank)->posted.value, base + c + 1);
+            memcpy((unsigned char *)dst + (size_t)rank * bytes + c * size,
+                   slot(node, rank, c, size, depth), part);
+        }
+        stretto_set(&mine->taken, base + c + 1);
+    }
+    stretto_finish(node, true);
+}
+
+/* The root folds everybody's chunks itself: the shortest way with few ranks. Rings as in bcast,
+ * with the root's `taken` as the one to wait for. The root's own buffer is its scratch. */
+static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigned char *dst,
+                           size_t count, size_t size, stretto_reduce_fn reduce, int root) {
+    const int depth = STRETTO_NODE_CHUNK_AREA / STRETTO_NODE_REDUCE_CHUNK;
+    size_t elements = STRETTO_NODE_REDUCE_CHUNK / size;
+    size_t n = (count + elements - 1) / elements;
+    uint64_t base = begin(node, n);
+    stretto_area *mine = stretto_area_of(node, node->me), *top = stretto_area_of(node, root);
+    const void *source[STRETTO_NODE_FOLD_RANKS];
+    for (size_t c = 0; c < n; c++) {
+        size_t first = c * elements, part = least(elements, count - first);
+        if (node->me == root) {
+            await_posted(node, base + c + 1);
+            for (int r = 0; r < node->nlocal; r++)
+                source[r] = r == root ? src + first * size
+                                      : slot(node, r, c, STRETTO_NODE_REDUCE_CHUNK, depth);
+            stretto_fold(source, node->nlocal, root, dst + first * size, mine->chunks, part,
+                         reduce);
+            stretto_set(&mine->taken, base + c + 1);
+        } else {
+            if (c >= (size_t)depth)
+                stretto_await(node, &top->taken.value, base + c - (size_t)depth + 1);
+            memcpy(slot(node, node->me, c, STRETTO_NODE_REDUCE_CHUNK, depth), src + first * size,
+                   part * size);
+            stretto_set(&mine->posted, base + c + 1);
+        }
+    }
+    stretto_finish(node, node->me == root);
+}
+
+/* Elements too large for the buffers: rank after rank shows its elements to all, who fold them.
+ * Slow and rare. There is no other way out when memory is exhausted than to say so and stop. */
+static void reduce_giant(stretto_node *node, const unsigned char *src, unsigned char *dst,
+                         size_t count, size_t size, stretto_reduce_fn reduce, int root) {
+    unsigned char *shown = malloc(size), *sum = malloc(size);
+    if (!shown || !sum) {
+        fprintf(stderr, "stretto: out of memory for an element of %zu bytes in a reduction\n",
+                size);
+        abort();
+    }
+    for (size_t i = 0; i < count; i++) {
+        for (int r = 0; r < node->nlocal; r++) {
+            unsigned char *into = r ? shown : sum;
+            if (r == node->me)
+                memcpy(into, src + i * size, size);
+            stretto_chunk_bcast(node, into, size, r);
+            if (r)
+                reduce(sum, shown, sum, 1);
+        }
+        if (root < 0 || root == node->me)
+            memcpy(dst + i * size, sum, size);
+    }
+    free(shown);
+    free(sum);
+}
+
+/* Segment by segment: (A) every rank copies its operands to its buffer, (B) folds its share of the
+ * segment from everybody's buffers into its result slot, (C) the ranks that want the result collect
+ * the shares. A of segment s, B of s - 1 and C of s - 2 are done together, so that the flags waited
+ * for are usually there.
+ *
+ * Reuse, DEPTH = 3 slots for operands and for results:
+ * - A(s) overwrites operands of s - 3: this rank did C(s - 3) before, so it acquired taken_r of all
+ *   r, which r released after B(s - 3), its last reading of them.
+ * - B(s) overwrites results of s - 3: it has acquired posted_r > s of all r, which r released at
+ *   A(s), after its C(s - 3), its last reading of them.
+ * In place: dst of a segment is written at B (own share, after its operand was read) and C (the
+ * rest), both after A copied the operands of that segment. */
+void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size_t count,
+                          size_t size, stretto_reduce_fn reduce, int root) {
+    const unsigned char *src = src_;
+    unsigned char *dst = dst_;
+    size_t n = (size_t)node->nlocal;
+    if (root >= 0 && node->nlocal <= STRETTO_NODE_FOLD_RANKS && size <= STRETTO_NODE_REDUCE_CHUNK) {
+        reduce_at_root(node, src, dst, count, size, reduce, root);
+        return;
+    }
+    const size_t depth = STRETTO_NODE_DEPTH;
+    size_t share = STRETTO_NODE_CHUNK_AREA / (depth * (n + 1) * size);
+    if (share == 0) {
+        reduce_giant(node, src, dst, count, size, reduce, root);
+        return;
+    }
+    size_t wanted = STRETTO_NODE_SEGMENT / (n * size);
+    if (wanted < STRETTO_NODE_SHARE / size)
+        wanted = STRETTO_NODE_SHARE / size;
+    if (wanted == 0)
+        wanted = 1;
+    share = least(share, wanted);
+    size_t segments = (count + n * share - 1) / (n * share);
+    share = (count + n * segments - 1) / (n * segments);
+
+    const bool wants = root < 0 || root == node->me;
+    const size_t segment = n * share;
+    unsigned char *const area = stretto_area_of(node, node->me)->chunks;
+    const size_t results = depth * segment * size; /* offset of the result slots */
+    uint64_t base = begin(node, segments);
+    stretto_area *mine = stretto_area_of(node, node->me);
+    const void *source[node->nlocal];
+
+    for (size_t s = 0; s < segments + 2; s++) {
+        if (s < segments) { /* A */
+            size_t from = s * segment, to = least(from + segment, count);
+            size_t own = least(from + (size_t)node->me * share, to), after = least(own + share, to);
+            unsigned char *operands = area + s % depth * segment * size;
+            memcpy(operands, src + from * size, (own - from) * size);
+            memcpy(operands + (after - from) * size, src + after * size, (to - after) * size);
+            stretto_set(&mine->posted, base + s + 1);
+        }
+        if (s >= 1 && s - 1 < segments) { /* B */
+            size_t t = s - 1, from = t * segment, to = least(from + segment, count);
+            size_t own = least(from + (size_t)node->me * share, to), after = least(own + share, to);
+            unsigned char *result = area + results + t % depth * share * size;
+            await_posted(node, base + t + 1);
+            if (after > own) {
+                for (int r = 0; r < node->nlocal; r++)
+                    source[r] = r == node->me ? src + own * size
+                                              : stretto_area_of(node, r)->chunks +
+                                                    (t % depth * segment + own - from) * size;
+                stretto_fold(source, node->nlocal, 0, result, NULL, after - own, reduce);
+            }
+            stretto_set(&mine->taken, base + t + 1);
+            if (wants)
+                memcpy(dst + own * size, result, (after - own) * size);
+        }
+        if (s >= 2) { /* C */
+            size_t t = s - 2, from = t * segment, to = least(from + segment, count);
+            for (int i = 1; i < node->nlocal; i++) {
+                int r = (node->me + i) % node->nlocal;
+                size_t first = least(from + (size_t)r * share, to), end = least(first + share, to);
+                const stretto_area *theirs = stretto_area_of(node, r);
+                stretto_await(node, &theirs->taken.value, base + t + 1);
+                if (wants)
+                    memcpy(dst + first * size, theirs->chunks + results + t % depth * share * size,
+                           (end - first) * size);
+            }
+        }
+    }
+    stretto_finish(node, true);
+}

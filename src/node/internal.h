@@ -1,0 +1,142 @@
+/* What the node phases share: the layout of the memory, the handle, the flags.
+ *
+ * PROTOCOLS, and why they are right. Every flag and every line has one writer. Notation: W -> R is
+ * "store-release of W is read by load-acquire in R", which orders everything before W in the writer
+ * before everything after R in the reader (C11 5.1.2.4); nothing else is relied on, and in
+ * particular not the order of stores of x86.
+ *
+ * 1. Sequenced lines. A line is 56 bytes of payload and a 64-bit sequence number that only grows.
+ *      writer:  payload = x (plain);  seq = s (release)
+ *      reader:  while (seq < s) (acquire);  read payload (plain)
+ *    seq = s -> reader: the payload is x. That it is not yet overwritten by the call s + ring which
+ *    uses the same line next is the writer's duty (2). The payload arrives with its flag in one
+ *    transfer of the cache line, and long messages are a run of such lines.
+ *
+ * 2. Done. Rank r stores done_r = s (release) when it has read all that it reads in call s. A
+ *    writer that is about to reuse a line of call s - ring needs done_r >= s - ring of every r
+ *    (acquire): r's reads then happen before the overwriting. Most calls know it without looking:
+ *    a rank that completed call t of a kind that needs everybody's contribution (allreduce,
+ * barrier, allgather; reduce at the root) has, through the chain of lines that brought the
+ * contributions, an acquire of something that each rank released after its own call t - 1 ended.
+ * `known` is the largest call that this rank knows to be over on all ranks, and catch_up() reads
+ * the done flags only when it is too small (a root of rooted calls that runs ahead).
+ *
+ * 3. Chunk counters (chunk.c). posted_r counts the chunks that r has written to its buffer, and
+ *    taken_r what it has produced or consumed; both are absolute over the life of the group, from
+ *    a base that every rank computes alike. See chunk.c for each use.
+ *
+ * A rank never waits for a flag that can only be set after its own later action, so no call can
+ * deadlock as long as all ranks make the same calls.
+ */
+#ifndef STRETTO_NODE_INTERNAL_H
+#define STRETTO_NODE_INTERNAL_H
+
+#include "node/node.h"
+#include "node/tuning.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define STRETTO_LINE_DATA 56
+
+typedef struct {
+    _Alignas(64) unsigned char data[STRETTO_LINE_DATA];
+    _Atomic uint64_t seq;
+} stretto_line;
+
+/* Neighbouring lines are prefetched in pairs on x86 too: a flag keeps 128 bytes for itself. */
+typedef struct {
+    _Alignas(128) _Atomic uint64_t value;
+} stretto_flag;
+
+typedef struct {
+    _Alignas(128) stretto_line line;
+} stretto_tiny;
+
+enum { STRETTO_UP, STRETTO_DOWN, STRETTO_WAYS };
+
+/* What one rank writes and the others read. */
+typedef struct {
+    stretto_flag done;   /* protocol 2 */
+    stretto_flag posted; /* protocol 3 */
+    stretto_flag taken;
+    stretto_tiny tiny[STRETTO_WAYS][STRETTO_NODE_TINY_RING];
+    stretto_line small[STRETTO_WAYS][STRETTO_NODE_SMALL_RING][STRETTO_NODE_SMALL_LINES];
+    _Alignas(128) unsigned char chunks[STRETTO_NODE_CHUNK_AREA];
+} stretto_area;
+
+struct stretto_node {
+    unsigned char *memory;
+    size_t stride; /* from one rank's area to the next */
+    int nlocal, me;
+    uint64_t seq;       /* calls begun */
+    uint64_t known;     /* calls that are over on all ranks, as far as this rank knows */
+    uint64_t last_bulk; /* last call that used the chunk buffers */
+    uint64_t chunks;    /* base of the chunk counters */
+    stretto_wait wait;
+    int *pids;
+    void *raw; /* what malloc gave for this handle */
+    _Alignas(64) unsigned char scratch[3][STRETTO_NODE_SMALL_LINES * STRETTO_LINE_DATA];
+};
+
+#define STRETTO_SMALL_MAX ((size_t)STRETTO_NODE_SMALL_LINES * STRETTO_LINE_DATA)
+
+static inline stretto_area *stretto_area_of(const stretto_node *node, int rank) {
+    return (stretto_area *)(node->memory + (size_t)rank * node->stride);
+}
+
+uint64_t stretto_await_slow(const stretto_node *node, const _Atomic uint64_t *flag, uint64_t value);
+
+/* Waits until *flag >= value (acquire); returns what was seen. */
+static inline uint64_t stretto_await(const stretto_node *node, const _Atomic uint64_t *flag,
+                                     uint64_t value) {
+    uint64_t seen = atomic_load_explicit(flag, memory_order_acquire);
+    return __builtin_expect(seen >= value, 1) ? seen : stretto_await_slow(node, flag, value);
+}
+
+static inline void stretto_set(stretto_flag *flag, uint64_t value) {
+    atomic_store_explicit(&flag->value, value, memory_order_release);
+}
+
+void stretto_catch_up_slow(stretto_node *node, uint64_t call);
+
+/* Returns when call `call` is over on all ranks. */
+static inline void stretto_catch_up(stretto_node *node, uint64_t call) {
+    if (__builtin_expect(node->known < call, 0))
+        stretto_catch_up_slow(node, call);
+}
+
+/* Ends call node->seq here; `all` when everybody's contribution was seen. */
+static inline void stretto_finish(stretto_node *node, bool all) {
+    stretto_set(&stretto_area_of(node, node->me)->done, node->seq);
+    if (all)
+        node->known = node->seq - 1;
+}
+
+/* out = source[0] op source[1] op ... , left to right, n >= 2 elements of `size` bytes. Only
+ * source[own] may equal out; scratch holds count elements and is none of the sources. */
+static inline void stretto_fold(const void *const *source, int nsources, int own, void *out,
+                                void *scratch, size_t count, stretto_reduce_fn reduce) {
+    const void *left = source[0];
+    for (int i = 1; i < nsources; i++) {
+        void *result = i >= own || i == nsources - 1 ? out : scratch;
+        reduce(left, source[i], result, count);
+        left = result;
+    }
+}
+
+/* small.c: messages up to STRETTO_SMALL_MAX bytes. */
+void stretto_small_bcast(stretto_node *node, void *buffer, size_t bytes, int root);
+void stretto_small_reduce(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
+                          stretto_reduce_fn reduce, int root);
+void stretto_small_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
+                             size_t size, stretto_reduce_fn reduce);
+void stretto_small_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
+
+/* chunk.c: any size, pipelined through the shared buffers. root < 0: allreduce. */
+void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int root);
+void stretto_chunk_reduce(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
+                          stretto_reduce_fn reduce, int root);
+void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
+
+#endif

@@ -1,0 +1,145 @@
+/* Attaching, waiting, and the choice of the path for each call: sequenced lines for what is small,
+ * the shared buffers or a direct copy for what is large. The choice depends on sizes and on what
+ * the group has agreed upon, so it is the same on all ranks. */
+#include "node/internal.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+static inline void relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory"); /* yield is a no-op on Neoverse; isb waits a little */
+#endif
+}
+
+uint64_t stretto_await_slow(const stretto_node *node, const _Atomic uint64_t *flag,
+                            uint64_t value) {
+    uint64_t seen;
+    for (int i = 0; i < node->wait.spins; i++) {
+        if ((seen = atomic_load_explicit(flag, memory_order_acquire)) >= value)
+            return seen;
+        relax();
+    }
+    int polls = node->wait.yield ? 1 : STRETTO_NODE_POLLS;
+    for (;;) {
+        node->wait.progress(node->wait.progress_arg);
+        if (node->wait.yield)
+            sched_yield();
+        for (int i = 0; i < polls; i++) {
+            if ((seen = atomic_load_explicit(flag, memory_order_acquire)) >= value)
+                return seen;
+            if (polls > 1)
+                relax();
+        }
+    }
+}
+
+void stretto_catch_up_slow(stretto_node *node, uint64_t call) {
+    uint64_t least = node->seq - 1; /* this rank itself is that far */
+    for (int r = 0; r < node->nlocal; r++) {
+        if (r == node->me)
+            continue;
+        uint64_t seen = stretto_await(node, &stretto_area_of(node, r)->done.value, call);
+        if (seen < least)
+            least = seen;
+    }
+    node->known = least;
+}
+
+/* An odd number of 128-byte units, so that the same flag of different ranks does not fall into the
+ * same set of every cache. */
+static size_t area_stride(void) {
+    return (sizeof(stretto_area) / 128 | 1) * 128;
+}
+
+size_t stretto_node_bytes(int nlocal) {
+    return (area_stride() * (size_t)nlocal + 4095) / 4096 * 4096;
+}
+
+stretto_node *stretto_node_attach(void *memory, int nlocal, int me, const int *pids,
+                                  const stretto_wait *wait) {
+    stretto_node *node = aligned_alloc(64, (sizeof *node + 63) / 64 * 64);
+    if (!node)
+        return NULL;
+    memset(node, 0, sizeof *node);
+    node->memory = memory;
+    node->stride = area_stride();
+    node->nlocal = nlocal;
+    node->me = me;
+    node->wait = *wait;
+    if (pids) {
+        node->pids = malloc(sizeof *pids * (size_t)nlocal);
+        if (!node->pids) {
+            free(node);
+            return NULL;
+        }
+        memcpy(node->pids, pids, sizeof *pids * (size_t)nlocal);
+    }
+    return node;
+}
+
+void stretto_node_detach(stretto_node *node) {
+    if (!node)
+        return;
+    free(node->pids);
+    free(node);
+}
+
+void stretto_node_barrier(stretto_node *node) {
+    if (node->nlocal > 1)
+        stretto_small_allreduce(node, NULL, NULL, 0, 0, NULL);
+}
+
+void stretto_node_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
+    if (node->nlocal == 1 || bytes == 0)
+        return;
+    if (bytes <= STRETTO_SMALL_MAX)
+        stretto_small_bcast(node, buffer, bytes, root);
+    else
+        stretto_chunk_bcast(node, buffer, bytes, root);
+}
+
+void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
+                         stretto_reduce_fn reduce, int root) {
+    size_t bytes = count * size;
+    if (bytes == 0)
+        return;
+    if (node->nlocal == 1) {
+        if (dst != src)
+            memcpy(dst, src, bytes);
+    } else if (bytes <= STRETTO_SMALL_MAX) {
+        stretto_small_reduce(node, src, dst, count, size, reduce, root);
+    } else {
+        stretto_chunk_reduce(node, src, dst, count, size, reduce, root);
+    }
+}
+
+void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
+                            size_t size, stretto_reduce_fn reduce) {
+    size_t bytes = count * size;
+    if (bytes == 0)
+        return;
+    if (node->nlocal == 1) {
+        if (dst != src)
+            memcpy(dst, src, bytes);
+    } else if (bytes <= STRETTO_SMALL_MAX) {
+        stretto_small_allreduce(node, src, dst, count, size, reduce);
+    } else {
+        stretto_chunk_reduce(node, src, dst, count, size, reduce, -1);
+    }
+}
+
+void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
+    if (bytes == 0)
+        return;
+    if (node->nlocal == 1) {
+        if (dst != src)
+            memcpy(dst, src, bytes);
+    } else if (bytes <= STRETTO_SMALL_MAX) {
+        stretto_small_allgather(node, src, dst, bytes);
+    } else {
+        stretto_chunk_allgather(node, src, dst, bytes);
+    }
+}

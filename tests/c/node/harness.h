@@ -1,0 +1,32 @@
+/* Runs a function as N ranks over one anonymous shared mapping: as processes, or as threads. */
+#ifndef STRETTO_TESTS_NODE_HARNESS_H
+#define STRETTO_TESTS_NODE_HARNESS_H
+
+#include "node/node.h"
+
+#include <stdatomic.h>
+
+enum { HARNESS_RANKS = 256 };
+
+typedef struct {
+    int ranks;
+    long calls, small;
+    uint64_t seed;
+    size_t largest;
+    int pause;
+    int spins;
+    bool threads;
+    const char *direct;
+    void *memory;            /* the group's */
+    int pids[HARNESS_RANKS]; /* shared */
+    _Atomic int ready;       /* ranks that have written their pid */
+    _Atomic uint64_t arrived[HARNESS_RANKS];
+    _Atomic uint64_t progress[HARNESS_RANKS]; /* calls of progress, by rank */
+} harness;
+
+/* Parses the options, runs `run` on all ranks, returns 0 when all succeeded within the time. */
+int harness_main(int argc, char **argv, void (*run)(harness *h, int rank));
+stretto_node *harness_attach(harness *h, int rank);
+void harness_detach(harness *h, int rank, stretto_node *node);
+
+#endif
