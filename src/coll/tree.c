@@ -1,0 +1,47 @@
+/* The k-nomial tree: see tree.h. Distances are long: k^z may pass INT_MAX before it passes n. */
+#include "coll/tree.h"
+
+int stretto_tree_rank(const stretto_plan *plan, const stretto_tree *tree, int position) {
+    return (tree->first + position) % plan->shape.nranks;
+}
+
+/* Length of the run that a position is the root of, before cutting off at n: k^z. */
+static long reach(const stretto_tree *tree, int position) {
+    long d = 1;
+    while (d < tree->n && position % (d * tree->k) == 0)
+        d *= tree->k;
+    return d;
+}
+
+int stretto_tree_parent(const stretto_tree *tree, int position) {
+    return position == 0 ? -1 : (int)(position - position % (reach(tree, position) * tree->k));
+}
+
+void stretto_tree_reduce(stretto_plan *plan, const stretto_tree *tree, int me, int blocks) {
+    const long mine = reach(tree, me);
+    const bool leaf = mine == 1 || me + 1 >= tree->n;
+    const stretto_span result = stretto_span_of(STRETTO_OUT, 0, blocks);
+    if (!leaf || me == 0)
+        stretto_plan_load(plan);
+    for (long d = 1; d < mine && me + d < tree->n; d *= tree->k) {
+        for (long child = me + d; child < me + d * tree->k && child < tree->n; child += d)
+            stretto_plan_recv_reduce(plan, stretto_tree_rank(plan, tree, (int)child), result,
+                                     STRETTO_SRC_RIGHT);
+        stretto_plan_fence(plan);
+    }
+    if (me != 0)
+        stretto_plan_send(plan, stretto_tree_rank(plan, tree, stretto_tree_parent(tree, me)),
+                          leaf ? stretto_plan_mine(plan, 0, blocks) : result);
+}
+
+void stretto_tree_bcast(stretto_plan *plan, const stretto_tree *tree, int me, int blocks) {
+    const stretto_span data = stretto_span_of(STRETTO_OUT, 0, blocks);
+    if (me != 0) {
+        int parent = stretto_tree_rank(plan, tree, stretto_tree_parent(tree, me));
+        stretto_plan_wait(plan, stretto_plan_recv(plan, parent, data));
+    }
+    /* The largest subtrees first: they have the longest way to go. */
+    for (long d = reach(tree, me) / tree->k; d >= 1; d /= tree->k)
+        for (long child = me + d; child < me + d * tree->k && child < tree->n; child += d)
+            stretto_plan_send(plan, stretto_tree_rank(plan, tree, (int)child), data);
+}
