@@ -4,9 +4,9 @@
  * by paths of their own. The walk reads DT_SONAME from the mapped dynamic section, opens nothing
  * and runs once, at the first MPI call; a process without MPI never gets here. */
 #include "mpi/host.h"
+#include "mpi/object.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <fnmatch.h>
 #include <link.h>
 #include <limits.h>
@@ -43,30 +43,12 @@ typedef struct {
     char path[FAMILIES][PATH_MAX]; /* "" where the process has none */
 } found_libraries;
 
-/* The object's DT_SONAME, or NULL. The dynamic section holds absolute addresses after relocation on
- * most platforms; a value below the load address is an offset still (vDSO, some architectures). */
 static const char *object_soname(const struct dl_phdr_info *info) {
-    const ElfW(Dyn) *dynamic = NULL;
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    if (!dynamic)
-        return NULL;
-    ElfW(Addr) strings = 0, soname = 0;
-    bool has_soname = false;
-    for (; dynamic->d_tag != DT_NULL; dynamic++) {
-        if (dynamic->d_tag == DT_STRTAB)
-            strings = dynamic->d_un.d_ptr;
-        if (dynamic->d_tag == DT_SONAME) {
-            soname = dynamic->d_un.d_val;
-            has_soname = true;
-        }
-    }
-    if (!strings || !has_soname)
-        return NULL;
-    if (strings < info->dlpi_addr)
-        strings += info->dlpi_addr;
-    return (const char *)(strings + soname);
+            return stretto_object_soname(
+                (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), info->dlpi_addr);
+    return NULL;
 }
 
 static int family_of(const char *soname) {
@@ -277,4 +259,13 @@ int stretto_host_open(const char *path, char *error, size_t error_size) {
 
 void *stretto_host_symbol(const char *name) {
     return stretto_host_load() ? data(host_handle, name) : dlsym(RTLD_DEFAULT, name);
+}
+
+void *stretto_host_next(const char *name) {
+    void *symbol = dlsym(RTLD_NEXT, name);
+    if (!symbol && stretto_host_load())
+        symbol = dlsym(host_handle, name);
+    if (!symbol)
+        stretto_host_refuse(name);
+    return symbol;
 }

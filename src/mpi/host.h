@@ -62,6 +62,10 @@ int stretto_host_open(const char *path, char *error, size_t error_size);
  * libraries; NULL when there is none. */
 void *stretto_host_symbol(const char *name);
 
+/* The definition of an MPI function behind this library: another preloaded one's, or else the
+ * host's. Never NULL: refuses. */
+void *stretto_host_next(const char *name);
+
 #define STRETTO_HOST_CALL(type, prefix, name, parameters, arguments)                               \
     static inline type prefix##name parameters {                                                   \
         if (__builtin_expect(!__atomic_load_n(&stretto_host_table.name, __ATOMIC_ACQUIRE), 0) &&   \
