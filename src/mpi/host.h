@@ -66,7 +66,9 @@ void *stretto_host_symbol(const char *name);
  * host's. Never NULL: refuses. */
 void *stretto_host_next(const char *name);
 
+/* The label keeps an out-of-line copy from clashing with an exported PMPI_X (fortran.h). */
 #define STRETTO_HOST_CALL(type, prefix, name, parameters, arguments)                               \
+    static inline type prefix##name parameters __asm__("stretto_call_" #prefix #name);             \
     static inline type prefix##name parameters {                                                   \
         if (__builtin_expect(!__atomic_load_n(&stretto_host_table.name, __ATOMIC_ACQUIRE), 0) &&   \
             !STRETTO_HOST_HAS(name))                                                               \
