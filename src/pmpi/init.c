@@ -1,0 +1,33 @@
+/* The beginning and the end of the MPI, and of communicators. */
+#include "run/engine.h"
+
+int MPI_Init(int *argc, char ***argv) {
+    int rc = PMPI_Init(argc, argv);
+    if (rc == MPI_SUCCESS)
+        stretto_engine_init();
+    return rc;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    int rc = PMPI_Init_thread(argc, argv, required, provided);
+    if (rc == MPI_SUCCESS)
+        stretto_engine_init();
+    return rc;
+}
+
+int MPI_Finalize(void) {
+    stretto_engine_finalize();
+    return PMPI_Finalize();
+}
+
+int MPI_Comm_free(MPI_Comm *comm) {
+    if (stretto_the_world.active && comm)
+        stretto_comm_release(*comm);
+    return PMPI_Comm_free(comm);
+}
+
+int MPI_Comm_disconnect(MPI_Comm *comm) {
+    if (stretto_the_world.active && comm)
+        stretto_comm_release(*comm);
+    return PMPI_Comm_disconnect(comm);
+}

@@ -1,0 +1,157 @@
+/* Settings and table: read by rank 0 of MPI_COMM_WORLD, broadcast, and parsed alike by every rank.
+ *
+ * The environment is one process's own (a launcher may hand it to some ranks only), so that nothing
+ * that steers a decision is ever read anywhere but here.
+ */
+#include "run/engine.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+stretto_settings stretto_config;
+stretto_table stretto_the_table;
+
+static const size_t TABLE_LIMIT = 16u << 20; /* bytes; a table has tens of rows */
+
+void stretto_say(const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "stretto: %s\n", text);
+    fflush(stderr);
+}
+
+static int number(const char *name, int fallback, int low, int high) {
+    const char *text = getenv(name);
+    if (!text || !*text)
+        return fallback;
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (*end || errno || value < low || value > high) {
+        stretto_say("%s=%s is not a number from %d to %d; using %d", name, text, low, high,
+                    fallback);
+        return fallback;
+    }
+    return (int)value;
+}
+
+/* The file's text, NUL-terminated, or NULL after having said why. */
+static char *read_file(const char *path) {
+    FILE *file = fopen(path, "rb");
+    char *text = NULL;
+    if (!file) {
+        stretto_say("cannot read the table %s: %s; every call goes to the MPI", path,
+                    strerror(errno));
+        return NULL;
+    }
+    size_t used = 0, room = 0;
+    for (;;) {
+        if (room - used < 2) {
+            room = room ? 2 * room : 8192;
+            char *more = room <= TABLE_LIMIT ? realloc(text, room) : NULL;
+            if (!more) {
+                stretto_say("the table %s is too large (limit 16 MiB); every call goes to the MPI",
+                            path);
+                goto bad;
+            }
+            text = more;
+        }
+        size_t n = fread(text + used, 1, room - used - 1, file);
+        used += n;
+        if (n == 0)
+            break;
+    }
+    if (ferror(file)) {
+        stretto_say("cannot read the table %s: %s; every call goes to the MPI", path,
+                    strerror(errno));
+        goto bad;
+    }
+    text[used] = '\0';
+    fclose(file);
+    return text;
+bad:
+    free(text);
+    fclose(file);
+    return NULL;
+}
+
+static void read_environment(void) {
+    stretto_config = (stretto_settings){
+        .disable = number("STRETTO_DISABLE", 0, 0, 1),
+        .verbose = number("STRETTO_VERBOSE", 0, 0, 9),
+        .after = number("STRETTO_AFTER", 3, 1, 1 << 30),
+        .arena_mb = number("STRETTO_ARENA_MB", 1024, 1, 2047),
+        .max_communicators = number("STRETTO_MAX_COMMUNICATORS", 256, 0, 1 << 20),
+        .api = number("STRETTO_API", 0, 0, 1),
+        .fake_ppn = number("STRETTO_FAKE_PPN", 0, 0, 1 << 20),
+    };
+}
+
+/* Hands text from rank 0 to all; each gets its own copy. NULL stays NULL. */
+static int broadcast_text(char **text) {
+    unsigned long long length = *text ? strlen(*text) + 1 : 0;
+    int rc = PMPI_Bcast(&length, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+    if (rc != MPI_SUCCESS || length == 0)
+        return rc;
+    if (!*text)
+        *text = malloc(length);
+    /* A rank without memory here cannot agree to anything later either: let the MPI end the job. */
+    if (!*text)
+        return PMPI_Abort(MPI_COMM_WORLD, 1);
+    return PMPI_Bcast(*text, (int)length, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+int stretto_config_load(void) {
+    char *table = NULL, *choices = NULL, *path = NULL, error[600];
+    int rank, rc;
+    if ((rc = PMPI_Comm_rank(MPI_COMM_WORLD, &rank)) != MPI_SUCCESS)
+        return rc;
+    if (rank == 0) {
+        read_environment();
+        const char *name = getenv("STRETTO_TABLE"), *forced = getenv("STRETTO_CHOICE");
+        if (!stretto_config.disable) {
+            if (name && *name && (table = read_file(name)))
+                path = strdup(name);
+            if (forced && *forced)
+                choices = strdup(forced);
+            /* Check here, so that rank 0 alone complains. */
+            stretto_table probe;
+            if (table && stretto_table_parse(&probe, path, table, error, sizeof error)) {
+                stretto_say("%s; every call goes to the MPI", error);
+                free(table);
+                table = NULL;
+            } else if (table) {
+                stretto_table_free(&probe);
+            }
+            memset(&probe, 0, sizeof probe);
+            if (choices && stretto_table_force(&probe, choices, error, sizeof error)) {
+                stretto_say("STRETTO_CHOICE: %s; it is ignored", error);
+                free(choices);
+                choices = NULL;
+            }
+            stretto_table_free(&probe);
+        }
+        stretto_config.has_table = table || choices;
+    }
+    rc = PMPI_Bcast(&stretto_config, (int)sizeof stretto_config, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (rc == MPI_SUCCESS)
+        rc = broadcast_text(&path);
+    if (rc == MPI_SUCCESS)
+        rc = broadcast_text(&table);
+    if (rc == MPI_SUCCESS)
+        rc = broadcast_text(&choices);
+    if (rc == MPI_SUCCESS && table)
+        stretto_table_parse(&stretto_the_table, path ? path : "table", table, error, sizeof error);
+    if (rc == MPI_SUCCESS && choices)
+        stretto_table_force(&stretto_the_table, choices, error, sizeof error);
+    free(path);
+    free(table);
+    free(choices);
+    return rc;
+}

@@ -1,0 +1,220 @@
+/* The engine inside the application: what is known of the world, of each communicator, and how a
+ * call is decided and carried out.
+ *
+ * Every decision depends only on what the MPI standard makes equal on all ranks of the communicator
+ * (the group, the table that rank 0 broadcast at Init, the collective, its size in bytes, its
+ * operation), never on one rank's own view; where a resource could be missing on one rank (memory,
+ * an arena), the ranks agree on it once, when the communicator is set up.
+ */
+#ifndef STRETTO_ENGINE_H
+#define STRETTO_ENGINE_H
+
+#include "coll/coll.h"
+#include "mpi/host.h"
+#include "node/node.h"
+#include "select/table.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define STRETTO_HOT __attribute__((hot))
+#define STRETTO_COLD __attribute__((cold, noinline))
+#define STRETTO_LIKELY(x) __builtin_expect(!!(x), 1)
+#define STRETTO_TLS static _Thread_local __attribute__((tls_model("initial-exec")))
+
+/* ---- settings (config.c): rank 0's environment, the same on all ranks ----------------------- */
+
+typedef struct {
+    int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn;
+    int has_table; /* a table or forced choices were given and are valid */
+} stretto_settings;
+
+extern stretto_settings stretto_config;
+extern stretto_table stretto_the_table;
+
+/* Collective over the world, at Init. Complains on rank 0 about what it cannot use. */
+int stretto_config_load(void);
+
+/* A line on stderr, "stretto: ..." */
+void stretto_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- the world (world.c, arena.c) ------------------------------------------------------------ */
+
+typedef struct {
+    bool active;        /* set up; calls are looked at */
+    int rank, nranks;   /* in MPI_COMM_WORLD */
+    int *node_of;       /* [nranks] lowest world rank on the same node */
+    MPI_Group group;    /* of MPI_COMM_WORLD */
+    MPI_Comm self;      /* a private communicator of one, for progress and local copies */
+    MPI_Comm node_comm; /* the ranks of this node */
+    int node_rank, node_nranks;
+    int *node_world; /* [node_nranks] world ranks of this node's ranks, ascending */
+    int *node_pids;  /* [node_nranks] process ids, or 0 where they mean nothing here */
+    stretto_wait wait;
+} stretto_world;
+
+extern stretto_world stretto_the_world;
+
+void stretto_engine_init(void);     /* after PMPI_Init */
+void stretto_engine_finalize(void); /* before PMPI_Finalize */
+
+/* The node's shared memory. Collective over node_comm; false where it cannot be had (said once). */
+bool stretto_arena_create(size_t bytes);
+void stretto_arena_destroy(void);
+/* A zeroed piece with memory behind it, or -1. Local; the piece is shared by telling its offset. */
+int64_t stretto_arena_allocate(size_t bytes, int users);
+void *stretto_arena_at(int64_t offset);
+/* One of the users leaves; the last one's leaving gives the piece back. Local. */
+void stretto_arena_leave(int64_t offset);
+
+/* ---- operations and datatypes (types.c) ------------------------------------------------------ */
+
+/* The kernel for a predefined operation on a predefined datatype, with the element's extent in
+ * bytes; NULL when one of them is not predefined or there is none. */
+stretto_reduce_fn stretto_kernel_for(MPI_Op op, MPI_Datatype datatype, size_t *extent);
+/* Bytes of one element when the datatype is predefined, dense and known; else 0. */
+size_t stretto_dense_size(MPI_Datatype datatype);
+/* Predefined and known to us; such handles never change their meaning. */
+bool stretto_is_predefined_op(MPI_Op op);
+bool stretto_is_predefined_type(MPI_Datatype datatype);
+void stretto_types_init(void);
+
+/* ---- communicators (comm.c, setup.c) --------------------------------------------------------- */
+
+typedef enum {
+    STRETTO_RUN_UNDECIDED,
+    STRETTO_RUN_NATIVE, /* pass to the MPI */
+    STRETTO_RUN_NODE,   /* one node action over the whole communicator: straight to src/node */
+    STRETTO_RUN_PLAN    /* the executor */
+} stretto_run;
+
+/* How calls of one shape are done. */
+typedef struct {
+    stretto_run run;
+    long long count; /* the key, with the next two; LLONG_MIN: for this one call only */
+    MPI_Datatype datatype;
+    MPI_Op op;
+    long long elements; /* count, also when it is no key */
+    size_t bytes;       /* type size x count; must stay below 2^31 times the ranks */
+    size_t extent;      /* bytes of one element as kernels and wires see it */
+    stretto_reduce_fn reduce;
+    const stretto_row *row; /* NULL: no row; its choice is what is done unless run is NATIVE */
+    const char *why;        /* a reason to be native that is not the table's */
+} stretto_decision;
+
+enum { STRETTO_DECISIONS = 8, STRETTO_PLANS = 32 };
+
+typedef struct {
+    bool used;
+    stretto_collective collective;
+    stretto_choice choice;
+    int root;
+    size_t bytes; /* segmented algorithms, whose plans depend on it; else 0 */
+    bool in_place, commutative;
+    unsigned long age;
+    stretto_plan plan;
+    long long count;    /* that tmp_offset was made for */
+    size_t *tmp_offset; /* [tmp_blocks + 1] elements */
+} stretto_cached_plan;
+
+typedef enum { STRETTO_COMM_NEW, STRETTO_COMM_READY, STRETTO_COMM_NATIVE } stretto_comm_status;
+
+typedef struct stretto_comm {
+    MPI_Comm comm;
+    stretto_comm_status status;
+    const char *why; /* why NATIVE */
+    int seen;        /* blocking collectives before set-up */
+    int rank, nranks;
+    stretto_node *node; /* NULL: alone on the node, or no arena */
+    bool node_ready;    /* agreed: every node with several of its ranks has its arena piece */
+    bool one_node;      /* node_ready, and all ranks are on this node */
+    int64_t arena;      /* offset of node's memory, -1 none */
+    bool has_shadow;
+    MPI_Comm shadow; /* for our own messages */
+    stretto_layout layout;
+    int *layout_memory;
+    int ppn; /* largest number of ranks on a node */
+    struct {
+        stretto_decision *last; /* the MRU entry of decisions */
+        stretto_decision decisions[STRETTO_DECISIONS];
+        int next;
+        unsigned long long ours, native;
+        stretto_row forced; /* by stretto_choose */
+        bool is_forced;
+        uint64_t told; /* verbose: size classes already explained */
+    } coll[STRETTO_COLLECTIVES];
+    stretto_cached_plan *plans; /* [STRETTO_PLANS], made with the first */
+    unsigned long plan_clock;
+    void *scratch[3];
+    size_t scratch_size[3];
+    MPI_Request *requests;
+    int nrequests;
+} stretto_comm;
+
+/* The state of comm, or NULL when it has none yet. Thread-safe, wait-free. */
+stretto_comm *stretto_comm_find(MPI_Comm comm);
+/* For every blocking collective on a communicator that is not READY or NATIVE: makes the state,
+ * counts, and at the N-th call sets it up (collective). NULL when memory is out. */
+stretto_comm *stretto_comm_seen(MPI_Comm comm);
+/* Sets up at once (collective over comm). */
+stretto_comm *stretto_comm_ready(MPI_Comm comm);
+/* The application is about to free comm (collective): gives back what can be given back. */
+void stretto_comm_release(MPI_Comm comm);
+void stretto_comms_init(void);
+int stretto_comms_count(void); /* that hold resources */
+/* Sets one communicator up (setup.c); collective. Sets status. */
+void stretto_comm_setup(stretto_comm *c);
+void stretto_comm_teardown(stretto_comm *c, bool free_shadow);
+/* Makes the shadow communicator if there is none. Collective over c->comm, agreed; false = cannot.
+ */
+bool stretto_comm_shadow(stretto_comm *c);
+
+/* ---- calls (decide.c, call.c, exec.c) -------------------------------------------------------- */
+
+/* What to do with this call. Never NULL for a READY communicator. count, datatype, op are the key;
+ * root does not matter. For bcast, allgather and barrier op is MPI_OP_NULL. */
+const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective collective,
+                                       long long count, MPI_Datatype datatype, MPI_Op op);
+/* Whether a choice can be carried out on this communicator for calls of that size: NULL, or why not
+ * (valid until the next call; the same on all ranks). */
+const char *stretto_choice_refused(stretto_comm *c, stretto_collective collective,
+                                   const stretto_choice *choice, size_t bytes, bool user_op,
+                                   bool commutative);
+
+/* Calls that were decided to be ours (run is NODE or PLAN). Each returns an MPI error code that has
+ * been raised on c->comm already, or STRETTO_PASS: nothing was done, let the MPI do it (on all
+ * ranks alike). */
+enum { STRETTO_PASS = -1 };
+int stretto_call_allreduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out);
+int stretto_call_reduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
+                        int root);
+int stretto_call_bcast(stretto_comm *c, const stretto_decision *d, void *buffer, int root);
+int stretto_call_allgather(stretto_comm *c, const stretto_decision *d, const void *in,
+                           long long in_count, MPI_Datatype in_type, void *out);
+int stretto_call_barrier(stretto_comm *c, const stretto_decision *d);
+
+/* How elements lie in the buffers of a plan and travel. */
+typedef struct {
+    MPI_Datatype type;        /* MPI_BYTE, or the application's type for user operations */
+    ptrdiff_t stride;         /* bytes from element to element */
+    int wire;                 /* items of type per element: stride for MPI_BYTE, 1 otherwise */
+    stretto_reduce_fn reduce; /* NULL: PMPI_Reduce_local with op */
+    MPI_Op op;
+} stretto_elements;
+
+/* Runs this rank's plan over the buffers. in may be NULL where the plan does not read it. count =
+ * elements of the vector or of one block. An MPI error code, not yet raised. */
+int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_elements *elements,
+                    long long count, const void *in, void *out);
+/* The plan for this rank, built or from the cache; NULL when it cannot be built (reason in error).
+ */
+stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collective,
+                                      const stretto_choice *choice, int root, size_t bytes,
+                                      bool in_place, bool commutative, char *error, size_t size);
+void stretto_plans_forget(stretto_comm *c);
+/* Memory of at least `bytes` that lasts until the next call on c; NULL when there is none. Slots
+ * are independent of each other. */
+enum { STRETTO_SCRATCH_TMP, STRETTO_SCRATCH_OUT, STRETTO_SCRATCH_PACK, STRETTO_SCRATCHES };
+void *stretto_comm_scratch(stretto_comm *c, int slot, size_t bytes);
+
+#endif

@@ -1,0 +1,76 @@
+/* Each communicator's plans: built once for a shape, kept, the oldest replaced. */
+#include "run/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool same_choice(const stretto_choice *a, const stretto_choice *b) {
+    return a->kind == b->kind && a->algorithm == b->algorithm && a->param == b->param;
+}
+
+static void drop(stretto_cached_plan *cached) {
+    stretto_plan_free(&cached->plan);
+    free(cached->tmp_offset);
+    memset(cached, 0, sizeof *cached);
+}
+
+stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collective,
+                                      const stretto_choice *choice, int root, size_t bytes,
+                                      bool in_place, bool commutative, char *error, size_t size) {
+    if (!choice->algorithm || choice->algorithm->param != STRETTO_PARAM_SEGMENT)
+        bytes = 0;
+    if (!c->plans && !(c->plans = calloc(STRETTO_PLANS, sizeof *c->plans))) {
+        snprintf(error, size, "out of memory");
+        return NULL;
+    }
+    stretto_cached_plan *oldest = &c->plans[0];
+    for (int i = 0; i < STRETTO_PLANS; i++) {
+        stretto_cached_plan *p = &c->plans[i];
+        if (p->used && p->collective == collective && p->root == root && p->bytes == bytes &&
+            p->in_place == in_place && p->commutative == commutative &&
+            same_choice(&p->choice, choice)) {
+            p->age = ++c->plan_clock;
+            return p;
+        }
+        if (!p->used || p->age < oldest->age)
+            oldest = p;
+    }
+    stretto_cached_plan fresh = {.used = true,
+                                 .collective = collective,
+                                 .choice = *choice,
+                                 .root = root,
+                                 .bytes = bytes,
+                                 .in_place = in_place,
+                                 .commutative = commutative,
+                                 .count = -1,
+                                 .age = ++c->plan_clock};
+    const stretto_shape shape = {.collective = collective,
+                                 .rank = c->rank,
+                                 .nranks = c->nranks,
+                                 .root = root,
+                                 .segments = 1,
+                                 .in_place = in_place,
+                                 .commutative = commutative,
+                                 .layout = &c->layout};
+    if (stretto_plan_build(&fresh.plan, choice, &shape, bytes, error, size)) {
+        stretto_plan_free(&fresh.plan);
+        return NULL;
+    }
+    fresh.tmp_offset = calloc((size_t)fresh.plan.tmp_blocks + 1, sizeof *fresh.tmp_offset);
+    if (!fresh.tmp_offset) {
+        stretto_plan_free(&fresh.plan);
+        snprintf(error, size, "out of memory");
+        return NULL;
+    }
+    drop(oldest);
+    *oldest = fresh;
+    return oldest;
+}
+
+void stretto_plans_forget(stretto_comm *c) {
+    for (int i = 0; c->plans && i < STRETTO_PLANS; i++)
+        drop(&c->plans[i]);
+    free(c->plans);
+    c->plans = NULL;
+}

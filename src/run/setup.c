@@ -1,0 +1,233 @@
+/* Setting a communicator up: its layout over nodes, its piece of the arena, its shadow.
+ *
+ * Happens inside the N-th blocking collective of the application on the communicator, which is the
+ * same call on all ranks; everything that could fail on one rank only is agreed with one Allgather.
+ */
+#include "run/engine.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What each rank tells the others. */
+typedef struct {
+    int64_t arena; /* leader of a node: offset of the piece, -1 = none to be had, -2 = not needed */
+    int64_t well;
+} offer;
+
+/* World ranks of comm's ranks; false when one of them is of another world (spawned, connected):
+ * those have another table, or no Stretto. Every rank comes to the same answer, since each is
+ * foreign to somebody. */
+static bool world_ranks(MPI_Comm comm, int nranks, int *world) {
+    MPI_Group group;
+    if (PMPI_Comm_group(comm, &group) != MPI_SUCCESS)
+        return false;
+    int *mine = malloc((size_t)nranks * sizeof *mine);
+    bool well = mine != NULL;
+    for (int i = 0; well && i < nranks; i++)
+        mine[i] = i;
+    well = well && PMPI_Group_translate_ranks(group, nranks, mine, stretto_the_world.group,
+                                              world) == MPI_SUCCESS;
+    for (int i = 0; well && i < nranks; i++)
+        well = world[i] != MPI_UNDEFINED;
+    free(mine);
+    PMPI_Group_free(&group);
+    return well;
+}
+
+/* Fills c->layout from the world ranks. Nodes are numbered by their lowest rank in comm. */
+static bool make_layout(stretto_comm *c, const int *world) {
+    int n = c->nranks;
+    int *memory = calloc((size_t)(4 * n + 1), sizeof *memory);
+    int *node_index = malloc((size_t)stretto_the_world.nranks * sizeof *node_index);
+    if (!memory || !node_index) {
+        free(memory);
+        free(node_index);
+        return false;
+    }
+    int *node_of = memory, *local_of = memory + n, *ranks = memory + 2 * n, *start = memory + 3 * n;
+    for (int i = 0; i < stretto_the_world.nranks; i++)
+        node_index[i] = -1;
+    int nnodes = 0;
+    for (int r = 0; r < n; r++) {
+        int *index = &node_index[stretto_the_world.node_of[world[r]]];
+        if (*index < 0)
+            *index = nnodes++;
+        node_of[r] = *index;
+        local_of[r] = start[*index + 1]++;
+    }
+    c->ppn = 0;
+    for (int i = 0; i < nnodes; i++) {
+        if (start[i + 1] > c->ppn)
+            c->ppn = start[i + 1];
+        start[i + 1] += start[i];
+    }
+    bool consecutive = true;
+    for (int r = 0; r < n; r++) {
+        ranks[start[node_of[r]] + local_of[r]] = r;
+        if (r && node_of[r] != node_of[r - 1] && local_of[r] != 0)
+            consecutive = false;
+    }
+    c->layout = (stretto_layout){n, nnodes, node_of, local_of, start, ranks, consecutive};
+    c->layout_memory = memory;
+    free(node_index);
+    return true;
+}
+
+/* Which resources some row could ask for here; the same on all ranks. */
+static void wants(const stretto_comm *c, bool *node, bool *shadow) {
+    *node = *shadow = stretto_config.api != 0;
+    for (int i = 0; i < stretto_the_table.nrows; i++) {
+        const stretto_row *row = &stretto_the_table.rows[i];
+        if ((row->nodes && row->nodes != c->layout.nnodes) || (row->ppn && row->ppn != c->ppn))
+            continue;
+        *node |= row->choice.kind == STRETTO_CHOICE_SHM;
+        *shadow |= row->choice.kind == STRETTO_CHOICE_FLAT ||
+                   (row->choice.kind == STRETTO_CHOICE_SHM && c->layout.nnodes > 1);
+    }
+}
+
+static bool attach_node(stretto_comm *c, const int *world, int64_t offset) {
+    int me = c->layout.node_of[c->rank], first = c->layout.node_start[me];
+    int nlocal = c->layout.node_start[me + 1] - first;
+    int *pids = malloc((size_t)nlocal * sizeof *pids);
+    if (!pids)
+        return false;
+    for (int i = 0; i < nlocal; i++) {
+        int wanted = world[c->layout.node_ranks[first + i]];
+        pids[i] = 0;
+        for (int j = 0; j < stretto_the_world.node_nranks; j++)
+            if (stretto_the_world.node_world[j] == wanted)
+                pids[i] = stretto_the_world.node_pids[j];
+    }
+    c->node = stretto_node_attach(stretto_arena_at(offset), nlocal, c->layout.local_of[c->rank],
+                                  pids, &stretto_the_world.wait);
+    free(pids);
+    return c->node != NULL;
+}
+
+static bool agree(MPI_Comm comm, bool mine) {
+    int in = mine, out = 0;
+    return PMPI_Allreduce(&in, &out, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && out;
+}
+
+bool stretto_comm_shadow(stretto_comm *c) {
+    if (c->has_shadow)
+        return true;
+    /* split, not dup: dup would run the application's attribute copy callbacks. */
+    bool made = PMPI_Comm_split(c->comm, 0, c->rank, &c->shadow) == MPI_SUCCESS;
+    if (made)
+        PMPI_Comm_set_errhandler(c->shadow, MPI_ERRORS_RETURN);
+    if (!agree(c->comm, made)) {
+        if (made)
+            PMPI_Comm_free(&c->shadow);
+        return false;
+    }
+    c->has_shadow = true;
+    return true;
+}
+
+static const char *set_up(stretto_comm *c) {
+    int inter = 0, nranks = 0, rank = 0;
+    const char *why = NULL;
+    if (PMPI_Comm_test_inter(c->comm, &inter) != MPI_SUCCESS || inter)
+        return "inter-communicator";
+    if (PMPI_Comm_size(c->comm, &nranks) != MPI_SUCCESS ||
+        PMPI_Comm_rank(c->comm, &rank) != MPI_SUCCESS)
+        return "the MPI does not tell its size";
+    if (nranks == 1)
+        return "one rank";
+    c->rank = rank;
+    c->nranks = nranks;
+    int *world = malloc((size_t)nranks * sizeof *world);
+    offer *offers = malloc((size_t)nranks * sizeof *offers);
+    /* Not agreed: without these few bytes a rank cannot take part in an agreement either. */
+    if (!world || !offers)
+        PMPI_Abort(MPI_COMM_WORLD, 1);
+    if (!world_ranks(c->comm, nranks, world)) {
+        why = "ranks of another MPI_COMM_WORLD";
+        goto out;
+    }
+    offer mine = {-2, make_layout(c, world) &&
+                          stretto_comms_count() < stretto_config.max_communicators};
+    bool node = false, shadow = false;
+    if (mine.well) {
+        wants(c, &node, &shadow);
+        int home = c->layout.node_of[rank];
+        int nlocal = c->layout.node_start[home + 1] - c->layout.node_start[home];
+        if (node && c->layout.local_of[rank] == 0 && nlocal > 1)
+            mine.arena = stretto_arena_allocate(stretto_node_bytes(nlocal), nlocal);
+    }
+    if (PMPI_Allgather(&mine, 2, MPI_INT64_T, offers, 2, MPI_INT64_T, c->comm) != MPI_SUCCESS) {
+        why = "the MPI failed";
+        goto out;
+    }
+    bool arena = true;
+    for (int i = 0; i < nranks; i++) {
+        if (!offers[i].well)
+            why = "too many communicators (STRETTO_MAX_COMMUNICATORS) or no memory";
+        if (offers[i].arena == -1)
+            arena = false;
+    }
+    if (why || !arena) { /* give back what this node's leader took: nobody will attach */
+        for (int i = 0; mine.arena >= 0 && i < c->layout.node_start[c->layout.node_of[rank] + 1] -
+                                                   c->layout.node_start[c->layout.node_of[rank]];
+             i++)
+            stretto_arena_leave(mine.arena);
+        if (why)
+            goto out;
+    } else if (node) {
+        int home = c->layout.node_of[rank];
+        int first = c->layout.node_start[home];
+        int nlocal = c->layout.node_start[home + 1] - first;
+        bool attached = true;
+        if (nlocal > 1) {
+            c->arena = offers[c->layout.node_ranks[first]].arena;
+            attached = attach_node(c, world, c->arena);
+        }
+        if (!agree(c->comm, attached)) {
+            why = "no memory";
+            goto out;
+        }
+        c->node_ready = true;
+        c->one_node = c->layout.nnodes == 1;
+    }
+    if (shadow && !stretto_comm_shadow(c))
+        why = "the MPI made no further communicator";
+out:
+    free(world);
+    free(offers);
+    return why;
+}
+
+STRETTO_COLD void stretto_comm_setup(stretto_comm *c) {
+    c->why = set_up(c);
+    c->status = c->why ? STRETTO_COMM_NATIVE : STRETTO_COMM_READY;
+    if (c->why)
+        stretto_comm_teardown(c, true);
+    if (c->why && stretto_config.verbose > 1 && c->rank == 0)
+        stretto_say("a communicator of %d ranks stays with the MPI: %s", c->nranks, c->why);
+}
+
+void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
+    stretto_plans_forget(c);
+    if (c->node)
+        stretto_node_detach(c->node);
+    c->node = NULL;
+    c->node_ready = c->one_node = false;
+    stretto_arena_leave(c->arena);
+    c->arena = -1;
+    if (c->has_shadow && free_shadow)
+        PMPI_Comm_free(&c->shadow);
+    c->has_shadow = false;
+    free(c->layout_memory);
+    c->layout_memory = NULL;
+    for (int i = 0; i < STRETTO_SCRATCHES; i++) {
+        free(c->scratch[i]);
+        c->scratch[i] = NULL;
+        c->scratch_size[i] = 0;
+    }
+    free(c->requests);
+    c->requests = NULL;
+    c->nrequests = 0;
+}

@@ -1,0 +1,116 @@
+/* Init and Finalize: the world as this process sees it, agreed with the others. */
+#include "run/engine.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+stretto_world stretto_the_world;
+
+/* Polls before a waiting rank begins to call into the MPI: about 1 us, the promise of DESIGN
+ * "Progress". */
+enum { SPINS = 200, SPINS_OVERSUBSCRIBED = 20 };
+
+/* Waiting drives the MPI, or a peer that waits for one of our own pending messages waits for ever.
+ * A probe that matches nothing is the cheapest call that every MPI turns into progress. */
+static void drive_progress(void *arg) {
+    (void)arg;
+    int flag;
+    PMPI_Iprobe(0, 0, stretto_the_world.self, &flag, MPI_STATUS_IGNORE);
+}
+
+/* Which ranks share this node: fills node_comm, node_of, node_world. Collective over the world. */
+static int find_nodes(stretto_world *w) {
+    int rc =
+        PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &w->node_comm);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    if (stretto_config.fake_ppn > 0) {
+        MPI_Comm real = w->node_comm;
+        int rank;
+        rc = PMPI_Comm_rank(real, &rank);
+        if (rc == MPI_SUCCESS)
+            rc = PMPI_Comm_split(real, rank / stretto_config.fake_ppn, rank, &w->node_comm);
+        PMPI_Comm_free(&real);
+        if (rc != MPI_SUCCESS)
+            return rc;
+    }
+    if ((rc = PMPI_Comm_rank(w->node_comm, &w->node_rank)) != MPI_SUCCESS ||
+        (rc = PMPI_Comm_size(w->node_comm, &w->node_nranks)) != MPI_SUCCESS)
+        return rc;
+    w->node_world = malloc((size_t)w->node_nranks * sizeof *w->node_world);
+    w->node_pids = malloc((size_t)w->node_nranks * sizeof *w->node_pids);
+    w->node_of = malloc((size_t)w->nranks * sizeof *w->node_of);
+    if (!w->node_world || !w->node_pids || !w->node_of)
+        return PMPI_Abort(MPI_COMM_WORLD, 1);
+    int pid = (int)getpid();
+    if ((rc = PMPI_Allgather(&w->rank, 1, MPI_INT, w->node_world, 1, MPI_INT, w->node_comm)) !=
+            MPI_SUCCESS ||
+        (rc = PMPI_Allgather(&pid, 1, MPI_INT, w->node_pids, 1, MPI_INT, w->node_comm)) !=
+            MPI_SUCCESS)
+        return rc;
+    return PMPI_Allgather(&w->node_world[0], 1, MPI_INT, w->node_of, 1, MPI_INT, MPI_COMM_WORLD);
+}
+
+/* Cores this process may run on; the node's ranks together may use the union, but taking the
+ * largest of the ranks' sets and the number of ranks bound to single cores apart is close enough:
+ * yielding is a matter of manners, never of correctness. */
+static bool oversubscribed(const stretto_world *w) {
+    cpu_set_t set;
+    int mine = 1, ours = 1;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        mine = CPU_COUNT(&set);
+    if (PMPI_Allreduce(&mine, &ours, 1, MPI_INT, MPI_MAX, w->node_comm) != MPI_SUCCESS)
+        ours = 1;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    int ranks = w->node_nranks;
+    if (stretto_config.fake_ppn)
+        ranks = w->nranks; /* the nodes are one machine */
+    /* Bound to one core each: then the launcher has counted, unless there are more ranks than
+     * cores. */
+    if (ours == 1)
+        return ranks > online;
+    return ranks > ours;
+}
+
+STRETTO_COLD void stretto_engine_init(void) {
+    stretto_world *w = &stretto_the_world;
+    if (w->active || stretto_config_load() != MPI_SUCCESS)
+        return;
+    if (stretto_config.disable || !(stretto_config.has_table || stretto_config.api))
+        return;
+    if (PMPI_Comm_rank(MPI_COMM_WORLD, &w->rank) != MPI_SUCCESS ||
+        PMPI_Comm_size(MPI_COMM_WORLD, &w->nranks) != MPI_SUCCESS ||
+        PMPI_Comm_group(MPI_COMM_WORLD, &w->group) != MPI_SUCCESS ||
+        PMPI_Comm_dup(MPI_COMM_SELF, &w->self) != MPI_SUCCESS || find_nodes(w) != MPI_SUCCESS) {
+        stretto_say("the MPI refused what set-up needs; every call goes to the MPI");
+        return;
+    }
+    PMPI_Comm_set_errhandler(w->self, MPI_ERRORS_RETURN);
+    w->wait.yield = oversubscribed(w);
+    w->wait.spins = w->wait.yield ? SPINS_OVERSUBSCRIBED : SPINS;
+    w->wait.progress = drive_progress;
+    w->wait.cma = false;
+    stretto_types_init();
+    stretto_comms_init();
+    if (w->node_nranks > 1)
+        stretto_arena_create((size_t)stretto_config.arena_mb << 20);
+    w->active = true;
+}
+
+STRETTO_COLD void stretto_engine_finalize(void) {
+    stretto_world *w = &stretto_the_world;
+    if (!w->active)
+        return;
+    w->active = false;
+    /* Every rank is in Finalize, so this communicator can be freed in step; others that the
+     * application did not free are the MPI's to clean up, since their ranks may have dropped them
+     * in any order. */
+    stretto_comm_release(MPI_COMM_WORLD);
+    stretto_arena_destroy();
+    PMPI_Comm_free(&w->node_comm);
+    PMPI_Comm_free(&w->self);
+    PMPI_Group_free(&w->group);
+    stretto_table_free(&stretto_the_table);
+}

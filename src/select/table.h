@@ -1,0 +1,41 @@
+/* Tables: which choice for which collective, layout and size. No MPI.
+ *
+ * The text format is described in docs/architecture.md ("Table"). Rank 0 reads the file; all ranks
+ * parse the same broadcast text, so that every look-up gives the same answer on every rank.
+ */
+#ifndef STRETTO_TABLE_H
+#define STRETTO_TABLE_H
+
+#include "coll/coll.h"
+
+typedef struct {
+    stretto_collective collective;
+    int nodes, ppn;   /* 0 = any ("*") */
+    size_t low, high; /* bytes, inclusive; SIZE_MAX = "inf" */
+    stretto_choice choice;
+    int line; /* where it stands, 1-based */
+} stretto_row;
+
+typedef struct {
+    char name[256]; /* of the file, for messages */
+    char mpi[32];   /* family the table was made for ("openmpi", "mpich", "intel") */
+    int nrows;
+    stretto_row *rows;
+} stretto_table;
+
+/* Parses text (NUL-terminated) that came from file `name`. 0, or -1 with "NAME:LINE: reason;
+ * remedy" in error; the table is then empty. Free with stretto_table_free. */
+int stretto_table_parse(stretto_table *table, const char *name, const char *text, char *error,
+                        size_t error_size);
+void stretto_table_free(stretto_table *table);
+
+/* Adds forced choices "allreduce=shm;bcast=knomial(4)" in front of all rows, for every size and
+ * layout. Their line is 0. 0, or -1 with the reason in error. */
+int stretto_table_force(stretto_table *table, const char *choices, char *error, size_t error_size);
+
+/* The row for a call of `bytes` on nodes x ppn, or NULL. Exact layout before a wildcard in one of
+ * the two, before wildcards in both; among those the narrowest size range, then the first. */
+const stretto_row *stretto_table_find(const stretto_table *table, stretto_collective collective,
+                                      int nodes, int ppn, size_t bytes);
+
+#endif
