@@ -76,6 +76,12 @@ def _placeholder() -> None:
     """Stand in, in the list of commands, for one that is not being run."""
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"stretto {__version__}")
+        raise typer.Exit(EXIT_DONE)
+
+
 def build_app(name: str | None) -> typer.Typer:
     """Build the Typer application, with only the command `name` imported.
 
@@ -98,15 +104,17 @@ def build_app(name: str | None) -> typer.Typer:
     @app.callback()
     def root(
         version: Annotated[
-            bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+            bool,
+            typer.Option(
+                "--version",
+                help="Print the version and exit.",
+                is_eager=True,
+                callback=_show_version,
+            ),
         ] = False,
     ) -> None:
-        if version:
-            print(f"stretto {__version__}")
-            raise typer.Exit(EXIT_DONE)
+        del version  # done by its callback, which needs no command to follow
 
-    # --version needs no command
-    app.info.invoke_without_command = False
     for command, summary in available():
         if command != name:
             app.command(command, help=summary)(_placeholder)

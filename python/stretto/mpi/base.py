@@ -1,0 +1,172 @@
+"""What every MPI installation can tell: where it is, and how programs are started with it."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from stretto.errors import StrettoError
+from stretto.files.identity import Abi, Family, MPIIdentity
+
+Binding = Literal["core", "none", "default"]
+
+
+@dataclass(frozen=True)
+class MPIInstallation(ABC):
+    """One MPI on this machine.
+
+    Attributes
+    ----------
+    family, abi, version
+        As in `MPIIdentity`.
+    library
+        First line of `MPI_Get_library_version`.
+    prefix
+        Directory that holds `bin` and `lib`.
+    libmpi
+        The library itself; None for a launcher whose library was not found.
+    launcher
+        Its mpirun or mpiexec; None when there is none (jobs then start by srun).
+    private
+        It lies where ld.so does not look by itself (PyPI's wheels, a module): programs that do not
+        know its place need `environment`.
+    """
+
+    family: Family
+    abi: Abi
+    version: str
+    library: str
+    prefix: Path
+    libmpi: Path | None
+    launcher: Path | None
+    private: bool = False
+
+    @property
+    def identity(self) -> MPIIdentity:
+        """What the files between the stages hold of it."""
+        return MPIIdentity(self.family, self.abi, self.version, self.library)
+
+    @property
+    def name(self) -> str:
+        """The MPI in words: ``Open MPI 4.1.4``."""
+        titles = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
+        return f"{titles[self.family]} {self.version}"
+
+    @property
+    def major(self) -> int:
+        """First number of the version."""
+        head = self.version.split(".")[0]
+        return int(head) if head.isdigit() else 0
+
+    def with_abi(self, abi: Abi) -> MPIInstallation:
+        """Return the same installation used through another ABI (a binary of the MPI-5 ABI)."""
+        return replace(self, abi=abi)
+
+    def need_launcher(self) -> Path:
+        """Return the launcher, or raise an error that says how to get one."""
+        if self.launcher is None:
+            raise StrettoError(
+                f"{self.name} has no launcher here",
+                self.prefix,
+                "load the module that brings its mpirun, or give it: stretto ... -- mpirun ...",
+            )
+        return self.launcher
+
+    @abstractmethod
+    def environment(self) -> dict[str, str]:
+        """Return the variables that a job of this MPI needs on this machine, by itself.
+
+        Variables that hold paths are complete: what the process's environment has is kept in them.
+        """
+
+    @abstractmethod
+    def root_environment(self) -> dict[str, str]:
+        """Return the variables that let root start jobs (in containers), empty when not needed."""
+
+    @abstractmethod
+    def oversubscription(self) -> tuple[list[str], dict[str, str]]:
+        """Return options and variables for more ranks than cores, waiting gently."""
+
+    @abstractmethod
+    def remote_environment(self, variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """Return options and variables that bring `variables` to every rank, on every node.
+
+        The returned variables go into the launcher's own environment, the options right after
+        the launcher's name. LD_PRELOAD, when among `variables`, reaches only the ranks.
+        """
+
+    @abstractmethod
+    def script_environment(
+        self, variables: Mapping[str, str], base: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return what to set for a script that calls the launcher inside, nothing in argv changed.
+
+        Parameters
+        ----------
+        variables
+            What every rank, also on other nodes, has to get.
+        base
+            The environment so far.
+        """
+
+    @abstractmethod
+    def launch_options(
+        self, nranks: int, ppn: int | None, hosts: Sequence[str], bind: Binding
+    ) -> list[str]:
+        """Return the launcher's options for so many ranks (`ppn` a node) on `hosts`."""
+
+    def launch(
+        self,
+        nranks: int,
+        program: Sequence[str],
+        ppn: int | None = None,
+        hosts: Sequence[str] = (),
+        bind: Binding = "default",
+        variables: Mapping[str, str] | None = None,
+        oversubscribe: bool = False,
+        extra: Sequence[str] = (),
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return command line and environment that run `program` on `nranks` ranks.
+
+        Parameters
+        ----------
+        nranks
+            Number of ranks.
+        program
+            The program and its arguments.
+        ppn
+            Ranks per node; None leaves it to the launcher.
+        hosts
+            Node names; empty: this machine, or what the batch system gave.
+        bind
+            Bind ranks to cores, to nothing, or as the launcher does by default.
+        variables
+            Set for every rank (LD_PRELOAD too).
+        oversubscribe
+            More ranks than cores: allowed, and waiting gently.
+        extra
+            More options for the launcher.
+        """
+        options, env = self.remote_environment(variables or {})
+        environ = {**os.environ, **self.environment(), **env}
+        if os.geteuid() == 0:
+            environ |= self.root_environment()
+        if oversubscribe:
+            more, gentle = self.oversubscription()
+            options += more
+            for name, value in gentle.items():
+                environ.setdefault(name, value)
+            bind = "none"
+        options += self.launch_options(nranks, ppn, hosts, bind)
+        return [str(self.need_launcher()), *options, *extra, *program], environ
+
+
+def prepend_path(name: str, directory: Path) -> str:
+    """Return the value of a path variable with `directory` put in front."""
+    old = os.environ.get(name, "")
+    parts = [p for p in old.split(":") if p and p != str(directory)]
+    return ":".join([str(directory), *parts])

@@ -1,0 +1,52 @@
+"""Intel MPI: Hydra of its own, and settings by ``I_MPI_*``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stretto.mpi.base import Binding, prepend_path
+from stretto.mpi.mpich import Hydra
+
+
+@dataclass(frozen=True)
+class IntelMPI(Hydra):
+    """An Intel MPI."""
+
+    def environment(self) -> dict[str, str]:
+        """Return prefix, fabric providers, library path and PATH as Intel's vars.sh would set them.
+
+        What that script has set already is left as it is.
+        """
+        if self.libmpi is None or not self.private:
+            return {}
+        lib = self.libmpi.parent
+        out = {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", lib)}
+        if self.launcher is not None:
+            # mpirun is a script that calls mpiexec.hydra by name.
+            out["PATH"] = prepend_path("PATH", self.launcher.parent)
+        if os.environ.get("I_MPI_ROOT") != str(self.prefix):
+            out["I_MPI_ROOT"] = str(self.prefix)
+            if any(lib.glob("lib*-fi.so")):  # as in PyPI's wheel
+                out["FI_PROVIDER_PATH"] = str(lib)
+        return out
+
+    def oversubscription(self) -> tuple[list[str], dict[str, str]]:
+        """Return the settings that allow it and make waiting ranks yield."""
+        return [], {"I_MPI_THREAD_YIELD": "2", "I_MPI_PIN": "0"}
+
+    def launch_options(
+        self, nranks: int, ppn: int | None, hosts: Sequence[str], bind: Binding
+    ) -> list[str]:
+        """Return ``-n``, the hosts, ``-ppn`` and the pinning."""
+        options = []
+        if bind != "default":
+            options += ["-genv", "I_MPI_PIN", "1" if bind == "core" else "0"]
+        if bind == "core":
+            options += ["-genv", "I_MPI_PIN_DOMAIN", "core"]
+        if hosts:
+            options += ["-hosts", ",".join(hosts)]
+        if ppn:
+            options += ["-ppn", str(ppn)]
+        return [*options, "-n", str(nranks)]

@@ -1,0 +1,196 @@
+"""Asking an MPI library or launcher what it is: by calling it in a process of its own.
+
+Answers are kept in the cache directory, keyed by the file's path, size and time of change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from stretto.errors import StrettoError
+from stretto.files.identity import Abi, Family, MPIIdentity
+from stretto.files.io import write_atomic
+
+#: what ranks and tools of an MPI look for; the beginnings of the libraries' names
+LIBRARY_NAMES = (
+    "libmpi.so",
+    "libmpi_abi.so",
+    "libmpich.so",
+    "libmpi_cray.so",
+    "libmpi_gnu",
+    "libmpi_ilp64.so",
+)
+
+# MPI_Get_library_version may be called before MPI_Init (MPI-3, section 8.1).
+_ASK = """
+import ctypes, sys
+lib = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+text, length = ctypes.create_string_buffer(65536), ctypes.c_int()
+if lib.MPI_Get_library_version(text, ctypes.byref(length)):
+    sys.exit("MPI_Get_library_version failed")
+sys.stdout.write(text.value.decode("utf-8", "replace"))
+"""
+_TIMEOUT_S = 60
+
+
+def abi_of_name(name: str) -> Abi | None:
+    """Return the ABI family that a library's name stands for.
+
+    Open MPI's libmpi has had versions 40 (4.x, 5.x) and 20 (2.x) and below; the MPICH family 12.
+
+    Parameters
+    ----------
+    name
+        File name: ``libmpi.so.40``.
+    """
+    if name.startswith("libmpi_abi.so"):
+        return "mpi5"
+    if name.startswith(("libmpich.so", "libmpi_cray.so", "libmpi_gnu")):
+        return "mpich"
+    found = re.match(r"libmpi\.so\.(\d+)", name)
+    if found is None:
+        return None
+    number = int(found.group(1))
+    if number == 12:
+        return "mpich"
+    return "openmpi" if number >= 40 else None
+
+
+def parse_library_version(text: str, abi: Abi | None, place: str) -> MPIIdentity:
+    """Make an identity of what `MPI_Get_library_version` says.
+
+    Parameters
+    ----------
+    text
+        Its answer.
+    abi
+        The ABI family, from the library's name; None: the family's own.
+    place
+        The library, for the error message.
+    """
+    first = text.strip().splitlines()[0].strip() if text.strip() else ""
+    patterns: list[tuple[Family, str]] = [
+        ("openmpi", r"Open MPI v?(\d[\w.]*)"),
+        ("intel", r"Intel\(R\) MPI Library (\d[\w.]*)"),
+        ("mpich", r"MPICH Version:\s*(\d[\w.]*)"),
+        ("mpich", r"MVAPICH\S* Version\s*:\s*(\d[\w.]*)"),
+        ("mpich", r"CRAY MPICH version (\d[\w.]*)"),
+    ]
+    for family, pattern in patterns:
+        found = re.search(pattern, text)
+        if found:
+            own: Abi = "openmpi" if family == "openmpi" else "mpich"
+            return MPIIdentity(family, abi or own, found.group(1), " ".join(first.split()))
+    raise StrettoError(
+        f"this MPI library is of a family that Stretto does not know: {first or 'it says nothing'}",
+        place,
+        "Stretto knows Open MPI 4 and 5, MPICH and its derivatives, and Intel MPI",
+    )
+
+
+def identify_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> MPIIdentity:
+    """Ask an MPI library what it is.
+
+    Parameters
+    ----------
+    libmpi
+        The library's file.
+    environ
+        The environment to load it in; the process's own by default.
+    """
+    real = libmpi.resolve()
+
+    def ask() -> str:
+        env = dict(os.environ if environ is None else environ)
+        env.pop("LD_PRELOAD", None)
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", "-c", _ASK, str(real)],
+                env=env,
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise StrettoError(f"the MPI library could not be loaded: {error}", libmpi) from error
+        if done.returncode != 0:
+            words = done.stderr.strip().splitlines() or ["it gave no reason"]
+            raise StrettoError(
+                f"the MPI library could not be loaded: {words[-1]}",
+                libmpi,
+                "ldd on that file shows what is missing; load the MPI's module first",
+            )
+        return done.stdout
+
+    text = _cached("library", real, ask)
+    # The names beside the real one tell the ABI: libmpi.so.40.30.4 has the link libmpi.so.40.
+    abi = abi_of_name(real.name) or abi_of_name(libmpi.name)
+    return parse_library_version(text, abi, str(libmpi))
+
+
+def launcher_words(launcher: Path, environ: Mapping[str, str] | None = None) -> str:
+    """Return what ``LAUNCHER --version`` prints.
+
+    Parameters
+    ----------
+    launcher
+        The launcher's file.
+    environ
+        The environment to run it in; the process's own by default.
+    """
+
+    def ask() -> str:
+        env = dict(os.environ if environ is None else environ)
+        env.pop("LD_PRELOAD", None)
+        # Intel's mpirun is a script that looks for mpiexec.hydra along PATH.
+        env["PATH"] = f"{launcher.parent}:{env.get('PATH', os.defpath)}"
+        try:
+            done = subprocess.run(
+                [str(launcher), "--version"],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise StrettoError(f"the launcher does not answer: {error}", launcher) from error
+        return f"{done.stdout}\n{done.stderr}"
+
+    return _cached("launcher", launcher, ask)
+
+
+def _cache_directory() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or ""
+    return (Path(base) if base else Path.home() / ".cache") / "stretto" / "mpi"
+
+
+def _cached(kind: str, path: Path, ask: Callable[[], str]) -> str:
+    try:
+        facts = path.resolve().stat()
+    except OSError as error:
+        raise StrettoError("there is no such file", path) from error
+    stamp = [kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino]
+    digest = hashlib.sha256(json.dumps(stamp).encode()).hexdigest()[:24]
+    with contextlib.suppress(OSError, RuntimeError):
+        file = _cache_directory() / f"{digest}.json"
+        if file.is_file():
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                value = json.loads(file.read_text(encoding="utf-8"))
+                if value["stamp"] == stamp:
+                    return str(value["text"])
+    text = ask()
+    with contextlib.suppress(StrettoError, RuntimeError):
+        body = json.dumps({"stamp": stamp, "text": text}) + "\n"
+        write_atomic(_cache_directory() / f"{digest}.json", body, "the cache")
+    return text

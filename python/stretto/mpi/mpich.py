@@ -1,0 +1,61 @@
+"""MPICH and what is built on it (MVAPICH, Cray): launched by Hydra.
+
+Hydra hands its own environment to every rank on every node. ``-genv`` sets a variable for the ranks
+only, all applications of ``A : B`` included, and holds even with ``-genvnone`` (seen on 5.0.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stretto.mpi.base import Binding, MPIInstallation, prepend_path
+
+
+@dataclass(frozen=True)
+class Hydra(MPIInstallation):
+    """An MPI whose launcher is Hydra."""
+
+    def root_environment(self) -> dict[str, str]:
+        """Hydra lets root start jobs."""
+        return {}
+
+    def remote_environment(self, variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """Return ``-genv`` options."""
+        return [w for n, v in variables.items() for w in ("-genv", n, v)], {}
+
+    def script_environment(
+        self, variables: Mapping[str, str], base: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return the variables themselves: Hydra hands them on."""
+        del base
+        return dict(variables)
+
+
+@dataclass(frozen=True)
+class MPICH(Hydra):
+    """An MPICH."""
+
+    def environment(self) -> dict[str, str]:
+        """Return the library path for an MPI outside ld.so's directories."""
+        if not self.private or self.libmpi is None:
+            return {}
+        return {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", self.libmpi.parent)}
+
+    def oversubscription(self) -> tuple[list[str], dict[str, str]]:
+        """Hydra always allows it; MPICH's ranks poll (no setting makes them yield)."""
+        return [], {}
+
+    def launch_options(
+        self, nranks: int, ppn: int | None, hosts: Sequence[str], bind: Binding
+    ) -> list[str]:
+        """Return ``-n``, the hosts, ``-ppn`` and the binding."""
+        options = ["-n", str(nranks)]
+        if hosts:
+            slots = f":{ppn}" if ppn else ""
+            options += ["-hosts", ",".join(f"{h}{slots}" for h in hosts)]
+        elif ppn:
+            options += ["-ppn", str(ppn)]
+        if bind != "default":
+            options += ["-bind-to", bind]
+        return options

@@ -1,0 +1,98 @@
+"""Open MPI 4 and 5: launched by ORTE (4) or PRRTE (5).
+
+What was seen by running both (4.1.4, 5.0.11): a variable reaches remote ranks by ``-x`` or by the
+list in ``OMPI_MCA_mca_base_env_list``, which also sets it for local ones without the launcher
+itself seeing it. 4.1 aborts when a user's ``-x`` meets that list, and gives ``-x`` to the first
+application of ``A : B`` only; its second list, ``..._internal``, has neither fault but aborts
+when the user sets the first list. 5.0 knows no second list, mixes both freely, and cannot have a
+semicolon in a listed value. Names without value in a list take their value from the launcher's
+environment in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stretto.mpi.base import Binding, MPIInstallation, prepend_path
+
+ENV_LIST = "OMPI_MCA_mca_base_env_list"
+ENV_LIST_INTERNAL = "OMPI_MCA_mca_base_env_list_internal"
+
+
+def env_list(variables: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return an environment list for `variables`, and what must be in the launcher's environment.
+
+    LD_PRELOAD stands in the list with its value, so that the launcher is not preloaded.
+
+    Parameters
+    ----------
+    variables
+        What the ranks are to get.
+    """
+    words, plain = [], {}
+    for name, value in variables.items():
+        if name == "LD_PRELOAD":
+            words.append(f"{name}={value}")
+        else:
+            words.append(name)
+            plain[name] = value
+    return ";".join(words), plain
+
+
+@dataclass(frozen=True)
+class OpenMPI(MPIInstallation):
+    """An Open MPI."""
+
+    def environment(self) -> dict[str, str]:
+        """Return the library path for an MPI outside ld.so's directories."""
+        if not self.private or self.libmpi is None:
+            return {}
+        return {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", self.libmpi.parent)}
+
+    def root_environment(self) -> dict[str, str]:
+        """Return the variables with which mpirun lets root start jobs."""
+        names = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"]
+        if self.major >= 5:
+            names += ["PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"]
+        return dict.fromkeys(names, "1")
+
+    def oversubscription(self) -> tuple[list[str], dict[str, str]]:
+        """Return the option that allows it, and the setting that makes waiting ranks yield."""
+        return ["--oversubscribe"], {"OMPI_MCA_mpi_yield_when_idle": "1"}
+
+    def remote_environment(self, variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """Return ``-x`` options (5) or the list that holds for all applications (4)."""
+        if not variables:
+            return [], {}
+        if self.major >= 5:
+            return [w for n, v in variables.items() for w in ("-x", f"{n}={v}")], {}
+        text, plain = env_list(variables)
+        return [], {ENV_LIST_INTERNAL: text, **plain}
+
+    def script_environment(
+        self, variables: Mapping[str, str], base: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return the variables themselves and the list that brings them to other nodes."""
+        if not variables:
+            return {}
+        text, _ = env_list(variables)
+        name = ENV_LIST
+        if self.major < 5 and not base.get(ENV_LIST):
+            name = ENV_LIST_INTERNAL
+        old = base.get(name, "")
+        return {**variables, name: f"{old};{text}" if old else text}
+
+    def launch_options(
+        self, nranks: int, ppn: int | None, hosts: Sequence[str], bind: Binding
+    ) -> list[str]:
+        """Return ``-n``, the hosts with their slots, and the binding."""
+        options = ["-n", str(nranks)]
+        if hosts:
+            slots = ppn or -(-nranks // len(hosts))
+            options += ["--host", ",".join(f"{h}:{slots}" for h in hosts)]
+        elif ppn:
+            options += ["--map-by", f"ppr:{ppn}:node"]
+        if bind != "default":
+            options += ["--bind-to", bind]
+        return options
