@@ -1,0 +1,287 @@
+"""Candidates against the baseline, over launches, with every comparison in one family of tests."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from stretto.campaign.stats import (
+    FEWEST,
+    PAIRED_FROM,
+    Interval,
+    benjamini_hochberg,
+    median_interval,
+    rank_sum_test,
+    signed_rank_test,
+)
+from stretto.files.bench import Bench, Sample
+
+NATIVE = "native"
+BARE = "bare"
+ALPHA = 0.05
+#: a difference smaller than this is not worth a claim, however certain
+THRESHOLD = 0.03
+#: below this a single call cannot be timed, and batches decide (us)
+BATCHES_BELOW_US = 2.0
+
+Outcome = Literal["faster", "slower", "same", "untested"]
+Mode = Literal["throughput", "latency"]
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One call shape at one size and in one mode."""
+
+    collective: str
+    bytes: int
+    datatype: str
+    operation: str
+    root: int
+    mode: str
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A candidate's time in one cell over launches, in microseconds."""
+
+    cell: Cell
+    candidate: str
+    interval: Interval
+    by_launch: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One candidate against the baseline in one cell.
+
+    Attributes
+    ----------
+    ratio
+        Median time of the candidate / the baseline's, over launches, with its interval.
+    p, q
+        Of the rank test, and adjusted for all comparisons made together; None: no test could be made.
+    outcome
+        ``faster`` and ``slower`` need q < 5% and a difference above 3%.
+    why
+        The outcome in words.
+    """
+
+    cell: Cell
+    candidate: str
+    baseline: str
+    ratio: Interval
+    ratios: tuple[float, ...]
+    p: float | None
+    q: float | None
+    outcome: Outcome
+    why: str
+    paired: bool = False
+
+    @property
+    def launches(self) -> int:
+        """Launches (of the candidate) that it rests on."""
+        return self.ratio.n
+
+
+def cell_of(sample: Sample) -> Cell:
+    """Return the cell that a sample belongs to."""
+    return Cell(
+        sample.collective,
+        sample.bytes,
+        sample.datatype or "",
+        sample.operation or "",
+        sample.root or 0,
+        sample.mode,
+    )
+
+
+def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
+    """Return, for each cell and candidate, the median of each launch and their interval.
+
+    Wrong results and excluded candidates are left out: no time of theirs counts.
+
+    Parameters
+    ----------
+    bench
+        A results file.
+    """
+    gone = {(e.collective, e.candidate) for e in bench.excluded}
+    gone |= {(s.collective, s.candidate) for s in bench.samples if not s.correct}
+    medians: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for sample in bench.samples:
+        if (sample.collective, sample.candidate) not in gone and sample.times_us:
+            medians[cell_of(sample)][sample.candidate][sample.launch] = float(
+                np.median(sample.times_us)
+            )
+    return {
+        cell: {
+            name: Timing(
+                cell,
+                name,
+                median_interval(list(launches.values())),
+                tuple(sorted(launches.items())),
+            )
+            for name, launches in candidates.items()
+        }
+        for cell, candidates in sorted(medians.items())
+    }
+
+
+def compare_times(
+    candidate: Mapping[int, float], baseline: Mapping[int, float]
+) -> tuple[Interval, tuple[float, ...], float | None, bool]:
+    """Return ratio, the single ratios, p and whether the test was paired.
+
+    Launches that both have are pairs (they were interleaved in one process). Up to nine pairs the
+    rank-sum test is used, because the signed-rank test of so few pairs cannot reach a p that stands
+    when many comparisons are made; from ten pairs on the signed-rank test, which is not disturbed by
+    differences between launches. Candidates of different launches are compared as independent ones.
+
+    Parameters
+    ----------
+    candidate, baseline
+        Launch number to median time.
+    """
+    both = sorted(set(candidate) & set(baseline))
+    if len(both) >= min(len(candidate), len(baseline)) and both:
+        pairs = [candidate[i] / baseline[i] for i in both]
+        ratio = median_interval(pairs)
+        if len(both) >= PAIRED_FROM:
+            return ratio, tuple(pairs), signed_rank_test([math.log(r) for r in pairs]), True
+        a, b = [candidate[i] for i in both], [baseline[i] for i in both]
+        return ratio, tuple(pairs), rank_sum_test(a, b), True
+    # Different processes: n-th launch against n-th launch, as they were interleaved in time.
+    a = [candidate[i] for i in sorted(candidate)]
+    b = [baseline[i] for i in sorted(baseline)]
+    rounds = [x / y for x, y in zip(a, b, strict=False)]
+    return median_interval(rounds), tuple(rounds), rank_sum_test(a, b), False
+
+
+def judge(ratio: Interval, q: float | None, launches: int) -> tuple[Outcome, str]:
+    """Say what a comparison amounts to.
+
+    Parameters
+    ----------
+    ratio
+        Candidate / baseline.
+    q
+        Adjusted p, None when no test was made.
+    launches
+        Launches that both have.
+    """
+    if q is None:
+        return "untested", f"{launches} launches are too few for a test (at least {FEWEST})"
+    percent = 100 * abs(1 - ratio.median)
+    if q >= ALPHA:
+        return "same", f"no significant difference (p={q:.2g})"
+    if percent <= 100 * THRESHOLD:
+        return "same", f"the difference of {percent:.1f}% is not above {100 * THRESHOLD:.0f}%"
+    if ratio.median < 1:
+        return "faster", f"{percent:.0f}% faster (p={q:.2g})"
+    return "slower", f"{percent:.0f}% slower (p={q:.2g})"
+
+
+def compare(times: Mapping[Cell, Mapping[str, Timing]], baseline: str = NATIVE) -> list[Comparison]:
+    """Compare every candidate with the baseline in every cell; all tests form one family.
+
+    Parameters
+    ----------
+    times
+        From `timings`.
+    baseline
+        The candidate that the others are compared with.
+    """
+    raw: list[tuple[Cell, str, Interval, tuple[float, ...], float | None, bool]] = []
+    for cell, candidates in times.items():
+        base = candidates.get(baseline)
+        if base is None:
+            continue
+        for name, timing in candidates.items():
+            if name != baseline:
+                found = compare_times(dict(timing.by_launch), dict(base.by_launch))
+                raw.append((cell, name, *found))
+    adjusted = benjamini_hochberg([r[4] for r in raw])
+    out = []
+    for (cell, name, ratio, ratios, p, paired), q in zip(raw, adjusted, strict=True):
+        outcome, why = judge(ratio, q, ratio.n)
+        out.append(Comparison(cell, name, baseline, ratio, ratios, p, q, outcome, why, paired))
+    return out
+
+
+def deciding_mode(native_us: Mapping[str, float]) -> str:
+    """Return the mode that decides in a cell, of those that were measured.
+
+    Below 2 us single calls cannot be timed, and the batches decide; above, calls that all ranks begin
+    together, which is what an application's ranks wait for.
+
+    Parameters
+    ----------
+    native_us
+        Mode to the baseline's median time.
+    """
+    if "latency" not in native_us:
+        return "throughput"
+    if "throughput" not in native_us:
+        return "latency"
+    return "throughput" if native_us["throughput"] < BATCHES_BELOW_US else "latency"
+
+
+def decisive(
+    comparisons: Iterable[Comparison], times: Mapping[Cell, Mapping[str, Timing]]
+) -> list[Comparison]:
+    """Return one comparison for each candidate and size: of the deciding mode, other mode heard.
+
+    A candidate that is significantly slower in the other mode is not ``faster``: a broadcast whose
+    root merely runs ahead, say, gains in a loop of calls and loses for those who wait.
+
+    Parameters
+    ----------
+    comparisons
+        From `compare`.
+    times
+        From `timings`.
+    """
+    native: dict[tuple[str, int, str, str, int], dict[str, float]] = defaultdict(dict)
+    for cell, candidates in times.items():
+        for comparison_base in (NATIVE, BARE):
+            if comparison_base in candidates:
+                native[_shape(cell)][cell.mode] = candidates[comparison_base].interval.median
+                break
+    grouped: dict[tuple[tuple[str, int, str, str, int], str], dict[str, Comparison]]
+    grouped = defaultdict(dict)
+    for c in comparisons:
+        grouped[_shape(c.cell), c.candidate][c.cell.mode] = c
+    out = []
+    for (shape, _), by_mode in grouped.items():
+        mode = deciding_mode({m: t for m, t in native[shape].items() if m in by_mode})
+        chosen = by_mode[mode]
+        for other in by_mode.values():
+            if other is not chosen and other.outcome == "slower" and chosen.outcome == "faster":
+                chosen = Comparison(
+                    chosen.cell, chosen.candidate, chosen.baseline, chosen.ratio, chosen.ratios,
+                    chosen.p, chosen.q, "same",
+                    f"{chosen.why} in {mode}, but {other.why} in {other.cell.mode}", chosen.paired,
+                )  # fmt: skip
+        out.append(chosen)
+    return out
+
+
+def _shape(cell: Cell) -> tuple[str, int, str, str, int]:
+    return cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root
+
+
+def best(comparisons: Sequence[Comparison]) -> Comparison | None:
+    """Return the fastest of those that are significantly faster than the baseline, None if none is.
+
+    Parameters
+    ----------
+    comparisons
+        All of one size.
+    """
+    faster = [c for c in comparisons if c.outcome == "faster"]
+    return min(faster, key=lambda c: (c.ratio.median, c.candidate)) if faster else None

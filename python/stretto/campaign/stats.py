@@ -1,0 +1,189 @@
+"""Statistics for timings: order statistics and exact rank tests, no assumption on distributions.
+
+The observation is the launch: calls within one launch share their memory placement and their
+neighbours, so that a thousand calls of one launch say less than six launches of ten calls.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats as scipy_stats
+
+#: below this many launches (or pairs) no two-sided rank test can reach 5% with certainty of design
+FEWEST = 6
+#: from this many pairs on, the paired test has the resolution that many comparisons need
+PAIRED_FROM = 10
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A median with its 95% interval; the bounds are None where there are fewer than six values."""
+
+    median: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+@functools.cache
+def order_rank(n: int, level: float = 0.95) -> int | None:
+    """Return k: the median lies between the k-th smallest and k-th largest of n with `level`.
+
+    Parameters
+    ----------
+    n
+        Number of values.
+    level
+        Least probability that the interval holds the median.
+
+    Returns
+    -------
+    int or None
+        None when even the extremes do not reach the level (n below 6 for 95%).
+    """
+    k = int(scipy_stats.binom.ppf((1 - level) / 2, n, 0.5)) if n > 0 else 0
+    # ppf gives the smallest k with P(X <= k) >= alpha/2; P(X <= k - 1) is below it.
+    while k > 0 and scipy_stats.binom.cdf(k - 1, n, 0.5) > (1 - level) / 2:
+        k -= 1
+    return k or None
+
+
+def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
+    """Return the median and its interval from order statistics.
+
+    Parameters
+    ----------
+    values
+        At least one.
+    level
+        As in `order_rank`.
+    """
+    ordered = np.sort(np.asarray(values, dtype=float))
+    if ordered.size == 0:
+        raise ValueError("the median of nothing")
+    k = order_rank(int(ordered.size), level)
+    low, high = (None, None) if k is None else (float(ordered[k - 1]), float(ordered[-k]))
+    return Interval(float(np.median(ordered)), low, high, int(ordered.size))
+
+
+def rank_sum_test(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Return the exact two-sided p of Mann and Whitney's test, with ties taken as they are.
+
+    The null distribution is that of the observed midranks under all divisions into groups of these
+    sizes, so that ties need no approximation.
+
+    Parameters
+    ----------
+    a, b
+        Independent observations of the two candidates: launch medians.
+
+    Returns
+    -------
+    float or None
+        None when either has fewer than six: then the test is not made.
+    """
+    n, m = len(a), len(b)
+    if min(n, m) < FEWEST:
+        return None
+    ranks = _midranks([*a, *b])
+    observed = int(sum(ranks[:n]))
+    counts = _subset_sums(tuple(sorted(ranks)), n)
+    centre = n * (n + m + 1)  # twice the expected rank sum: ranks are doubled
+    far = abs(observed - centre)
+    total = sum(counts.values())
+    return sum(c for s, c in counts.items() if abs(s - centre) >= far) / total
+
+
+def signed_rank_test(differences: Sequence[float]) -> float | None:
+    """Return the exact two-sided p of Wilcoxon's signed-rank test, ties by midranks.
+
+    Parameters
+    ----------
+    differences
+        One for each pair; zeros say nothing and are left out.
+
+    Returns
+    -------
+    float or None
+        None with fewer than six pairs. With fewer than six pairs that differ at all: 1.
+    """
+    if len(differences) < FEWEST:
+        return None
+    kept = [d for d in differences if d != 0]
+    if len(kept) < FEWEST:
+        return 1.0
+    ranks = _midranks([abs(d) for d in kept])
+    observed = sum(r for r, d in zip(ranks, kept, strict=True) if d > 0)
+    counts = {0: 1}
+    for rank in ranks:
+        grown = dict(counts)
+        for s, c in counts.items():
+            grown[s + rank] = grown.get(s + rank, 0) + c
+        counts = grown
+    total = sum(ranks)
+    far = abs(2 * observed - total)
+    return sum(c for s, c in counts.items() if abs(2 * s - total) >= far) / 2 ** len(kept)
+
+
+def _midranks(values: Sequence[float]) -> list[int]:
+    """Return twice the ranks (1 is the smallest), equal values sharing the mean: whole numbers."""
+    return [int(2 * r) for r in scipy_stats.rankdata(np.asarray(values, dtype=float))]
+
+
+@functools.lru_cache(maxsize=256)
+def _subset_sums(ranks: tuple[int, ...], size: int) -> Mapping[int, int]:
+    """Return how many subsets of `size` members have each sum."""
+    table: list[dict[int, int]] = [{0: 1}] + [{} for _ in range(size)]
+    for rank in ranks:
+        for k in range(size, 0, -1):
+            for s, c in table[k - 1].items():
+                table[k][s + rank] = table[k].get(s + rank, 0) + c
+    return table[size]
+
+
+def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
+    """Return p adjusted for the number of comparisons (false discovery rate), None where none was.
+
+    Parameters
+    ----------
+    ps
+        All comparisons that were made; None for those where no test could be made.
+    """
+    tested = sorted((p, i) for i, p in enumerate(ps) if p is not None)
+    out: list[float | None] = [None] * len(ps)
+    least = 1.0
+    for place in range(len(tested), 0, -1):
+        p, i = tested[place - 1]
+        least = min(least, max(p, p * len(tested) / place))  # max: rounding
+        out[i] = least
+    return out
+
+
+def bootstrap_medians(
+    values: Sequence[float], draws: int, random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return medians of samples drawn with replacement.
+
+    Parameters
+    ----------
+    values
+        One an independent unit (a launch, a run).
+    draws
+        How many.
+    random
+        Source of randomness, seeded by the caller so that results can be repeated.
+    """
+    array = np.asarray(values, dtype=float)
+    picks = random.integers(0, array.size, size=(draws, array.size))
+    return np.asarray(np.median(array[picks], axis=1), dtype=np.float64)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return the geometric mean of positive values (the right mean of ratios)."""
+    return math.exp(sum(math.log(v) for v in values) / len(values))

@@ -1,0 +1,240 @@
+"""From comparisons to a short table: the significantly best choice at each size, else native.
+
+Neighbouring sizes are merged by a shortest path: a row costs as much as `ROW_COST` of gain, so that
+the table does not change its mind where nothing is gained by it; but at no size may a choice stand
+that was not significantly faster than native there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from stretto.campaign.compare import NATIVE, Comparison
+from stretto.campaign.stats import geometric_mean
+from stretto.files.table import Row
+
+#: a change of choice must gain more than this (sum of log ratios over the sizes)
+ROW_COST = math.log(1.03)
+#: between sizes that lie further apart nothing is concluded
+GAP = 16
+#: what holds at this size holds for all smaller ones: one cache line or less either way
+SMALLEST = 16
+
+
+@dataclass(frozen=True)
+class Span:
+    """Sizes that a measured one stands for, both included (an application's size class)."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Sizes from `low` to `high` (None: without end) with one choice."""
+
+    low: int
+    high: int | None
+    choice: str
+    measured: tuple[int, ...]
+
+
+def choose(options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
+    """Return the choice at each size: least time with few changes.
+
+    Parameters
+    ----------
+    options
+        Size to the choices that are significantly faster there, with their ratio to native.
+    """
+    sizes = sorted(options)
+    costs: list[dict[str, tuple[float, str | None]]] = []
+    for i, size in enumerate(sizes):
+        here: dict[str, tuple[float, str | None]] = {}
+        for name, ratio in {NATIVE: 1.0, **options[size]}.items():
+            own = math.log(ratio)
+            if i == 0:
+                here[name] = (own, None)
+                continue
+            before = min(
+                costs[-1],
+                key=lambda b: (costs[-1][b][0] + (0.0 if b == name else ROW_COST), b != name, b),
+            )
+            step = 0.0 if before == name else ROW_COST
+            here[name] = (costs[-1][before][0] + step + own, before)
+        costs.append(here)
+    out: dict[int, str] = {}
+    name: str | None = None
+    for i in range(len(sizes) - 1, -1, -1):
+        if name is None:
+            name = min(costs[i], key=lambda n: (costs[i][n][0], n != NATIVE, n))
+        out[sizes[i]] = name
+        name = costs[i][name][1]
+    return dict(sorted(out.items()))
+
+
+def segments(chosen: Mapping[int, str], spans: Mapping[int, Span]) -> list[Segment]:
+    """Turn choices at measured sizes into ranges that cover all sizes.
+
+    Between two measured sizes with one choice, not more than 16 times apart, that choice holds;
+    between two different ones the geometric mean divides, except that native gets what nobody
+    measured beside it. Beyond the largest measured size: native.
+
+    Parameters
+    ----------
+    chosen
+        From `choose`.
+    spans
+        What each size stands for; a size that is not there stands for itself.
+    """
+    sizes = sorted(chosen)
+    if not sizes:
+        return [Segment(0, None, NATIVE, ())]
+    owns = [spans.get(size, Span(size, size)) for size in sizes]
+    low = [min(span.low, size) for span, size in zip(owns, sizes, strict=True)]
+    high = [max(span.high, size) for span, size in zip(owns, sizes, strict=True)]
+    if sizes[0] <= SMALLEST:
+        low[0] = 0
+    for i in range(len(sizes) - 1):
+        high[i], low[i + 1] = _boundary(
+            (sizes[i], sizes[i + 1]), (chosen[sizes[i]], chosen[sizes[i + 1]]), high[i], low[i + 1]
+        )
+    out: list[Segment] = []
+    at = 0  # the first byte that no segment has yet
+    for i, size in enumerate(sizes):
+        if at < low[i]:
+            _append(out, Segment(at, low[i] - 1, NATIVE, ()))
+        _append(out, Segment(low[i], high[i], chosen[size], (size,)))
+        at = high[i] + 1
+    _append(out, Segment(at, None, NATIVE, ()))
+    return out
+
+
+def _boundary(
+    sizes: tuple[int, int], choices: tuple[str, str], high: int, low: int
+) -> tuple[int, int]:
+    """Return where the first of two neighbouring sizes ends and where the second begins.
+
+    Parameters
+    ----------
+    sizes, choices
+        Of the two.
+    high, low
+        End of what the first stands for, begin of what the second does; native fills what is between.
+    """
+    high = min(high, sizes[1] - 1)
+    low = max(low, high + 1)
+    if sizes[1] > GAP * max(sizes[0], 1) and sizes[1] > SMALLEST:
+        return high, low
+    if choices[0] == choices[1]:
+        return low - 1, low
+    if NATIVE in choices:
+        return high, low
+    cut = min(max(math.isqrt(sizes[0] * sizes[1]), high), low - 1)
+    return cut, cut + 1
+
+
+def _append(out: list[Segment], segment: Segment) -> None:
+    """Append a segment, or widen the last one when it has the same choice."""
+    if out and out[-1].choice == segment.choice:
+        out[-1] = Segment(
+            out[-1].low, segment.high, segment.choice, out[-1].measured + segment.measured
+        )
+    else:
+        out.append(segment)
+
+
+def decide(
+    comparisons: Iterable[Comparison],
+    nodes: int | None,
+    ppn: int | None,
+    spans: Mapping[str, Mapping[int, Span]] | None = None,
+    source: str = "measured",
+) -> list[Row]:
+    """Return the rows of the table, for each collective from 0 bytes without end.
+
+    Parameters
+    ----------
+    comparisons
+        One for each collective, size and candidate, from `stretto.campaign.compare.decisive`.
+    nodes, ppn
+        The layout that was measured.
+    spans
+        By collective, what each measured size stands for.
+    source
+        ``measured`` or ``simulated``.
+    """
+    by_collective: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
+    for c in comparisons:
+        by_collective[c.cell.collective][c.cell.bytes].append(c)
+    rows: list[Row] = []
+    for collective, sizes in by_collective.items():
+        options = {
+            size: {
+                c.candidate: c.ratio.median
+                for c in _one_shape_each(found)
+                if c.outcome == "faster" and not c.candidate.startswith((NATIVE, "bare"))
+            }
+            for size, found in sizes.items()
+        }
+        own_spans = (spans or {}).get(collective, {})
+        if collective == "barrier":
+            own_spans = {size: Span(0, 2**63 - 1) for size in sizes}
+        for segment in segments(choose(options), own_spans):
+            found = [
+                c
+                for size in segment.measured
+                for c in _one_shape_each(sizes[size])
+                if segment.choice in (NATIVE, c.candidate)
+            ]
+            evidence = _evidence(segment, found, source)
+            if segment.low > 2**62:
+                continue
+            high = None if segment.high is None or segment.high > 2**62 else segment.high
+            rows.append(Row(collective, nodes, ppn, segment.low, high, segment.choice, evidence))
+    return rows
+
+
+def _one_shape_each(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Keep, for each candidate, its worst shape: a table row holds for all datatypes and roots."""
+    rank = {"slower": 3, "untested": 2, "same": 1, "faster": 0}
+    worst: dict[str, Comparison] = {}
+    for c in comparisons:
+        old = worst.get(c.candidate)
+        key = (rank[c.outcome], c.ratio.median)
+        if old is None or key > (rank[old.outcome], old.ratio.median):
+            worst[c.candidate] = c
+    return list(worst.values())
+
+
+def _evidence(segment: Segment, found: Sequence[Comparison], source: str) -> dict[str, str]:
+    """Return the words that stand behind a row: the weakest of its sizes, the mean of its ratios."""
+    if not segment.measured or not found:
+        return {} if not segment.measured else {"ratio": "1", "source": source}
+    sizes = ",".join(str(s) for s in segment.measured)
+    launches = str(min(c.launches for c in found))
+    if segment.choice == NATIVE:
+        least = min(found, key=lambda c: c.ratio.median)
+        return {
+            "ratio": "1",
+            "launches": launches,
+            "source": source,
+            "sizes": sizes,
+            "best": least.candidate,
+            "best_ratio": f"{least.ratio.median:.3f}",
+        }
+    lows = [c.ratio.low if c.ratio.low is not None else c.ratio.median for c in found]
+    highs = [c.ratio.high if c.ratio.high is not None else c.ratio.median for c in found]
+    return {
+        "ratio": f"{geometric_mean([c.ratio.median for c in found]):.3f}",
+        "low": f"{min(lows):.3f}",
+        "high": f"{max(highs):.3f}",
+        "p": f"{max(c.q if c.q is not None else 1.0 for c in found):.2g}",
+        "launches": launches,
+        "source": source,
+        "sizes": sizes,
+        "modes": "+".join(sorted({c.cell.mode for c in found})),
+    }

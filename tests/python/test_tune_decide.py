@@ -1,0 +1,127 @@
+"""Decisions: short tables in which no row is slower than native."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stretto.campaign.compare import Cell, Comparison, Outcome
+from stretto.campaign.stats import Interval
+from stretto.tune.decide import Span, choose, decide, segments
+
+
+def comparison(
+    size: int, candidate: str, ratio: float, outcome: Outcome = "faster", root: int = 0
+) -> Comparison:
+    cell = Cell("allreduce", size, "MPI_DOUBLE", "MPI_SUM", root, "throughput")
+    interval = Interval(ratio, ratio * 0.98, ratio * 1.02, 6)
+    return Comparison(
+        cell, candidate, "native", interval, (ratio,) * 6, 0.002, 0.004, outcome, "because"
+    )
+
+
+def find(rows, size):  # type: ignore[no-untyped-def]
+    (row,) = [r for r in rows if r.low <= size and (r.high is None or size <= r.high)]
+    return row
+
+
+def test_neighbours_with_the_same_choice_are_one_row() -> None:
+    rows = decide([comparison(s, "shm", 0.5) for s in (8, 64, 512)], 1, 2)
+    assert [(r.low, r.high, r.choice) for r in rows] == [(0, 512, "shm"), (513, None, "native")]
+    assert rows[0].evidence["ratio"] == "0.500"
+    assert rows[0].evidence["launches"] == "6"
+    assert rows[0].evidence["sizes"] == "8,64,512"
+
+
+def test_a_tiny_advantage_does_not_split_a_row() -> None:
+    found = [comparison(s, "shm", 0.50) for s in (8, 64, 512)]
+    found += [comparison(s, "ring", 0.49 if s == 64 else 0.6) for s in (8, 64, 512)]
+    rows = decide(found, 1, 2)
+    assert [r.choice for r in rows] == ["shm", "native"]
+
+
+def test_a_large_advantage_does() -> None:
+    found = [comparison(s, "shm", 0.5 if s < 1000 else 0.9) for s in (8, 64, 4096)]
+    found += [comparison(4096, "ring", 0.3)]
+    rows = decide(found, 1, 2)
+    assert find(rows, 64).choice == "shm"
+    assert find(rows, 4096).choice == "ring"
+
+
+def test_never_a_choice_where_it_was_not_faster() -> None:
+    found = [
+        comparison(8, "shm", 0.3),
+        comparison(64, "shm", 1.0, "same"),
+        comparison(512, "shm", 0.3),
+    ]
+    rows = decide(found, 1, 2)
+    assert find(rows, 8).choice == "shm"
+    assert find(rows, 64).choice == "native"
+    assert find(rows, 512).choice == "shm"
+    assert find(rows, 9).choice == "native"  # nobody measured it beside native
+
+
+def test_untested_is_native() -> None:
+    rows = decide([comparison(8, "shm", 0.1, "untested")], 1, 2)
+    assert [(r.low, r.high, r.choice) for r in rows] == [(0, None, "native")]
+    assert rows[0].evidence["best"] == "shm"
+
+
+def test_the_worst_root_counts() -> None:
+    found = [comparison(8, "shm", 0.5), comparison(8, "shm", 1.2, "slower", root=1)]
+    assert decide(found, 1, 2)[0].choice == "native"
+
+
+def test_nothing_is_concluded_over_wide_gaps() -> None:
+    rows = decide([comparison(8, "shm", 0.5), comparison(65536, "shm", 0.5)], 1, 2)
+    assert find(rows, 8).choice == "shm"
+    assert find(rows, 1024).choice == "native"
+    assert find(rows, 65536).choice == "shm"
+
+
+def test_an_applications_size_class_is_covered() -> None:
+    spans = {"allreduce": {40: Span(32, 63)}}
+    rows = decide([comparison(40, "shm", 0.5)], 1, 2, spans)
+    assert find(rows, 32).choice == find(rows, 63).choice == "shm"
+    assert find(rows, 31).choice == find(rows, 64).choice == "native"
+
+
+def test_settings_of_the_mpi_are_not_rows() -> None:
+    rows = decide([comparison(8, "native:coll_tuned_allreduce_algorithm=4", 0.3)], 1, 2)
+    assert rows[0].choice == "native"
+
+
+RATIOS = st.dictionaries(
+    st.integers(0, 2**24),
+    st.dictionaries(st.sampled_from(["shm", "ring", "bruck_k(4)"]), st.floats(0.05, 0.969)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(RATIOS)
+@settings(max_examples=300, deadline=None)
+def test_tables_cover_all_sizes_and_only_allow_what_was_faster(
+    options: dict[int, dict[str, float]],
+) -> None:
+    chosen = choose(options)
+    assert chosen.keys() == options.keys()
+    assert all(c == "native" or c in options[s] for s, c in chosen.items())
+    parts = segments(chosen, {})
+    assert parts[0].low == 0 and parts[-1].high is None
+    for a, b in zip(parts, parts[1:], strict=False):
+        assert a.high is not None and b.low == a.high + 1 and a.choice != b.choice
+    for size, choice in chosen.items():
+        (part,) = [p for p in parts if p.low <= size and (p.high is None or size <= p.high)]
+        assert part.choice == choice
+        assert size in part.measured
+
+
+@given(RATIOS, st.integers(0, 3))
+@settings(max_examples=200, deadline=None)
+def test_spans_never_break_the_tiling(options: dict[int, dict[str, float]], width: int) -> None:
+    spans = {s: Span(s >> width, s << width) for s in options}
+    parts = segments(choose(options), spans)
+    assert parts[0].low == 0 and parts[-1].high is None
+    assert all(b.low == (a.high or 0) + 1 for a, b in zip(parts, parts[1:], strict=False))
+    assert all(p.high is None or p.low <= p.high for p in parts)
