@@ -1,8 +1,19 @@
 """The MPIs that tests run with: where each is, how it compiles, how it launches.
 
 ``make test`` puts the three from PyPI into ``.venv/mpi``; another place may be named by
-STRETTO_TEST_MPI. Open MPI 4 is the distribution's, in /usr. Where STRETTO_TEST_ALL=1 (as in CI), a
-missing one is a failure; elsewhere its tests are skipped, with the reason.
+STRETTO_TEST_MPI_DIR. Open MPI 4 is the distribution's, in /usr. Where STRETTO_TEST_ALL=1 (as in
+CI), a missing one is a failure; elsewhere its tests are skipped, with the reason.
+
+Typical use::
+
+    @pytest.mark.parametrize("name", MPIS)
+    def test_something(name: str, tmp_path: Path) -> None:
+        mpi = MPIS[name].require()
+        program = mpi.compile(SOURCE, tmp_path / "program")
+        done = mpi.run(2, [str(program)], rank_env={"LD_PRELOAD": str(library(mpi.family))})
+
+``MPIS`` are the four with an ABI of their own, ``STANDARD_ABI`` two of them again through the ABI
+of MPI-5, ``ALL`` both.
 """
 
 from __future__ import annotations
@@ -10,9 +21,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +33,20 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(os.environ.get("STRETTO_TEST_MPI", Path(sys.prefix) / "mpi"))
 REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def _root() -> Path:
+    """Where the MPIs from PyPI are, each in a prefix of its own."""
+    named = os.environ.get("STRETTO_TEST_MPI_DIR", os.environ.get("STRETTO_TEST_MPI"))
+    if named:
+        return Path(named)
+    installed = Path(sys.prefix) / "mpi"
+    return installed if installed.is_dir() else REPOSITORY / ".venv" / "mpi"
+
+
+ROOT = _root()
+MULTIARCH = sysconfig.get_config_var("MULTIARCH") or f"{platform.machine()}-linux-gnu"
 STRICT = os.environ.get("STRETTO_TEST_ALL", "0") not in ("", "0")
 
 
@@ -42,23 +67,44 @@ def one_job_at_a_time() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Mpi:
-    """One installed MPI; ``name`` is openmpi4, openmpi5, mpich or intel."""
+    """One installed MPI; ``name`` is openmpi4, openmpi5, mpich, intel, mpich-abi or intel-abi."""
 
     name: str
     prefix: Path
     library: str
 
     @property
+    def standard(self) -> bool:
+        """Whether programs are built for the standard ABI of MPI-5."""
+        return self.name.endswith("-abi")
+
+    @property
     def family(self) -> str:
         """The ABI family of Stretto's libraries for it."""
+        if self.standard:
+            return "mpi5"
         return "openmpi" if self.name.startswith("openmpi") else "mpich"
+
+    @property
+    def include(self) -> Path:
+        """The folder of its mpi.h, and of mpi_abi.h where it has one."""
+        if self.prefix == Path("/usr"):
+            return Path("/usr/lib") / MULTIARCH / "openmpi" / "include"
+        return self.prefix / "include"
+
+    @property
+    def libmpi(self) -> Path:
+        """Its libmpi, by soname."""
+        return self.prefix / self.library
+
+    @property
+    def _runtime(self) -> str:
+        """The implementation, whatever the ABI."""
+        return self.name.removesuffix("-abi")
 
     def require(self) -> Mpi:
         """Return itself, or skip or fail the test when it is not there."""
-        if (
-            not (self.prefix / "bin" / "mpicc").exists()
-            and not (self.prefix / self.library).exists()
-        ):
+        if not self.libmpi.exists() or not self.include.is_dir():
             missing(
                 f"{self.name} is not in {self.prefix} (make mpi, or apt-get install openmpi-bin)"
             )
@@ -73,7 +119,7 @@ class Mpi:
         if self.prefix != Path("/usr"):
             env["PATH"] = f"{self.prefix}/bin:{env['PATH']}"
             env["LD_LIBRARY_PATH"] = f"{self.prefix}/lib"
-        if self.name == "intel":
+        if self._runtime == "intel":
             env |= {"I_MPI_ROOT": str(self.prefix), "FI_PROVIDER_PATH": f"{self.prefix}/lib"}
             env |= {"I_MPI_FABRICS": "shm", "I_MPI_PIN": "0"}
         if self.name.startswith("openmpi"):
@@ -83,20 +129,49 @@ class Mpi:
         return env
 
     def compile(self, source: Path, program: Path, *options: str) -> Path:
-        """Build a C program with this MPI's own compiler wrapper."""
-        argv = [str(self.prefix / "bin" / "mpicc"), *options, str(source), "-o", str(program)]
-        if self.name == "intel":  # its wrapper wants a set-up shell; gcc does not
-            argv = ["gcc", *options, f"-I{self.prefix}/include", str(source), "-o", str(program)]
-            argv += [f"-L{self.prefix}/lib", "-lmpi", f"-Wl,-rpath,{self.prefix}/lib"]
+        """Build a C program (or library) against this MPI, whatever paths its wrappers recorded."""
+        argv = ["gcc", f"-I{self.include}", *options, str(source), "-o", str(program)]
+        if self.standard:  # programs say mpi.h
+            argv[1:1] = [f"-I{REPOSITORY / 'tests' / 'c' / 'abi' / 'standard'}"]
+        return self._build([*argv, *self._link("-Wl,--allow-shlib-undefined")], program)
+
+    def _link(self, *words: str) -> list[str]:
+        # in /usr libmpi.so.40 is found by the loader without a runpath
+        path = [] if self.prefix == Path("/usr") else [f"-Wl,-rpath,{self.libmpi.parent}"]
+        return [str(self.libmpi), *words, *path]
+
+    def _build(self, argv: Sequence[str], program: Path) -> Path:
         done = subprocess.run(
             argv, env=self.environment, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, f"{' '.join(argv)}\n{done.stderr}"
         return program
+
+    def fortran(self, source: Path, program: Path, dialect: str) -> Path:
+        """Build a Fortran program; ``dialect`` is mpif.h, mpi or mpi_f08.
+
+        Of the MPIs here Debian's Open MPI has all three for gfortran, Intel MPI the first two, the
+        wheels of Open MPI and MPICH none.
+        """
+        compiler = have("gfortran", "gfortran")
+        if self.name == "openmpi4":
+            wrapper = have("mpif90.openmpi", "libopenmpi-dev")
+            return self._build([wrapper, str(source), "-o", str(program)], program)
+        modules = sorted((self.include / "mpi" / "gfortran").glob("*"), key=_version)
+        if self.name != "intel" or dialect == "mpi_f08" or not modules:
+            pytest.fail(f"{self.name} has no {dialect} for gfortran: do not ask for it")
+        version = subprocess.run(
+            [compiler, "-dumpfullversion"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        fitting = [m for m in modules if _version(m)[0] == int(version.split(".")[0])]
+        words = [compiler, f"-I{self.include}", f"-I{(fitting or modules)[-1]}", str(source)]
+        words += ["-fallow-argument-mismatch", "-o", str(program)]
+        words += [str(self.libmpi.parent / "libmpifort.so.12")]
+        return self._build([*words, *self._link()], program)
 
     def launcher(self, ranks: int) -> list[str]:
         """Return the words that start so many ranks on this machine."""
-        name = "mpiexec.hydra" if self.name == "intel" else "mpirun"
+        name = "mpiexec.hydra" if self._runtime == "intel" else "mpirun"
         words = [str(self.prefix / "bin" / name)]
         if self.name.startswith("openmpi"):
             words += (
@@ -137,12 +212,24 @@ class Mpi:
 MPIS = {
     mpi.name: mpi
     for mpi in (
-        Mpi("openmpi4", Path("/usr"), "lib/x86_64-linux-gnu/libmpi.so.40"),
+        Mpi("openmpi4", Path("/usr"), f"lib/{MULTIARCH}/libmpi.so.40"),
         Mpi("openmpi5", ROOT / "openmpi", "lib/libmpi.so.40"),
         Mpi("mpich", ROOT / "mpich", "lib/libmpi.so.12"),
         Mpi("intel", ROOT / "intel", "lib/libmpi.so.12"),
     )
 }
+STANDARD_ABI = {
+    mpi.name: mpi
+    for mpi in (
+        Mpi("mpich-abi", ROOT / "mpich", "lib/libmpi_abi.so.1"),
+        Mpi("intel-abi", ROOT / "intel", "lib/libmpi_abi.so.1"),
+    )
+}
+ALL = MPIS | STANDARD_ABI
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in path.name.split("."))
 
 
 def library(family: str, kind: str = "") -> Path:
