@@ -1,0 +1,164 @@
+/* What can be seen without running: actions that make no sense, messages that have no partner. */
+#include "plan/verify_run.h"
+
+#include <stdlib.h>
+
+static int check_span(verify_state *v, int rank, int action, stretto_span span, const char *which) {
+    const stretto_plan *plan = &v->plans[rank];
+    if (span.count == 0)
+        return 0;
+    int blocks =
+        (unsigned)span.buffer <= STRETTO_TMP ? stretto_plan_blocks_of(plan, span.buffer) : 0;
+    if (span.count < 0 || span.first < 0 || span.first > blocks - span.count)
+        return stretto_verify_fail(v, rank, action,
+                                   "%s span [%d, %d) is outside its buffer of %d blocks", which,
+                                   span.first, span.first + span.count, blocks);
+    if (span.buffer == STRETTO_IN && stretto_plan_mine(plan, 0, 0).buffer == STRETTO_OUT)
+        return stretto_verify_fail(v, rank, action, "touches IN, which is absent in place");
+    if (span.count > 1 && span.buffer != STRETTO_TMP && plan->shape.collective == STRETTO_ALLTOALLV)
+        return stretto_verify_fail(v, rank, action,
+                                   "%s span has several blocks, which need not be adjacent", which);
+    for (int i = 0; span.count > 1 && span.buffer == STRETTO_TMP && i < span.count; i++)
+        if (v->ranks[rank].blocks[STRETTO_TMP][span.first + i].size == ANY_SIZE)
+            return stretto_verify_fail(
+                v, rank, action, "%s span has a block of no certain size among others", which);
+    return 0;
+}
+
+static bool overlap(stretto_span a, stretto_span b) {
+    return a.buffer == b.buffer && a.first < b.first + b.count && b.first < a.first + a.count;
+}
+
+static bool writes(const stretto_action *a) {
+    return a->kind != STRETTO_SEND && a->kind != STRETTO_WAIT && a->kind != STRETTO_FENCE &&
+           a->kind != STRETTO_NODE_BARRIER;
+}
+
+static int check_action(verify_state *v, int rank, int i) {
+    const stretto_plan *plan = &v->plans[rank];
+    const stretto_action *a = &plan->actions[i];
+    if ((unsigned)a->kind >= STRETTO_ACTION_KINDS)
+        return stretto_verify_fail(v, rank, i, "there is no action of kind %d", (int)a->kind);
+    if (check_span(v, rank, i, a->src, "source") || check_span(v, rank, i, a->dst, "destination"))
+        return -1;
+    if (writes(a) && a->dst.count > 0 && a->dst.buffer == STRETTO_IN)
+        return stretto_verify_fail(v, rank, i, "writes IN");
+    switch (a->kind) {
+    case STRETTO_SEND:
+    case STRETTO_RECV:
+        if (a->peer < 0 || a->peer >= v->nranks || a->peer == rank)
+            return stretto_verify_fail(v, rank, i, "there is no peer %d", a->peer);
+        break;
+    case STRETTO_WAIT:
+        if (a->peer < 0 || a->peer >= i || plan->actions[a->peer].kind > STRETTO_RECV)
+            return stretto_verify_fail(v, rank, i, "waits for %d, which is no earlier message",
+                                       a->peer);
+        break;
+    case STRETTO_REDUCE_LOCAL:
+        if (a->src.buffer != STRETTO_TMP)
+            return stretto_verify_fail(v, rank, i, "its source, which it may destroy, is not TMP");
+        if (a->side != STRETTO_SRC_LEFT && a->side != STRETTO_SRC_RIGHT)
+            return stretto_verify_fail(v, rank, i, "has no operand side");
+        /* fall through */
+    case STRETTO_COPY:
+        if (a->src.count != a->dst.count)
+            return stretto_verify_fail(v, rank, i, "source has %d blocks, destination %d",
+                                       a->src.count, a->dst.count);
+        if (overlap(a->src, a->dst))
+            return stretto_verify_fail(v, rank, i, "source and destination overlap");
+        break;
+    default: break;
+    }
+    if (a->kind >= STRETTO_NODE_BARRIER && !plan->shape.layout)
+        return stretto_verify_fail(v, rank, i, "a node action, but no layout is known");
+    return 0;
+}
+
+int stretto_verify_static(verify_state *v) {
+    for (int rank = 0; rank < v->nranks; rank++)
+        for (int i = 0; i < v->plans[rank].nactions; i++)
+            if (check_action(v, rank, i) != 0)
+                return -1;
+    return 0;
+}
+
+static int match_pair(verify_state *v, int sender, int send, int receiver, int recv) {
+    verify_rank *s = &v->ranks[sender], *r = &v->ranks[receiver];
+    const stretto_span src = s->plan->actions[send].src, dst = r->plan->actions[recv].dst;
+    v->actions[s->base + send].partner = r->base + recv;
+    v->actions[r->base + recv].partner = s->base + send;
+    if (src.count != dst.count)
+        return stretto_verify_fail(v, receiver, recv,
+                                   "receives %d blocks, but rank %d sends %d (its action %d)",
+                                   dst.count, sender, src.count, send);
+    for (int b = 0; b < src.count; b++) {
+        int sent = stretto_verify_blocks(s, src)[b].size;
+        int expected = stretto_verify_blocks(r, dst)[b].size;
+        if (sent == ANY_SIZE)
+            return stretto_verify_fail(v, sender, send, "sends a block of no certain size");
+        if (sent != expected && expected != ANY_SIZE)
+            return stretto_verify_fail(
+                v, receiver, recv,
+                "block %d differs in size from what rank %d sends (its action %d)", b, sender,
+                send);
+    }
+    return 0;
+}
+
+/* Sends to one receiver: the first not yet matched of each sender, and the next of the same one. */
+int stretto_verify_match(verify_state *v) {
+    int *first = malloc((size_t)v->nranks * (size_t)v->nranks * sizeof *first);
+    int *last = malloc((size_t)v->nranks * (size_t)v->nranks * sizeof *last);
+    int *next = malloc(((size_t)v->nactions + 1) * sizeof *next);
+    int status = -1;
+    if (!first || !last || !next) {
+        stretto_verify_fail(v, -1, -1, "out of memory");
+        goto done;
+    }
+    for (int i = 0; i < v->nranks * v->nranks; i++)
+        first[i] = last[i] = -1;
+    for (int rank = 0; rank < v->nranks; rank++) {
+        for (int i = 0; i < v->plans[rank].nactions; i++) {
+            const stretto_action *a = &v->plans[rank].actions[i];
+            if (a->kind != STRETTO_SEND)
+                continue;
+            int channel = rank * v->nranks + a->peer, global = v->ranks[rank].base + i;
+            next[global] = -1;
+            if (last[channel] < 0)
+                first[channel] = global;
+            else
+                next[last[channel]] = global;
+            last[channel] = global;
+        }
+    }
+    for (int rank = 0; rank < v->nranks; rank++) {
+        for (int i = 0; i < v->plans[rank].nactions; i++) {
+            const stretto_action *a = &v->plans[rank].actions[i];
+            if (a->kind != STRETTO_RECV)
+                continue;
+            int *head = &first[a->peer * v->nranks + rank];
+            if (*head < 0) {
+                stretto_verify_fail(v, rank, i, "receives from rank %d, which sends nothing more",
+                                    a->peer);
+                goto done;
+            }
+            if (match_pair(v, a->peer, *head - v->ranks[a->peer].base, rank, i) != 0)
+                goto done;
+            *head = next[*head];
+        }
+    }
+    for (int channel = 0; channel < v->nranks * v->nranks; channel++) {
+        if (first[channel] >= 0) {
+            int rank = channel / v->nranks;
+            stretto_verify_fail(v, rank, first[channel] - v->ranks[rank].base,
+                                "is never received by rank %d", channel % v->nranks);
+            goto done;
+        }
+    }
+    status = 0;
+done:
+    free(first);
+    free(last);
+    free(next);
+    return status;
+}

@@ -1,0 +1,119 @@
+/* Proof of every algorithm: every rank count 1..64, every root, radices 2..8, segments and windows,
+ * in place and not, commutative and not, flat; and shm+X on layouts of many kinds. */
+#include "../check.h"
+#include "cases.h"
+
+#include <time.h>
+
+static long proven, refused;
+
+/* `must`: a refusal is a fault too. */
+static void prove(call_case *c, bool must) {
+    int status = build_plans(c);
+    CHECK_MSG(status >= 0, "%s: ranks do not agree on refusing: %s", c->text, c->error);
+    CHECK_MSG(status == 0 || !must, "%s: refused: %s", c->text, c->error);
+    if (status != 0) {
+        refused++;
+        return;
+    }
+    int wrong = stretto_verify(c->plans, c->shape.nranks, c->error, sizeof c->error);
+    CHECK_MSG(wrong == 0, "%s: %s", c->text, c->error);
+    proven++;
+    free_plans(c);
+}
+
+/* Both ways of in_place and commutative, where they matter. */
+static void prove_variants(call_case *c, const stretto_algorithm *a) {
+    stretto_collective collective = c->shape.collective;
+    for (int in_place = 0; in_place <= knows_in_place(collective); in_place++) {
+        for (int ordered = 0; ordered <= reduces(collective); ordered++) {
+            c->shape.in_place = in_place;
+            c->shape.commutative = !ordered;
+            bool can = !ordered || !a || !(a->needs & STRETTO_NEEDS_COMMUTATIVE);
+            bool layout = c->choice.kind == STRETTO_CHOICE_FLAT || c->shape.layout->consecutive ||
+                          !ordered || c->shape.layout->nnodes == 1;
+            prove(c, can && layout);
+        }
+    }
+}
+
+static void prove_roots(call_case *c, const stretto_algorithm *a) {
+    int roots = rooted(c->shape.collective) ? c->shape.nranks : 1;
+    for (c->shape.root = 0; c->shape.root < roots; c->shape.root++)
+        prove_variants(c, a);
+    c->shape.root = 0;
+}
+
+static void prove_flat(const stretto_algorithm *a, int most) {
+    static call_case c;
+    for (int p = 1; p <= most; p++) {
+        c.shape = (stretto_shape){.collective = a->collective, .nranks = p};
+        c.choice = (stretto_choice){.kind = STRETTO_CHOICE_FLAT, .algorithm = a};
+        for (int i = 0; parameter_case(a, i, &c.choice.param, &c.bytes); i++)
+            prove_roots(&c, a);
+    }
+}
+
+static void prove_layout(const stretto_algorithm *a, const stretto_layout *layout) {
+    static call_case c;
+    c.shape =
+        (stretto_shape){.collective = a->collective, .nranks = layout->nranks, .layout = layout};
+    c.choice = (stretto_choice){.kind = STRETTO_CHOICE_SHM, .algorithm = a};
+    for (int i = 0; parameter_case(a, i, &c.choice.param, &c.bytes); i++)
+        prove_roots(&c, a);
+}
+
+static void prove_layouts(const stretto_algorithm *a) {
+    static const struct {
+        int nranks, ppn;
+        bool round_robin;
+    } regular[] = {{4, 2, false}, {8, 3, false},  {7, 3, false},  {8, 2, true},  {10, 4, true},
+                   {6, 1, false}, {13, 1, true},  {5, 5, false},  {1, 1, false}, {2, 2, false},
+                   {2, 1, false}, {16, 4, false}, {27, 9, false}, {24, 8, true}, {33, 16, false}};
+    layout_store store;
+    random_state random = {20261121};
+    for (size_t i = 0; i < sizeof regular / sizeof *regular; i++)
+        prove_layout(
+            a, layout_regular(&store, regular[i].nranks, regular[i].ppn, regular[i].round_robin));
+    for (int i = 0; i < 40; i++)
+        prove_layout(a, layout_random(&store, 1 + (int)random_below(&random, 24), i % 2, &random));
+}
+
+/* Bare shm: any number of ranks on one node; refused on several. */
+static void prove_shm(stretto_collective collective) {
+    static call_case c;
+    layout_store store;
+    for (int p = 1; p <= 16; p++) {
+        c.shape = (stretto_shape){.collective = collective, .nranks = p};
+        c.shape.layout = layout_regular(&store, p, p, false);
+        c.choice = (stretto_choice){.kind = STRETTO_CHOICE_SHM};
+        prove_roots(&c, NULL);
+    }
+    c.shape = (stretto_shape){.collective = collective, .nranks = 4, .commutative = true};
+    c.shape.layout = layout_regular(&store, 4, 2, false);
+    CHECK_MSG(build_plans(&c) == 1, "shm on two nodes must be refused");
+    c.shape.layout = NULL;
+    CHECK_MSG(build_plans(&c) == 1, "shm without a layout must be refused");
+}
+
+int main(int argc, char **argv) {
+    int n, most = argc > 1 ? atoi(argv[1]) : MOST_RANKS;
+    const stretto_algorithm *rows = stretto_algorithms(&n);
+    for (int i = 0; i < n; i++) {
+        clock_t start = clock();
+        proven = refused = 0;
+        prove_flat(&rows[i], most);
+        long flat = proven;
+        bool node_phases =
+            rows[i].collective != STRETTO_ALLTOALL && rows[i].collective != STRETTO_ALLTOALLV;
+        if (node_phases)
+            prove_layouts(&rows[i]);
+        printf("%-10s %-20s flat %6ld, shm+ %5ld proven, %5ld refused, %.1f s\n",
+               stretto_collective_name(rows[i].collective), rows[i].name, flat, proven - flat,
+               refused, (double)(clock() - start) / CLOCKS_PER_SEC);
+        CHECK(flat > 0 && (proven > flat || !node_phases));
+    }
+    for (int c = 0; c < STRETTO_ALLTOALL; c++)
+        prove_shm((stretto_collective)c);
+    return check_report("verify");
+}
