@@ -71,6 +71,7 @@ def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> L
         ("openmpi", r"\(Open MPI\) v?(\d[\w.]*)"),
         ("openmpi", r"\(OpenRTE\) (\d[\w.]*)"),
         ("openmpi", r"(?:PRRTE|prterun|prte)\b[^\d\n]*(\d[\w.]*)"),
+        ("openmpi", r"()help-prte(?:run)?\.txt"),  # prterun without its prefix finds no help text
         ("intel", r"Intel\(R\) MPI Library.*?Version (\d[\w.]*)"),
         ("mpich", r"HYDRA build details:\s*Version:\s*(\d[\w.]*)"),
         ("slurm", r"^slurm(?:-\w+)? (\d[\w.]*)"),

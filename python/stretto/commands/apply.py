@@ -1,0 +1,89 @@
+"""What `run` and `env` share: which table applies to a job, and the settings that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.errors import StrettoError
+from stretto.files.identity import Host, collect_host
+from stretto.files.locate import find_table, table_path
+from stretto.files.table import Table, check_choices, read_table
+from stretto.launch.job import Job
+from stretto.launch.library import library_for
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Libraries to preload, settings for the ranks, and the sentence that says so."""
+
+    libraries: list[Path]
+    variables: dict[str, str]
+    words: str
+
+
+def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool) -> Applied:
+    """Find the table for a job and return what applying it takes.
+
+    Parameters
+    ----------
+    job
+        The job.
+    table
+        The user's table, None to look for one.
+    choice
+        Forced choices.
+    verbose
+        The ranks are to say what runs.
+    """
+    if choice is not None:
+        check_choices(choice)
+    nodes, ppn = job.layout.nodes, job.layout.ppn
+    host = collect_host()
+    path = table if table is not None else find_table(job.mpi, host, nodes, ppn, job.environ)
+    if path is None and choice is None:
+        return Applied([], {}, _no_table(job, host))
+    variables: dict[str, str] = {}
+    parts: list[str] = []
+    if path is not None:
+        found = read_table(path)
+        _check_fits(found, path, job)
+        variables["STRETTO_TABLE"] = str(path.resolve())
+        parts.append(f"table {path} ({found.family} {found.mpi_version}, {_layout(found)})")
+    if choice is not None:
+        variables["STRETTO_CHOICE"] = choice
+        parts.append(f"choice {choice}")
+    if verbose:
+        variables["STRETTO_VERBOSE"] = "1"
+    words = f"{job.mpi.name} with {' and '.join(parts)}"
+    return Applied([library_for("interposer", job.mpi)], variables, words)
+
+
+def _layout(table: Table) -> str:
+    star = {None: "any"}
+    nodes, ppn = star.get(table.nodes, table.nodes), star.get(table.ppn, table.ppn)
+    return f"{nodes} nodes x {ppn} ranks"
+
+
+def _no_table(job: Job, host: Host) -> str:
+    nodes, ppn = job.layout.nodes, job.layout.ppn
+    if nodes is None or ppn is None:
+        where = "this command does not show its nodes and ranks; name the table with --table"
+    else:
+        path = table_path(job.mpi, host, nodes, ppn)
+        where = f"looked for {path} and in the site's tables; make one with: stretto tune -- CMD"
+    return f"no table for {job.mpi.name} here, so nothing is changed ({where})"
+
+
+def _check_fits(table: Table, path: Path, job: Job) -> None:
+    """Refuse a table of another MPI family; say when version or layout differ."""
+    if table.family != job.mpi.family:
+        raise StrettoError(
+            f"this table was made on {table.family}, and the job uses {job.mpi.name}",
+            path,
+            "give a table of the same MPI, or make one with: stretto tune -- CMD",
+        )
+    from stretto.cli import say
+
+    for difference in table.mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn):
+        say(f"stretto: note: {path}: {difference}; rows of other layouts do not apply")

@@ -1,0 +1,94 @@
+"""``stretto env``: the lines for a job script which then needs no Python."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stretto.cli import CommandLine, print_json, say
+from stretto.commands.apply import settings_for
+from stretto.errors import UsageError
+from stretto.launch.command import Command
+from stretto.launch.inject import rank_variables
+from stretto.launch.job import Job, understand
+from stretto.launch.layout import Layout
+from stretto.mpi.detect import find_installation
+
+EXAMPLE = """\
+stretto env -- mpirun -n 64 ./app >> job.sh
+stretto env --table my.table --mpi openmpi
+eval "$(stretto env --mpi mpich --nodes 4 --ppn 64)" """.rstrip()
+
+
+def command(
+    cmd: CommandLine = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Table to apply; by default the one found for this job.")
+    ] = None,
+    choice: Annotated[
+        str | None, typer.Option(help="Choices for all sizes: 'allreduce=shm;bcast=ring'.")
+    ] = None,
+    mpi: Annotated[
+        str | None,
+        typer.Option(help="The MPI, instead of CMD: openmpi, mpich, intel, or a launcher's path."),
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(help="Nodes of the job, to find its table.")] = None,
+    ppn: Annotated[
+        int | None, typer.Option(help="Ranks per node of the job, to find its table.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Ranks say which algorithm runs, and why.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the variables as JSON.")] = False,
+) -> None:
+    """Print the lines for a job script which then needs no Python.
+
+    They set LD_PRELOAD and STRETTO_TABLE, and what carries them to other nodes. Put them into the
+    job script before mpirun, mpiexec or srun.
+    \f
+
+    Parameters
+    ----------
+    cmd, table, choice, mpi, nodes, ppn, verbose, json
+        See the help text.
+    """
+    job = _job(cmd, mpi, nodes, ppn)
+    for note in job.notes:
+        say(f"stretto: note: {note}")
+    applied = settings_for(job, table, choice, verbose)
+    variables = (
+        rank_variables(job, applied.libraries, applied.variables) if applied.libraries else {}
+    )
+    lines = job.mpi.script_environment(variables, job.environ) if variables else {}
+    if json:
+        print_json({"variables": lines, "says": applied.words})
+        return
+    print(f"# stretto: {applied.words}")
+    for name, value in lines.items():
+        print(f"export {name}={shlex.quote(value)}")
+
+
+def _job(cmd: list[str] | None, mpi: str | None, nodes: int | None, ppn: int | None) -> Job:
+    if cmd:
+        job = understand(cmd, mpi=mpi)
+    elif mpi is not None:
+        environ = dict(os.environ)
+        job = Job(
+            Command(()), find_installation(mpi), Layout(None, None, None), environ, Path.cwd()
+        )
+    else:
+        raise UsageError(
+            "neither a command nor an MPI is given",
+            None,
+            "stretto env -- mpirun -n 64 ./app, or: stretto env --mpi openmpi --nodes 1 --ppn 64",
+        )
+    if nodes is None and ppn is None:
+        return job
+    layout = Layout(
+        job.layout.nranks, nodes or job.layout.nodes, ppn or job.layout.ppn, job.layout.hosts
+    )
+    return Job(job.command, job.mpi, layout, job.environ, job.cwd, job.notes)

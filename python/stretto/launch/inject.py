@@ -1,0 +1,242 @@
+"""Bringing the preloaded libraries and their settings to every rank of a job.
+
+LD_PRELOAD reaches the ranks only, not the launcher, wherever the launcher has a way for that. What
+each launcher does was found by running it; see `stretto.mpi.openmpi` and `stretto.mpi.mpich`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from stretto.errors import StrettoError
+from stretto.launch.command import Command
+from stretto.launch.job import Job
+from stretto.mpi.openmpi import env_list
+
+#: variables of the Python side, which the ranks need not have
+_OURS = ("STRETTO_DEBUG", "STRETTO_LIB_DIR", "STRETTO_SITE_TABLES")
+
+
+def join_preload(*values: str) -> str:
+    """Return one LD_PRELOAD value of several, each library once, in order."""
+    words = [w for value in values for w in re.split(r"[:\s]+", value) if w]
+    return ":".join(dict.fromkeys(words))
+
+
+def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> dict[str, str]:
+    """Return all that the ranks are to get: LD_PRELOAD and the STRETTO_* settings.
+
+    The user's own LD_PRELOAD stays, in front; the user's STRETTO_* variables hold where `env` says
+    nothing.
+
+    Parameters
+    ----------
+    job
+        The job.
+    libs
+        Libraries to preload, in order.
+    env
+        Settings.
+    """
+    seen = {**job.environ, **job.command.assignments}
+    out = {k: v for k, v in seen.items() if k.startswith("STRETTO_") and k not in _OURS}
+    out |= env
+    for lib in libs:
+        if re.search(r"[:;\s,]", str(lib)):
+            raise StrettoError(
+                "a library to preload cannot lie in a path with a blank, colon, semicolon or comma",
+                lib,
+                "install Stretto in another directory",
+            )
+    if libs:
+        out["LD_PRELOAD"] = join_preload(seen.get("LD_PRELOAD", ""), *(str(p) for p in libs))
+    return out
+
+
+def prepare(
+    job: Job, libs: Sequence[Path], env: Mapping[str, str] | None = None
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command line and the environment that run a job with libraries preloaded.
+
+    Without libraries and settings the job is returned as it is, except for what its MPI needs to
+    run here at all.
+
+    Parameters
+    ----------
+    job
+        The job, from `understand`.
+    libs
+        Libraries to preload into every rank, in this order.
+    env
+        STRETTO_* settings for every rank.
+    """
+    command = job.command
+    environ = dict(job.environ)
+    if job.mpi.private:
+        environ |= {k: v for k, v in job.mpi.environment().items() if k != "PATH"}
+    variables = rank_variables(job, libs, env or {})
+    words = list(command.words)
+    if not variables:
+        return words, environ
+    if command.launcher_at is None:
+        environ |= job.mpi.script_environment(variables, environ)
+        _keep_ours(words, command, variables)
+    elif command.kind == "slurm":
+        environ |= variables
+        environ.pop("LD_PRELOAD", None)
+        if "LD_PRELOAD" in job.environ:
+            environ["LD_PRELOAD"] = job.environ["LD_PRELOAD"]
+        _slurm(words, command, variables)
+    elif command.kind == "openmpi":
+        _openmpi(words, command, job, variables, environ)
+    else:
+        _hydra(words, command, job, variables, environ)
+    return words, environ
+
+
+def _merge_words(words: list[str], command: Command, variables: Mapping[str, str]) -> None:
+    """Add our libraries where the user's words set LD_PRELOAD for the ranks (``env``, ``-x``)."""
+    preload = variables.get("LD_PRELOAD")
+    if preload is None:
+        return
+    for application in command.applications:
+        for at in range(application.start, application.program or application.start):
+            if words[at].startswith("LD_PRELOAD="):
+                words[at] = "LD_PRELOAD=" + join_preload(words[at].partition("=")[2], preload)
+
+
+def _keep_ours(words: list[str], command: Command, variables: Mapping[str, str]) -> None:
+    """Let settings of ``env A=B`` before the command not hide the ones that were joined to them."""
+    for at in range(command.applications[0].program or 0):
+        name, equals, _ = words[at].partition("=")
+        if equals and name in variables:
+            words[at] = f"{name}={variables[name]}"
+
+
+def _set_prefix(words: list[str], command: Command, variables: Mapping[str, str]) -> None:
+    """Put our settings into ``env A=B mpirun``, whose values win over the environment."""
+    for at in range(command.launcher_at or 0):
+        name, equals, _ = words[at].partition("=")
+        if equals and name in variables and name != "LD_PRELOAD":
+            words[at] = f"{name}={variables[name]}"
+
+
+def _openmpi(
+    words: list[str],
+    command: Command,
+    job: Job,
+    variables: dict[str, str],
+    environ: dict[str, str],
+) -> None:
+    _set_prefix(words, command, variables)
+    _merge_words(words, command, variables)
+    rest = dict(variables)
+    major = _major(command, job)
+    for option in command.options:
+        at = option.at + 1
+        if option.name == "x" and option.values:
+            name, _, value = option.values[0].partition("=")
+            if name == "LD_PRELOAD" and name in variables:
+                words[at] = f"{name}={join_preload(value, variables[name])}"
+                if major >= 5:
+                    rest.pop(name, None)
+            elif name in rest:
+                words[at] = f"{name}={rest[name]}"
+        elif option.name in ("mca", "omca") and option.values[0] == "mca_base_env_list":
+            # The user's list on the command line hides any in the environment: ours goes into it.
+            text, plain = env_list(rest)
+            words[at + 1] = f"{words[at + 1]};{text}"
+            environ |= plain
+            rest = {}
+    if not rest:
+        return
+    direct = command.words[command.launcher_at or 0]
+    appfile = any(o.name == "app" and o.values for o in command.options)
+    if major >= 5 and not (appfile and "prterun" not in direct):
+        options = [w for n, v in rest.items() for w in ("-x", f"{n}={v}")]
+        words[_insert_at(command) : _insert_at(command)] = options
+        return
+    extra = job.mpi.script_environment(rest, environ)
+    if "LD_PRELOAD" in extra and "LD_PRELOAD" not in job.environ:
+        del extra["LD_PRELOAD"]  # it stands in the list, for the ranks only
+    elif "LD_PRELOAD" in extra:
+        extra["LD_PRELOAD"] = job.environ["LD_PRELOAD"]
+    environ |= extra
+
+
+def _major(command: Command, job: Job) -> int:
+    """Return the launcher's major version, which may differ from the library's."""
+    head = (command.launcher_version or job.mpi.version).split(".")[0]
+    if command.launcher_version is None and command.kind == "openmpi":
+        return 5  # only PRRTE's launchers do not tell Open MPI's version
+    return int(head) if head.isdigit() else 0
+
+
+def _insert_at(command: Command) -> int:
+    assert command.launcher_at is not None
+    return command.launcher_at + 1
+
+
+def _hydra(
+    words: list[str],
+    command: Command,
+    job: Job,
+    variables: dict[str, str],
+    environ: dict[str, str],
+) -> None:
+    _set_prefix(words, command, variables)
+    _merge_words(words, command, variables)
+    rest = dict(variables)
+    for option in command.options:
+        if option.name not in ("env", "genv") or not option.values:
+            continue
+        joined = len(option.values) == 1  # -genv NAME=VALUE
+        name = option.values[0].partition("=")[0]
+        if name not in variables:
+            continue
+        at = option.at + (1 if joined else 2)
+        old = option.values[0].partition("=")[2] if joined else option.values[1]
+        new = join_preload(old, variables[name]) if name == "LD_PRELOAD" else variables[name]
+        words[at] = f"{name}={new}" if joined else new
+        if option.name == "genv":
+            rest.pop(name, None)
+    if command.values("configfile"):
+        # The file holds all options; Hydra hands its own environment to the ranks.
+        environ |= rest
+        return
+    options = [w for n, v in rest.items() for w in ("-genv", n, v)]
+    words[_insert_at(command) : _insert_at(command)] = options
+
+
+def _slurm(words: list[str], command: Command, variables: Mapping[str, str]) -> None:
+    """Have srun export everything, and LD_PRELOAD to the tasks only.
+
+    Values with commas cannot stand in --export; the other settings therefore go by the environment.
+    """
+    _set_prefix(words, command, variables)
+    _merge_words(words, command, variables)
+    wanted = [f"LD_PRELOAD={variables['LD_PRELOAD']}"] if "LD_PRELOAD" in variables else []
+    exports = [o for o in command.options if o.name == "export"]
+    if not exports:
+        words[_insert_at(command) : _insert_at(command)] = [
+            "--export=" + ",".join(["ALL", *wanted])
+        ]
+        return
+    option = exports[-1]
+    value = option.values[0] if option.values else "ALL"
+    parts = [p for p in value.split(",") if p and p not in ("NONE", "NIL")]
+    theirs = [p for p in parts if p.startswith("LD_PRELOAD=")]
+    if theirs and wanted:
+        parts = [p for p in parts if p not in theirs]
+        wanted = [
+            "LD_PRELOAD=" + join_preload(theirs[-1].partition("=")[2], variables["LD_PRELOAD"])
+        ]
+    if "ALL" not in parts:
+        parts += [n for n in variables if n != "LD_PRELOAD"]
+    text = ",".join([*parts, *wanted])
+    if "=" in words[option.at]:
+        words[option.at] = f"--export={text}"
+    else:
+        words[option.at + 1] = text

@@ -1,0 +1,148 @@
+"""How many ranks on how many nodes a command asks for, as far as it says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.launch.command import Command
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Ranks, nodes and the largest number of ranks on a node; None where it is not known."""
+
+    nranks: int | None
+    nodes: int | None
+    ppn: int | None
+    hosts: tuple[str, ...] = ()
+
+
+def _int(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"[1-9][0-9]{0,8}", text) else None
+
+
+def _slurm_ppn(text: str | None) -> int | None:
+    """Return the largest number in Slurm's ``2(x3),1``."""
+    numbers = [int(n) for n in re.findall(r"(?:^|,)(\d+)", text or "")]
+    return max(numbers, default=None)
+
+
+def parse_hosts(words: Sequence[str]) -> list[tuple[str, int | None]]:
+    """Return host and slots of ``a:2,b`` lists; a repeated host counts as that many slots."""
+    out: dict[str, int | None] = {}
+    for word in words:
+        for one in word.split(","):
+            host, _, slots = one.partition(":")
+            if not host:
+                continue
+            number = _int(slots)
+            if host in out:
+                out[host] = (out[host] or 1) + (number or 1)
+            else:
+                out[host] = number
+    return list(out.items())
+
+
+def read_hostfile(path: Path) -> list[tuple[str, int | None]]:
+    """Return host and slots of a host file of Open MPI (``a slots=2``) or Hydra (``a:2``)."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    words = []
+    for line in lines:
+        parts = line.partition("#")[0].split()
+        if not parts:
+            continue
+        slots = next((p.split("=", 1)[1] for p in parts[1:] if p.startswith("slots=")), None)
+        words.append(f"{parts[0].split(':')[0]}:{slots}" if slots else parts[0])
+    return parse_hosts(words)
+
+
+def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None = None) -> Layout:
+    """Return what a command and its environment say about ranks and nodes.
+
+    Parameters
+    ----------
+    command
+        The command, taken apart.
+    environ
+        For the batch system's variables.
+    cwd
+        Where relative host files lie.
+    """
+    if command.launcher is None:
+        return Layout(1, 1, 1)
+    if command.kind == "slurm":
+        return _slurm(command, environ)
+    counts = [
+        _int(o.values[0]) if o.values else None
+        for a in command.applications
+        for o in a.options
+        if o.name in ("n", "np", "c")
+    ]
+    per_app = len(counts) == len(command.applications) and None not in counts
+    nranks = sum(c or 0 for c in counts) if per_app else None
+    ppn = None
+    for value, *_ in command.values("N", "npernode", "ppn", "perhost"):
+        ppn = _int(value)
+    for value, *_ in command.values("map-by", "ppr"):
+        found = re.match(r"(?:ppr:)?(\d+):node", value)
+        ppn = int(found.group(1)) if found else ppn
+    hosts = parse_hosts([v[0] for v in command.values("H", "host", "hosts") if v])
+    for values in command.values("hostfile", "machinefile", "f", "default-hostfile"):
+        hosts += read_hostfile((cwd or Path.cwd()) / values[0])
+    if not hosts:
+        nodes = _int(environ.get("SLURM_JOB_NUM_NODES"))
+        if nodes is None and not any(
+            n in environ for n in ("PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE")
+        ):
+            nodes = 1
+        if nranks is None and nodes is not None and ppn is not None:
+            nranks = nodes * ppn
+        if nodes == 1:
+            return Layout(nranks, 1, nranks or ppn)
+        slots = ppn or _slurm_ppn(environ.get("SLURM_TASKS_PER_NODE"))
+        return _filled(nranks, nodes, slots, ())
+    names = tuple(h for h, _ in hosts)
+    if ppn is None and all(s is not None for _, s in hosts):
+        ppn = max(s or 0 for _, s in hosts)
+    elif ppn is None and command.kind != "intel":
+        # One rank a listed host, unless it is told to oversubscribe.
+        ppn = max(s or 1 for _, s in hosts)
+    if nranks is None and ppn is not None:
+        nranks = sum(s or ppn for _, s in hosts)
+    return _filled(nranks, len(names), ppn, names)
+
+
+def _filled(
+    nranks: int | None, nodes: int | None, ppn: int | None, hosts: tuple[str, ...]
+) -> Layout:
+    """Return the layout when nodes are filled one after another."""
+    if nranks is not None and ppn is not None:
+        used = -(-nranks // ppn)
+        if nodes is None or used <= nodes:
+            return Layout(nranks, used, min(ppn, nranks), hosts)
+        if nodes is not None:  # oversubscribed
+            return Layout(nranks, nodes, -(-nranks // nodes), hosts)
+    return Layout(nranks, nodes, ppn, hosts)
+
+
+def _slurm(command: Command, environ: Mapping[str, str]) -> Layout:
+    def number(names: tuple[str, ...], variable: str) -> int | None:
+        values = command.values(*names)
+        if values and values[-1]:
+            return _int(values[-1][0].split("-")[0])
+        return _int(environ.get(variable))
+
+    nodes = number(("N", "nodes"), "SLURM_JOB_NUM_NODES")
+    ppn = number(("ntasks-per-node",), "SLURM_NTASKS_PER_NODE")
+    nranks = number(("n", "ntasks"), "SLURM_NTASKS")
+    if nranks is None and nodes is not None:
+        nranks = nodes * (ppn or 1)
+    if ppn is None and nranks is not None and nodes is not None:
+        ppn = -(-nranks // nodes)
+    return Layout(nranks, nodes, ppn)
