@@ -16,6 +16,7 @@ struct stretto_bench_output {
     char *status;
     char *line;
     size_t used, size;
+    unsigned beat;
     bool failed; /* reported once, then nothing more is written */
 };
 
@@ -121,8 +122,8 @@ int stretto_bench_output_close(stretto_bench_output *out) {
 void stretto_bench_status(stretto_bench_output *out, int done, int total, const char *collective,
                           size_t bytes, const char *candidate) {
     if (out && out->status)
-        snprintf(out->status, STRETTO_BENCH_STATUS, "%d %d %s %zu %s\n", done, total, collective,
-                 bytes, candidate);
+        snprintf(out->status, STRETTO_BENCH_STATUS, "%d %d %s %zu %s %u\n", done, total, collective,
+                 bytes, candidate, ++out->beat);
 }
 
 void stretto_bench_launch_line(stretto_bench_output *out, const stretto_bench_job *job,

@@ -97,7 +97,8 @@ def rank_sum_test(a: Sequence[float], b: Sequence[float]) -> float | None:
     centre = n * (n + m + 1)  # twice the expected rank sum: ranks are doubled
     far = abs(observed - centre)
     total = sum(counts.values())
-    return sum(c for s, c in counts.items() if abs(s - centre) >= far) / total
+    extreme = sum(c for s, c in counts.items() if abs(s - centre) >= far)
+    return float(extreme / total)
 
 
 def signed_rank_test(differences: Sequence[float]) -> float | None:
@@ -128,7 +129,8 @@ def signed_rank_test(differences: Sequence[float]) -> float | None:
         counts = grown
     total = sum(ranks)
     far = abs(2 * observed - total)
-    return sum(c for s, c in counts.items() if abs(2 * s - total) >= far) / 2 ** len(kept)
+    extreme = sum(c for s, c in counts.items() if abs(2 * s - total) >= far)
+    return float(extreme / 2 ** len(kept))
 
 
 def _midranks(values: Sequence[float]) -> list[int]:

@@ -67,12 +67,12 @@ def choose(options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
             here[name] = (costs[-1][before][0] + step + own, before)
         costs.append(here)
     out: dict[int, str] = {}
-    name: str | None = None
+    last: str | None = None
     for i in range(len(sizes) - 1, -1, -1):
-        if name is None:
-            name = min(costs[i], key=lambda n: (costs[i][n][0], n != NATIVE, n))
-        out[sizes[i]] = name
-        name = costs[i][name][1]
+        if last is None:
+            last = min(costs[i], key=lambda n: (costs[i][n][0], n != NATIVE, n))
+        out[sizes[i]] = last
+        last = costs[i][last][1]
     return dict(sorted(out.items()))
 
 

@@ -1,0 +1,69 @@
+"""Which choices there are for a collective: asked from the plan library, never listed here."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from stretto.campaign import programs
+from stretto.campaign.compare import BARE, NATIVE
+from stretto.campaign.settings import EXTRA, variant_for
+from stretto.errors import StrettoError
+from stretto.files.identity import Abi
+
+
+def own_choices(collective: str, nodes: int, nranks: int, most: int = 12) -> list[str]:
+    """Return Stretto's own choices for a collective on a layout.
+
+    Parameters
+    ----------
+    collective
+        ``allreduce``.
+    nodes, nranks
+        Of the communicator.
+    most
+        Not more than so many.
+    """
+    try:
+        plan: Any = importlib.import_module("stretto.plan")
+    except ImportError as error:
+        raise StrettoError(
+            "the plan library is missing, so the algorithms are not known",
+            programs.directory(),
+            "install Stretto with its compiled parts, or name them: --candidates native,shm",
+        ) from error
+    choices: list[str] = list(plan.choices(collective, nranks=nranks, nodes=nodes))
+    return [c for c in choices if not c.startswith(NATIVE)][:most]
+
+
+def default_candidates(collective: str, abi: Abi, nodes: int, nranks: int) -> list[str]:
+    """Return what is measured when the user names nothing: native and all that fits.
+
+    Parameters
+    ----------
+    collective
+        ``allreduce``.
+    abi
+        ABI family, whose interposer may not have been built.
+    nodes, nranks
+        Of the communicator.
+    """
+    if collective in EXTRA:
+        return [BARE, NATIVE]
+    if not programs.has_interposer(abi):
+        return [BARE]
+    return [NATIVE, *own_choices(collective, nodes, nranks)]
+
+
+def need_interposer(candidates: list[str], abi: Abi) -> None:
+    """Refuse candidates that need the interposer where there is none.
+
+    Parameters
+    ----------
+    candidates
+        What is to be measured.
+    abi
+        ABI family.
+    """
+    if any(variant_for(c) == "stretto" for c in candidates):
+        programs.interposer(abi)

@@ -1,0 +1,276 @@
+"""What a campaign measures: sizes, candidates, launches; and how long that will take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from stretto.campaign.compare import BARE, NATIVE
+from stretto.errors import UsageError
+
+COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "alltoall", "barrier")
+#: what the measuring program can also do, but no table can hold
+EXTRA = ("self",)
+REDUCTIONS = ("allreduce", "reduce", "self")
+ROOTED = ("bcast", "reduce")
+LARGEST = 1 << 34
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+#: s: what a launch costs besides measuring (a guess until the first one was seen)
+STARTUP_S = 1.2
+
+
+@dataclass(frozen=True)
+class Case:
+    """One collective at one size with the candidates that are compared there."""
+
+    collective: str
+    bytes: int
+    datatype: str
+    operation: str
+    root: int
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a campaign is.
+
+    Attributes
+    ----------
+    variants
+        Kinds of launches: ``stretto`` (interposer preloaded), ``bare``, ``native:NAME=VALUE``.
+    launches
+        How often each variant is launched.
+    budget_s
+        Time for all of it; None: as long as the intervals need.
+    modes
+        Of ``throughput`` and ``latency``.
+    stall_s
+        A candidate that does nothing for so long is taken to hang.
+    """
+
+    nranks: int
+    cases: tuple[Case, ...]
+    variants: tuple[str, ...]
+    launches: int = 6
+    ppn: int | None = None
+    hosts: tuple[str, ...] = ()
+    seed: int = 1
+    budget_s: float | None = None
+    relative_ci: float = 0.02
+    batch_us: float = 300.0
+    batches: tuple[int, int] = (9, 60)
+    cold: bool = False
+    modes: tuple[str, ...] = ("throughput", "latency")
+    oversubscribed: bool = False
+    stall_s: float = 60.0
+
+    def total(self) -> int:
+        """Return how many launches there are in all."""
+        return self.launches * len(self.variants)
+
+    def variant_of(self, launch: int) -> str:
+        """Return the variant of a launch: rounds of all variants, one after another."""
+        return self.variants[launch % len(self.variants)]
+
+    def cases_of(self, variant: str) -> list[Case]:
+        """Return the cases that a variant measures, with its own candidates only."""
+        out = []
+        for case in self.cases:
+            mine = tuple(c for c in case.candidates if variant_for(c) == variant)
+            if mine:
+                out.append(
+                    Case(
+                        case.collective, case.bytes, case.datatype, case.operation, case.root, mine
+                    )
+                )
+        return out
+
+    def fixed(self) -> dict[str, Any]:
+        """Return what must be equal for results to go into one file."""
+        keys = ("nranks", "variants", "ppn", "hosts", "seed", "cold", "oversubscribed")
+        return {k: _plain(v) for k, v in asdict(self).items() if k in keys}
+
+    def record(self) -> dict[str, Any]:
+        """Return all settings as plain values, for the file's header."""
+        return {k: _plain(v) for k, v in asdict(self).items()}
+
+    def estimate_s(self) -> float:
+        """Return about how long the campaign takes, in seconds."""
+        if self.budget_s is not None:
+            return max(self.budget_s, self.total() * STARTUP_S)
+        seconds = 0.0
+        for case in self.cases:
+            moved = case.bytes * (
+                self.nranks if case.collective in ("allgather", "alltoall") else 1
+            )
+            call_us = 1 + moved / 4000
+            visit_us = 2.5 * max(self.batch_us, call_us)
+            rounds = 0.5 * sum(self.batches)
+            check_us = 0.03 * moved * self.nranks
+            each = rounds * visit_us + 36 * self.batch_us + check_us
+            seconds += 1e-6 * each * len(case.candidates)
+        return self.launches * (seconds + STARTUP_S * len(self.variants))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return value
+
+
+def variant_for(candidate: str) -> str:
+    """Return the kind of launch that a candidate runs in."""
+    if candidate == BARE or candidate.startswith("native:"):
+        return candidate
+    return "stretto"
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes in ``8``, ``64K``, ``1M``."""
+    found = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not found:
+        raise UsageError(f"{text!r} is not a size", "--bytes", "write for example 8, 64K or 1M")
+    size = int(found.group(1)) * _UNITS[found.group(2).upper()]
+    if size > LARGEST:
+        raise UsageError(f"{text} is more than can be measured", "--bytes", "at most 16G")
+    return size
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Return the sizes in ``8:1M`` (powers of two), ``8:1M:4`` (times four) or ``8,1K,64K``.
+
+    Parameters
+    ----------
+    text
+        As on the command line; ranges and single sizes may be mixed with commas.
+    """
+    sizes: set[int] = set()
+    for part in text.split(","):
+        bounds = part.split(":")
+        if len(bounds) == 1:
+            sizes.add(parse_size(part))
+            continue
+        low, high = parse_size(bounds[0]), parse_size(bounds[1])
+        factor = int(bounds[2]) if len(bounds) == 3 and bounds[2].isdigit() else 2
+        if len(bounds) > 3 or factor < 2 or low < 1 or high < low:
+            raise UsageError(
+                f"{part!r} is not a range of sizes", "--bytes", "write LOW:HIGH or LOW:HIGH:FACTOR"
+            )
+        while low <= high:
+            sizes.add(low)
+            low *= factor
+    return sorted(sizes)
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds in ``90``, ``90s``, ``10m``, ``1.5h``."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text.strip())
+    if not found or float(found.group(1)) <= 0:
+        raise UsageError(f"{text!r} is not a time", "--budget", "write for example 90s, 10m or 1h")
+    return float(found.group(1)) * {"s": 1, "m": 60, "min": 60, "h": 3600}[found.group(2) or "s"]
+
+
+def parse_collectives(text: str | None) -> list[str]:
+    """Return the collectives named in ``allreduce,bcast``; all but ``self`` for None."""
+    if text is None:
+        return list(COLLECTIVES)
+    names = [n.strip().lower().removeprefix("mpi_") for n in text.split(",") if n.strip()]
+    for name in names:
+        if name not in COLLECTIVES + EXTRA:
+            raise UsageError(
+                f"there is no collective {name!r} to measure",
+                "--collective",
+                f"there are {', '.join(COLLECTIVES)}",
+            )
+    return list(dict.fromkeys(names))
+
+
+def make_case(
+    collective: str,
+    size: int,
+    candidates: Sequence[str],
+    datatype: str | None = None,
+    operation: str | None = None,
+    root: int = 0,
+) -> Case:
+    """Return a case with a datatype that fits the size.
+
+    Parameters
+    ----------
+    collective, size, candidates
+        What to measure; `size` in bytes, of one block for allgather and alltoall.
+    datatype, operation
+        MPI names; by default the widest that fits, and MPI_SUM.
+    root
+        Of bcast and reduce.
+    """
+    if collective == "barrier":
+        return Case(collective, 0, "MPI_BYTE", "MPI_SUM", 0, tuple(candidates))
+    if datatype is None and collective not in REDUCTIONS:
+        datatype = "MPI_BYTE"
+    elif datatype is None:
+        if size % 4:
+            raise UsageError(
+                f"{size} bytes are no whole number of elements to reduce",
+                "--bytes",
+                "use multiples of 4 for allreduce and reduce",
+            )
+        datatype = "MPI_FLOAT" if size % 8 else "MPI_DOUBLE"
+    return Case(collective, size, datatype, operation or "MPI_SUM", root, tuple(candidates))
+
+
+def grid(
+    collectives: Sequence[str],
+    sizes: Sequence[int],
+    candidates: Callable[[str], Sequence[str]],
+) -> list[Case]:
+    """Return the cases of a general campaign: all collectives at all sizes (barrier at one).
+
+    Parameters
+    ----------
+    collectives, sizes
+        What to measure.
+    candidates
+        Gives the choices for a collective.
+    """
+    cases = []
+    for collective in collectives:
+        for size in [0] if collective == "barrier" else sizes:
+            cases.append(make_case(collective, size, candidates(collective)))
+    return cases
+
+
+def variants_of(cases: Sequence[Case]) -> tuple[str, ...]:
+    """Return the kinds of launches that the candidates of the cases need."""
+    found = {variant_for(c) for case in cases for c in case.candidates}
+    order = {"stretto": 0, BARE: 1}
+    return tuple(sorted(found, key=lambda v: (order.get(v, 2), v)))
+
+
+def check_candidates(collective: str, candidates: Sequence[str]) -> list[str]:
+    """Return the candidates with the baseline in front and without doubles.
+
+    Parameters
+    ----------
+    collective
+        For the error message.
+    candidates
+        Choices.
+    """
+    out = list(dict.fromkeys(c.strip() for c in candidates if c.strip()))
+    for candidate in out:
+        if not re.fullmatch(r"[!-~]{1,200}", candidate) or '"' in candidate:
+            raise UsageError(
+                f"{candidate!r} is not a candidate for {collective}",
+                "--candidates",
+                "write for example native,shm,bare,bruck_k(8)",
+            )
+    if NATIVE not in out and any(variant_for(c) == "stretto" for c in out):
+        out.insert(0, NATIVE)
+    return out

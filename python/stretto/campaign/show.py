@@ -1,0 +1,163 @@
+"""Results for people and for programs: tables with intervals, JSON, and the OSU benchmarks' form."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stretto.campaign.compare import Cell, Comparison, Timing, best
+from stretto.files.bench import Bench
+
+
+def size_words(size: int) -> str:
+    """Return bytes in short: ``8``, ``64K``, ``1M``."""
+    for unit, factor in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return str(size)
+
+
+def us(value: float) -> str:
+    """Return a time in microseconds with three digits that count."""
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def table_lines(
+    times: Mapping[Cell, Mapping[str, Timing]], comparisons: Sequence[Comparison]
+) -> list[str]:
+    """Return the results as lines of text, a collective and mode at a time.
+
+    Parameters
+    ----------
+    times, comparisons
+        From `stretto.campaign.compare`.
+    """
+    by_cell: dict[Cell, dict[str, Comparison]] = defaultdict(dict)
+    for c in comparisons:
+        by_cell[c.cell][c.candidate] = c
+    groups: dict[tuple[str, str, str, int], list[Cell]] = defaultdict(list)
+    for cell in times:
+        groups[cell.collective, cell.mode, f"{cell.datatype} {cell.operation}", cell.root].append(
+            cell
+        )
+    out: list[str] = []
+    for (collective, mode, shape, _), cells in groups.items():
+        names = list(dict.fromkeys(n for cell in cells for n in times[cell]))
+        names.sort(key=lambda n: (n != "native", n != "bare", n))
+        kind = shape.split()[0] if collective not in ("allreduce", "reduce") else shape
+        what = f"{collective}, {mode} (us per call, median of launches; {kind})"
+        if collective == "barrier":
+            what = f"{collective}, {mode} (us per call, median of launches)"
+        rows = [["bytes", *names, "best"]]
+        for cell in sorted(cells):
+            row = [size_words(cell.bytes)]
+            for name in names:
+                timing = times[cell].get(name)
+                mark = {"faster": "+", "slower": "-", "same": "=", "untested": "?"}
+                found = by_cell[cell].get(name)
+                row.append(
+                    "" if timing is None
+                    else us(timing.interval.median) + (mark[found.outcome] if found else " ")
+                )  # fmt: skip
+            chosen = best(list(by_cell[cell].values()))
+            row.append(
+                "native" if chosen is None else f"{chosen.candidate} x{chosen.ratio.median:.2f}"
+            )
+            rows.append(row)
+        if names in (["bare"], ["native"]):
+            rows = [row[:-1] for row in rows]
+        widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+        out += ["", what]
+        out += ["  ".join(w.rjust(n) for w, n in zip(r, widths, strict=True)) for r in rows]
+    if comparisons:
+        out += ["", "+ faster and - slower than native with significance and by more than 3%,"]
+        out += ["= no such difference, ? not tested; x = time / native's"]
+        out += sorted({c.why for c in comparisons if c.outcome == "untested"})
+    return out
+
+
+def osu_lines(bench: Bench) -> list[str]:
+    """Return the results in the form of the OSU micro-benchmarks: size and average latency.
+
+    Parameters
+    ----------
+    bench
+        A results file.
+    """
+    values: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for s in bench.samples:
+        if s.correct and s.mode == "throughput":
+            values[s.collective, s.candidate][s.bytes] += s.times_us
+    ranks = bench.launches[0].nranks if bench.launches else 0
+    out: list[str] = []
+    for (collective, candidate), sizes in values.items():
+        out += [
+            f"# Stretto {bench.header.stretto}, MPI_{collective.capitalize()} Latency Test in the "
+            f"form of OSU's: {candidate}, {ranks} ranks",
+            f"# {'Size':<10}{'Avg Latency(us)':>20}{'Min Latency(us)':>20}{'Max Latency(us)':>20}"
+            f"{'Batches':>12}",
+        ]
+        for size, found in sorted(sizes.items()):
+            out.append(
+                f"{size:<12}{np.mean(found):>20.2f}{min(found):>20.2f}{max(found):>20.2f}"
+                f"{len(found):>12}"
+            )
+        out.append("")
+    return out
+
+
+def as_json(
+    times: Mapping[Cell, Mapping[str, Timing]],
+    comparisons: Sequence[Comparison],
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """Return the results as plain values.
+
+    Parameters
+    ----------
+    times, comparisons
+        From `stretto.campaign.compare`.
+    notes
+        Warnings that were given.
+    """
+    found = {(c.cell, c.candidate): c for c in comparisons}
+    results = []
+    for cell, candidates in times.items():
+        for name, timing in candidates.items():
+            c = found.get((cell, name))
+            results.append(
+                {
+                    "collective": cell.collective,
+                    "bytes": cell.bytes,
+                    "datatype": cell.datatype,
+                    "operation": cell.operation,
+                    "root": cell.root,
+                    "mode": cell.mode,
+                    "candidate": name,
+                    "median_us": timing.interval.median,
+                    "low_us": timing.interval.low,
+                    "high_us": timing.interval.high,
+                    "launches": timing.interval.n,
+                    "comparison": None if c is None else comparison_json(c),
+                }
+            )
+    return {"results": results, "warnings": list(notes)}
+
+
+def comparison_json(c: Comparison) -> dict[str, Any]:
+    """Return a comparison as plain values."""
+    return {
+        "baseline": c.baseline,
+        "ratio": c.ratio.median,
+        "low": c.ratio.low,
+        "high": c.ratio.high,
+        "p": c.p,
+        "p_adjusted": c.q,
+        "outcome": c.outcome,
+        "why": c.why,
+    }

@@ -1,0 +1,183 @@
+"""``stretto bench``: measures collectives, the MPI's own and Stretto's."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stretto.cli import print_json, say
+from stretto.errors import UsageError
+
+EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
+stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl
+stretto bench -n 2 --osu --candidates bare     (the MPI alone, in OSU's form)"""
+
+
+def command(
+    nranks: Annotated[int, typer.Option("-n", "--ranks", min=1, help="Number of ranks.")] = 2,
+    ppn: Annotated[
+        int | None, typer.Option(min=1, help="Ranks per node (by default as the launcher does).")
+    ] = None,
+    hosts: Annotated[str | None, typer.Option(help="Nodes: a,b,c.")] = None,
+    mpi: Annotated[
+        str | None, typer.Option(help="openmpi, mpich, intel, a launcher, or a prefix.")
+    ] = None,
+    collective: Annotated[
+        str | None, typer.Option(help="Which ones: allreduce,bcast (all by default).")
+    ] = None,
+    sizes: Annotated[
+        str, typer.Option("--bytes", help="Sizes: 8:1M (powers of two), 8:1M:4, 8,1K,64K.")
+    ] = "8:1M:4",
+    candidates: Annotated[
+        str | None,
+        typer.Option(
+            help="native,shm,bruck_k(8), bare (nothing preloaded), native:NAME=VALUE; separated "
+            "by commas or semicolons. By default native and all algorithms that fit."
+        ),
+    ] = None,
+    launches: Annotated[int, typer.Option(min=1, help="Repeated launches; a test needs six.")] = 6,
+    root: Annotated[int, typer.Option(min=0, help="Root of bcast and reduce.")] = 0,
+    operation: Annotated[str, typer.Option(help="MPI_SUM, MPI_MAX, MPI_MIN or MPI_PROD.")] = (
+        "MPI_SUM"
+    ),
+    datatype: Annotated[
+        str | None, typer.Option(help="MPI_DOUBLE, MPI_FLOAT, MPI_INT, ...")
+    ] = None,
+    budget: Annotated[str | None, typer.Option(help="Time for all of it: 90s, 10m, 1h.")] = None,
+    cold: Annotated[bool, typer.Option(help="Rotate through buffers larger than caches.")] = False,
+    seed: Annotated[int, typer.Option(help="For the order of candidates and launches.")] = 1,
+    stall: Annotated[
+        float, typer.Option(min=1, help="Seconds without a sign of life: it hangs.")
+    ] = 60.0,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Results file; what it holds already is kept."),
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin again; the old file becomes NAME.old.")
+    ] = False,
+    osu: Annotated[bool, typer.Option("--osu", help="Print in the OSU benchmarks' form.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure collectives with sound statistics: launches repeated, candidates interleaved.
+
+    Every number is kept in the results file. The same command goes on after an interruption.
+    """
+    from stretto.campaign import settings as s
+    from stretto.campaign.candidates import default_candidates, need_interposer
+    from stretto.campaign.compare import BARE, NATIVE, compare, timings
+    from stretto.campaign.idle import cores, idle_warning
+    from stretto.campaign.runner import measure
+    from stretto.campaign.show import as_json as results_json
+    from stretto.campaign.show import osu_lines, table_lines
+    from stretto.files.identity import collect
+    from stretto.mpi.detect import find_installation
+
+    names = s.parse_collectives(collective)
+    wanted = s.parse_sizes(sizes)
+    seconds = None if budget is None else s.parse_duration(budget)
+    host_names = tuple(h for h in (hosts or "").split(",") if h)
+    if root >= nranks:
+        raise UsageError(f"--root {root} is not one of {nranks} ranks", "--root", "0 is always one")
+    installation = find_installation(mpi)
+    nodes = len(host_names) or (max(1, -(-nranks // ppn)) if ppn else 1)
+
+    def candidates_of(name: str) -> list[str]:
+        if candidates is None:
+            return default_candidates(name, installation.abi, nodes, nranks)
+        return s.check_candidates(name, split_candidates(candidates))
+
+    cases = [
+        s.make_case(
+            c,
+            size,
+            candidates_of(c),
+            datatype,
+            operation if c in s.REDUCTIONS else None,
+            root if c in s.ROOTED else 0,
+        )
+        for c in names
+        for size in ([0] if c == "barrier" else [8] if c == "self" else wanted)
+    ]
+    for case in cases:
+        need_interposer(list(case.candidates), installation.abi)
+    settings = s.Settings(
+        nranks=nranks,
+        cases=tuple(cases),
+        variants=s.variants_of(cases),
+        launches=launches,
+        ppn=ppn,
+        hosts=host_names,
+        seed=seed,
+        budget_s=seconds,
+        cold=cold,
+        oversubscribed=nranks > cores() * max(1, nodes),
+        stall_s=stall,
+    )
+    path = output or Path(f"{installation.family}-{nodes}x{-(-nranks // nodes)}.bench.jsonl")
+    for line in announcement(settings, installation.name, path):
+        say(line)
+    warning = idle_warning()
+    if warning:
+        say(f"stretto: warning: {warning}")
+    bench, notes = measure(
+        settings,
+        installation,
+        path,
+        collect(installation.identity),
+        ["stretto", *sys.argv[1:]],
+        say,
+        restart,
+        quiet=False,
+    )
+    times = timings(bench)
+    baseline = NATIVE if any(NATIVE in t for t in times.values()) else BARE
+    comparisons = compare(times, baseline)
+    if as_json:
+        print_json({**results_json(times, comparisons, notes), "file": str(path)})
+    elif osu:
+        print("\n".join(osu_lines(bench)))
+    else:
+        print("\n".join(table_lines(times, comparisons)))
+    say(f"stretto: results are in {path}; next: stretto report {path}")
+
+
+def split_candidates(text: str) -> list[str]:
+    """Split candidates at commas and semicolons, but not those inside brackets or after native:.
+
+    Settings of one ``native:A=1,B=2`` stay together when candidates are separated by semicolons.
+    """
+    if ";" in text:
+        return text.split(";")
+    return text.split(",")
+
+
+def announcement(settings, name: str, path: Path) -> list[str]:  # type: ignore[no-untyped-def]
+    """Say what will be measured, and how long that takes."""
+    from stretto.campaign.show import size_words
+
+    collectives = list(dict.fromkeys(c.collective for c in settings.cases))
+    sizes = sorted({c.bytes for c in settings.cases})
+    most = max(len(c.candidates) for c in settings.cases)
+    seconds = settings.estimate_s()
+    about = f"{seconds / 60:.0f} minutes" if seconds > 100 else f"{seconds:.0f} seconds"
+    out = [
+        f"stretto: {name}, {settings.nranks} ranks: {', '.join(collectives)}; {len(sizes)} sizes "
+        f"({size_words(sizes[0])} to {size_words(sizes[-1])}); up to {most} candidates; "
+        f"{settings.launches} launches",
+        f"stretto: about {about}; results go to {path} as they come (Ctrl-C keeps them)",
+    ]
+    if settings.launches < 6:
+        out.append(
+            "stretto: warning: with fewer than 6 launches no test can be made, so nothing will be "
+            "called faster or slower"
+        )
+    if settings.oversubscribed:
+        out.append(
+            "stretto: warning: more ranks than cores: only throughput is measured, and the "
+            "scheduler has a large part in it"
+        )
+    return out
