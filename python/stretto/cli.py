@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import sys
@@ -127,8 +128,13 @@ def build_app(name: str | None) -> typer.Typer:
             app.add_typer(group, name=command, help=summary, epilog=epilog)
         else:
             function: Callable[..., Any] = module.command
+            text = (inspect.getdoc(function) or summary).split("\n\nParameters\n")[0]
             app.command(
-                command, short_help=summary, epilog=epilog, context_settings=dict(_CONTEXT)
+                command,
+                help=text,
+                short_help=summary,
+                epilog=epilog,
+                context_settings=dict(_CONTEXT),
             )(function)
     return app
 

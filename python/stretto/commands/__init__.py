@@ -2,9 +2,9 @@
 
 How to add one: a module `stretto.commands.NAME` with
 
-- `command`, a Typer function (options as annotated parameters; its docstring, up to a form feed, is
-  the help text; an int that it returns is the exit code), or `app`, a `typer.Typer` with
-  sub-commands;
+- `command`, a Typer function (options as annotated parameters; its docstring, up to the section
+  "Parameters", is the help text; an int that it returns is the exit code), or `app`, a
+  `typer.Typer` with sub-commands;
 - `EXAMPLE`, one or more example command lines, shown at the end of ``--help``;
 
 and one row in `stretto.cli.COMMANDS`. A command that takes the user's ``-- CMD`` declares a

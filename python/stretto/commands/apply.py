@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.cli import say
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, collect_host
 from stretto.files.locate import find_table, table_path
@@ -60,8 +61,7 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
 
 
 def _layout(table: Table) -> str:
-    star = {None: "any"}
-    nodes, ppn = star.get(table.nodes, table.nodes), star.get(table.ppn, table.ppn)
+    nodes, ppn = ("any" if n is None else str(n) for n in (table.nodes, table.ppn))
     return f"{nodes} nodes x {ppn} ranks"
 
 
@@ -83,7 +83,5 @@ def _check_fits(table: Table, path: Path, job: Job) -> None:
             path,
             "give a table of the same MPI, or make one with: stretto tune -- CMD",
         )
-    from stretto.cli import say
-
     for difference in table.mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn):
         say(f"stretto: note: {path}: {difference}; rows of other layouts do not apply")

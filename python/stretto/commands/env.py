@@ -49,7 +49,6 @@ def command(
 
     They set LD_PRELOAD and STRETTO_TABLE, and what carries them to other nodes. Put them into the
     job script before mpirun, mpiexec or srun.
-    \f
 
     Parameters
     ----------

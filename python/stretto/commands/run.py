@@ -44,7 +44,6 @@ def command(
     launcher inside. Where there is no table (and no --choice), nothing is changed, and one line
     says so. CMD takes the place of this process: its exit code and its answers to signals are the
     job's own.
-    \f
 
     Parameters
     ----------

@@ -232,7 +232,7 @@ def run(
             if stream is not None:
                 stream.close()
         _adopt_orphans(False)
-    code = process.returncode if process.returncode is not None else -signal.SIGKILL
+    code = -signal.SIGKILL if process is None or process.returncode is None else process.returncode
     return Result(code if code >= 0 else 128 - code, wall, texts[0], texts[1], timed_out)
 
 
