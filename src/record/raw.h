@@ -1,0 +1,142 @@
+/* The recorder's raw file: one a rank, mapped while the program runs, so that whatever ends the
+ * program leaves what was recorded. python/stretto/profiling/raw.py reads it; both change together
+ * with STRETTO_RAW_VERSION.
+ *
+ * A header page range of STRETTO_RAW_HEADER bytes, then sections named by the directory in the
+ * header. All numbers in the writer's byte order (byte_order tells), times in ticks of the clock
+ * that `first` and `last` relate to CLOCK_MONOTONIC. The file has a fixed size for a rank and
+ * thread: counters are summed by key, and of the time-stamped events every 2^k-th is kept.
+ */
+#ifndef STRETTO_RECORD_RAW_H
+#define STRETTO_RECORD_RAW_H
+
+#include <stdint.h>
+
+#define STRETTO_RAW_MAGIC "STRETRAW"
+#define STRETTO_RAW_VERSION 1
+#define STRETTO_RAW_HEADER 16384
+
+enum { STRETTO_RAW_RUNNING = 1, STRETTO_RAW_FINALIZED, STRETTO_RAW_ABORTED, STRETTO_RAW_EXITED };
+enum { STRETTO_CLOCK_TSC = 1, STRETTO_CLOCK_CNTVCT, STRETTO_CLOCK_MONOTONIC };
+
+typedef struct {
+    uint64_t ticks;
+    uint64_t ns; /* CLOCK_MONOTONIC */
+} stretto_raw_instant;
+
+/* This rank's CLOCK_MONOTONIC minus that of world rank 0. */
+typedef struct {
+    int64_t at_ns; /* by this rank's clock; 0: not measured */
+    int64_t offset_ns;
+    int64_t error_ns;
+} stretto_raw_offset;
+
+enum {
+    STRETTO_RAW_NONE,
+    STRETTO_RAW_FUNCTIONS, /* stretto_raw_function */
+    STRETTO_RAW_NAMES,     /* stretto_raw_name: datatypes, then operations */
+    STRETTO_RAW_SHAPES,    /* stretto_raw_shape */
+    STRETTO_RAW_EVENTS,    /* stretto_raw_event */
+    STRETTO_RAW_ENTRIES,   /* stretto_raw_entry, one section a thread */
+    STRETTO_RAW_PEERS      /* stretto_raw_peer, one section a thread */
+};
+
+typedef struct {
+    uint32_t kind, item_bytes;
+    uint64_t offset, items; /* bytes from the start of the file; room for so many */
+} stretto_raw_section;
+
+#define STRETTO_RAW_SECTIONS 520
+
+typedef struct {
+    char magic[8];
+    uint32_t version, byte_order; /* 0x01020304 */
+    uint64_t world;               /* the same on all ranks of one MPI_COMM_WORLD */
+    uint32_t rank, nranks;
+    uint32_t state, exit_code; /* of MPI_Abort */
+    uint32_t clock, thread_level;
+    int32_t pid;
+    uint32_t nsections;
+    stretto_raw_instant first, last; /* recording began; last refreshed */
+    uint64_t began_ticks, last_ticks; /* end of MPI_Init; end of the last call seen */
+    uint64_t clock_domain;            /* ranks with equal numbers share CLOCK_MONOTONIC */
+    uint64_t started_realtime_ns;
+    stretto_raw_offset offsets[2]; /* at MPI_Init and at MPI_Finalize, for the first rank of each
+                                      domain but that of rank 0 */
+    uint64_t nevents, stride_log2; /* kept; those with hash below 2^-stride_log2 are */
+    uint64_t dropped_calls;        /* not recorded for want of memory or disk */
+    uint64_t file_ticks;           /* time between MPI calls with reading or writing of files */
+    uint64_t file_read, file_written; /* bytes of it */
+    char host[64];
+    char family[16];
+    char library[256]; /* first line of MPI_Get_library_version */
+    char program[256];
+    stretto_raw_section sections[STRETTO_RAW_SECTIONS];
+} stretto_raw_header;
+_Static_assert(sizeof(stretto_raw_header) <= STRETTO_RAW_HEADER, "the header has grown");
+
+typedef struct {
+    char name[44]; /* "MPI_Allreduce"; "" = no such number */
+    uint32_t kind; /* stretto_kind */
+} stretto_raw_function;
+
+enum { STRETTO_RAW_DATATYPE = 1, STRETTO_RAW_OPERATION };
+
+typedef struct {
+    char name[60];
+    uint32_t kind;
+} stretto_raw_name;
+
+/* Communicators alike. `origin` is what made them, as in enum stretto_origin. */
+typedef struct {
+    uint32_t origin, size, nodes, ppn;
+    uint64_t count; /* of which this rank was a member; 0 = free row */
+    char name[40];  /* given by MPI_Comm_set_name to the first of them, else "" */
+} stretto_raw_shape;
+
+/* Calls alike. The key: see STRETTO_KEY_*; 0 = free. */
+typedef struct {
+    uint64_t key;
+    uint64_t calls, bytes, ticks, min_ticks, max_ticks;
+    uint64_t unused[2]; /* one cache line */
+} stretto_raw_entry;
+
+enum {
+    STRETTO_KEY_FUNCTION = 0,   /* 10 bits, index of FUNCTIONS + 1 */
+    STRETTO_KEY_SHAPE = 10,     /* 12 bits, index of SHAPES + 1; 0 = none; 4095 = table full */
+    STRETTO_KEY_OPERATION = 22, /* 6 bits, index of NAMES + 1; 0 = none */
+    STRETTO_KEY_DATATYPE = 28,  /* 8 bits, index of NAMES + 1; 0 = none */
+    STRETTO_KEY_CLASS = 36,     /* 6 bits: 0 = no bytes, c = 2^(c-1) to 2^c - 1 bytes */
+    STRETTO_KEY_DETAIL = 42,    /* 10 bits, by function: see enum stretto_detail */
+    STRETTO_KEY_USED = 63
+};
+
+/* What the detail of a key says: for waits 1 + the function that made the awaited request (0:
+ * point-to-point); for barriers what this rank did since the one before; for *_init of persistent
+ * operations whether this is the set-up (a start otherwise). */
+enum stretto_detail {
+    STRETTO_DETAIL_NONE = 0,
+    STRETTO_DETAIL_SETUP = 1,
+    STRETTO_DETAIL_AFTER_RMA = 1,
+    STRETTO_DETAIL_AFTER_IO = 2,
+    STRETTO_DETAIL_SHARED_MEMORY = 4
+};
+
+/* One sampled blocking collective. */
+typedef struct {
+    uint64_t communicator; /* the same on all its members */
+    uint64_t sequence;     /* of the communicator's collectives, from 1; top bit: this rank is root */
+    uint64_t key;
+    uint64_t enter, leave; /* ticks */
+} stretto_raw_event;
+
+#define STRETTO_EVENT_ROOT (1ull << 63)
+
+/* Messages sent to one world rank. */
+typedef struct {
+    uint32_t rank1; /* rank + 1; 0 = free; UINT32_MAX = all that found no room, or no world rank */
+    uint32_t unused;
+    uint64_t messages, bytes;
+} stretto_raw_peer;
+
+#endif

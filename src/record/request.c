@@ -1,0 +1,120 @@
+#include "record/request.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+int stretto_tracked_count;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static stretto_tracked *table;
+static uint64_t mask;
+
+static uint64_t home(uint64_t handle) {
+    return stretto_mix(handle) & mask;
+}
+
+/* Where the handle is or would go. */
+static stretto_tracked *place(uint64_t handle) {
+    uint64_t slot = home(handle);
+    while (table[slot].request && table[slot].request != handle)
+        slot = (slot + 1) & mask;
+    return &table[slot];
+}
+
+static bool grow(void) {
+    uint64_t old_size = table ? mask + 1 : 0;
+    if ((uint64_t)stretto_tracked_count * 2 < old_size)
+        return true;
+    stretto_tracked *old = table;
+    uint64_t size = old_size ? old_size * 2 : 64;
+    stretto_tracked *bigger = calloc(size, sizeof *bigger);
+    if (!bigger)
+        return false;
+    table = bigger;
+    mask = size - 1;
+    for (uint64_t i = 0; i < old_size; i++)
+        if (old[i].request)
+            *place(old[i].request) = old[i];
+    free(old);
+    return true;
+}
+
+void stretto_track(MPI_Request request, const stretto_tracked *what) {
+    if (request == MPI_REQUEST_NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    if (grow()) {
+        stretto_tracked *at = place(STRETTO_HANDLE(request));
+        if (!at->request)
+            __atomic_store_n(&stretto_tracked_count, stretto_tracked_count + 1, __ATOMIC_RELAXED);
+        *at = *what;
+        at->request = STRETTO_HANDLE(request);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool stretto_tracked_find(MPI_Request request, stretto_tracked *what) {
+    if (!__atomic_load_n(&stretto_tracked_count, __ATOMIC_RELAXED))
+        return false;
+    pthread_mutex_lock(&lock);
+    stretto_tracked *at = place(STRETTO_HANDLE(request));
+    bool found = at->request != 0;
+    if (found)
+        *what = *at;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+void stretto_untrack(uint64_t handle) {
+    if (!__atomic_load_n(&stretto_tracked_count, __ATOMIC_RELAXED))
+        return;
+    pthread_mutex_lock(&lock);
+    stretto_tracked *at = place(handle);
+    if (at->request) {
+        uint64_t slot = (uint64_t)(at - table);
+        for (uint64_t next = (slot + 1) & mask; table[next].request; next = (next + 1) & mask)
+            if (((next - home(table[next].request)) & mask) >= ((next - slot) & mask)) {
+                table[slot] = table[next];
+                slot = next;
+            }
+        table[slot].request = 0;
+        __atomic_store_n(&stretto_tracked_count, stretto_tracked_count - 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void stretto_hits_find(stretto_hits *hits, int n, const MPI_Request *requests) {
+    hits->n = 0;
+    hits->hits = hits->some;
+    if (!__atomic_load_n(&stretto_tracked_count, __ATOMIC_RELAXED))
+        return;
+    int room = STRETTO_HITS;
+    for (int i = 0; i < n; i++) {
+        stretto_tracked what;
+        if (requests[i] == MPI_REQUEST_NULL || !stretto_tracked_find(requests[i], &what))
+            continue;
+        if (hits->n == room) {
+            if (hits->hits != hits->some)
+                break;
+            stretto_hit *more = malloc((size_t)n * sizeof *more);
+            if (!more)
+                break;
+            for (int k = 0; k < room; k++)
+                more[k] = hits->some[k];
+            hits->hits = more;
+            room = n;
+        }
+        hits->hits[hits->n++] = (stretto_hit){STRETTO_HANDLE(requests[i]), i, what.function,
+                                              what.persistent};
+    }
+}
+
+unsigned stretto_hits_done(stretto_hits *hits, const MPI_Request *requests) {
+    unsigned detail = hits->n ? (unsigned)hits->hits[0].function + 1 : 0;
+    for (int i = 0; i < hits->n; i++)
+        if (!hits->hits[i].persistent && requests[hits->hits[i].index] == MPI_REQUEST_NULL)
+            stretto_untrack(hits->hits[i].handle);
+    if (hits->hits != hits->some)
+        free(hits->hits);
+    return detail;
+}
