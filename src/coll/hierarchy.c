@@ -155,12 +155,17 @@ static void gather_node(const composition *c) {
     stretto_plan_fence(plan);
 }
 
-/* From the grouped TMP to OUT, runs of consecutive ranks at a time. */
+/* From the grouped TMP to OUT, runs of consecutive ranks at a time; not what is there already. */
 static void sort_gathered(const composition *c) {
     const int *rank_at = c->layout->node_ranks;
+    const int present = c->shape->in_place ? c->shape->rank : -1;
     for (int i = 0, n; i < c->shape->nranks; i += n) {
-        for (n = 1; i + n < c->shape->nranks && rank_at[i + n] == rank_at[i] + n; n++)
-            ;
+        n = 1;
+        if (rank_at[i] == present)
+            continue;
+        while (i + n < c->shape->nranks && rank_at[i + n] == rank_at[i] + n &&
+               rank_at[i + n] != present)
+            n++;
         stretto_plan_copy(c->plan, stretto_span_of(c->gathered, c->gathered_first + i, n),
                           stretto_span_of(STRETTO_OUT, rank_at[i], n));
     }

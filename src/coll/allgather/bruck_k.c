@@ -30,8 +30,10 @@ int stretto_build_allgather_bruck_k(stretto_plan *plan, const stretto_shape *sha
         stretto_plan_fence(plan);
     }
     if (me != 0) {
-        stretto_plan_copy(plan, stretto_span_of(STRETTO_TMP, 0, p - me),
-                          stretto_span_of(STRETTO_OUT, me, p - me));
+        const int own = shape->in_place; /* is there already */
+        if (me + own < p)
+            stretto_plan_copy(plan, stretto_span_of(STRETTO_TMP, own, p - me - own),
+                              stretto_span_of(STRETTO_OUT, me + own, p - me - own));
         stretto_plan_copy(plan, stretto_span_of(STRETTO_TMP, p - me, me),
                           stretto_span_of(STRETTO_OUT, 0, me));
     }

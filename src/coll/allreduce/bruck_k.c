@@ -31,7 +31,9 @@ int stretto_build_allreduce_bruck_k(stretto_plan *plan, const stretto_shape *sha
         stretto_plan_fence(plan);
     }
     const stretto_span result = stretto_span_of(STRETTO_OUT, 0, 1);
-    stretto_plan_copy(plan, stretto_span_of(STRETTO_TMP, held + (2 * p - 1 - me) % p, 1), result);
+    /* In place the last rank finds its own there. */
+    if (me != p - 1 || stretto_plan_mine(plan, 0, 1).buffer == STRETTO_IN)
+        stretto_plan_copy(plan, stretto_span_of(STRETTO_TMP, held + p - 1 - me, 1), result);
     for (int r = p - 2; r >= 0; r--)
         stretto_plan_reduce(plan, stretto_span_of(STRETTO_TMP, held + (r - me + p) % p, 1), result,
                             STRETTO_SRC_LEFT);

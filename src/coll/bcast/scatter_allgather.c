@@ -37,7 +37,7 @@ int stretto_build_bcast_scatter_allgather(stretto_plan *plan, const stretto_shap
         if (me + d < p)
             stretto_plan_send(plan, stretto_tree_rank(plan, &tree, me + d),
                               stretto_span_of(STRETTO_OUT, me + d, subtree(p, me + d)));
-    stretto_plan_fence(plan);
+    /* these sends may go on while the ring begins */
 
     const int next = (me + 1) % p, previous = (me + p - 1) % p;
     const int next_has = subtree(p, next);

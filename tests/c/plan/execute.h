@@ -1,0 +1,364 @@
+/* Carries plans out on real data, all ranks in one process, under a random schedule: an independent
+ * second opinion on the verifier, with which it shares no code.
+ *
+ * Messages are moved as late as a WAIT or FENCE allows, or earlier by chance; sends are synchronous
+ * or buffered by chance. Elements are affine maps x -> a x + b modulo a prime, put together (which
+ * is associative and not commutative), or added where the operation is commutative. */
+#ifndef STRETTO_TEST_EXECUTE_H
+#define STRETTO_TEST_EXECUTE_H
+
+#include "cases.h"
+
+#include <assert.h>
+
+typedef uint64_t element;
+
+#define EXEC_POISON 0xa5a5a5a5a5a5a5a5 /* what never written elements hold */
+static const uint64_t prime = 2147483647;
+
+typedef struct {
+    int count;                /* vector: elements; allgather, alltoall: elements a block */
+    unsigned seed;            /* of the schedule */
+    unsigned haste;           /* 0..100: chance that a message moves before it must */
+    bool buffered;            /* sends may complete early */
+    struct exec_probe *probe; /* or NULL */
+} execution;
+
+/* Asks whether two spans of a rank hold the same when it comes to an action. */
+typedef struct exec_probe {
+    int rank, action;
+    stretto_span a, b;
+    bool equal;
+} exec_probe;
+
+typedef struct {
+    element *data[3];
+    int *start[3]; /* [blocks + 1] */
+    int at;
+    bool *moved;    /* by action: a message is complete */
+    bool *started;  /* by action */
+    element **held; /* by action: contents of a buffered send */
+} exec_rank;
+
+static inline element exec_combine(element left, element right, bool commutative) {
+    if (commutative)
+        return left + right;
+    uint64_t a = left >> 32, b = left & 0xffffffff, c = right >> 32, d = right & 0xffffffff;
+    return (a * c % prime) << 32 | (a * d + b) % prime;
+}
+
+/* What rank `rank` contributes as element i of its block for `peer` (0 for other collectives). */
+static inline element exec_input(int rank, int peer, int i) {
+    random_state r = {(uint64_t)rank * 1000003 + (uint64_t)peer * 10007 + (uint64_t)i + 17};
+    random_below(&r, 2);
+    uint64_t a = 1 + random_below(&r, 2147483645), b = random_below(&r, 2147483646);
+    return a << 32 | b;
+}
+
+/* Elements that `source` has for `target` in alltoallv; in place both directions are equal. */
+static inline int exec_ragged(const stretto_shape *s, int source, int target) {
+    if (s->in_place && source > target)
+        return (source * 5 + target * 3) % 4;
+    return s->in_place ? (target * 5 + source * 3) % 4 : (source * 7 + target * 3) % 5;
+}
+
+static inline int exec_out_size(const stretto_plan *plan, int block, int count) {
+    switch (plan->shape.collective) {
+    case STRETTO_ALLGATHER:
+    case STRETTO_ALLTOALL: return count;
+    case STRETTO_ALLTOALLV: return exec_ragged(&plan->shape, block, plan->shape.rank);
+    default: {
+        long n = plan->vector_blocks;
+        return (int)((block + 1L) * count / n - (long)block * count / n);
+    }
+    }
+}
+
+static inline int exec_size(const stretto_plan *plan, stretto_buffer buffer, int block, int count) {
+    if (buffer == STRETTO_IN && plan->shape.collective == STRETTO_ALLTOALLV)
+        return exec_ragged(&plan->shape, plan->shape.rank, block);
+    if (buffer != STRETTO_TMP)
+        return exec_out_size(plan, block, count);
+    if (plan->tmp_shape[block] != STRETTO_SHAPE_LARGEST)
+        return exec_out_size(plan, plan->tmp_shape[block], count);
+    int largest = 0;
+    for (int b = 0; b < stretto_plan_blocks_of(plan, STRETTO_OUT); b++)
+        if (exec_out_size(plan, b, count) > largest)
+            largest = exec_out_size(plan, b, count);
+    return largest;
+}
+
+static inline element *exec_at(exec_rank *r, stretto_span span) {
+    return r->data[span.buffer] + r->start[span.buffer][span.first];
+}
+
+static inline int exec_length(exec_rank *r, stretto_span span) {
+    if (span.count == 0)
+        return 0;
+    const int *start = r->start[span.buffer];
+    return start[span.first + span.count] - start[span.first];
+}
+
+static inline void exec_prepare(exec_rank *r, const stretto_plan *plan, const execution *e) {
+    const stretto_shape *s = &plan->shape;
+    memset(r, 0, sizeof *r);
+    for (int buffer = STRETTO_IN; buffer <= STRETTO_TMP; buffer++) {
+        int n = stretto_plan_blocks_of(plan, (stretto_buffer)buffer);
+        r->start[buffer] = calloc((size_t)n + 1, sizeof(int));
+        for (int b = 0; b < n; b++)
+            r->start[buffer][b + 1] =
+                r->start[buffer][b] + exec_size(plan, (stretto_buffer)buffer, b, e->count);
+        int total = r->start[buffer][n];
+        r->data[buffer] = malloc(((size_t)total + 1) * sizeof(element));
+        memset(r->data[buffer], EXEC_POISON & 0xff, ((size_t)total + 1) * sizeof(element));
+    }
+    r->moved = calloc((size_t)plan->nactions + 1, sizeof(bool));
+    r->started = calloc((size_t)plan->nactions + 1, sizeof(bool));
+    r->held = calloc((size_t)plan->nactions + 1, sizeof(element *));
+    stretto_buffer mine = stretto_plan_mine(plan, 0, 0).buffer;
+    int first = 0, n = stretto_plan_blocks_of(plan, mine);
+    if (s->collective == STRETTO_BCAST) {
+        mine = STRETTO_OUT;
+        n = s->rank == s->root ? plan->vector_blocks : 0;
+    } else if (s->collective == STRETTO_ALLGATHER) {
+        first = mine == STRETTO_OUT ? s->rank : 0;
+        n = 1;
+    }
+    bool all = s->collective == STRETTO_ALLTOALL || s->collective == STRETTO_ALLTOALLV;
+    for (int b = first; b < first + n; b++)
+        for (int i = r->start[mine][b]; i < r->start[mine][b + 1]; i++)
+            r->data[mine][i] =
+                exec_input(s->rank, all ? b : 0, i - r->start[mine][all ? b : first]);
+}
+
+static inline void exec_free(exec_rank *r, const stretto_plan *plan) {
+    for (int i = 0; i < plan->nactions; i++)
+        free(r->held[i]);
+    for (int buffer = 0; buffer < 3; buffer++) {
+        free(r->data[buffer]);
+        free(r->start[buffer]);
+    }
+    free(r->moved);
+    free(r->started);
+    free(r->held);
+}
+
+/* The partner of message i of `rank`: the same one in the order of its pair; -1 when there is none.
+ */
+static inline int exec_partner(const stretto_plan *plans, int rank, int i) {
+    const stretto_action *a = &plans[rank].actions[i];
+    int number = 0;
+    for (int j = 0; j < i; j++)
+        number += plans[rank].actions[j].kind == a->kind && plans[rank].actions[j].peer == a->peer;
+    const stretto_plan *peer = &plans[a->peer];
+    stretto_action_kind other = a->kind == STRETTO_SEND ? STRETTO_RECV : STRETTO_SEND;
+    for (int j = 0; j < peer->nactions; j++)
+        if (peer->actions[j].kind == other && peer->actions[j].peer == rank && number-- == 0)
+            return j;
+    return -1;
+}
+
+/* Moves message i of `rank` if both sides have started; true when it is complete for this rank. */
+static inline bool exec_move(exec_rank *ranks, const stretto_plan *plans, int rank, int i) {
+    if (ranks[rank].moved[i])
+        return true;
+    const stretto_action *a = &plans[rank].actions[i];
+    int j = exec_partner(plans, rank, i), peer = a->peer;
+    if (j < 0 || !ranks[peer].started[j] || !ranks[rank].started[i])
+        return false;
+    bool sends = a->kind == STRETTO_SEND;
+    exec_rank *from = &ranks[sends ? rank : peer], *to = &ranks[sends ? peer : rank];
+    int s = sends ? i : j, d = sends ? j : i;
+    stretto_span src = plans[sends ? rank : peer].actions[s].src;
+    stretto_span dst = plans[sends ? peer : rank].actions[d].dst;
+    int n = exec_length(from, src);
+    if (n > exec_length(to, dst))
+        return false; /* the MPI would report truncation: here it is stuck */
+    if (to->moved[d])
+        return true;
+    memcpy(exec_at(to, dst), from->held[s] ? from->held[s] : exec_at(from, src),
+           (size_t)n * sizeof(element));
+    from->moved[s] = to->moved[d] = true;
+    return true;
+}
+
+static inline void exec_local(exec_rank *r, const stretto_plan *plan, const stretto_action *a) {
+    int n = exec_length(r, a->dst), other = exec_length(r, a->src);
+    if (other < n)
+        n = other;
+    element *src = exec_at(r, a->src), *dst = exec_at(r, a->dst);
+    for (int i = 0; i < n; i++) {
+        if (a->kind == STRETTO_COPY)
+            dst[i] = src[i];
+        else if (a->side == STRETTO_SRC_LEFT)
+            dst[i] = exec_combine(src[i], dst[i], plan->shape.commutative);
+        else
+            dst[i] = exec_combine(dst[i], src[i], plan->shape.commutative);
+        if (a->kind == STRETTO_REDUCE_LOCAL)
+            src[i] = 0x5a5a5a5a5a5a5a5a; /* as an executor may */
+    }
+}
+
+/* The node action at which all ranks of a node stand. Works on copies: nothing can overlap. */
+static inline void exec_node(exec_rank *ranks, const stretto_plan *plans, const int *members,
+                             int n) {
+    const stretto_action *first = &plans[members[0]].actions[ranks[members[0]].at];
+    stretto_action_kind kind = first->kind;
+    int root = kind == STRETTO_NODE_BCAST || kind == STRETTO_NODE_REDUCE ? first->peer : 0;
+    element *result = NULL;
+    int length = 0;
+    for (int l = 0; kind != STRETTO_NODE_BARRIER && l < n; l++) {
+        exec_rank *r = &ranks[members[l]];
+        const stretto_action *a = &plans[members[l]].actions[r->at];
+        stretto_span span = kind == STRETTO_NODE_BCAST ? a->dst : a->src;
+        int mine = exec_length(r, span);
+        element *data = exec_at(r, span);
+        if (kind == STRETTO_NODE_ALLGATHER) {
+            result = realloc(result, ((size_t)(length + mine) + 1) * sizeof *result);
+            memcpy(result + length, data, (size_t)mine * sizeof *result);
+            length += mine;
+        } else if (kind == STRETTO_NODE_BCAST ? l == root : l == 0) {
+            length = mine;
+            result = malloc(((size_t)length + 1) * sizeof *result);
+            memcpy(result, data, (size_t)length * sizeof *result);
+        } else if (kind != STRETTO_NODE_BCAST) {
+            for (int i = 0; i < mine && i < length; i++)
+                result[i] = exec_combine(result[i], data[i], plans[members[0]].shape.commutative);
+        }
+    }
+    for (int l = 0; l < n; l++) {
+        exec_rank *r = &ranks[members[l]];
+        const stretto_action *a = &plans[members[l]].actions[r->at++];
+        int room = kind == STRETTO_NODE_BARRIER ? 0 : exec_length(r, a->dst);
+        if (kind != STRETTO_NODE_REDUCE || l == root)
+            memcpy(exec_at(r, a->dst), result ? result : exec_at(r, a->dst),
+                   (size_t)(result ? (room < length ? room : length) : 0) * sizeof *result);
+    }
+    free(result);
+}
+
+static inline void exec_compare(exec_rank *r, const stretto_plan *plan, exec_probe *p) {
+    p->equal = p->a.first >= 0 && p->b.first >= 0 &&
+               p->a.first + p->a.count <= stretto_plan_blocks_of(plan, p->a.buffer) &&
+               p->b.first + p->b.count <= stretto_plan_blocks_of(plan, p->b.buffer);
+    if (!p->equal)
+        return;
+    int n = exec_length(r, p->a);
+    p->equal = n > 0 && n == exec_length(r, p->b) &&
+               memcmp(exec_at(r, p->a), exec_at(r, p->b), (size_t)n * sizeof(element)) == 0 &&
+               *exec_at(r, p->a) != EXEC_POISON;
+}
+
+/* One step of a rank; false when it cannot move. */
+static inline bool exec_step(exec_rank *ranks, const stretto_plan *plans, int rank,
+                             const execution *e, random_state *random) {
+    exec_rank *r = &ranks[rank];
+    const stretto_plan *plan = &plans[rank];
+    if (r->at >= plan->nactions)
+        return false;
+    const stretto_action *a = &plan->actions[r->at];
+    if (e->probe && e->probe->rank == rank && e->probe->action == r->at)
+        exec_compare(r, plan, e->probe);
+    switch (a->kind) {
+    case STRETTO_SEND:
+    case STRETTO_RECV:
+        r->started[r->at] = true;
+        if (a->kind == STRETTO_SEND && e->buffered && random_below(random, 2)) {
+            size_t n = (size_t)exec_length(r, a->src);
+            r->held[r->at] = malloc((n + 1) * sizeof(element));
+            memcpy(r->held[r->at], exec_at(r, a->src), n * sizeof(element));
+        } else if (random_below(random, 100) < e->haste) {
+            exec_move(ranks, plans, rank, r->at);
+        }
+        break;
+    case STRETTO_COPY:
+    case STRETTO_REDUCE_LOCAL: exec_local(r, plan, a); break;
+    case STRETTO_WAIT:
+        if (!r->held[a->peer] && !exec_move(ranks, plans, rank, a->peer))
+            return false;
+        break;
+    case STRETTO_FENCE:
+        for (int i = 0; i < r->at; i++)
+            if (r->started[i] && !r->held[i] && !exec_move(ranks, plans, rank, i))
+                return false;
+        break;
+    default: {
+        const stretto_layout *layout = plan->shape.layout;
+        int node = layout->node_of[rank];
+        const int *members = layout->node_ranks + layout->node_start[node];
+        int n = layout->node_start[node + 1] - layout->node_start[node];
+        for (int l = 0; l < n; l++) {
+            const stretto_plan *other = &plans[members[l]];
+            int at = ranks[members[l]].at;
+            if (at >= other->nactions || other->actions[at].kind != a->kind)
+                return false;
+        }
+        exec_node(ranks, plans, members, n);
+        return true;
+    }
+    }
+    r->at++;
+    return true;
+}
+
+/* What the result should be: element i of OUT block b. */
+static inline element exec_expected(const stretto_shape *s, int b, int i, int start) {
+    switch (s->collective) {
+    case STRETTO_BCAST: return exec_input(s->root, 0, start + i);
+    case STRETTO_ALLGATHER: return exec_input(b, 0, i);
+    case STRETTO_ALLTOALL:
+    case STRETTO_ALLTOALLV: return exec_input(b, s->rank, i);
+    default: {
+        element all = exec_input(0, 0, start + i);
+        for (int r = 1; r < s->nranks; r++)
+            all = exec_combine(all, exec_input(r, 0, start + i), s->commutative);
+        return all;
+    }
+    }
+}
+
+/* NULL when all ranks have the right result (barrier: all end), else what is wrong. */
+static inline const char *execute(const stretto_plan *plans, int nranks, const execution *e) {
+    static exec_rank ranks[MOST_RANKS];
+    const char *wrong = NULL;
+    random_state random = {e->seed};
+    for (int r = 0; r < nranks; r++)
+        exec_prepare(&ranks[r], &plans[r], e);
+    int left = nranks;
+    while (left > 0) {
+        /* a random rank goes on for a random while; when it cannot, the others are tried in turn */
+        int rank = (int)random_below(&random, (unsigned)nranks), tried = 0;
+        unsigned steps = 1 + random_below(&random, 8);
+        while (tried < nranks && !exec_step(ranks, plans, rank, e, &random)) {
+            rank = (rank + 1) % nranks;
+            tried++;
+        }
+        if (tried == nranks)
+            break;
+        while (--steps > 0 && exec_step(ranks, plans, rank, e, &random))
+            ;
+        left = 0;
+        for (int r = 0; r < nranks; r++)
+            left += ranks[r].at < plans[r].nactions;
+    }
+    for (int r = 0; r < nranks; r++)
+        if (ranks[r].at < plans[r].nactions)
+            wrong = "stuck";
+    for (int r = 0; r < nranks && !wrong; r++) {
+        const stretto_shape *s = &plans[r].shape;
+        int blocks = stretto_plan_blocks_of(&plans[r], STRETTO_OUT);
+        if (s->collective == STRETTO_REDUCE && r != s->root)
+            continue;
+        for (int b = 0; b < blocks; b++) {
+            int start = ranks[r].start[STRETTO_OUT][b], end = ranks[r].start[STRETTO_OUT][b + 1];
+            for (int i = start; i < end; i++)
+                if (ranks[r].data[STRETTO_OUT][i] != exec_expected(s, b, i - start, start))
+                    wrong = "wrong result";
+        }
+    }
+    for (int r = 0; r < nranks; r++)
+        exec_free(&ranks[r], &plans[r]);
+    return wrong;
+}
+
+#endif

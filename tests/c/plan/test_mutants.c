@@ -1,0 +1,201 @@
+/* Is the verifier any good? Plans of every algorithm are broken deliberately, one action at a time,
+ * and the verifier must find every fault. A change that does no harm must be accepted: which ones
+ * these are is decided by arguments of our own (mutate.h) and tried by carrying the plans out
+ * (execute.h).
+ */
+#include "../check.h"
+#include "execute.h"
+#include "mutate.h"
+
+static struct {
+    long caught, harmless;
+} counts[MUTATIONS];
+static long blocking_deadlocks, blocking_fine;
+
+static void copy_plans(stretto_plan *to, const stretto_plan *from, int n) {
+    for (int r = 0; r < n; r++) {
+        to[r] = from[r];
+        size_t size = (size_t)from[r].nactions * sizeof *from[r].actions;
+        to[r].actions = malloc(size + 1);
+        if (size)
+            memcpy(to[r].actions, from[r].actions, size);
+    }
+}
+
+static void free_copies(stretto_plan *plans, int n) {
+    for (int r = 0; r < n; r++)
+        free(plans[r].actions);
+}
+
+/* Under a few schedules, lazy ones first. */
+static const char *try_out(const stretto_plan *plans, int n) {
+    const char *wrong = NULL;
+    for (unsigned seed = 1; seed <= 4 && !wrong; seed++) {
+        execution e = {
+            .count = 11, .seed = seed, .haste = seed / 3 * 50, .buffered = seed % 2 == 0};
+        wrong = execute(plans, n, &e);
+    }
+    return wrong;
+}
+
+/* Does the mutant take the same data from another place? Where messages move as late as they can,
+ * what is seen is really there. */
+static bool same_data(const call_case *c, const stretto_plan *mutant, int rank, int i) {
+    bool same = true;
+    for (unsigned seed = 1; seed <= 3 && same; seed++) {
+        exec_probe probe = {.rank = rank,
+                            .action = i,
+                            .a = c->plans[rank].actions[i].src,
+                            .b = mutant[rank].actions[i].src};
+        execution e = {.count = 11, .seed = seed, .probe = &probe};
+        same = execute(c->plans, c->shape.nranks, &e) == NULL && probe.equal;
+    }
+    return same;
+}
+
+static bool is_harmless(const call_case *c, const stretto_plan *mutant, int rank, int i,
+                        mutation m) {
+    bool barrier = c->shape.collective == STRETTO_BARRIER;
+    switch (m) {
+    case SWAP_SIDE: return c->shape.commutative;
+    case DROP_WAIT:
+    case LATE_WAIT:
+        return wait_is_idle(&c->plans[rank], i, m == LATE_WAIT) &&
+               (!barrier || is_barrier(mutant, c->shape.nranks));
+    case DROP_BOTH: return barrier && is_barrier(mutant, c->shape.nranks);
+    case SRC_UP:
+    case SRC_DOWN: return same_data(c, mutant, rank, i);
+    default: return false;
+    }
+}
+
+static void try_mutant(const call_case *c, int rank, int i, mutation m) {
+    static stretto_plan mutant[MOST_RANKS];
+    char error[1000];
+    int n = c->shape.nranks;
+    copy_plans(mutant, c->plans, n);
+    if (mutate(mutant, rank, i, m)) {
+        bool accepted = stretto_verify(mutant, n, error, sizeof error) == 0;
+        bool harmless = is_harmless(c, mutant, rank, i, m);
+        CHECK_MSG(!accepted || harmless, "%s: not found: %s, rank %d action %d (%s)", c->text,
+                  mutation_names[m], rank, i, stretto_action_name(c->plans[rank].actions[i].kind));
+        CHECK_MSG(accepted || !harmless, "%s: harmless, but refused: %s, rank %d action %d: %s",
+                  c->text, mutation_names[m], rank, i, error);
+        if (accepted) {
+            const char *wrong = try_out(mutant, n);
+            CHECK_MSG(!wrong, "%s: accepted, but %s when run: %s, rank %d action %d", c->text,
+                      wrong, mutation_names[m], rank, i);
+            counts[m].harmless++;
+        } else {
+            counts[m].caught++;
+        }
+    }
+    free_copies(mutant, n);
+}
+
+/* All sends (or receives) of all ranks made blocking: the verifier must see a deadlock exactly
+ * where the synchronous execution gets stuck. */
+static void try_blocking(const call_case *c, stretto_action_kind kind) {
+    static stretto_plan mutant[MOST_RANKS];
+    char error[1000];
+    int n = c->shape.nranks;
+    copy_plans(mutant, c->plans, n);
+    for (int r = 0; r < n; r++)
+        for (int i = 0; i < mutant[r].nactions; i++)
+            if (mutant[r].actions[i].kind == kind) {
+                stretto_action wait = {.kind = STRETTO_WAIT, .peer = i};
+                insert(&mutant[r], i + 1, wait);
+            }
+    execution e = {.count = 3, .seed = 5};
+    const char *wrong = execute(mutant, n, &e);
+    bool accepted = stretto_verify(mutant, n, error, sizeof error) == 0;
+    bool deadlock = !accepted && strstr(error, "deadlock");
+    CHECK_MSG(accepted == !wrong && deadlock == (wrong && strcmp(wrong, "stuck") == 0),
+              "%s: blocking %s: run: %s, verifier: %s", c->text, stretto_action_name(kind),
+              wrong ? wrong : "fine", accepted ? "fine" : error);
+    if (accepted)
+        blocking_fine++;
+    else
+        blocking_deadlocks++;
+    free_copies(mutant, n);
+}
+
+static void try_case(call_case *c) {
+    if (build_plans(c) != 0)
+        return; /* a refusal: test_verify.c looks at these */
+    for (int rank = 0; rank < c->shape.nranks; rank++)
+        for (int i = 0; i < c->plans[rank].nactions; i++)
+            for (int m = 0; m < MUTATIONS; m++)
+                try_mutant(c, rank, i, (mutation)m);
+    try_blocking(c, STRETTO_SEND);
+    try_blocking(c, STRETTO_RECV);
+    free_plans(c);
+}
+
+static void try_roots(call_case *c) {
+    stretto_collective collective = c->shape.collective;
+    int last = rooted(collective) ? c->shape.nranks - 1 : 0;
+    for (int variant = 0; variant < 4; variant++) {
+        c->shape.in_place = variant & 1;
+        c->shape.commutative = variant & 2;
+        if ((c->shape.in_place && !knows_in_place(collective)) ||
+            (!c->shape.commutative && !reduces(collective)))
+            continue;
+        c->shape.root = 0;
+        try_case(c);
+        c->shape.root = last;
+        if (last > 0)
+            try_case(c);
+        c->shape.root = last / 2;
+        if (last > 1)
+            try_case(c);
+    }
+}
+
+static void try_algorithm(const stretto_algorithm *a, int sizes) {
+    static const int size[] = {2, 3, 5, 8, 7, 6};
+    static call_case c;
+    layout_store store;
+    random_state random = {99};
+    for (int p = 0; p < sizes; p++) {
+        for (int i = 0; i < 3 && parameter_case(a, i, &c.choice.param, &c.bytes); i++) {
+            c.choice.kind = STRETTO_CHOICE_FLAT;
+            c.choice.algorithm = a;
+            c.shape = (stretto_shape){.collective = a->collective, .nranks = size[p]};
+            try_roots(&c);
+            if (a->collective == STRETTO_ALLTOALL || a->collective == STRETTO_ALLTOALLV)
+                continue;
+            c.choice.kind = STRETTO_CHOICE_SHM;
+            for (int l = 0; l < 3; l++) {
+                c.shape.layout = l < 2 ? layout_regular(&store, size[p], 3 - l, l == 1)
+                                       : layout_random(&store, size[p], false, &random);
+                try_roots(&c);
+            }
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    int n, sizes = argc > 1 ? atoi(argv[1]) : 5;
+    const stretto_algorithm *rows = stretto_algorithms(&n);
+    for (int i = 0; i < n; i++) {
+        memset(counts, 0, sizeof counts);
+        try_algorithm(&rows[i], sizes);
+        long caught = 0, harmless = 0;
+        for (int m = 0; m < MUTATIONS; m++) {
+            caught += counts[m].caught;
+            harmless += counts[m].harmless;
+        }
+        printf("%-10s %-20s %7ld faults found, %5ld harmless changes accepted (",
+               stretto_collective_name(rows[i].collective), rows[i].name, caught, harmless);
+        for (int m = 0, some = 0; m < MUTATIONS; m++)
+            if (counts[m].harmless)
+                printf("%s%s %ld", some++ ? ", " : "", mutation_names[m], counts[m].harmless);
+        puts(")");
+        CHECK(caught > 100);
+        CHECK(counts[DROP_BOTH].caught > 0 && counts[DROP_WAIT].caught > 0);
+    }
+    printf("blocking messages: %ld deadlocks found, %ld fine\n", blocking_deadlocks, blocking_fine);
+    CHECK(blocking_deadlocks > 0 && blocking_fine > 0);
+    return check_report("mutants");
+}
