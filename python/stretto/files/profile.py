@@ -74,6 +74,9 @@ class Call:
     wait_s: list[float] | None = None
     transfer_s: list[float] | None = None
     sampled: int = 0
+    #: waits: the function that made the awaited request (None: a message); barriers: what came
+    #: before ("after files"); persistent operations: "set-up" for their creation
+    detail: str | None = None
 
     @property
     def total_calls(self) -> int:
@@ -130,6 +133,9 @@ class Profile:
     matrix: Matrix = field(default_factory=Matrix)
     node_matrix: Matrix = field(default_factory=Matrix)
     timeline: list[Event] | None = None
+    #: part of io_s: files read and written between MPI calls, not by MPI-IO; and their bytes
+    file_s: list[float] | None = None
+    file_bytes: list[int] | None = None
 
     @property
     def identity(self) -> Identity:

@@ -1,0 +1,278 @@
+"""Reading the recorder's raw files (``src/record/raw.h``, version 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.errors import StrettoError, from_oserror
+
+MAGIC = b"STRETRAW"
+VERSION = 1
+SUFFIX = ".strettoraw"
+RUNNING, FINALIZED, ABORTED, EXITED = 1, 2, 3, 4
+FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS = 1, 2, 3, 4, 5, 6
+CLOCK_MONOTONIC = 3
+ROOT = np.uint64(1 << 63)
+UNKNOWN_PEER = 0xFFFFFFFF
+
+Array = npt.NDArray[Any]
+
+_INSTANT = [("ticks", "u8"), ("ns", "u8")]
+_OFFSET = [("at_ns", "i8"), ("offset_ns", "i8"), ("error_ns", "i8")]
+_HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "u4"),
+        ("byte_order", "u4"),
+        ("world", "u8"),
+        ("rank", "u4"),
+        ("nranks", "u4"),
+        ("state", "u4"),
+        ("exit_code", "u4"),
+        ("clock", "u4"),
+        ("thread_level", "u4"),
+        ("pid", "i4"),
+        ("nsections", "u4"),
+        ("first", _INSTANT),
+        ("last", _INSTANT),
+        ("began_ticks", "u8"),
+        ("last_ticks", "u8"),
+        ("clock_domain", "u8"),
+        ("started_realtime_ns", "u8"),
+        ("offsets", _OFFSET, (2,)),
+        ("nevents", "u8"),
+        ("stride_log2", "u8"),
+        ("dropped_calls", "u8"),
+        ("file_ticks", "u8"),
+        ("file_read", "u8"),
+        ("file_written", "u8"),
+        ("host", "S64"),
+        ("family", "S16"),
+        ("library", "S256"),
+        ("program", "S256"),
+    ]
+)
+_SECTION = np.dtype([("kind", "u4"), ("item_bytes", "u4"), ("offset", "u8"), ("items", "u8")])
+_ITEMS = {
+    FUNCTIONS: np.dtype([("name", "S44"), ("kind", "u4")]),
+    NAMES: np.dtype([("name", "S60"), ("kind", "u4")]),
+    SHAPES: np.dtype(
+        [
+            ("origin", "u4"),
+            ("size", "u4"),
+            ("nodes", "u4"),
+            ("ppn", "u4"),
+            ("count", "u8"),
+            ("name", "S40"),
+        ]
+    ),
+    EVENTS: np.dtype(
+        [
+            ("communicator", "u8"),
+            ("sequence", "u8"),
+            ("key", "u8"),
+            ("enter", "u8"),
+            ("leave", "u8"),
+        ]
+    ),
+    ENTRIES: np.dtype(
+        [
+            ("key", "u8"),
+            ("calls", "u8"),
+            ("bytes", "u8"),
+            ("ticks", "u8"),
+            ("min_ticks", "u8"),
+            ("max_ticks", "u8"),
+            ("unused", "u8", (2,)),
+        ]
+    ),
+    PEERS: np.dtype([("rank1", "u4"), ("unused", "u4"), ("messages", "u8"), ("bytes", "u8")]),
+}
+
+_REMEDY = "record again with: stretto profile -- CMD"
+
+
+@dataclass
+class Key:
+    """What one row of counters is about; see ``STRETTO_KEY_*`` in raw.h."""
+
+    function: int
+    shape: int
+    operation: int
+    datatype: int
+    size_class: int
+    detail: int
+
+
+def split_key(key: int) -> Key:
+    """Take a key apart; function, shape, operation and datatype count from 1, 0 is none."""
+    return Key(
+        key & 1023,
+        key >> 10 & 4095,
+        key >> 22 & 63,
+        key >> 28 & 255,
+        key >> 36 & 63,
+        key >> 42 & 1023,
+    )
+
+
+@dataclass
+class RawFile:
+    """One rank's file."""
+
+    path: Path
+    header: Any
+    functions: list[tuple[str, int]]
+    names: list[str]
+    shapes: Array
+    entries: Array
+    events: Array
+    peers: Array
+
+    @property
+    def rank(self) -> int:
+        """Rank in MPI_COMM_WORLD."""
+        return int(self.header["rank"])
+
+    @property
+    def state(self) -> int:
+        """How the recording ended; `RUNNING` when the process was killed."""
+        return int(self.header["state"])
+
+    @property
+    def host(self) -> str:
+        """Name of the node."""
+        return _text(self.header["host"])
+
+    @property
+    def ns_per_tick(self) -> float:
+        """Length of a tick of this rank's clock."""
+        header = self.header
+        if int(header["clock"]) == CLOCK_MONOTONIC:
+            return 1.0
+        ticks = int(header["last"]["ticks"]) - int(header["first"]["ticks"])
+        ns = int(header["last"]["ns"]) - int(header["first"]["ns"])
+        if ticks <= 0 or ns <= 0:
+            raise StrettoError("the rate of its clock cannot be told", self.path, _REMEDY)
+        return ns / ticks
+
+    def monotonic_ns(self, ticks: Array) -> Array:
+        """Time stamps as nanoseconds of the node's CLOCK_MONOTONIC (whole, 64 bits)."""
+        first = self.header["first"]
+        # differences first: the absolute numbers are larger than a double holds exactly
+        delta = (ticks - first["ticks"]).astype(np.int64)
+        since = np.rint(delta * self.ns_per_tick).astype(np.int64)
+        return since + np.int64(first["ns"])
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds from MPI_Init to MPI_Finalize, or to the last that was seen."""
+        ticks = int(self.header["last_ticks"]) - int(self.header["began_ticks"])
+        return max(ticks, 0) * self.ns_per_tick * 1e-9
+
+
+def _text(value: bytes) -> str:
+    return bytes(value).split(b"\0")[0].decode("utf-8", "replace")
+
+
+def read_raw(path: Path) -> RawFile:
+    """Read one rank's raw file, or raise a `StrettoError` that names it and what is wrong.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise from_oserror(error, "cannot read the recorder's file", path) from error
+    if data[:8] != MAGIC:
+        raise StrettoError("this is not a file of Stretto's recorder", path, _REMEDY)
+    if len(data) < _HEADER.itemsize:
+        raise _truncated(path, len(data), _HEADER.itemsize)
+    header = np.frombuffer(data, _HEADER, 1)[0]
+    if int(header["byte_order"]) != 0x01020304:
+        raise StrettoError(
+            "the file was written on a machine of the other byte order", path, "read it there"
+        )
+    if int(header["version"]) != VERSION:
+        raise StrettoError(
+            f"the file has version {int(header['version'])}, this Stretto reads {VERSION}",
+            path,
+            "use the Stretto that recorded it, or " + _REMEDY,
+        )
+    found: dict[int, list[Array]] = {kind: [] for kind in _ITEMS}
+    directory_end = _HEADER.itemsize + int(header["nsections"]) * _SECTION.itemsize
+    if len(data) < directory_end:
+        raise _truncated(path, len(data), directory_end)
+    for section in np.frombuffer(data, _SECTION, int(header["nsections"]), _HEADER.itemsize):
+        kind, offset, items = (int(section[k]) for k in ("kind", "offset", "items"))
+        dtype = _ITEMS.get(kind)
+        if dtype is None or int(section["item_bytes"]) != dtype.itemsize:
+            raise StrettoError(f"the file has a section of unknown kind {kind}", path, _REMEDY)
+        if kind == EVENTS:  # room is reserved for more than there are
+            items = min(items, int(header["nevents"]))
+        if offset + items * dtype.itemsize > len(data):
+            raise _truncated(path, len(data), offset + items * dtype.itemsize)
+        found[kind].append(np.frombuffer(data, dtype, items, offset))
+    for kind in (FUNCTIONS, SHAPES, ENTRIES):
+        if not found[kind]:
+            raise StrettoError(
+                "the file ends before its tables: the job ended while MPI_Init ran", path, _REMEDY
+            )
+
+    def joined(kind: int) -> Array:
+        return np.concatenate(found[kind]) if found[kind] else np.empty(0, _ITEMS[kind])
+
+    entries, peers = joined(ENTRIES), joined(PEERS)
+    raw = RawFile(
+        path,
+        header,
+        [(_text(f["name"]), int(f["kind"])) for f in joined(FUNCTIONS)],
+        [_text(n["name"]) for n in joined(NAMES)],
+        joined(SHAPES),
+        entries[(entries["key"] != 0) & (entries["calls"] != 0)],
+        joined(EVENTS),
+        peers[(peers["rank1"] != 0) & (peers["messages"] != 0)],
+    )
+    if not 0 <= raw.rank < int(header["nranks"]):
+        raise StrettoError(
+            f"rank {raw.rank} of {int(header['nranks'])} is impossible", path, _REMEDY
+        )
+    return raw
+
+
+def _truncated(path: Path, size: int, needed: int) -> StrettoError:
+    return StrettoError(
+        f"the recorder's file is truncated: {size} bytes where {needed} are needed", path, _REMEDY
+    )
+
+
+def find_raw(directory: Path) -> dict[int, list[Path]]:
+    """Return the raw files of a directory by run (one MPI_COMM_WORLD each), ranks in order.
+
+    Parameters
+    ----------
+    directory
+        What STRETTO_PROFILE_DIR named.
+    """
+    runs: dict[int, list[Path]] = {}
+    for path in sorted(directory.glob(f"*{SUFFIX}")):
+        world, dash, rank = path.stem.partition("-")
+        try:
+            key = int(world, 16)
+            int(rank)
+        except ValueError:
+            raise StrettoError(
+                "this file's name is not one of the recorder's", path, "remove it from there"
+            ) from None
+        if not dash:
+            continue
+        runs.setdefault(key, []).append(path)
+    return runs

@@ -1,0 +1,231 @@
+"""Waiting for the last rank against the collective itself, from the ranks' time stamps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stretto.files.profile import Communicator
+from stretto.profiling.raw import ROOT, Array, RawFile
+
+#: others wait for the root: what they wait for is its entry, not that of the last rank
+FROM_ROOT = ("MPI_Bcast", "MPI_Scatter", "MPI_Scatterv")
+#: the root waits for the others; they may leave before the last has come, and then did not wait
+TO_ROOT = ("MPI_Reduce", "MPI_Gather", "MPI_Gatherv")
+
+Row = tuple[str, str, int | None, str | None, str | None, int, str | None]
+
+
+@dataclass
+class Samples:
+    """Joined events: every call of which all members' time stamps were kept.
+
+    Attributes
+    ----------
+    rank, row, start_s, end_s, wait_s, group
+        One value an event; `row` indexes `rows`, `group` numbers the calls.
+    clock_error_s
+        By rank: how far its times may be off those of rank 0.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    rank: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    row: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    group: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    start_s: Array = field(default_factory=lambda: np.empty(0))
+    end_s: Array = field(default_factory=lambda: np.empty(0))
+    wait_s: Array = field(default_factory=lambda: np.empty(0))
+    clock_error_s: dict[int, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def of(self, row: Row) -> tuple[dict[int, float], dict[int, float], int]:
+        """Return a row's sampled time and waiting by rank, and the number of calls joined."""
+        if row not in self._index():
+            return {}, {}, 0
+        chosen = self.row == self._index()[row]
+        ranks = self.rank[chosen]
+        n = int(ranks.max()) + 1 if len(ranks) else 0
+        time = np.bincount(ranks, (self.end_s - self.start_s)[chosen], n)
+        wait = np.bincount(ranks, self.wait_s[chosen], n)
+        present = np.unique(ranks)
+        return (
+            {int(r): float(time[r]) for r in present},
+            {int(r): float(wait[r]) for r in present},
+            len(np.unique(self.group[chosen])),
+        )
+
+    def _index(self) -> dict[Row, int]:
+        if not hasattr(self, "_rows_index"):
+            self._rows_index = {row: i for i, row in enumerate(self.rows)}
+        return self._rows_index
+
+    def timeline(self, limit: int) -> list[tuple[int, Row, float, float]]:
+        """Return whole calls spread over the run, at most `limit` events: rank, row, start, end.
+
+        Parameters
+        ----------
+        limit
+            Most events.
+        """
+        if not len(self.group):
+            return []
+        groups = np.unique(self.group)
+        stride = max(1, -(-len(self.group) // limit))
+        chosen = np.isin(self.group, groups[::stride])
+        order = np.argsort(self.start_s[chosen], kind="stable")
+        return [
+            (int(r), self.rows[int(k)], float(a), float(b))
+            for r, k, a, b in zip(
+                self.rank[chosen][order],
+                self.row[chosen][order],
+                self.start_s[chosen][order],
+                self.end_s[chosen][order],
+                strict=True,
+            )
+        ]
+
+
+def clock_offsets(run: Sequence[RawFile]) -> dict[int, tuple[Array, Array, float] | None]:
+    """Return for each rank how its clock differs from rank 0's: times, offsets (ns), error (s).
+
+    Ranks that share a clock share the measurement that one of them made; None where there is none.
+
+    Parameters
+    ----------
+    run
+        The files of one run.
+    """
+    zero = (np.zeros(1), np.zeros(1), 0.0)
+    domains: dict[int, tuple[Array, Array, float]] = {}
+    first = min(run, key=lambda raw: raw.rank)
+    if first.rank == 0:
+        domains[int(first.header["clock_domain"])] = zero
+    elif len({int(raw.header["clock_domain"]) for raw in run}) == 1:
+        domains[int(first.header["clock_domain"])] = zero
+    for raw in run:
+        domain = int(raw.header["clock_domain"])
+        measured = [o for o in raw.header["offsets"] if int(o["at_ns"])]
+        if measured and domain not in domains:
+            # without the measurement at the end the clocks may have drifted apart since
+            drift = 0.0 if len(measured) == 2 else raw.wall_s * 20e-6
+            domains[domain] = (
+                np.array([float(o["at_ns"]) for o in measured]),
+                np.array([float(o["offset_ns"]) for o in measured]),
+                max(float(o["error_ns"]) for o in measured) * 1e-9 + drift,
+            )
+    return {raw.rank: domains.get(int(raw.header["clock_domain"])) for raw in run}
+
+
+def _stamps(raw: RawFile, offset: tuple[Array, Array, float], ticks: Array) -> Array:
+    """Return time stamps in ns of rank 0's clock."""
+    own = raw.monotonic_ns(ticks)
+    at, by, _ = offset
+    return own - np.rint(np.interp(own.astype(float), at, by)).astype(np.int64)
+
+
+def collect_samples(
+    run: Sequence[RawFile],
+    row_of: dict[int, Callable[[int], Row]],
+    communicators: Sequence[Communicator],
+) -> Samples:
+    """Join the ranks' events: the same call of the same communicator on all its members.
+
+    Parameters
+    ----------
+    run
+        The files of one run.
+    row_of
+        By rank: what a key of its file stands for.
+    communicators
+        The shapes that the rows speak of.
+    """
+    offsets = clock_offsets(run)
+    out = Samples()
+    pieces: list[dict[str, Array]] = []
+    index: dict[Row, int] = {}
+    for raw in run:
+        offset = offsets[raw.rank]
+        if offset is None:
+            out.notes.append(f"the clock of rank {raw.rank} cannot be compared: its calls are not")
+            continue
+        out.clock_error_s[raw.rank] = offset[2]
+        if not len(raw.events):
+            continue
+        keys, inverse = np.unique(raw.events["key"], return_inverse=True)
+        numbers = []
+        for key in keys:
+            row = row_of[raw.rank](int(key))
+            numbers.append(index.setdefault(row, len(index)))
+        pieces.append(
+            {
+                "communicator": raw.events["communicator"],
+                "sequence": raw.events["sequence"] & ~ROOT,
+                "root": (raw.events["sequence"] & ROOT) != 0,
+                "row": np.array(numbers, np.int64)[inverse.reshape(-1)],
+                "enter": _stamps(raw, offset, raw.events["enter"]),
+                "leave": _stamps(raw, offset, raw.events["leave"]),
+                "rank": np.full(len(raw.events), raw.rank, np.int64),
+            }
+        )
+    out.rows = list(index)
+    if pieces:
+        events = {name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]}
+        _join(out, events, communicators)
+    return out
+
+
+def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Communicator]) -> None:
+    order = np.lexsort((events["rank"], events["sequence"], events["communicator"]))
+    events = {name: values[order] for name, values in events.items()}
+    same_call = (np.diff(events["communicator"]) == 0) & (np.diff(events["sequence"]) == 0)
+    # a kill in the middle of thinning out leaves an event twice
+    twice = np.concatenate([[False], same_call & (np.diff(events["rank"]) == 0)])
+    events = {name: values[~twice] for name, values in events.items()}
+    new = np.concatenate(
+        [
+            [True],
+            (np.diff(events["communicator"]) != 0) | (np.diff(events["sequence"]) != 0),
+        ]
+    )
+    group = np.cumsum(new) - 1
+    starts = np.flatnonzero(new)
+    members = np.diff(np.append(starts, len(group)))
+    sizes = {c.id: c.size for c in communicators}
+    shapes = [row[2] for row in out.rows]
+    size_of_row = np.array([sizes.get(s, 0) if s is not None else 0 for s in shapes])
+    names = np.array([row[0] for row in out.rows])
+    whole = members == size_of_row[events["row"][starts]]
+    # one function for all, or the communicators were not the same after all
+    functions = np.unique(names, return_inverse=True)[1].reshape(-1)[events["row"]]
+    lowest = np.minimum.reduceat(functions, starts)
+    highest = np.maximum.reduceat(functions, starts)
+    if np.any(whole & (lowest != highest)):
+        out.notes.append(
+            "some calls did not fit together across ranks and were left out: the program makes "
+            "communicators from several threads, or breaks the order of collectives"
+        )
+    good = (whole & (lowest == highest))[group]
+    last = np.maximum.reduceat(events["enter"], starts)[group]
+    origin = int(events["enter"].min())
+    root_enter = np.where(events["root"], events["enter"], np.iinfo(np.int64).min)
+    root_enter = np.maximum.reduceat(root_enter, starts)[group]
+    until = last.copy()
+    from_root = np.isin(names, FROM_ROOT)[events["row"]]
+    until[from_root] = np.maximum(root_enter, events["enter"])[from_root]
+    early = np.isin(names, TO_ROOT)[events["row"]] & ~events["root"] & (events["leave"] < last)
+    until[early] = events["enter"][early]
+    wait = np.clip(until - events["enter"], 0, events["leave"] - events["enter"])
+    out.rank = events["rank"][good]
+    out.row = events["row"][good]
+    out.group = group[good]
+    out.start_s = (events["enter"][good] - origin) * 1e-9
+    out.end_s = (events["leave"][good] - origin) * 1e-9
+    out.wait_s = wait[good] * 1e-9
+
+
+def sampled_calls(samples: Samples) -> Any:
+    """Return the number of calls that were joined."""
+    return len(np.unique(samples.group))
