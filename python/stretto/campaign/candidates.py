@@ -29,7 +29,7 @@ def own_choices(collective: str, nodes: int, nranks: int, most: int = 12) -> lis
     except ImportError as error:
         raise StrettoError(
             "the plan library is missing, so the algorithms are not known",
-            programs.directory(),
+            "stretto.plan",
             "install Stretto with its compiled parts, or name them: --candidates native,shm",
         ) from error
     choices: list[str] = list(plan.choices(collective, nranks=nranks, nodes=nodes))

@@ -170,6 +170,7 @@ class Campaign:
         variables: dict[str, str] = {}
         if variant == "stretto":
             variables["LD_PRELOAD"] = str(programs.interposer(abi))
+            variables["STRETTO_API"] = "1"  # without a table it would leave everything alone
         elif variant.startswith("native:"):
             variables |= settings_environment(self.installation.family, variant[7:])
         command, environ = self.installation.launch(

@@ -86,7 +86,7 @@ def command(
     nodes = len(host_names) or (max(1, -(-nranks // ppn)) if ppn else 1)
 
     def candidates_of(name: str) -> list[str]:
-        if candidates is None:
+        if candidates is None or name in s.EXTRA:
             return default_candidates(name, installation.abi, nodes, nranks)
         return s.check_candidates(name, split_candidates(candidates))
 
