@@ -1,0 +1,182 @@
+"""What is installed: a build from nothing but a C compiler, and the wheels for both processors."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from mpis import REPOSITORY, have, missing
+
+FAMILIES = ("openmpi", "mpich", "mpi5")
+EXPECTED = {f"libstretto-{f}.so" for f in FAMILIES}
+EXPECTED |= {f"libstretto-record-{f}.so" for f in FAMILIES}
+EXPECTED |= {f"stretto-bench-{f}" for f in FAMILIES}
+EXPECTED |= {"libstretto-record-openmpi4.so", "libstretto-plan.so"}
+
+#: what a library inside somebody's application may bring along: the C library, nothing else
+ALLOWED = re.compile(r"(libc|libm|libpthread|libdl|librt|ld-linux-[a-z0-9-]+)\.so\.\d+$")
+
+
+def dynamic(path: Path) -> tuple[str, list[str], set[str]]:
+    """Return an ELF file's machine, the libraries that it needs, and the symbols that it exports."""
+    with path.open("rb") as stream:
+        elf = ELFFile(stream)
+        needed: list[str] = []
+        exported: set[str] = set()
+        for section in elf.iter_sections():
+            if isinstance(section, DynamicSection):
+                needed += [t.needed for t in section.iter_tags() if t.entry.d_tag == "DT_NEEDED"]
+            if isinstance(section, SymbolTableSection) and section.name == ".dynsym":
+                for symbol in section.iter_symbols():
+                    if symbol.name and symbol["st_shndx"] != "SHN_UNDEF":
+                        exported.add(symbol.name)
+        return str(elf["e_machine"]), needed, exported
+
+
+def undefined(path: Path) -> set[str]:
+    with path.open("rb") as stream:
+        table = ELFFile(stream).get_section_by_name(".dynsym")
+        return {s.name for s in table.iter_symbols() if s.name and s["st_shndx"] == "SHN_UNDEF"}
+
+
+def check_libraries(directory: Path, machine: str) -> None:
+    names = {path.name for path in directory.iterdir()}
+    assert names == EXPECTED
+    for path in sorted(directory.iterdir()):
+        found, needed, exported = dynamic(path)
+        assert found == machine, path.name
+        assert [n for n in needed if not ALLOWED.match(n)] == [], path.name
+        assert [s for s in undefined(path) if s.startswith(("MPI_", "PMPI_", "ompi_"))] == []
+        if path.name.startswith("libstretto-") and "plan" not in path.name:
+            ours = re.compile(r"P?MPI_|mpi_|MPI[A-Z]|ompi_|MPIX_|stretto_")
+            assert [s for s in exported if not ours.match(s.lower() if s.isupper() else s)] == []
+            assert "MPI_Init" in exported
+
+
+def test_from_nothing_but_a_c_compiler(tmp_path: Path) -> None:
+    """The build isolates itself: CMake and Ninja come with it, no MPI, no CMake on the machine."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    hidden = re.compile(r"cmake|ctest|ninja|mpi|ompi|opal|orte|prte|pip|python|clang|auditwheel")
+    for directory in ("/bin", "/usr/bin"):
+        for program in Path(directory).iterdir():
+            if not hidden.search(program.name) and not (tools / program.name).is_symlink():
+                (tools / program.name).symlink_to(program)
+    environment = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    keep = (
+        "PIP_",
+        "HTTP",
+        "http",
+        "SSL",
+        "REQUESTS",
+        "no_proxy",
+        "NO_PROXY",
+        "HOME",
+        "TMP",
+        "LANG",
+    )
+    env = {k: v for k, v in os.environ.items() if k.startswith(keep)}
+    env["PATH"] = f"{environment}/bin:{tools}"
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "-q", "install", "."]
+    done = subprocess.run(pip, cwd=REPOSITORY, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-5000:]
+    installed = next((environment / "lib").glob("python3*/site-packages/stretto/lib"))
+    check_libraries(installed, "EM_AARCH64" if os.uname().machine == "aarch64" else "EM_X86_64")
+    for path in installed.glob("stretto-bench-*"):
+        assert os.access(path, os.X_OK)
+    stretto = str(environment / "bin" / "stretto")
+    version = subprocess.run([stretto, "--version"], env=env, capture_output=True, text=True)
+    assert version.returncode == 0 and version.stdout.startswith("stretto 0.")
+    assert subprocess.run([stretto, "--help"], env=env, capture_output=True).returncode == 0
+
+
+def wheel(machine: str) -> Path:
+    found = sorted((REPOSITORY / "dist").glob(f"stretto-*_{machine}.whl"))
+    if not found:
+        missing(f"no wheel for {machine} in dist (make wheels)")
+    return found[-1]
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_wheel(tmp_path: Path, machine: str) -> None:
+    path = wheel(machine)
+    # Every Python 3, and the oldest glibc that the symbols allow: as auditwheel read them.
+    assert re.fullmatch(rf"stretto-[\d.]+-py3-none-manylinux_2_\d+_{machine}\.whl", path.name)
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path)
+        names = archive.namelist()
+    check_libraries(tmp_path / "stretto" / "lib", f"EM_{machine.upper()}")
+    assert "stretto/cli.py" in names and "stretto/py.typed" in names
+    strangers = ("stretto/", "stretto-", "stretto.libs/")
+    assert [n for n in names if not n.startswith(strangers)] == []
+    assert [n for n in names if n.endswith((".c", ".h", ".pyc")) or "/tests/" in n] == []
+    metadata = next(n for n in names if n.endswith(".dist-info/METADATA"))
+    text = (tmp_path / metadata).read_text()
+    assert {"openmpi", "mpich", "intel"} <= set(re.findall(r"Provides-Extra: (\w+)", text))
+    assert any("LICENSE" in n for n in names)
+
+
+LOADER = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (dlopen(argv[i], RTLD_NOW | RTLD_LOCAL) == NULL) {
+            fprintf(stderr, "%s\n", dlerror());
+            return 1;
+        }
+    puts("loaded");
+    return 0;
+}
+"""
+
+
+def test_aarch64_wheel_under_qemu(tmp_path: Path) -> None:
+    """The cross-built libraries load and their programs run, on another processor."""
+    compiler = have("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross")
+    qemu = [have("qemu-aarch64", "qemu-user"), "-L", "/usr/aarch64-linux-gnu"]
+    with zipfile.ZipFile(wheel("aarch64")) as archive:
+        archive.extractall(tmp_path)
+    libraries = sorted(str(p) for p in (tmp_path / "stretto" / "lib").glob("*.so"))
+    (tmp_path / "loader.c").write_text(LOADER)
+    loader = str(tmp_path / "loader")
+    subprocess.run([compiler, str(tmp_path / "loader.c"), "-o", loader], check=True)
+    for library in libraries:
+        done = subprocess.run([*qemu, loader, library], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (0, "loaded\n"), done.stderr
+    bench = tmp_path / "stretto" / "lib" / "stretto-bench-openmpi"
+    bench.chmod(0o755)
+    done = subprocess.run([*qemu, str(bench)], capture_output=True, text=True, timeout=60)
+    assert done.returncode > 0 and "stretto" in done.stderr  # without an MPI it says what it misses
+
+
+@pytest.mark.timeout(1800)
+def test_c_tests_under_qemu() -> None:
+    """The C tests, cross-built, pass under qemu-aarch64."""
+    have("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross")
+    have("qemu-aarch64", "qemu-user")
+    build = REPOSITORY / "build" / "aarch64"
+    cmake = [str(Path(sys.prefix) / "bin" / "cmake")]
+    env = os.environ | {"PATH": f"{sys.prefix}/bin:{os.environ['PATH']}", "STRETTO_TEST_QUICK": "1"}
+    toolchain = REPOSITORY / "cmake" / "aarch64-linux-gnu.cmake"
+    steps = [
+        [*cmake, "-S", ".", "-B", str(build), "-G", "Ninja", "--toolchain", str(toolchain)],
+        [*cmake, "--build", str(build), "--target", "stretto-tests"],
+        [str(Path(sys.prefix) / "bin" / "ctest"), "--test-dir", str(build), "--output-on-failure"]
+        + ["--no-tests=error", "--timeout", "900"],
+    ]
+    for step in steps:
+        done = subprocess.run(step, cwd=REPOSITORY, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert re.search(r"100% tests passed", done.stdout)
