@@ -12,12 +12,13 @@ stretto_world stretto_the_world;
  * "Progress". */
 enum { SPINS = 200, SPINS_OVERSUBSCRIBED = 20 };
 
-/* Waiting drives the MPI, or a peer that waits for one of our own pending messages waits for ever.
- * A probe that matches nothing is the cheapest call that every MPI turns into progress. */
+/* Waiting drives the MPI, or a peer that waits for one of our own pending messages, or for a lock on our
+ * window, waits for ever. A probe that matches nothing is the cheapest call that every MPI turns into progress;
+ * not on a communicator of one, where MPICH 5.0 looks into a queue of its own and drives nothing. */
 static void drive_progress(void *arg) {
     (void)arg;
     int flag;
-    PMPI_Iprobe(0, 0, stretto_the_world.self, &flag, MPI_STATUS_IGNORE);
+    PMPI_Iprobe(MPI_ANY_SOURCE, 0, stretto_the_world.node_comm, &flag, MPI_STATUS_IGNORE);
 }
 
 /* Which ranks share this node: fills node_comm, node_of, node_world. Collective over the world. */
