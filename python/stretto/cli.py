@@ -9,7 +9,6 @@ import inspect
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -134,7 +133,7 @@ def build_app(name: str | None) -> typer.Typer:
                 help=text,
                 short_help=summary,
                 epilog=epilog,
-                context_settings=dict(_CONTEXT),
+                context_settings={**_CONTEXT, **getattr(module, "CONTEXT", {})},
             )(function)
     return app
 
@@ -187,6 +186,7 @@ def _interrupted(error: BaseException) -> int:
 
 def _unexpected(error: Exception) -> int:
     """Report a defect of Stretto: one line, and where the traceback is."""
+    import tempfile
     import traceback
 
     text = "".join(traceback.format_exception(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -90,4 +91,4 @@ def _job(cmd: list[str] | None, mpi: str | None, nodes: int | None, ppn: int | N
     layout = Layout(
         job.layout.nranks, nodes or job.layout.nodes, ppn or job.layout.ppn, job.layout.hosts
     )
-    return Job(job.command, job.mpi, layout, job.environ, job.cwd, job.notes)
+    return replace(job, layout=layout)

@@ -52,7 +52,9 @@ class Launch:
     nranks: int
     candidates: dict[str, list[str]]
     clock_error_us: float | None = None
-    variant: str = "stretto"  # "bare": without the interposer; "native:SETTINGS": other MPI settings
+    variant: str = (
+        "stretto"  # "bare": without the interposer; "native:SETTINGS": other MPI settings
+    )
 
 
 @dataclass

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
-import socket
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -103,10 +101,10 @@ def collect_host(root: Path = Path("/")) -> Host:
     """
     info = _read(root / "proc/cpuinfo")
     return Host(
-        name=socket.gethostname().split(".")[0] or "localhost",
+        name=os.uname().nodename.split(".")[0] or "localhost",
         cpu=cpu_model(info),
         cores=count_cores(root),
-        kernel=_read(root / "proc/sys/kernel/osrelease").strip() or platform.release(),
+        kernel=_read(root / "proc/sys/kernel/osrelease").strip() or os.uname().release,
         memory_bytes=_memory_bytes(_read(root / "proc/meminfo")),
     )
 
@@ -143,7 +141,7 @@ def cpu_model(cpuinfo: str) -> str:
         maker = int(fields["CPU implementer"], 16)
         part = int(fields["CPU part"], 16)
     except (KeyError, ValueError):
-        return platform.processor() or platform.machine() or "unknown"
+        return os.uname().machine or "unknown"
     name = _ARM_PARTS.get((maker, part), f"part 0x{part:03x}")
     return f"{_ARM_MAKERS.get(maker, f'implementer 0x{maker:02x}')} {name}"
 

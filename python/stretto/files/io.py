@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,8 @@ def write_atomic(path: Path, text: str, what: str) -> None:
     what
         What it is, for the error message (``"the table"``).
     """
+    import tempfile  # here, because most commands only read
+
     temporary: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -74,8 +74,8 @@ def prepare(
     """
     command = job.command
     environ = dict(job.environ)
-    if job.mpi.private:
-        environ |= {k: v for k, v in job.mpi.environment().items() if k != "PATH"}
+    if job.library_path:
+        environ |= job.mpi.environment()
     variables = rank_variables(job, libs, env or {})
     words = list(command.words)
     if not variables:

@@ -47,6 +47,8 @@ class Job:
         The environment it would run in without Stretto.
     cwd
         The directory it runs in.
+    library_path
+        The program does not find its MPI by itself: the installation's `environment` is added.
     notes
         What was concluded without being certain, for the user to see.
     """
@@ -56,6 +58,7 @@ class Job:
     layout: Layout
     environ: dict[str, str]
     cwd: Path
+    library_path: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -91,7 +94,8 @@ def understand(
         installation = _direct(command, told, seen, where, notes)
         if command.launcher is None and not _single(command, seen, where):
             layout = Layout(None, None, None)
-    return Job(command, installation, layout, env, where, tuple(notes))
+    lost = any("library path" in note for note in notes)
+    return Job(command, installation, layout, env, where, lost, tuple(notes))
 
 
 def _launched(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -267,8 +266,11 @@ def which(name: str, environ: Mapping[str, str], cwd: Path | None = None) -> Pat
     if "/" in name:
         path = (cwd or Path.cwd()) / name
         return path if os.access(path, os.X_OK) and path.is_file() else None
-    found = shutil.which(name, path=environ.get("PATH", os.defpath))
-    return Path(found) if found else None
+    for directory in environ.get("PATH", os.defpath).split(":"):
+        path = Path(directory or ".") / name
+        if os.access(path, os.X_OK) and path.is_file():
+            return path
+    return None
 
 
 def installations(environ: Mapping[str, str] | None = None) -> list[MPIInstallation]:

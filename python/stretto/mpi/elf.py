@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import glob
+import mmap
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.dynamic import DynamicSegment
-from elftools.elf.elffile import ELFFile
-from elftools.elf.segments import InterpSegment
+_PT_LOAD, _PT_DYNAMIC = 1, 2
+_DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,7 @@ class Dynamic:
     needed: tuple[str, ...]
     rpath: tuple[str, ...]
     runpath: tuple[str, ...]
-    machine: str
-    interpreter: str | None
+    machine: tuple[int, bool]  # e_machine, and whether of 64 bits
 
 
 def is_elf(path: Path) -> bool:
@@ -40,47 +39,73 @@ def is_elf(path: Path) -> bool:
 def read_dynamic(path: Path) -> Dynamic | None:
     """Read a file's dynamic section; None when it is no ELF file, or is damaged."""
     try:
-        with path.open("rb") as stream:
-            elf = ELFFile(stream)
-            return _parse(path, elf)
-    except (OSError, ELFError, ValueError, KeyError, IndexError, AttributeError, UnicodeError):
+        with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as m:
+            return _parse(path, m)
+    except (OSError, ValueError, KeyError, struct.error):
         return None
 
 
-def _text(tag: object, name: str) -> str:
-    """Return an attribute that pyelftools adds to a tag of that kind."""
-    return str(getattr(tag, name))
+def _parse(path: Path, data: mmap.mmap) -> Dynamic | None:
+    """Read program headers, dynamic segment and its strings (System V ABI, chapters 4 and 5)."""
+    if data[:4] != b"\x7fELF":
+        return None
+    wide = data[4] == 2
+    order = {1: "<", 2: ">"}[data[5]]
+    machine = struct.unpack_from(order + "H", data, 18)[0]
+    if wide:
+        table, size, count = _fields(order + "32xQ14xHH", data, 0)
+        header, entry = order + "I4xQQ8xQ", order + "qQ"
+    else:
+        table, size, count = _fields(order + "28xI10xHH", data, 0)
+        header, entry = order + "III4xI", order + "iI"
+    loads: list[tuple[int, int, int]] = []
+    dynamic: tuple[int, int] | None = None
+    for index in range(count):
+        at = table + index * size
+        kind, offset, virtual, length = _fields(header, data, at)
+        if kind == _PT_LOAD:
+            loads.append((virtual, length, offset))
+        elif kind == _PT_DYNAMIC:
+            dynamic = (offset, length)
+    if dynamic is None:
+        return Dynamic(path, "", (), (), (), (machine, wide))
+    step = struct.calcsize(entry)
+    tags: list[tuple[int, int]] = []
+    for at in range(dynamic[0], dynamic[0] + dynamic[1] - step + 1, step):
+        tag, value = _fields(entry, data, at)
+        if tag == 0:
+            break
+        tags.append((tag, value))
+    where = next((v for t, v in tags if t == _DT_STRTAB), None)
+    strings = -1
+    for virtual, length, offset in loads:
+        if where is not None and virtual <= where < virtual + length:
+            strings = where - virtual + offset
 
+    def texts(wanted: int) -> list[str]:
+        out = []
+        for tag, value in tags:
+            if tag == wanted and strings >= 0:
+                end = data.find(b"\0", strings + value)
+                out.append(data[strings + value : max(end, 0)].decode("utf-8", "surrogateescape"))
+        return out
 
-def _parse(path: Path, elf: ELFFile) -> Dynamic:
-    needed: list[str] = []
-    rpath: list[str] = []
-    runpath: list[str] = []
-    soname = ""
-    interpreter = None
-    for segment in elf.iter_segments():
-        if isinstance(segment, InterpSegment):
-            interpreter = segment.get_interp_name()
-        elif isinstance(segment, DynamicSegment):
-            for tag in segment.iter_tags():
-                kind = tag.entry.d_tag
-                if kind == "DT_NEEDED":
-                    needed.append(_text(tag, "needed"))
-                elif kind == "DT_RPATH":
-                    rpath += _text(tag, "rpath").split(":")
-                elif kind == "DT_RUNPATH":
-                    runpath += _text(tag, "runpath").split(":")
-                elif kind == "DT_SONAME":
-                    soname = _text(tag, "soname")
+    def paths(wanted: int) -> tuple[str, ...]:
+        return tuple(p for text in texts(wanted) for p in text.split(":"))
+
+    soname = texts(_DT_SONAME)
     return Dynamic(
         path,
-        soname,
-        tuple(needed),
-        tuple(rpath),
-        tuple(runpath),
-        str(elf.header.e_machine),
-        interpreter,
+        soname[0] if soname else "",
+        tuple(texts(_DT_NEEDED)),
+        paths(_DT_RPATH),
+        paths(_DT_RUNPATH),
+        (machine, wide),
     )
+
+
+def _fields(layout: str, data: mmap.mmap, at: int) -> tuple[int, ...]:
+    return struct.unpack_from(layout, data, at)
 
 
 @cache

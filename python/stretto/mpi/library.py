@@ -6,12 +6,12 @@ Answers are kept in the cache directory, keyed by the file's path, size and time
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -181,7 +181,7 @@ def _cached(kind: str, path: Path, ask: Callable[[], str]) -> str:
     except OSError as error:
         raise StrettoError("there is no such file", path) from error
     stamp = [kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino]
-    digest = hashlib.sha256(json.dumps(stamp).encode()).hexdigest()[:24]
+    digest = f"{zlib.crc32(json.dumps(stamp).encode()):08x}"
     with contextlib.suppress(OSError, RuntimeError):
         file = _cache_directory() / f"{digest}.json"
         if file.is_file():
