@@ -8,6 +8,7 @@
 #define REC_Init_thread ROW(Init_thread, HAND, NOTHING)
 #define REC_Finalize ROW(Finalize, HAND, NOTHING)
 #define REC_Abort ROW(Abort, HAND, NOTHING)
+#define REC_Pcontrol ROW(Pcontrol, HAND, NOTHING)
 
 /* A row has four words; the name of a function without one stays a single word. */
 #define FIFTH_(a, b, c, d, e, ...) e
