@@ -1,0 +1,350 @@
+"""Loading: unchanged C, Fortran and Python programs under a preloaded library, with every MPI."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from functions import FAMILY_MACRO, SOURCE, declared_functions, functions
+from mpis import ALL, MPIS, REPOSITORY, Mpi, have, library, missing, one_job_at_a_time
+
+pytestmark = pytest.mark.mpi
+PROGRAMS = REPOSITORY / "tests" / "c" / "loading"
+FAMILIES = ["openmpi", "mpich", "mpi5"]
+DIALECTS = {"mpif.h": "program.f", "mpi": "program_mpi.f90", "mpi_f08": "program_f08.f90"}
+#: with these, every collective of the programs that can is Stretto's
+ACT = {
+    "STRETTO_CHOICE": ";".join(
+        f"{c}=shm" for c in ("allreduce", "bcast", "reduce", "allgather", "barrier")
+    ),
+    "STRETTO_AFTER": "1",
+    "STRETTO_VERBOSE": "1",
+}
+
+
+@pytest.fixture(scope="module")
+def probe(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The counting library by family."""
+    folder = tmp_path_factory.mktemp("probe")
+    sources = [str(PROGRAMS / "probe.c"), *map(str, sorted((SOURCE / "mpi").glob("*.c")))]
+    built = {}
+    for family in FAMILIES:
+        built[family] = folder / f"libprobe-{family}.so"
+        flags = ["-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
+        flags += ["-D_GNU_SOURCE", FAMILY_MACRO[family], f"-I{SOURCE}", "-Wl,-Bsymbolic-functions"]
+        subprocess.run(["gcc", *flags, *sources, "-o", str(built[family])], check=True)
+    return built
+
+
+def counts(stderr: str) -> dict[str, int]:
+    """Return what the probe on rank 0 counted."""
+    line = re.search(r"^probe: (.*) host (\S*)$", stderr, flags=re.M)
+    assert line, stderr
+    words = line[1].split()
+    return {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True)}
+
+
+def program_counts(communicators: int, ranks_in_place: int = 1) -> dict[str, int]:
+    """What a program of tests/c/loading makes rank 0 call: 6 rounds a communicator."""
+    rounds = 6 * communicators
+    return {
+        "init": 1, "allreduce": 2 * rounds, "in_place": rounds + ranks_in_place * rounds,
+        "bcast": rounds, "reduce": rounds, "allgather": rounds, "barrier": rounds, "comm_free": 1,
+    }  # fmt: skip
+
+
+def check_same(mpi: Mpi, command: list[str], probe: Path, expected: dict[str, int]) -> str:
+    """Run plainly, under the probe, and under Stretto, idle and acting; the output is the same."""
+    plain = mpi.run(2, command)
+    assert plain.returncode == 0, plain.stderr
+    assert plain.stdout.strip()
+    probed = mpi.run(2, command, rank_env={"LD_PRELOAD": str(probe)})
+    assert (probed.returncode, probed.stdout) == (0, plain.stdout), probed.stderr
+    seen = counts(probed.stderr)
+    seen["allreduce"] += seen.pop("large")
+    assert {k: seen[k] for k in expected} == expected
+    stretto = {"LD_PRELOAD": str(library(mpi.family))}
+    idle = mpi.run(2, command, rank_env=stretto)
+    assert (idle.returncode, idle.stdout) == (0, plain.stdout), idle.stderr
+    acting = mpi.run(2, command, rank_env=stretto | ACT)
+    assert (acting.returncode, acting.stdout) == (0, plain.stdout), acting.stderr
+    for collective in ("allreduce", "bcast", "reduce", "allgather", "barrier"):
+        assert re.search(rf"stretto.*{collective}.*shm", acting.stderr), acting.stderr
+    return plain.stdout
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_c(name: str, probe: dict[str, Path], tmp_path: Path) -> None:
+    mpi = ALL[name].require()
+    program = mpi.compile(PROGRAMS / "program.c", tmp_path / "program", "-O1")
+    output = check_same(mpi, [str(program)], probe[mpi.family], program_counts(2))
+    assert len(output.splitlines()) >= 12
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
+def test_c_with_copied_data(name: str, probe: dict[str, Path], tmp_path: Path) -> None:
+    """Without PIE the program holds copies of libmpi's objects: MPI_COMM_WORLD is the copy."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(PROGRAMS / "program.c", tmp_path / "program", "-fno-pie", "-no-pie")
+    with program.open("rb") as stream:
+        relocations = ELFFile(stream).get_section_by_name(".rela.dyn")
+        symbols = ELFFile(stream).get_section_by_name(".dynsym")
+        copied = {symbols.get_symbol(r["r_info_sym"]).name for r in relocations.iter_relocations()}
+    assert "ompi_mpi_comm_world" in copied
+    done = mpi.run(2, [str(program)], rank_env={"LD_PRELOAD": str(probe["openmpi"])})
+    assert done.returncode == 0, done.stderr
+    assert counts(done.stderr)["world"] == 12
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_c_opened_local(name: str, probe: dict[str, Path], tmp_path: Path) -> None:
+    """The MPI comes in by dlopen(RTLD_LOCAL), after the preloaded library."""
+    mpi = MPIS[name].require()
+    if name == "openmpi4" and not _local_components(mpi):
+        missing("this Open MPI's components need libmpi in the global scope")
+    plugin = mpi.compile(PROGRAMS / "program.c", tmp_path / "program.so", "-shared", "-fPIC")
+    host = tmp_path / "host"
+    subprocess.run(["gcc", str(PROGRAMS / "plugin.c"), "-o", str(host), "-ldl"], check=True)
+    check_same(mpi, [str(host), str(plugin)], probe[mpi.family], program_counts(2))
+
+
+def _local_components(mpi: Mpi) -> bool:
+    """Whether the components name the libraries that they need, and so can be opened locally."""
+    components = list((mpi.libmpi.parent / "openmpi").rglob("mca_coll_tuned.so"))
+    for component in components:
+        with component.open("rb") as stream:
+            dynamic = ELFFile(stream).get_section_by_name(".dynamic")
+            needed = {t.needed for t in dynamic.iter_tags() if t.entry.d_tag == "DT_NEEDED"}
+        if not any(n.startswith("libmpi.so") for n in needed):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", ["openmpi4", "intel"])
+def test_fortran(name: str, dialect: str, probe: dict[str, Path], tmp_path: Path) -> None:
+    if (name, dialect) == ("intel", "mpi_f08"):
+        pytest.skip("Intel MPI's mpi_f08 module is in the format of Intel's compiler only")
+    mpi = MPIS[name].require()
+    program = mpi.fortran(PROGRAMS / DIALECTS[dialect], tmp_path / "program", dialect)
+    check_same(mpi, [str(program)], probe[mpi.family], program_counts(1))
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_mpi4py(name: str, probe: dict[str, Path]) -> None:
+    mpi = MPIS[name].require()
+    try:
+        import mpi4py
+    except ImportError:
+        missing("mpi4py is not installed")
+    # the wheels of mpi4py hold one module for each ABI and are told which
+    abis = {p.name.split(".")[1] for p in Path(mpi4py.__path__[0]).glob("MPI.*.so")}
+    if mpi.family not in abis:
+        missing(f"this mpi4py was not built for {mpi.family}: it is not the one from PyPI")
+    command = ["env", f"MPI4PY_MPIABI={mpi.family}", f"MPI4PY_LIBMPI={mpi.libmpi}"]
+    command += [sys.executable, str(PROGRAMS / "program.py")]
+    expected = program_counts(2)
+    del expected["comm_free"], expected["bcast"], expected["allgather"], expected["barrier"]
+    if mpi.family == "mpich":  # MPI_Reduce_c is not the probe's
+        del expected["reduce"], expected["in_place"]
+    check_same(mpi, command, probe[mpi.family], expected)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", ALL)
+def test_wrong_family(name: str, family: str, tmp_path: Path) -> None:
+    """The library for another family says whose it is, what it met, what to do."""
+    mpi = ALL[name].require()
+    if mpi.family == family:
+        pytest.skip("the right family")
+    program = mpi.compile(PROGRAMS / "program.c", tmp_path / "program")
+    for kind in ("", "record"):
+        done = mpi.run(2, [str(program)], rank_env={"LD_PRELOAD": str(library(family, kind))})
+        assert done.returncode != 0
+        assert "stretto: error: this is Stretto's library for" in done.stderr
+        assert re.search(rf"but the program uses .*{mpi.libmpi.name}", done.stderr), done.stderr
+        assert library(mpi.family, kind).name in done.stderr
+        assert done.stdout.strip() == "" or "Primary job" in done.stdout  # hydra's own words
+
+
+@pytest.mark.parametrize("kind", ["", "record"])
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ls", "/"],
+        ["bash", "-c", "echo $((6*7)) | cat; exit 5"],
+        [sys.executable, "-c", "import threading, json; print(json.dumps([1]))"],
+        ["sh", "-c", "kill -9 $$"],
+    ],
+    ids=["ls", "bash", "python", "killed"],
+)
+def test_programs_without_mpi(command: list[str], family: str, kind: str) -> None:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("STRETTO_")}
+    plain = subprocess.run(command, env=env, capture_output=True, check=False)
+    env["LD_PRELOAD"] = str(library(family, kind))
+    done = subprocess.run(command, env=env, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        plain.returncode,
+        plain.stdout,
+        plain.stderr,
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_mpi_function_without_mpi(family: str, tmp_path: Path) -> None:
+    """A program that finds MPI_Init though no MPI is there is told so."""
+    source = tmp_path / "probe.c"
+    source.write_text(
+        "#include <dlfcn.h>\n"
+        "int main(void) { int (*init)(void *, void *);"
+        ' *(void **)&init = dlsym(RTLD_DEFAULT, "MPI_Init");'
+        " return init ? init(0, 0) : 7; }\n"
+    )
+    program = tmp_path / "probe"
+    subprocess.run(["gcc", str(source), "-o", str(program), "-ldl"], check=True)
+    done = subprocess.run(
+        [str(program)],
+        env=os.environ | {"LD_PRELOAD": str(library(family))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "no MPI library that Stretto knows is loaded" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["", "record"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_nothing_happens_at_load(family: str, kind: str) -> None:
+    """No constructors but the compiler's own, and no library but libc brought along."""
+    with library(family, kind).open("rb") as stream:
+        elf = ELFFile(stream)
+        tags = list(elf.get_section_by_name(".dynamic").iter_tags())
+        needed = {t.needed.split(".so")[0] for t in tags if t.entry.d_tag == "DT_NEEDED"}
+        constructors = elf.get_section_by_name(".init_array")
+        start, end = constructors["sh_addr"], constructors["sh_addr"] + constructors["sh_size"]
+        relocations = elf.get_section_by_name(".rela.dyn").iter_relocations()
+        addresses = {r["r_addend"] for r in relocations if start <= r["r_offset"] < end}
+        symbols = elf.get_section_by_name(".symtab").iter_symbols()
+        names = {s.name for s in symbols if s["st_value"] in addresses}
+    assert needed <= {"libc", "libm", "libdl", "libpthread", "librt", "ld-linux-x86-64"}
+    assert len(addresses) == (end - start) // 8
+    # frame_dummy is every library's, the other one libgcc's for __builtin_cpu_supports
+    assert names <= {"frame_dummy", "__cpu_indicator_init"}
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_script_that_calls_mpirun(name: str, probe: dict[str, Path], tmp_path: Path) -> None:
+    """The library is preloaded into a shell script; grep, the launcher and the ranks are in it."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(PROGRAMS / "program.c", tmp_path / "program")
+    script = tmp_path / "job.sh"
+    launch = " ".join(mpi.launcher(2))
+    script.write_text(f"#!/bin/bash\nset -e\nls {tmp_path} | grep -c program\n{launch} {program}\n")
+    results = []
+    for preload in ({}, {"LD_PRELOAD": str(probe[mpi.family])}):
+        with one_job_at_a_time():
+            results.append(
+                subprocess.run(
+                    ["bash", str(script)],
+                    env=mpi.environment | preload,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    timeout=120,
+                    check=False,
+                )
+            )
+    plain, preloaded = results
+    assert (plain.returncode, preloaded.returncode) == (0, 0), preloaded.stderr
+    assert preloaded.stdout == plain.stdout
+    assert counts(preloaded.stderr)["allreduce"] == 24
+
+
+@pytest.mark.parametrize("order", ["tool first", "tool last"])
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_other_tool(name: str, order: str, probe: dict[str, Path], tmp_path: Path) -> None:
+    """A tool that wraps MPI_Allreduce is not called twice, and the call ends in the MPI."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(PROGRAMS / "program.c", tmp_path / "program")
+    tool = mpi.compile(PROGRAMS / "tool.c", tmp_path / "libtool.so", "-shared", "-fPIC")
+    libraries = [str(tool), str(probe[mpi.family])]
+    if order == "tool last":
+        libraries.reverse()
+    plain = mpi.run(2, [str(program)])
+    done = mpi.run(2, [str(program)], rank_env={"LD_PRELOAD": ":".join(libraries)})
+    assert (done.returncode, done.stdout) == (0, plain.stdout), done.stderr
+    # who stands first sees the call, and its PMPI_Allreduce is the MPI's
+    assert counts(done.stderr)["allreduce"] == (0 if order == "tool first" else 24)
+    assert ("tool: allreduce 24" in done.stderr) == (order == "tool first")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_first_call_by_many_threads(name: str, tmp_path: Path) -> None:
+    mpi = ALL[name].require()
+    program = tmp_path / "threads"
+    flags = ["-O1", "-D_GNU_SOURCE", FAMILY_MACRO[mpi.family], f"-I{SOURCE}"]
+    sources = [str(PROGRAMS / "threads.c"), str(SOURCE / "mpi" / "host.c")]
+    link = ["-Wl,--no-as-needed", str(mpi.libmpi), "-Wl,--allow-shlib-undefined", "-lpthread"]
+    subprocess.run(["gcc", *flags, *sources, "-o", str(program), *link, "-ldl"], check=True)
+    for _ in range(20):
+        done = subprocess.run(
+            [str(program)], env=mpi.environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.endswith(f"/{mpi.libmpi.name}\n")
+
+
+def exported(path: Path) -> set[str]:
+    """Return the names that a shared library defines for others."""
+    with path.open("rb") as stream:
+        symbols = ELFFile(stream).get_section_by_name(".dynsym").iter_symbols()
+        return {
+            s.name
+            for s in symbols
+            if s["st_shndx"] != "SHN_UNDEF" and s["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK")
+        }
+
+
+@pytest.mark.parametrize("kind", ["", "record"])
+@pytest.mark.parametrize("family", [*FAMILIES, "openmpi4"])
+def test_exported_symbols(family: str, kind: str) -> None:
+    """Only the MPI's names, which every MPI of the family has, and those of include/stretto.h."""
+    if (family, kind) == ("openmpi4", ""):
+        pytest.skip("one interposer serves Open MPI 4 and 5")
+    names = exported(library(family, kind))
+    header = (REPOSITORY / "include" / "stretto.h").read_text()
+    api = set(re.findall(r"^(?:int|const char \*)\s*(stretto_\w+)\(", header, flags=re.M))
+    assert len(api) >= 4
+    mpi_names = {n.removeprefix("MPI_") for n in names if n.startswith("MPI_")}
+    profiling = {n.removeprefix("PMPI_") for n in names if n.startswith("PMPI_")}
+    rest = names - {f"MPI_{n}" for n in mpi_names} - {f"PMPI_{n}" for n in profiling}
+    assert rest == (api if kind == "" else set())
+    assert mpi_names <= set(functions())
+    # PMPI_X only where it is Fortran's way in, and never alone
+    assert profiling == (mpi_names if family.startswith("openmpi") else set())
+    for mpi in ALL.values():
+        if mpi.family == family.removesuffix("4") and not (
+            mpi.name == "openmpi4" and family == "openmpi" and kind == "record"
+        ):
+            assert mpi_names <= declared_functions(mpi.require()) | {"Pcontrol"}, mpi.name
+
+
+def test_fortran_library_calls_pmpi() -> None:
+    """What our way into Fortran rests on, for each function that the libraries define."""
+    mpi = MPIS["openmpi4"].require()
+    have("mpif90.openmpi", "libopenmpi-dev")
+    fortran = mpi.libmpi.parent / "libmpi_mpifh.so.40"
+    with fortran.open("rb") as stream:
+        symbols = ELFFile(stream).get_section_by_name(".dynsym").iter_symbols()
+        called = {s.name for s in symbols if s["st_shndx"] == "SHN_UNDEF"}
+    wanted = {n for n in exported(library("openmpi")) if n.startswith("PMPI_")}
+    wanted |= {n for n in exported(library("openmpi4", "record")) if n.startswith("PMPI_")}
+    assert wanted - called == set()
