@@ -6,6 +6,7 @@ How to add one: a module `stretto.commands.NAME` with
   "Parameters", is the help text; an int that it returns is the exit code), or `app`, a
   `typer.Typer` with sub-commands;
 - `EXAMPLE`, one or more example command lines, shown at the end of ``--help``;
+- where needed, `CONTEXT`, settings that replace the usual ones (options after arguments, say);
 
 and one row in `stretto.cli.COMMANDS`. A command that takes the user's ``-- CMD`` declares a
 parameter of type `stretto.cli.CommandLine`: everything after ``--`` arrives in it verbatim. Faults

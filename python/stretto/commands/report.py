@@ -1,0 +1,82 @@
+"""``stretto report``: one page from the files of the other commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stretto.cli import print_json, say
+from stretto.errors import UsageError
+from stretto.progress import Progress
+
+EXAMPLE = """\
+stretto report tuned/
+stretto report tuned/ -o result.html --png figures/ --svg figures/
+stretto report openmpi/ mpich/ -o compared.html
+stretto report tuned/ --picture result.svg"""
+
+#: paths and options in any order: nothing of a user's command stands here
+CONTEXT = {"allow_interspersed_args": True}
+
+
+def command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH",
+            help="A directory that stretto tune made, or its files; two directories are compared.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The page. By default report.html, here."),
+    ] = None,
+    png: Annotated[
+        Path | None,
+        typer.Option("--png", help="Also write every chart as PNG into this directory."),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", help="Also write every chart as SVG into this directory."),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--picture",
+            help="Write only one small figure, latency and application, to this .svg or .png file.",
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print what the report says as JSON.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+) -> int:
+    """Make one self-contained HTML page that opens offline: the verdict, where the time goes, latency
+    curves, all candidates, the table with its evidence, who sends to whom, how it was measured.
+
+    It reads files and measures nothing. Simulated figures are marked wherever they appear.
+    """
+    from stretto.report import make
+
+    if picture is not None and (output is not None or png is not None or svg is not None):
+        raise UsageError(
+            "--picture writes one file and no page", remedy="leave out -o, --png and --svg"
+        )
+    with Progress("drawing", quiet=quiet or json) as bar:
+
+        def drawn(done: int, total: int, name: str) -> None:
+            bar.update(done, name, total)
+
+        if picture is not None:
+            result: dict[str, Any] = make.one_picture(paths, picture)
+        else:
+            result = make.report(paths, output or Path("report.html"), png, svg, drawn)
+    if json:
+        print_json(result)
+    else:
+        say(result["verdict"])
+        print(result["written"][0])
+    return 0

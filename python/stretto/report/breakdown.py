@@ -1,0 +1,171 @@
+"""Where the time of a profile goes: the parts of every rank's run, and the call shapes that matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stretto.files.profile import Call, Profile
+
+COLLECTIVE = ("collective", "nonblocking_collective", "persistent_collective", "neighborhood")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the run, in seconds per rank.
+
+    Attributes
+    ----------
+    name, meaning
+        For the reader; `meaning` says what could change it.
+    hue
+        Its colour in `stretto.report.theme`.
+    """
+
+    key: str
+    name: str
+    meaning: str
+    hue: str
+    per_rank: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        """Return the mean over ranks."""
+        return float(self.per_rank.mean())
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One call shape, summed up for the table.
+
+    Attributes
+    ----------
+    time_s
+        Mean over the ranks.
+    share
+        Of the mean wall time.
+    wait
+        Fraction of its time spent waiting for the last rank; None when not known.
+    """
+
+    call: Call
+    calls: int
+    time_s: float
+    worst_s: float
+    share: float
+    wait: float | None
+    mean_us: float
+    ranks: int
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The parts of a run, in the order in which they are stacked."""
+
+    parts: list[Part]
+    wall_s: np.ndarray
+    shapes: list[Shape]
+    sampled: bool
+
+    def share(self, key: str) -> float:
+        """Return the share of the mean wall time that a part takes (0 when it is not there)."""
+        total = float(self.wall_s.mean())
+        return sum(p.mean for p in self.parts if p.key == key) / total if total > 0 else 0.0
+
+    @property
+    def slowest(self) -> int:
+        """Return the rank that computes longest: the one that others wait for."""
+        compute = next(p for p in self.parts if p.key == "compute")
+        return int(np.argmax(compute.per_rank))
+
+    @property
+    def imbalance(self) -> float:
+        """Return how much longer than the mean the slowest rank computes (0.2 is 20 %)."""
+        compute = next(p for p in self.parts if p.key == "compute").per_rank
+        mean = float(compute.mean())
+        return float(compute.max()) / mean - 1 if mean > 0 else 0.0
+
+
+def breakdown(profile: Profile) -> Breakdown:
+    """Sum a profile up.
+
+    Collective time is split into waiting for the last rank (which no algorithm removes) and the
+    transfer itself (which the algorithm decides), where the recorder joined samples; the rest is shown
+    as not split. What is neither MPI nor I/O is computation.
+    """
+    n = profile.nranks
+    wall = np.asarray(profile.wall_s, dtype=float)
+    parts = {key: np.zeros(n) for key in ("transfer", "wait", "unsplit", "p2p", "other", "mpi-io")}
+    for call in profile.calls:
+        time = np.asarray(call.time_s, dtype=float)
+        if call.kind in COLLECTIVE:
+            if call.wait_s is None or call.transfer_s is None:
+                parts["unsplit"] += time
+            else:
+                parts["wait"] += np.asarray(call.wait_s, dtype=float)
+                parts["transfer"] += np.asarray(call.transfer_s, dtype=float)
+        elif call.kind in ("p2p", "wait"):
+            parts["p2p"] += time
+        elif call.kind == "io":
+            parts["mpi-io"] += time
+        else:
+            parts["other"] += time
+    io = np.maximum(np.asarray(profile.io_s, dtype=float), parts.pop("mpi-io"))
+    compute = np.maximum(wall - sum(parts.values()) - io, 0.0)
+    described = [
+        ("compute", "computation", "outside MPI", "compute", compute),
+        ("io", "I/O", "reading and writing files", "io", io),
+        ("p2p", "point-to-point", "sends, receives and their waits", "p2p", parts["p2p"]),
+        (
+            "wait",
+            "collectives: waiting",
+            "for the last rank; balance decides it",
+            "wait",
+            parts["wait"],
+        ),
+        (
+            "transfer",
+            "collectives: transfer",
+            "the algorithm decides it; can be tuned",
+            "blue",
+            parts["transfer"],
+        ),
+        (
+            "unsplit",
+            "collectives: not split",
+            "waiting and transfer together",
+            "unsplit",
+            parts["unsplit"],
+        ),
+        ("other", "other MPI", "windows, communicators, set-up", "other-mpi", parts["other"]),
+    ]
+    total = float(wall.mean())
+    shapes = [s for c in profile.calls if (s := _shape(c, total)) is not None]
+    shapes.sort(key=lambda s: -s.time_s)
+    return Breakdown(
+        [Part(*d) for d in described if d[4].any() or d[0] == "compute"],
+        wall,
+        shapes,
+        any(c.wait_s is not None for c in profile.calls if c.kind in COLLECTIVE),
+    )
+
+
+def _shape(call: Call, wall: float) -> Shape | None:
+    calls = call.total_calls
+    if calls == 0:
+        return None
+    time = np.asarray(call.time_s, dtype=float)
+    wait = None
+    if call.wait_s is not None and time.sum() > 0:
+        wait = min(1.0, float(np.sum(call.wait_s) / time.sum()))
+    return Shape(
+        call,
+        calls,
+        float(time.mean()),
+        float(time.max()),
+        float(time.mean()) / wall if wall > 0 else 0.0,
+        wait,
+        float(time.sum()) / calls * 1e6,
+        sum(1 for c in call.calls if c),
+    )

@@ -1,0 +1,207 @@
+"""Two systems side by side: the page of ``stretto report A B``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from stretto.report import findings, page
+from stretto.report import format as fmt
+from stretto.report.breakdown import breakdown
+from stretto.report.figures import compare as draw
+from stretto.report.load import System
+from stretto.report.points import NATIVE, Layout, Panel
+from stretto.report.render import Figure
+from stretto.report.sections import importance
+
+
+@dataclass
+class Comparison:
+    """What the page of two systems shows."""
+
+    systems: tuple[System, System]
+    pairs: list[tuple[Panel, Panel]]
+    same_layout: bool
+    runs: list[Figure]
+    time: list[Figure]
+    latency: list[Figure]
+    rows: list[dict[str, Any]]
+    finding: str
+    notes: list[str]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Return the names of the systems."""
+        return (self.systems[0].name, self.systems[1].name)
+
+    def figures(self) -> Iterable[Figure]:
+        """Return all figures once, in the order of the page."""
+        yield from [*self.runs, *self.time, *self.latency]
+
+
+def _pairs(a: System, b: System) -> tuple[list[tuple[Panel, Panel]], bool]:
+    """Return panels to compare: of the largest layout that both have, else of each one's own."""
+    shared = {p.layout for p in a.panels} & {p.layout for p in b.panels}
+    same = bool(shared)
+    own: tuple[Layout | None, Layout | None] = (a.layout, b.layout)
+    if shared:
+        largest = max(shared, key=lambda q: (q == a.layout, q == b.layout, q.nranks, q))
+        own = (largest, largest)
+    key = importance(a)
+    left = {(p.collective, p.mode, p.variant): p for p in a.panels if p.layout == own[0]}
+    right = {(p.collective, p.mode, p.variant): p for p in b.panels if p.layout == own[1]}
+    keys = sorted(set(left) & set(right), key=lambda k: (key(k[0]), k[1:]))
+    return [(left[k], right[k]) for k in keys], same
+
+
+def build(a: System, b: System) -> Comparison:
+    """Work out everything that the comparison shows."""
+    pairs, same = _pairs(a, b)
+    names = (a.name, b.name)
+    notes = []
+    if pairs and not same:
+        notes.append(
+            f"The layouts differ: {a.name} was measured on {pairs[0][0].layout}, {b.name} on "
+            f"{pairs[0][1].layout}. Their times are those of different numbers of ranks."
+        )
+    commands = {findings.command_line(s.verdict.command) for s in (a, b) if s.verdict}
+    if len(commands) > 1:
+        notes.append("The commands differ: " + "; ".join(sorted(commands)) + ".")
+    notes += [f"{s.name}: {n}" for s in (a, b) for n in findings.notes(s)]
+    runs = draw.runs([a.verdict, b.verdict], names) if a.verdict and b.verdict else None
+    time = []
+    if a.profile and b.profile:
+        time.append(draw.times([breakdown(a.profile), breakdown(b.profile)], names))
+    rows = [row for pair in pairs for row in _rows(*pair)]
+    return Comparison(
+        (a, b),
+        pairs,
+        same,
+        [runs] if runs else [],
+        time,
+        [f for p in pairs if (f := draw.latency(*p, names))],
+        rows,
+        _finding(a, b, rows),
+        notes,
+    )
+
+
+def _median(panel: Panel, name: str | None, number: int) -> float | None:
+    point = None if name is None else panel.point(name, number)
+    return None if point is None else point.estimate.median
+
+
+def _rows(a: Panel, b: Panel) -> list[dict[str, Any]]:
+    out = []
+    for number in sorted(set(a.sizes) & set(b.sizes)):
+        native = [_median(p, NATIVE, number) for p in (a, b)]
+        tuned = [_median(p, p.chosen.get(number), number) for p in (a, b)]
+        out.append(
+            {
+                "collective": a.collective,
+                "size": fmt.size(number) if number else "",
+                "bytes": number,
+                "mode": a.mode,
+                "variant": a.variant,
+                "native": native,
+                "tuned": tuned,
+                "native_ratio": _ratio(*native),
+                "tuned_ratio": _ratio(*tuned),
+                "choices": [p.chosen.get(number) or "" for p in (a, b)],
+                "simulated": a.simulated or b.simulated,
+            }
+        )
+    return out
+
+
+def _ratio(a: float | None, b: float | None) -> float | None:
+    return None if a is None or b is None or a <= 0 else b / a
+
+
+def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
+    """Return how the second compares with the first, over all shared points."""
+    parts = []
+    for kind in ("native", "tuned"):
+        found = [r[f"{kind}_ratio"] for r in rows if r[f"{kind}_ratio"]]
+        if found:
+            mean = math.exp(sum(map(math.log, found)) / len(found))
+            low, high = min(found), max(found)
+            parts.append(
+                f"{kind}, {b.name} takes {fmt.ratio(mean)} times as long as {a.name} in the geometric mean over "
+                f"{fmt.plural(len(found), 'point')} ({fmt.ratio(low)} to {fmt.ratio(high)})"
+            )
+    if not parts:
+        return "The two systems share no measured point."
+    text = "; ".join(parts)
+    return text[:1].upper() + text[1:] + "."
+
+
+def _side_by_side(both: Comparison) -> list[tuple[str, list[str]]]:
+    """Return rows of facts: a name, and what it is on each system."""
+    columns = []
+    for s in both.systems:
+        facts = {"verdict": findings.headline(s)[0]}
+        facts |= dict(findings.gain_facts(s))
+        facts |= dict(page.identity(s))
+        columns.append(facts)
+    order = list(dict.fromkeys([*columns[0], *columns[1]]))
+    return [(name, [c.get(name, fmt.NONE) for c in columns]) for name in order]
+
+
+def headline(both: Comparison) -> str:
+    """Return what is compared, in one line."""
+    words = []
+    for s in both.systems:
+        mpi = ""
+        if s.identities:
+            mpi = f" ({s.identities[0].mpi.family} {s.identities[0].mpi.version})"
+        elif s.tables:
+            mpi = f" ({s.tables[0].family} {s.tables[0].mpi_version})"
+        words.append(f"{s.name}{mpi}")
+    return " compared with ".join(words)
+
+
+def html(both: Comparison, drawn: Callable[[str], None] | None = None) -> str:
+    """Return the page of two systems."""
+    return (
+        page.environment(drawn)
+        .get_template("compare.html.j2")
+        .render(
+            c=both,
+            title=f"Stretto: {both.names[0]} and {both.names[1]}",
+            headline=headline(both),
+            simulated=any(s.simulated for s in both.systems),
+            facts=_side_by_side(both),
+            files=[page.files(s) for s in both.systems],
+            us=fmt.microseconds,
+            ratio=fmt.ratio,
+        )
+    )
+
+
+def summary(both: Comparison) -> dict[str, Any]:
+    """Return what the comparison says, as plain values."""
+    return {
+        "verdict": both.finding,
+        "kind": "comparison",
+        "systems": list(both.names),
+        "same_layout": both.same_layout,
+        "simulated": any(s.simulated for s in both.systems),
+        "points": [
+            {
+                "collective": r["collective"],
+                "bytes": r["bytes"],
+                "mode": r["mode"],
+                "native_us": r["native"],
+                "tuned_us": r["tuned"],
+                "choices": r["choices"],
+                "native_ratio": r["native_ratio"],
+                "tuned_ratio": r["tuned_ratio"],
+            }
+            for r in both.rows
+        ],
+        "notes": both.notes,
+        "figures": [f.name for f in both.figures()],
+    }

@@ -1,0 +1,1 @@
+"""The charts, one module for each question that the report answers."""

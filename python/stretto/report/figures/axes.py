@@ -1,0 +1,160 @@
+"""Axes of time and size that every chart shares: units at the ticks, round ticks, no clutter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+# Ticks carry the unit, so that 1000 is never read as microseconds where seconds are meant.
+_SIZE_EXPR = (
+    "datum.value < 1024 ? format(datum.value, 'd') + ' B'"
+    " : datum.value < 1048576 ? format(datum.value / 1024, '~g') + ' KiB'"
+    " : datum.value < 1073741824 ? format(datum.value / 1048576, '~g') + ' MiB'"
+    " : format(datum.value / 1073741824, '~g') + ' GiB'"
+)
+_TIME_EXPR = (
+    "datum.value == 0 ? '0' : datum.value < 0.9999e-6 ? format(datum.value * 1e9, '~g') + ' ns'"
+    " : datum.value < 0.9999e-3 ? format(datum.value * 1e6, '~g') + ' \u00b5s'"
+    " : datum.value < 0.9999 ? format(datum.value * 1e3, '~g') + ' ms'"
+    " : format(datum.value, '~g') + ' s'"
+)
+
+
+def log_ticks(low: float, high: float, at_most: int = 7) -> list[float]:
+    """Return ticks for a logarithmic axis: decades where there are enough, else 1-2-5."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for steps in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        ticks = [s * 10.0**e for e in range(first, last + 1) for s in steps]
+        inside = [t for t in ticks if low * 0.999 <= t <= high * 1.001]
+        if len(inside) <= at_most:
+            return inside
+    decades = [10.0**e for e in range(first, last + 1) if low * 0.999 <= 10.0**e <= high * 1.001]
+    return decades[:: math.ceil(len(decades) / at_most)]
+
+
+def linear_ticks(high: float, at_most: int = 5) -> list[float]:
+    """Return round ticks from 0 up to `high`."""
+    if high <= 0:
+        return [0.0]
+    raw = high / at_most
+    decade = 10.0 ** math.floor(math.log10(raw))
+    step = next(s * decade for s in (1, 2, 2.5, 5, 10) if s * decade >= raw * 0.999)
+    return [i * step for i in range(math.floor(high / step * 1.0001) + 1)]
+
+
+def size_ticks(sizes: Sequence[int], at_most: int = 6) -> list[int]:
+    """Return powers of two spread evenly over the sizes; all sizes when they are few."""
+    if len(sizes) <= at_most:
+        return list(sizes)
+    low, high = math.ceil(math.log2(min(sizes))), math.floor(math.log2(max(sizes)))
+    step = max(1, math.ceil((high - low) / (at_most - 1)))
+    return [2**e for e in range(low, high + 1, step)]
+
+
+def size_x(field: str, sizes: Sequence[int], **extra: Any) -> alt.X:
+    """Return the logarithmic axis of message sizes."""
+    domain = [min(sizes) / 1.25, max(sizes) * 1.25]
+    return alt.X(
+        f"{field}:Q",
+        title="Message size",
+        scale=alt.Scale(type="log", base=2, domain=domain, nice=False),
+        axis=alt.Axis(
+            values=size_ticks(sizes), labelExpr=_SIZE_EXPR, labelOverlap=False, grid=False
+        ),
+        **extra,
+    )
+
+
+def log_time_y(field: str, low: float, high: float, title: str) -> alt.Y:
+    """Return a logarithmic axis of times in seconds."""
+    low, high = low / 1.15, high * 1.15
+    if high / low < 4:  # never blow up what is nearly flat
+        middle = math.sqrt(low * high)
+        low, high = middle / 2, middle * 2
+    return alt.Y(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=alt.Axis(values=log_ticks(low, high), labelExpr=_TIME_EXPR, labelOverlap=False),
+    )
+
+
+RATIO_LIMIT = 4.0
+
+
+def ratio_y(field: str, low: float, high: float) -> alt.Y:
+    """Return a logarithmic axis of time relative to native, with 1 in it and 4 as its end.
+
+    Slower than four times native is of no interest, and would flatten everything that is.
+    """
+    bottom = min(low / 1.12, 1 / 1.5)
+    top = min(max(high * 1.12, 1.5), RATIO_LIMIT)
+    ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4]
+    if top / bottom > 12:
+        ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4]
+    return alt.Y(
+        f"{field}:Q",
+        title="Time / native",
+        scale=alt.Scale(type="log", domain=[bottom, top], nice=False),
+        axis=alt.Axis(
+            values=[t for t in ticks if bottom <= t <= top],
+            format="~g",
+            labelOverlap=False,
+        ),
+    )
+
+
+def linear_time(kind: type[alt.X] | type[alt.Y], field: str, high: float, title: str) -> Any:
+    """Return a linear axis of times in seconds that starts at zero."""
+    return kind(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(domain=[0, high], nice=False),
+        axis=alt.Axis(values=linear_ticks(high), labelExpr=_TIME_EXPR, labelOverlap=False),
+    )
+
+
+def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Move labels apart so that none overlaps, each as little as possible.
+
+    Parameters
+    ----------
+    positions
+        Where the labels want to be, in pixels, any order.
+    gap
+        The least distance between two.
+    low, high
+        The room there is; when it is too small the gap shrinks.
+
+    Returns
+    -------
+    list of float
+        The new positions, in the order of `positions`.
+    """
+    n = len(positions)
+    if n == 0:
+        return []
+    gap = min(gap, (high - low) / max(n - 1, 1))
+    order = sorted(range(n), key=lambda i: positions[i])
+    # Blocks of labels that touch each other are placed at the mean of what their members want.
+    blocks: list[tuple[float, int]] = []  # sum of (wanted - offset inside the block), members
+    for i in order:
+        blocks.append((positions[i], 1))
+        while len(blocks) > 1:
+            (s1, n1), (s2, n2) = blocks[-2], blocks[-1]
+            if s1 / n1 + gap * n1 <= s2 / n2:
+                break
+            blocks[-2:] = [(s1 + s2 - gap * n1 * n2, n1 + n2)]
+    out = [0.0] * n
+    k = 0
+    least = low
+    for total, members in blocks:
+        start = min(max(total / members, least), high - gap * (n - 1 - k))
+        for j in range(members):
+            out[order[k]] = start + gap * j
+            k += 1
+        least = start + gap * members
+    return out

@@ -1,0 +1,142 @@
+"""All candidates at one message size, fastest first; slow ones are clipped and carry their number."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from stretto.report import format as fmt
+from stretto.report import theme
+from stretto.report.figures import axes
+from stretto.report.figures.curves import MICRO, Colours
+from stretto.report.figures.data import chart as chart_of
+from stretto.report.points import NATIVE, Panel
+from stretto.report.render import Figure
+
+WIDTH, STEP = 230, 22
+MOST = 24  # candidates drawn; a longer list is a table, not a picture
+CLIP = 3.0  # bars end at so many times native
+
+
+def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
+    """Draw the bars for one size.
+
+    Parameters
+    ----------
+    panel
+        The points.
+    number
+        Message size in bytes.
+    colours
+        Colour of each chosen candidate, the same in the whole report.
+
+    Returns
+    -------
+    Figure or None
+        None when fewer than two candidates have that size.
+    """
+    points = panel.at(number)
+    if len(points) < 2:
+        return None
+    chosen = panel.chosen.get(number)
+    kept = points[:MOST]
+    kept += [p for p in points[MOST:] if p.candidate in (NATIVE, chosen)]
+    native = panel.point(NATIVE, number)
+    slowest = max(p.estimate.high for p in kept)
+    anchor = native.estimate.median if native else kept[0].estimate.median
+    limit = max(CLIP * anchor, 1.5 * kept[0].estimate.median)
+    # Clipping a bar that is only a little longer would hide more than it shows.
+    limit = slowest * 1.02 if slowest <= limit * 1.25 else limit
+    rows = []
+    for p in kept:
+        e = p.estimate
+        if p.candidate == NATIVE:
+            hue = theme.colour("native")
+        elif p.candidate == chosen:
+            hue = colours.get(p.candidate, theme.colour("blue"))
+        else:
+            hue = theme.colour("compute")
+        clipped = e.median > limit
+        text = fmt.microseconds(e.median)
+        if clipped:
+            text += f"  ({fmt.factor(e.median / anchor)} native)" if native else ""
+        mark = " \u25c0 chosen" if p.candidate == chosen else ""
+        wrong = "" if p.correct else " \u2717 wrong results"
+        rows.append(
+            {
+                "name": p.candidate,
+                "label": fmt.choice(p.candidate),
+                "t": min(e.median, limit) * MICRO,
+                "lo": min(e.low, limit) * MICRO,
+                "hi": min(e.high, limit) * MICRO,
+                "end": min(max(e.high, e.median), limit) * MICRO,
+                "clip": clipped,
+                "hue": hue,
+                "text": text + mark + wrong,
+                "d": f"{p.candidate}: median {fmt.microseconds(e.median)}"
+                f" ({fmt.microseconds(e.low)} to {fmt.microseconds(e.high)}),"
+                f" {fmt.plural(e.launches, 'launch', 'launches')}"
+                + (", source: simulated" if p.simulated else "")
+                + wrong,
+            }
+        )
+    order = [r["name"] for r in rows]
+    names = {str(r["name"]): str(r["label"]) for r in rows}
+    base = chart_of(rows)
+    y = alt.Y(
+        "name:N",
+        sort=order,
+        title=None,
+        axis=alt.Axis(
+            labelExpr=f"({_lookup(names)})[datum.value]", labelLimit=170, ticks=False, domain=False
+        ),
+    )
+    x = axes.linear_time(alt.X, "t", limit * MICRO, "Time per call")
+    hue = alt.Color("hue:N", scale=None, legend=None)
+    bars = base.mark_bar(height=14).encode(x=x, y=y, color=hue, description="d:N")
+    # A clipped bar is cut by two strokes in the paper's colour, the usual sign of a broken scale.
+    cuts = [
+        base.transform_filter("datum.clip")
+        .mark_text(text="/", fontSize=20, fontWeight="bold", color=theme.colour("paper"), dx=dx)
+        .encode(x=x, y=y)
+        for dx in (-22, -15)
+    ]
+    whiskers = (
+        base.transform_filter("!datum.clip && datum.hi > datum.lo")
+        .mark_rule(color=theme.colour("ink"), strokeWidth=1.1)
+        .encode(x=alt.X("lo:Q"), x2="hi:Q", y=y)
+    )
+    # a rim in the paper's colour keeps the number readable where it crosses a line
+    values = [
+        base.mark_text(align="left", dx=6, fontSize=11, **rim).encode(
+            x=alt.X("end:Q"), y=y, text="text:N"
+        )
+        for rim in ({"stroke": theme.colour("paper"), "strokeWidth": 4}, {})
+    ]
+    layers = [bars, *cuts, whiskers, *values]
+    if native:
+        rule = chart_of([{"t": native.estimate.median * MICRO}])
+        layers.insert(
+            0,
+            rule.mark_rule(color=theme.colour("native"), strokeDash=[3, 3], strokeWidth=1).encode(
+                x=x
+            ),
+        )
+    note = str(panel.layout)
+    if len(kept) < len(points):
+        note += f"; the {len(points) - len(kept)} slowest of {len(points)} candidates are left out"
+    return Figure(
+        f"bars-{panel.name}-{number}B",
+        f"MPI_{panel.collective.capitalize()}"
+        + (f" of {fmt.size(number)}" if number else "")
+        + ": all candidates",
+        alt.layer(*layers).properties(width=WIDTH, height=alt.Step(STEP)),
+        note,
+        any(p.simulated for p in kept),
+    )
+
+
+def _lookup(names: dict[str, str]) -> str:
+    def quote(text: str) -> str:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    return "{" + ",".join(f"{quote(k)}:{quote(v)}" for k, v in names.items()) + "}"

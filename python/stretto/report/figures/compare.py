@@ -1,0 +1,180 @@
+"""Two systems in one chart: colour tells the system, shape and weight tell native from tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from stretto.files.verdict import Verdict
+from stretto.report import format as fmt
+from stretto.report import theme
+from stretto.report.breakdown import Breakdown
+from stretto.report.figures import axes, curves
+from stretto.report.figures.curves import MICRO, Line
+from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.runs import KINDS, usable, value_text
+from stretto.report.points import NATIVE, Panel
+from stretto.report.render import Figure
+from stretto.report.stats import estimate
+
+HUES = ("blue", "green")
+
+
+def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
+    """Draw native and chosen times of one collective on both systems.
+
+    Returns
+    -------
+    Figure or None
+        None when fewer than two sizes are shared.
+    """
+    shared = sorted(set(a.sizes) & set(b.sizes) - {0})
+    if len(shared) < 2:
+        return None
+    lines = []
+    for panel, name, hue in zip((a, b), names, HUES, strict=True):
+        native = [p for n in shared if (p := panel.point(NATIVE, n))]
+        tuned = [
+            p for n in shared if (c := panel.chosen.get(n)) and (p := panel.point(c, n)) is not None
+        ]
+        for kind, points, emphasis in ((NATIVE, native, 0), ("tuned", tuned, 2)):
+            points = [p for p in points if p.estimate.low > 0]
+            if points:
+                key = NATIVE if kind == NATIVE else f"tuned {name}"
+                xs = [float(p.bytes) for p in points]
+                label = fmt.choice(f"{name}, {kind}", 24)
+                lines.append(
+                    Line(key, label, theme.colour(hue), emphasis, xs, points, f"{name} {kind}")
+                )
+    points = [p for line in lines for p in line.points]
+    if not points:
+        return None
+    low = min(p.estimate.low for p in points) * MICRO
+    high = max(p.estimate.high for p in points) * MICRO
+    y = axes.log_time_y("t", low, high, "Time per call")
+    layouts = str(a.layout) if a.layout == b.layout else f"{a.layout} and {b.layout}"
+    return Figure(
+        f"compare-{a.name}",
+        f"MPI_{a.collective.capitalize()} on both systems",
+        curves.chart(lines, axes.size_x("x", shared), y),
+        f"{layouts}; squares: native, circles: tuned",
+        a.simulated or b.simulated,
+    )
+
+
+def times(parts: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
+    """Draw where the time goes on both systems, in seconds."""
+    rows, order = [], []
+    seen: dict[str, str] = {}
+    for name, one in zip(names, parts, strict=True):
+        order.append(name)
+        start = 0.0
+        for p in one.parts:
+            seen.setdefault(p.name, theme.colour(p.hue))
+            rows.append(
+                {
+                    "system": name,
+                    "part": p.name,
+                    "a": start,
+                    "b": start + p.mean,
+                    "d": f"{name} | {p.name}: {fmt.seconds(p.mean)}",
+                }
+            )
+            start += p.mean
+    high = max(float(str(r["b"])) for r in rows) * 1.02
+    bars = (
+        chart_of(rows)
+        .mark_bar(height=26)
+        .encode(
+            x=axes.linear_time(alt.X, "a", high, "Time, mean over the ranks"),
+            x2="b:Q",
+            y=alt.Y("system:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False)),
+            color=alt.Color(
+                "part:N",
+                scale=alt.Scale(domain=list(seen), range=list(seen.values())),
+                legend=alt.Legend(title=None, orient="top", columns=4, symbolType="square"),
+            ),
+            description="d:N",
+        )
+    )
+    return Figure(
+        "compare-time",
+        "Where the time goes on both systems",
+        bars.properties(width=860, height=alt.Step(42)),
+        "mean over the ranks",
+    )
+
+
+def runs(verdicts: Sequence[Verdict], names: tuple[str, str]) -> Figure | None:
+    """Draw every run of the application on both systems.
+
+    Returns
+    -------
+    Figure or None
+        None when the metrics differ or no run gave a value.
+    """
+    if len({(v.metric.name, v.metric.unit) for v in verdicts}) > 1:
+        return None
+    rows, middles, order = [], [], []
+    for verdict, name, hue in zip(verdicts, names, HUES, strict=True):
+        for kind in KINDS:
+            good = usable(verdict.runs, kind)
+            found = estimate([[float(r.value)] for r in good if r.value is not None])
+            if found is None:
+                continue
+            label = f"{name}, {kind}"
+            order.append(label)
+            middles.append(
+                {
+                    "row": label,
+                    "v": found.median,
+                    "hue": theme.colour(hue),
+                    "text": value_text(verdict, found.median),
+                }
+            )
+            rows += [
+                {
+                    "row": label,
+                    "v": r.value,
+                    "hue": theme.colour(hue),
+                    "shape": "square" if kind == NATIVE else "circle",
+                    "d": f"{label}: {value_text(verdict, r.value or 0.0)}",
+                }
+                for r in good
+            ]
+    if not rows:
+        return None
+    values = [float(str(r["v"])) for r in rows]
+    low, high = min(values), max(values)
+    pad = 0.1 * (high - low) or abs(high) * 0.05 or 1.0
+    metric = verdicts[0].metric
+    x = alt.X(
+        "v:Q",
+        title=f"{metric.name[:1].upper()}{metric.name[1:]} ({metric.unit})",
+        scale=alt.Scale(domain=[low - pad, high + pad], nice=False, zero=False),
+    )
+    y = alt.Y(
+        "row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220)
+    )
+    hue = alt.Color("hue:N", scale=None, legend=None)
+    middle = chart_of(middles)
+    chart = alt.layer(
+        middle.mark_tick(aria=False, thickness=2.5, size=30).encode(x=x, y=y, color=hue),
+        chart_of(rows)
+        .mark_point(filled=True, size=40, opacity=0.7)
+        .encode(
+            x=x,
+            y=y,
+            color=hue,
+            shape=alt.Shape("shape:N", scale=None, legend=None),
+            description="d:N",
+        ),
+        middle.mark_text(dy=-21, fontWeight="bold").encode(x=x, y=y, color=hue, text="text:N"),
+    )
+    return Figure(
+        "compare-runs",
+        "Every run of the application",
+        chart.properties(width=620, height=alt.Step(52)),
+        "line: median",
+    )

@@ -1,0 +1,214 @@
+"""Who sends how much to whom: point-to-point traffic by rank and by node."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+import zlib
+from collections.abc import Sequence
+
+import altair as alt
+import numpy as np
+
+from stretto.report import format as fmt
+from stretto.report import theme
+from stretto.report.figures.axes import _SIZE_EXPR
+from stretto.report.figures.data import chart as chart_of
+from stretto.report.render import Figure
+
+SIDE = 330
+MOST_CELLS = 64  # beyond this a picture of pixels; cells with tooltips would be megabytes
+MOST_PIXELS = 512
+
+Entry = tuple[int, int, int, int]
+
+
+def _dense(entries: Sequence[Entry], size: int, step: int) -> np.ndarray:
+    """Return bytes by [source, target], summed in groups of `step`."""
+    side = math.ceil(size / step)
+    out = np.zeros((side, side))
+    if entries:
+        a = np.asarray(entries, dtype=float)
+        index = a[:, :2].astype(np.int64) // step
+        np.add.at(out, (index[:, 0], index[:, 1]), a[:, 3])
+    return out
+
+
+def _ramp() -> np.ndarray:
+    return np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in theme.RAMP], dtype=float)
+
+
+def _png(values: np.ndarray, low: float, high: float) -> str:
+    """Return a data URI of a picture with one pixel a cell; cells without traffic are transparent."""
+    ramp = _ramp()
+    scaled = np.zeros(values.shape)
+    some = values > 0
+    span = math.log(high / low) or 1.0
+    scaled[some] = np.log(values[some] / low) / span * (len(ramp) - 1)
+    floor = np.clip(scaled.astype(int), 0, len(ramp) - 2)
+    part = np.clip(scaled - floor, 0, 1)[..., None]
+    rgba = np.empty((*values.shape, 4), dtype=np.uint8)
+    rgba[..., :3] = (ramp[floor] * (1 - part) + ramp[floor + 1] * part).round()
+    rgba[..., 3] = np.where(some, 255, 0)
+    height, width = values.shape
+    raw = b"".join(b"\0" + row.tobytes() for row in rgba)
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        crc = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
+
+    data = (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0))
+        + chunk(b"IDAT", zlib.compress(raw, 9))
+        + chunk(b"IEND", b"")
+    )
+    return "data:image/png;base64," + base64.b64encode(data).decode()
+
+
+def heat(
+    entries: Sequence[Entry], size: int, what: str, names: Sequence[str] | None = None
+) -> Figure | None:
+    """Draw bytes sent by source and target.
+
+    Parameters
+    ----------
+    entries
+        Source, target, messages, bytes.
+    size
+        Number of ranks or nodes.
+    what
+        ``"rank"`` or ``"node"``.
+    names
+        Names of the nodes, for tooltips.
+
+    Returns
+    -------
+    Figure or None
+        None when nothing was sent.
+    """
+    kept = [e for e in entries if e[3] > 0]
+    if not kept or size < 2:
+        return None
+    pixels = size > MOST_CELLS
+    step = math.ceil(size / MOST_PIXELS) if pixels else 1
+    values = _dense(kept, size, step)
+    positive = values[values > 0]
+    low, high = float(positive.min()), float(positive.max())
+    if high / low < 2:
+        low = high / 2  # one shade for what is nearly equal, and not a scale of noise
+    ticks = _ticks(size)
+    noun = what.capitalize()
+    scale = alt.Scale(domain=[-0.5, size - 0.5], nice=False)
+    axis = alt.Axis(values=ticks, format="d", grid=False, domain=True)
+    x = alt.X("x:Q", title=f"Receiving {what}", scale=scale, axis=axis)
+    y = alt.Y(
+        "y:Q",
+        title=f"Sending {what}",
+        scale=alt.Scale(domain=[size - 0.5, -0.5], nice=False),
+        axis=axis,
+    )
+    legend = alt.Color(
+        "v:Q",
+        title="Bytes sent",
+        scale=alt.Scale(type="log", domain=[low, high], range=list(theme.RAMP), clamp=True),
+        legend=alt.Legend(
+            labelExpr=_SIZE_EXPR, values=_decades(low, high), gradientLength=SIDE * 0.6
+        ),
+    )
+    chart = (
+        _pixels(values, size, step, low, high, x, y, legend)
+        if pixels
+        else _cells(kept, size, what, names, x, y, legend)
+    )
+    total = sum(e[3] for e in kept)
+    note = f"{fmt.size(total)} in {fmt.plural(sum(e[2] for e in kept), 'message')}"
+    if step > 1:
+        note += f"; one pixel is {step} \u00d7 {step} {what}s"
+    return Figure(
+        f"matrix-{what}s",
+        f"Communication matrix by {noun.lower()}: point-to-point bytes",
+        chart.properties(width=SIDE, height=SIDE),
+        note,
+        light_only=True,
+    )
+
+
+def _ticks(size: int) -> list[int]:
+    if size <= 16:
+        return list(range(size))
+    step = 2 ** math.ceil(math.log2(size / 8))
+    return list(range(0, size, step))
+
+
+def _decades(low: float, high: float) -> list[float]:
+    first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
+    if last - first < 1:
+        return [low, high]
+    step = max(1, math.ceil((last - first) / 5))
+    return [2.0**e for e in range(first, last + 1, step)]
+
+
+def _cells(
+    kept: Sequence[Entry],
+    size: int,
+    what: str,
+    names: Sequence[str] | None,
+    x: alt.X,
+    y: alt.Y,
+    colour: alt.Color,
+) -> alt.Chart:
+    def label(i: int) -> str:
+        return f"{what} {i}" if names is None else f"{names[i]}"
+
+    sums: dict[tuple[int, int], tuple[int, int]] = {}
+    for a, b, messages, volume in kept:
+        m, v = sums.get((a, b), (0, 0))
+        sums[(a, b)] = (m + messages, v + volume)
+    gap = 0.46 if size <= 32 else 0.5
+    rows = [
+        {
+            "x": b - gap,
+            "x2": b + gap,
+            "y": a - gap,
+            "y2": a + gap,
+            "v": volume,
+            "d": f"{label(a)} to {label(b)}: {fmt.size(volume)} in {fmt.plural(messages, 'message')}",
+        }
+        for (a, b), (messages, volume) in sums.items()
+    ]
+    return (
+        chart_of(rows)
+        .mark_rect()
+        .encode(x=x, x2="x2:Q", y=y, y2="y2:Q", color=colour, description="d:N")
+    )
+
+
+def _pixels(
+    values: np.ndarray,
+    size: int,
+    step: int,
+    low: float,
+    high: float,
+    x: alt.X,
+    y: alt.Y,
+    colour: alt.Color,
+) -> alt.LayerChart:
+    picture = {"x": -0.5, "y": -0.5, "url": _png(values, low, high)}
+    # the picture covers whole groups, the last of which may reach beyond the last rank
+    reach = values.shape[0] * step / size * SIDE
+    image = (
+        chart_of([picture])
+        .mark_image(
+            width=reach, height=reach, align="left", baseline="top", smooth=False, clip=True
+        )
+        .encode(x=x, y=y, url="url:N")
+    )
+    # marks without extent, so that Vega draws the legend of the picture's colours
+    scale = (
+        chart_of([{"x": 0, "y": 0, "v": low}, {"x": 0, "y": 0, "v": high}])
+        .mark_point(aria=False, size=0, opacity=0)
+        .encode(x=x, y=y, color=colour)
+    )
+    return alt.layer(image, scale)

@@ -1,0 +1,96 @@
+"""The one small figure for a README: latency native against tuned, and the application's time."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from stretto.errors import StrettoError
+from stretto.report import findings, theme
+from stretto.report import format as fmt
+from stretto.report.figures import axes, curves, runs
+from stretto.report.figures.curves import MICRO, Line
+from stretto.report.load import System
+from stretto.report.points import NATIVE, Panel
+from stretto.report.render import Figure
+from stretto.report.sections import importance
+
+
+def _best_panel(system: System) -> Panel | None:
+    """Return the panel that the application uses most, in the report's own layout; else that gains most."""
+    own = system.layout
+    usable = [
+        p
+        for p in system.panels
+        if p.layout == own and len([n for n in p.sizes if n > 0 and p.gain(n)]) > 1
+    ]
+    if not usable:
+        return None
+    key = importance(system)
+    return min(
+        usable,
+        key=lambda p: (
+            key(p.collective)[0],
+            p.mode != "latency",
+            -max(p.gain(n) or 0 for n in p.sizes),
+        ),
+    )
+
+
+def _latency(panel: Panel) -> alt.LayerChart:
+    native = [p for p in panel.of(NATIVE) if p.bytes > 0 and p.estimate.low > 0]
+    tuned = [
+        p
+        for n in panel.sizes
+        if n > 0 and (p := panel.point(panel.chosen.get(n, NATIVE), n)) and p.estimate.low > 0
+    ]
+    lines = [
+        Line("tuned", "tuned", theme.colour("blue"), 1, [float(p.bytes) for p in tuned], tuned),
+        Line(NATIVE, NATIVE, theme.colour("native"), 2, [float(p.bytes) for p in native], native),
+    ]
+    points = native + tuned
+    y = axes.log_time_y(
+        "t",
+        min(p.estimate.low for p in points) * MICRO,
+        max(p.estimate.high for p in points) * MICRO,
+        f"MPI_{panel.collective.capitalize()}, time per call",
+    )
+    sizes = sorted({p.bytes for p in points})
+    return curves.chart(lines, axes.size_x("x", sizes), y)
+
+
+def picture(system: System) -> Figure:
+    """Return the figure: what was gained as its title, latency at the left, the application at the right.
+
+    Raises
+    ------
+    StrettoError
+        When the files hold neither.
+    """
+    panel = _best_panel(system)
+    dots = runs.dots(system.verdict) if system.verdict else None
+    if panel is None and dots is None:
+        raise StrettoError(
+            "there is nothing to draw: no tuned collective and no run of an application",
+            ", ".join(str(path) for _, path in system.files),
+            "make both with: stretto tune -- CMD",
+        )
+    charts: list[alt.Chart | alt.LayerChart] = []
+    if panel is not None:
+        charts.append(_latency(panel))
+    if dots is not None and isinstance(dots.chart, (alt.Chart, alt.LayerChart)):
+        charts.append(dots.chart)
+    facts = []
+    if system.verdict is not None:
+        facts.append(findings.command_line(system.verdict.command))
+    if system.layout is not None:
+        facts.append(str(system.layout))
+    if system.identities:
+        one = system.identities[0]
+        facts.append(f"{one.mpi.family} {one.mpi.version}")
+        facts.append(one.host.cpu)
+    title, _ = findings.headline(system)
+    chart = charts[0] if len(charts) == 1 else alt.hconcat(*charts, spacing=28)
+    note = ", ".join(facts)
+    return Figure(
+        "result", title, chart, note if len(note) < 140 else fmt.choice(note, 140), system.simulated
+    )

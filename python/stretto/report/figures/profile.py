@@ -1,0 +1,145 @@
+"""Where the time goes: the whole run in one bar, and every rank in a bar of its own."""
+
+from __future__ import annotations
+
+import math
+
+import altair as alt
+import numpy as np
+
+from stretto.files.profile import Profile
+from stretto.report import format as fmt
+from stretto.report import theme
+from stretto.report.breakdown import Breakdown
+from stretto.report.figures import axes
+from stretto.report.figures.data import chart as chart_of
+from stretto.report.render import Figure
+
+WIDTH, HEIGHT = 1000, 220
+MOST_BARS = (
+    96  # more ranks than this are averaged in groups: bars thinner than 8 units cannot be read
+)
+
+
+def overview(parts: Breakdown, name: str = "profile-overview") -> Figure:
+    """Draw the mean over the ranks as one stacked bar with its labels above the segments."""
+    total = sum(p.mean for p in parts.parts) or 1.0
+    rows, start = [], 0.0
+    for p in parts.parts:
+        share = p.mean / total
+        rows.append(
+            {
+                "a": start,
+                "b": start + share,
+                "mid": start + share / 2,
+                "hue": theme.colour(p.hue),
+                "d": f"{p.name}: {fmt.seconds(p.mean)}, {fmt.percent(share)} of the run ({p.meaning})",
+                "text": f"{fmt.percent(share)}" if share > 0.035 else "",
+                "name": p.name if share > 0.0072 * len(p.name) else "",
+            }
+        )
+        start += share
+    base = chart_of(rows)
+    x = alt.X(
+        "a:Q",
+        title="Share of the run, mean over the ranks",
+        scale=alt.Scale(domain=[0, 1], nice=False),
+        axis=alt.Axis(format=".0%", tickCount=5, grid=False),
+    )
+    bars = base.mark_bar(height=34, stroke=theme.colour("paper"), strokeWidth=1).encode(
+        x=x, x2="b:Q", color=alt.Color("hue:N", scale=None, legend=None), description="d:N"
+    )
+    middle = alt.X("mid:Q")
+    texts = base.mark_text(dy=-27, fontSize=12, fontWeight="bold").encode(x=middle, text="text:N")
+    names = base.mark_text(dy=-42, fontSize=11, color=theme.colour("muted")).encode(
+        x=middle, text="name:N"
+    )
+    chart = alt.layer(bars, texts, names).properties(width=WIDTH, height=38)
+    return Figure(name, "Parts of the run", chart, "mean over the ranks")
+
+
+def _groups(n: int) -> list[tuple[int, int]]:
+    step = math.ceil(n / MOST_BARS)
+    return [(i, min(i + step, n)) for i in range(0, n, step)]
+
+
+def ranks(profile: Profile, parts: Breakdown) -> Figure:
+    """Draw every rank's run as a stacked bar; many ranks are averaged in groups of neighbours."""
+    groups = _groups(profile.nranks)
+    step = groups[0][1] - groups[0][0]
+    node_of = {r: node.name for node in profile.nodes for r in node.ranks}
+    rows = []
+    for order, part in enumerate(parts.parts):
+        for first, last in groups:
+            value = float(part.per_rank[first:last].mean())
+            if value <= 0:
+                continue
+            who = f"rank {first}" if last - first == 1 else f"ranks {first} to {last - 1}, mean"
+            rows.append(
+                {
+                    "r": (first + last - 1) / 2,
+                    "t": value,
+                    "order": order,
+                    "hue": theme.colour(part.hue),
+                    "name": part.name,
+                    "d": f"{who} on {node_of[first]} | {part.name}: {fmt.seconds(value)}",
+                }
+            )
+    high = float(np.max(sum(p.per_rank for p in parts.parts))) * 1.03
+    width = min(WIDTH, max(240, 26 * len(groups)))
+    bar = min(44.0, width / len(groups) * 0.86)
+    ticks = sorted({int(t) for t in axes.linear_ticks(profile.nranks - 1, 12)})
+    if profile.nranks <= 24:
+        ticks = list(range(profile.nranks))
+    x = alt.X(
+        "r:Q",
+        title="Rank",
+        scale=alt.Scale(domain=[-0.5, profile.nranks - 0.5], nice=False),
+        axis=alt.Axis(values=ticks, format="d", grid=False),
+    )
+    y = axes.linear_time(alt.Y, "t", high, "Time")
+    y.stack = "zero"
+    names = [p.name for p in parts.parts]
+    chart: alt.Chart | alt.LayerChart = (
+        chart_of(rows)
+        .mark_bar(size=bar)
+        .encode(
+            x=x,
+            y=y,
+            order=alt.Order("order:Q"),
+            color=alt.Color(
+                "name:N",
+                sort=names,
+                scale=alt.Scale(domain=names, range=[theme.colour(p.hue) for p in parts.parts]),
+                legend=alt.Legend(title=None, orient="top", columns=4, symbolType="square"),
+            ),
+            description="d:N",
+        )
+    )
+    chart = _with_nodes(chart, profile, x)
+    note = fmt.plural(profile.nranks, "rank")
+    if step > 1:
+        note += f", each bar the mean of {step} neighbouring ranks"
+    return Figure(
+        "profile-ranks", "Time of every rank", chart.properties(width=width, height=HEIGHT), note
+    )
+
+
+def _with_nodes(chart: alt.Chart, profile: Profile, x: alt.X) -> alt.Chart | alt.LayerChart:
+    """Mark where one node ends and the next begins, where ranks are placed in blocks."""
+    blocks = sorted(
+        (min(n.ranks), max(n.ranks), n.name, len(n.ranks)) for n in profile.nodes if n.ranks
+    )
+    if not 2 <= len(blocks) <= 16 or any(b[1] - b[0] + 1 != b[3] for b in blocks):
+        return chart
+    edges = [{"r": b[0] - 0.5} for b in blocks[1:]]
+    names = [{"r": (b[0] + b[1]) / 2, "name": b[2]} for b in blocks]
+    rules = (
+        chart_of(edges).mark_rule(color=theme.colour("ink"), strokeWidth=1, opacity=0.6).encode(x=x)
+    )
+    texts = (
+        chart_of(names)
+        .mark_text(baseline="bottom", color=theme.colour("muted"), fontSize=11)
+        .encode(x=x, y=alt.value(-3), text="name:N")
+    )
+    return alt.layer(chart, rules, texts)

@@ -1,0 +1,202 @@
+"""What the data say, in sentences: each section of the report begins with its finding."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from stretto.files.table import Row
+from stretto.report import format as fmt
+from stretto.report.breakdown import Breakdown
+from stretto.report.load import System
+from stretto.report.points import NATIVE
+
+ALPHA = 0.05
+
+
+def command_line(words: Sequence[str]) -> str:
+    """Return a command as one would type it."""
+    return shlex.join(words)
+
+
+def headline(system: System) -> tuple[str, str]:
+    """Return the verdict in one sentence, and what kind of verdict it is.
+
+    Returns
+    -------
+    sentence : str
+        For the top of the page.
+    kind : str
+        ``gain``, ``none`` (nothing was gained, or it cannot be told), ``wrong`` (outputs differ) or
+        ``open`` (the application was not run).
+    """
+    verdict = system.verdict
+    if verdict is not None:
+        if verdict.outputs_equal is False:
+            return f"The outputs differ with the tuning. {verdict.conclusion}".strip(), "wrong"
+        m = verdict.measured
+        if m is None or m.low <= 0 or (m.p is not None and m.p > ALPHA):
+            return verdict.conclusion, "none"
+        return verdict.conclusion, "gain"
+    rows = [r for t in system.tables for r in t.rows]
+    if rows:
+        return _table_sentence(rows) + " The application has not been run with it yet.", "open"
+    if system.panels:
+        names = sorted({p.collective for p in system.panels})
+        return (
+            f"{fmt.plural(len(names), 'collective')} measured ({', '.join(names)}); "
+            "nothing is decided yet: stretto tune makes a table.",
+            "open",
+        )
+    if system.profile is not None:
+        from stretto.report.breakdown import breakdown
+
+        return where_time_goes(breakdown(system.profile)), "open"
+    return "The files hold nothing that a report could show.", "open"
+
+
+def _table_sentence(rows: Sequence[Row]) -> str:
+    faster = [r for r in rows if r.choice != NATIVE]
+    if not faster:
+        return (
+            f"Nothing is faster than the MPI's own algorithms in any of the "
+            f"{fmt.plural(len(rows), 'row')} of the table."
+        )
+    text = f"Of {fmt.plural(len(rows), 'row')} in the table, {len(faster)} choose something faster than native"
+    known = [(r.ratio, r) for r in faster if r.ratio]
+    if known:
+        ratio, best = min(known, key=lambda k: k[0])
+        text += (
+            f"; at best {fmt.factor(1 / ratio)} faster"
+            f" ({best.collective}, {fmt.size_range(best.low, best.high)}, {best.choice})"
+        )
+    return text + "."
+
+
+def table_finding(system: System) -> str:
+    """Return what the tables choose, in a sentence."""
+    return _table_sentence([r for t in system.tables for r in t.rows])
+
+
+def where_time_goes(parts: Breakdown) -> str:
+    """Return the finding of the profile: how much is collective, and how much of that is waiting."""
+    transfer, wait, unsplit = parts.share("transfer"), parts.share("wait"), parts.share("unsplit")
+    total = transfer + wait + unsplit
+    if total == 0:
+        return "The run spends no time in collectives: no collective algorithm can make it faster."
+    text = f"Collectives take {fmt.percent(total)} of the run"
+    if parts.sampled:
+        text += (
+            f": {fmt.percent(transfer)} moving data, which the algorithm decides, and "
+            f"{fmt.percent(wait)} waiting for the last rank, which it does not"
+        )
+        if unsplit > 0.0005:
+            text += f" ({fmt.percent(unsplit)} could not be split)"
+    else:
+        text += "; how much of that is waiting for the last rank is not known"
+    return text + "."
+
+
+def bound(parts: Breakdown) -> str:
+    """Return the most that any collective algorithm could gain, in a sentence."""
+    reach = parts.share("transfer") + parts.share("unsplit")
+    if parts.share("wait") + reach == 0:
+        return ""
+    text = (
+        f"Were every collective's transfer free, the run would be at most {fmt.percent(reach)} "
+        "shorter: that is the limit of tuning."
+    )
+    if parts.share("wait") > parts.share("transfer") and parts.imbalance > 0.03:
+        text += (
+            f" Rank {parts.slowest} computes {fmt.percent(parts.imbalance)} longer than the mean; "
+            "the others wait for it in the collectives."
+        )
+    return text
+
+
+def gain_facts(system: System) -> list[tuple[str, str]]:
+    """Return the figures of the verdict: medians, gain, test, outputs."""
+    from stretto.report.figures.runs import gain_text, usable, value_text
+    from stretto.report.stats import estimate
+
+    v = system.verdict
+    if v is None:
+        return []
+    out: list[tuple[str, str]] = []
+    for kind in ("native", "tuned"):
+        found = estimate([[float(r.value)] for r in usable(v.runs, kind) if r.value is not None])
+        if found is not None:
+            interval = (
+                f", 95 % interval {value_text(v, found.low)} to {value_text(v, found.high)}"
+                if found.kind == "launches"
+                else ""
+            )
+            runs = fmt.plural(found.observations, "run")
+            out.append(
+                (
+                    f"{v.metric.name}, {kind}",
+                    f"{value_text(v, found.median)} (median of {runs}{interval})",
+                )
+            )
+    word = "less" if v.metric.better == "lower" else "more"
+    if v.measured is not None:
+        out.append(("gain measured", f"{gain_text(v.measured)} {word} {v.metric.name}"))
+        out.append(("rank test", _test(v.measured.p)))
+    if v.predicted is not None:
+        out.append(("gain predicted", f"{gain_text(v.predicted)}"))
+    same = {True: "equal", False: "DIFFERENT", None: "not compared"}[v.outputs_equal]
+    out.append(("outputs, native and tuned", same))
+    return out
+
+
+def _test(p: float | None) -> str:
+    if p is None:
+        return "could not be made (it needs at least six runs of each kind)"
+    told = "significant" if p <= ALPHA else "not significant: it may be chance"
+    return f"p = {fmt.pvalue(p)}, {told}" if p >= 0.0001 else f"p {fmt.pvalue(p)}, {told}"
+
+
+def notes(system: System) -> list[str]:
+    """Return what a careful reader must know: what is missing, failed, simulated or not tested."""
+    out: list[str] = []
+    if system.simulated:
+        out.append("Figures marked “source: simulated” come from a model; no machine has run them.")
+    v = system.verdict
+    if v is not None:
+        bad = [r for r in v.runs if r.exit != 0 or r.value is None]
+        if bad:
+            exits = ", ".join(
+                f"run {r.order + 1} ({r.kind}, exit code {r.exit}"
+                + (", no value)" if r.exit == 0 else ")")
+                for r in bad
+            )
+            out.append(f"Left out of the comparison: {exits}.")
+        if v.measured is not None and v.measured.p is None:
+            out.append(
+                "The significance of the gain could not be tested: a rank test needs at least six "
+                "runs of each kind."
+            )
+        if v.outputs_equal is None:
+            out.append("The outputs of native and tuned runs were not compared.")
+    profile = system.profile
+    if profile is not None and not profile.complete:
+        who = ", ".join(str(r) for r in profile.incomplete_ranks[:12])
+        more = len(profile.incomplete_ranks) - 12
+        who += f" and {more} more" if more > 0 else ""
+        out.append(
+            "The profile is incomplete (the run was cut short)"
+            + (f": the records of rank {who} end early." if who else ".")
+        )
+    if system.panels:
+        few = {p.estimate.launches for q in system.panels for p in q.points}
+        if min(few) < 6:
+            out.append(
+                f"Some points rest on {fmt.plural(min(few), 'launch', 'launches')}: differences there "
+                "cannot be significant, because a rank test needs at least six."
+            )
+    failed: dict[str, set[str]] = {}
+    for panel in system.panels:
+        for name, why in panel.failed.items():
+            failed.setdefault(f"{name} for {panel.collective} {why}", set()).add(str(panel.layout))
+    out += [f"{what} ({', '.join(sorted(where))})." for what, where in sorted(failed.items())]
+    return out + system.notes

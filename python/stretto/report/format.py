@@ -1,0 +1,153 @@
+"""Numbers, sizes and names as the report prints them: one rule for each quantity.
+
+Times carry their unit with the number, message sizes are powers of two in bytes, KiB and MiB, ratios
+have two digits after the point and a multiplication sign, and a number that does not exist is a dash.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+DASH = "\u2013"
+NONE = "\u2014"
+TIMES = "\u00d7"
+MINUS = "\u2212"
+MICRO = "\u00b5"
+
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Return `value` with so many significant digits, without an exponent and without noise."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else NONE
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    # rounding may have carried into the next decade: 9.996 is 10.0, not 10.00
+    places = digits - 1 - math.floor(math.log10(abs(rounded)))
+    text = f"{rounded:.{max(places, 0)}f}"
+    return text.replace("-", MINUS)
+
+
+def size(number: float) -> str:
+    """Return a message size: ``8 B``, ``64 KiB``, ``1.5 MiB``; beyond that three digits."""
+    value, unit = float(number), 0
+    while value >= 1024 and unit < len(_BINARY) - 1:
+        value, unit = value / 1024, unit + 1
+    text = f"{value:.0f}" if value == int(value) else significant(value)
+    return f"{text} {_BINARY[unit]}"
+
+
+def size_range(low: int, high: int | None) -> str:
+    """Return an inclusive range of sizes, as in ``8 B to 63 B`` or ``from 2 KiB``.
+
+    Upper ends one below a whole number of KiB are written as what they mean: ``1 KiB to <4 KiB``.
+    """
+    if high is None:
+        return "all sizes" if low == 0 else f"from {size(low)}"
+    if low == high:
+        return size(low)
+    odd = high >= 1024 and (high + 1) % 1024 == 0
+    if not odd:
+        return f"{size(low)} to {size(high)}"
+    return f"below {size(high + 1)}" if low == 0 else f"{size(low)} to <{size(high + 1)}"
+
+
+def microseconds(value: float | None) -> str:
+    """Return a time given in microseconds, with the unit that suits it (ns, us, ms, s)."""
+    return NONE if value is None else seconds(value * 1e-6)
+
+
+def seconds(value: float | None) -> str:
+    """Return a time given in seconds, with the unit that suits it (ns, us, ms, s, min, h)."""
+    if value is None:
+        return NONE
+    amount = abs(value)
+    if amount == 0:
+        return "0 s"
+    if amount < 0.9995e-6:
+        return f"{significant(value * 1e9)} ns"
+    if amount < 0.9995e-3:
+        return f"{significant(value * 1e6)} {MICRO}s"
+    if amount < 0.9995:
+        return f"{significant(value * 1e3)} ms"
+    if amount < 600:
+        return f"{significant(value, 4)} s"
+    if amount < 3 * 3600:
+        return f"{significant(value / 60)} min"
+    return f"{significant(value / 3600)} h"
+
+
+def percent(fraction: float | None) -> str:
+    """Return a share: ``31 %``, ``4.2 %``, ``0.03 %``; never more digits than the data bear."""
+    if fraction is None:
+        return NONE
+    value = 100 * fraction
+    if abs(value) >= 9.95:
+        return f"{value:.0f} %".replace("-", MINUS)
+    if abs(value) >= 0.095:
+        return f"{value:.1f} %".replace("-", MINUS)
+    if value == 0:
+        return "0 %"
+    if abs(value) < 0.005:
+        return "<0.01 %"
+    return f"{value:.2f} %".replace("-", MINUS)
+
+
+def ratio(value: float | None) -> str:
+    """Return a ratio of two times, with two or three digits: ``0.41``, ``12.3``."""
+    if value is None:
+        return NONE
+    return f"{value:.2f}" if value < 9.995 else significant(value)
+
+
+def factor(value: float | None) -> str:
+    """Return how many times faster: ``2.4x`` with a real multiplication sign."""
+    if value is None:
+        return NONE
+    return f"{significant(value, 2 if value < 9.95 else 3)}{TIMES}"
+
+
+def pvalue(value: float | None) -> str:
+    """Return a p-value: two significant digits, and a bound when it is tiny."""
+    if value is None:
+        return NONE
+    return "<0.0001" if value < 0.0001 else f"{value:.2g}"
+
+
+def count(number: float) -> str:
+    """Return a count with thin spaces between thousands; whole when it is whole."""
+    whole = round(number)
+    text = f"{whole:,}" if abs(number - whole) < 1e-9 or number >= 100 else significant(number)
+    return text.replace(",", "\u202f")
+
+
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """Return ``1 rank``, ``2 ranks``; `nouns` where the plural is irregular."""
+    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def layout(nodes: int, ppn: int, nranks: int | None = None) -> str:
+    """Return a layout: ``4 nodes x 8 ranks`` (nodes times ranks on each)."""
+    if nranks is not None and nranks != nodes * ppn:
+        return f"{plural(nranks, 'rank')} on {plural(nodes, 'node')}"
+    return f"{plural(nodes, 'node')} {TIMES} {plural(ppn, 'rank')}"
+
+
+_NATIVE_SETTING = re.compile(r"^native:(.+)$")
+
+
+def choice(name: str, limit: int = 24) -> str:
+    """Return a candidate's name short enough for a chart; the whole name stands in its tooltip.
+
+    ``native:coll_tuned_allreduce_algorithm=4`` becomes ``native (algorithm 4)``.
+    """
+    match = _NATIVE_SETTING.match(name)
+    if match:
+        words = []
+        for word in match.group(1).split(","):
+            key, _, value = word.partition("=")
+            words.append(f"{key.split('_')[-1].lower()} {value}".strip())
+        name = f"native ({', '.join(words)})"
+    return name if len(name) <= limit else name[: limit - 1] + "\u2026"

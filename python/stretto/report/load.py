@@ -1,0 +1,338 @@
+"""From paths to systems: which files there are, whether they can be read, whether they belong together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stretto.errors import StrettoError, UsageError, from_oserror
+from stretto.files.bench import Bench, read_bench
+from stretto.files.identity import Identity
+from stretto.files.profile import Profile, read_profile
+from stretto.files.table import Table, read_table
+from stretto.files.verdict import Verdict, read_verdict
+from stretto.report.points import Layout, Panel, Point, panels
+from stretto.report.stats import estimate
+
+PATTERNS = {
+    "profile": "*.profile.json",
+    "bench": "*.bench.jsonl",
+    "table": "*.table",
+    "verdict": "*.verdict.json",
+}
+_KINDS = "*.profile.json, *.bench.jsonl, *.table, *.verdict.json"
+
+
+@dataclass
+class System:
+    """Everything that the files say of one MPI on one machine.
+
+    Attributes
+    ----------
+    name
+        The directory's name, or the machine's.
+    files
+        Kind of file and path, in the order read.
+    panels
+        The measured points, with what the tables choose.
+    notes
+        What the reader must know of the files themselves.
+    """
+
+    name: str
+    files: list[tuple[str, Path]] = field(default_factory=list)
+    profile: Profile | None = None
+    benches: list[Bench] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    verdict: Verdict | None = None
+    panels: list[Panel] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def identities(self) -> list[Identity]:
+        """Return the identities of the JSON files, the verdict's first."""
+        out = [self.verdict.identity] if self.verdict else []
+        out += [self.profile.identity] if self.profile else []
+        return out + [b.header.identity for b in self.benches]
+
+    @property
+    def layout(self) -> Layout | None:
+        """Return the layout that the report is about: the profile's, else the largest measured."""
+        if self.profile is not None:
+            return Layout(len(self.profile.nodes), self.profile.ppn, self.profile.nranks)
+        found = sorted({p.layout for p in self.panels}, key=lambda q: q.nranks)
+        if found:
+            return found[-1]
+        for table in self.tables:
+            if table.nodes is not None and table.ppn is not None:
+                return Layout(table.nodes, table.ppn, table.nodes * table.ppn)
+        return None
+
+    @property
+    def simulated(self) -> bool:
+        """Return whether anything in it comes from a model."""
+        return any(p.simulated for p in self.panels) or any(
+            row.simulated for t in self.tables for row in t.rows
+        )
+
+
+def load(paths: Sequence[Path]) -> list[System]:
+    """Read the paths given: one system, or two to be compared.
+
+    Parameters
+    ----------
+    paths
+        Files (together one system), or one directory, or two directories.
+
+    Raises
+    ------
+    StrettoError
+        When a file cannot be read, is foreign or truncated, or does not belong to the others.
+    """
+    if not paths:
+        raise UsageError(
+            "nothing to report on", remedy="name a directory that stretto tune made, or its files"
+        )
+    for path in paths:
+        if not path.exists():
+            raise StrettoError(
+                "there is no such file or directory", path, "check the path for typing mistakes"
+            )
+    directories = [p for p in paths if p.is_dir()]
+    if directories and len(directories) != len(paths):
+        raise UsageError(
+            "directories and single files cannot be mixed",
+            remedy="give one directory, two directories to compare, or the files of one system",
+        )
+    if len(directories) > 2:
+        raise UsageError(
+            f"{len(directories)} directories were given",
+            remedy="one directory gives its report, two are compared",
+        )
+    if not directories:
+        return [_system("files", [(kind_of(p), p) for p in paths])]
+    systems = [_system(_label(d), _in_directory(d)) for d in directories]
+    if len(systems) == 2 and systems[0].name == systems[1].name:
+        for system, d in zip(systems, directories, strict=True):
+            system.name = str(d)
+    return systems
+
+
+def _label(directory: Path) -> str:
+    return directory.resolve().name or str(directory)
+
+
+def _in_directory(directory: Path) -> list[tuple[str, Path]]:
+    try:
+        found = [
+            (kind, path)
+            for kind, pattern in PATTERNS.items()
+            for path in sorted(directory.glob(pattern))
+            if path.is_file()
+        ]
+    except OSError as error:
+        raise from_oserror(error, "cannot look into the directory", directory) from error
+    if not found:
+        raise StrettoError(
+            f"the directory holds none of Stretto's files ({_KINDS})",
+            directory,
+            "make them with: stretto tune -- CMD",
+        )
+    return found
+
+
+def kind_of(path: Path) -> str:
+    """Return what a file is, by its name or else by its first bytes."""
+    for kind, pattern in PATTERNS.items():
+        if path.name.endswith(pattern.removeprefix("*")):
+            return kind
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(400)
+    except OSError as error:
+        raise from_oserror(error, "cannot read the file", path) from error
+    if head.startswith(b"stretto-table"):
+        return "table"
+    for kind in ("profile", "bench", "verdict"):
+        if f'"stretto-{kind}"'.encode() in head:
+            return kind
+    raise StrettoError(
+        f"this is none of Stretto's files ({_KINDS})",
+        path,
+        "give a directory that stretto tune made, or files of these kinds",
+    )
+
+
+def _system(name: str, files: list[tuple[str, Path]]) -> System:
+    out = System(name, files)
+    seen: dict[str, Path] = {}
+    for kind, path in files:
+        if kind in ("profile", "verdict"):
+            if kind in seen:
+                raise StrettoError(
+                    f"there are two {kind} files, and a report is about one run",
+                    f"{seen[kind]}, {path}",
+                    "name the files that belong together one by one",
+                )
+            seen[kind] = path
+        if kind == "profile":
+            out.profile = read_profile(path)
+        elif kind == "verdict":
+            out.verdict = read_verdict(path)
+        elif kind == "table":
+            # names are not checked: a table of a newer Stretto can still be shown
+            out.tables.append(read_table(path, check_names=False))
+        else:
+            out.benches.append(read_bench(path))
+    _same_mpi(out)
+    points, failed = _points(out)
+    out.panels = panels(points)
+    for panel in out.panels:
+        _choose(panel, out.tables)
+        panel.failed = failed.get((panel.collective, panel.layout), {})
+    _same_layout(out)
+    _file_notes(out)
+    if name == "files" and out.identities:
+        out.name = out.identities[0].host.name
+    return out
+
+
+def _same_mpi(system: System) -> None:
+    """Refuse files of different MPIs: their times must never share an axis unnamed."""
+    first: tuple[str, Path] | None = None
+    tables, benches = iter(system.tables), iter(system.benches)
+    for kind, path in system.files:
+        if kind == "table":
+            table = next(tables)
+            mpi = f"{table.family} {table.mpi_version}"
+        else:
+            source = (
+                system.profile
+                if kind == "profile"
+                else system.verdict
+                if kind == "verdict"
+                else next(benches).header
+            )
+            assert source is not None
+            mpi = f"{source.mpi.family} {source.mpi.version}"
+        if first is None:
+            first = (mpi, path)
+        elif mpi != first[0]:
+            raise StrettoError(
+                f"these files are of different MPIs: {first[0]} and {mpi}",
+                f"{first[1]}, {path}",
+                "put each MPI's files into a directory of its own, and compare them with: "
+                "stretto report A B",
+            )
+
+
+def _same_layout(system: System) -> None:
+    """Refuse a profile whose layout neither the measurements nor the tables know."""
+    profile = system.profile
+    if profile is None:
+        return
+    nodes, ppn = len(profile.nodes), profile.ppn
+    known = {(p.layout.nodes, p.layout.ppn) for p in system.panels}
+    fits = any(t.nodes in (None, nodes) and t.ppn in (None, ppn) for t in system.tables)
+    if (known or system.tables) and (nodes, ppn) not in known and not fits:
+        other = sorted(known) or [(t.nodes or 0, t.ppn or 0) for t in system.tables]
+        names = ", ".join(f"{a} x {b}" for a, b in other)
+        path = next(p for kind, p in system.files if kind == "profile")
+        raise StrettoError(
+            f"the profile is of {nodes} x {ppn} (nodes x ranks per node), "
+            f"and what was measured is of {names}: they do not belong together",
+            path,
+            "give the files of one campaign, or profile and measure in the same layout",
+        )
+
+
+_Key = tuple[str, str, Layout, int, str, str, str]
+_Failed = dict[tuple[str, Layout], dict[str, str]]
+
+
+def _points(system: System) -> tuple[list[Point], _Failed]:
+    """Sum samples up into points, and tell which candidates gave none."""
+    times: dict[_Key, dict[tuple[int, int], list[float]]] = defaultdict(lambda: defaultdict(list))
+    wrong: set[_Key] = set()
+    wanted: dict[tuple[str, Layout], set[str]] = defaultdict(set)
+    for number, bench in enumerate(system.benches):
+        where = {q.launch: Layout(q.nodes, q.ppn, q.nranks) for q in bench.launches}
+        for launch in bench.launches:
+            for collective, names in launch.candidates.items():
+                wanted[(collective, where[launch.launch])] |= set(names)
+        for s in bench.samples:
+            variant = ", ".join(v for v in (s.datatype, s.operation) if v)
+            variant += f", root {s.root}" if s.root else ""
+            key = (s.collective, s.candidate, where[s.launch], s.bytes, s.mode, variant, s.source)
+            times[key][(number, s.launch)] += s.times_us
+            if not s.correct:
+                wrong.add(key)
+    out, got, bad = [], defaultdict(set), defaultdict(set)
+    for key, launches in times.items():
+        collective, candidate, layout, number, mode, variant, source = key
+        if source == "simulated" and (*key[:-1], "measured") in times:
+            continue  # what was measured needs no model
+        found = estimate(list(launches.values()))
+        if found is None:
+            continue
+        got[(collective, layout)].add(candidate)
+        if key in wrong:
+            bad[(collective, layout)].add(candidate)
+        out.append(
+            Point(
+                collective,
+                candidate,
+                layout,
+                number,
+                mode,
+                found,
+                source,
+                key not in wrong,
+                variant,
+            )
+        )
+    failed: _Failed = {}
+    for place, names in wanted.items():
+        failed[place] = {
+            **{n: "gave no time" for n in sorted(names - got[place])},
+            **{n: "gave wrong results" for n in sorted(bad[place])},
+        }
+    return out, failed
+
+
+def _choose(panel: Panel, tables: Sequence[Table]) -> None:
+    for number in panel.sizes:
+        for table in tables:
+            row = table.find(panel.collective, panel.layout.nodes, panel.layout.ppn, number)
+            if row is not None:
+                panel.chosen[number] = row.choice
+                break
+
+
+def _file_notes(system: System) -> None:
+    for (_, path), bench in zip(
+        [f for f in system.files if f[0] == "bench"], system.benches, strict=True
+    ):
+        if bench.truncated:
+            system.notes.append(
+                f"The last line of {path.name} was cut off (the campaign was killed while writing); "
+                "it is left out."
+            )
+        ended = bench.ends
+        for launch in bench.launches:
+            end = ended.get(launch.launch)
+            if end is None:
+                system.notes.append(
+                    f"Launch {launch.launch} in {path.name} did not finish; what it measured is used."
+                )
+            elif end.status != "ok":
+                detail = f": {end.detail}" if end.detail else ""
+                word = "ran out of time" if end.status == "timeout" else "failed"
+                system.notes.append(f"Launch {launch.launch} in {path.name} {word}{detail}.")
+    cpus = {i.host.cpu for i in system.identities}
+    if len(cpus) > 1:
+        system.notes.append(
+            "The files come from machines with different CPUs: " + "; ".join(sorted(cpus)) + "."
+        )

@@ -1,0 +1,145 @@
+"""From paths to the page and the pictures: what ``stretto report`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from stretto.errors import from_oserror
+from stretto.report import compare as comparing
+from stretto.report import findings, page, render, sections
+from stretto.report.figures import picture
+from stretto.report.load import System, load
+from stretto.report.render import Figure
+
+Drawn = Callable[[int, int, str], None]
+
+
+def report(
+    paths: Sequence[Path],
+    output: Path,
+    png: Path | None = None,
+    svg: Path | None = None,
+    drawn: Drawn | None = None,
+) -> dict[str, Any]:
+    """Write the page, and the charts as files where a directory is given.
+
+    Parameters
+    ----------
+    paths
+        One directory or its files, or two directories to compare.
+    output
+        The page's file; an existing one is replaced only when the new one is complete.
+    png, svg
+        Directories for the charts, made when missing.
+    drawn
+        Called with done, total and name for each chart drawn.
+
+    Returns
+    -------
+    dict
+        What the report says and what was written, for ``--json``.
+    """
+    systems = load(paths)
+    for directory in (png, svg, output.parent):
+        if directory is not None:
+            _make_directory(directory)
+    text: str
+    figures: list[Figure]
+    if len(systems) == 2:
+        both = comparing.build(systems[0], systems[1])
+        figures = list(both.figures())
+        counter = _counter(figures, png, svg, drawn)
+        text = comparing.html(both, counter)
+        out = comparing.summary(both)
+    else:
+        content = sections.build(systems[0])
+        figures = list(content.figures())
+        counter = _counter(figures, png, svg, drawn)
+        text = page.html(content, counter)
+        out = summary(systems[0], figures)
+    written = [render.save(output, text.encode())]
+    if png is not None or svg is not None:
+        for figure in figures:
+            written += render.write(figure, png, svg)
+            counter(figure.name)
+    out["written"] = [str(p) for p in written]
+    return out
+
+
+def _counter(
+    figures: Sequence[Figure], png: Path | None, svg: Path | None, drawn: Drawn | None
+) -> Callable[[str], None]:
+    total = len(figures) * (2 if png is not None or svg is not None else 1)
+    done = 0
+
+    def count(name: str) -> None:
+        nonlocal done
+        done += 1
+        if drawn is not None:
+            drawn(done, total, name)
+
+    return count
+
+
+def _make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise from_oserror(error, "cannot make the directory", directory) from error
+
+
+def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
+    """Return what a report says of one system, as plain values."""
+    from stretto.report.breakdown import breakdown
+
+    sentence, kind = findings.headline(system)
+    parts = breakdown(system.profile) if system.profile else None
+    v = system.verdict
+    return {
+        "verdict": sentence,
+        "kind": kind,
+        "simulated": system.simulated,
+        "measured_gain": None
+        if v is None or v.measured is None
+        else {
+            "low": v.measured.low,
+            "median": v.measured.median,
+            "high": v.measured.high,
+            "p": v.measured.p,
+        },
+        "outputs_equal": None if v is None else v.outputs_equal,
+        "time_s": None if parts is None else {p.key: p.mean for p in parts.parts},
+        "table_rows": [
+            {
+                "collective": r.collective,
+                "nodes": r.nodes,
+                "ppn": r.ppn,
+                "low": r.low,
+                "high": r.high,
+                "choice": r.choice,
+                **r.evidence,
+            }
+            for t in system.tables
+            for r in t.rows
+        ],
+        "notes": findings.notes(system),
+        "files": [str(path) for _, path in system.files],
+        "figures": [f.name for f in figures],
+    }
+
+
+def one_picture(paths: Sequence[Path], output: Path) -> dict[str, Any]:
+    """Write the one small figure for a README or a slide.
+
+    Returns
+    -------
+    dict
+        As from `report`.
+    """
+    system = load(paths)[0]
+    figure = picture.picture(system)
+    _make_directory(output.parent)
+    written = render.write_to(figure, output)
+    return {**summary(system, [figure]), "written": [str(written)]}

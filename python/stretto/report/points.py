@@ -1,0 +1,150 @@
+"""The measured points: one for each collective, candidate, layout, size and mode.
+
+Figures and tables are made from these; nothing behind this module sees a single time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from stretto.report import format as fmt
+from stretto.report.stats import Estimate
+
+NATIVE = "native"
+
+
+@dataclass(frozen=True, order=True)
+class Layout:
+    """Nodes, ranks on a node (the most where they differ), ranks."""
+
+    nodes: int
+    ppn: int
+    nranks: int
+
+    def __str__(self) -> str:
+        return fmt.layout(self.nodes, self.ppn, self.nranks)
+
+    @property
+    def slug(self) -> str:
+        """Return it as a part of file names."""
+        return f"{self.nodes}x{self.ppn}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was measured (or simulated) for one candidate at one size.
+
+    Attributes
+    ----------
+    estimate
+        Time per call in microseconds.
+    correct
+        False when any launch found wrong contents in the buffers; such a candidate is never chosen.
+    variant
+        Datatype and operation, as in ``MPI_DOUBLE, MPI_SUM``.
+    """
+
+    collective: str
+    candidate: str
+    layout: Layout
+    bytes: int
+    mode: str
+    estimate: Estimate
+    source: str
+    correct: bool = True
+    variant: str = ""
+
+    @property
+    def simulated(self) -> bool:
+        """Return whether no machine has run this."""
+        return self.source == "simulated"
+
+
+@dataclass
+class Panel:
+    """All points of one collective, layout, mode and variant, and what the table chose there.
+
+    Attributes
+    ----------
+    chosen
+        Bytes to the name that the table gives; sizes without a row, or without a table, are missing.
+    failed
+        Candidates that were to be measured and gave no time or wrong contents, with the reason.
+    """
+
+    collective: str
+    layout: Layout
+    mode: str
+    points: list[Point]
+    variant: str = ""
+    chosen: dict[int, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Return the panel's name, usable as an id and file name."""
+        words = [self.collective, self.layout.slug, self.mode, *self.variant.split(", ")]
+        return "-".join(w.removeprefix("MPI_").replace(" ", "").lower() for w in words if w)
+
+    @property
+    def simulated(self) -> bool:
+        """Return whether any point comes from a simulation."""
+        return any(p.simulated for p in self.points)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return the sizes measured, ascending."""
+        return sorted({p.bytes for p in self.points})
+
+    @property
+    def candidates(self) -> list[str]:
+        """Return the candidates with points: native first, then by name."""
+        names = {p.candidate for p in self.points}
+        return sorted(names, key=lambda n: (n != NATIVE, n))
+
+    def at(self, number: int) -> list[Point]:
+        """Return the points of one size, fastest first."""
+        return sorted(
+            (p for p in self.points if p.bytes == number), key=lambda p: p.estimate.median
+        )
+
+    def of(self, candidate: str) -> list[Point]:
+        """Return the points of one candidate, by size."""
+        return sorted((p for p in self.points if p.candidate == candidate), key=lambda p: p.bytes)
+
+    def point(self, candidate: str, number: int) -> Point | None:
+        """Return the one point, or None."""
+        for p in self.points:
+            if p.bytes == number and p.candidate == candidate:
+                return p
+        return None
+
+    def gain(self, number: int) -> float | None:
+        """Return how many times faster than native the choice at this size is."""
+        choice = self.chosen.get(number)
+        native = self.point(NATIVE, number)
+        taken = None if choice is None else self.point(choice, number)
+        if native is None or taken is None or taken.estimate.median <= 0:
+            return None
+        return native.estimate.median / taken.estimate.median
+
+    def ever_chosen(self) -> list[str]:
+        """Return the names chosen at some size, other than native, most often chosen first."""
+        times: dict[str, int] = defaultdict(int)
+        for name in self.chosen.values():
+            if name != NATIVE:
+                times[name] += 1
+        return sorted(times, key=lambda n: (-times[n], n))
+
+
+def panels(points: Iterable[Point]) -> list[Panel]:
+    """Sort points into panels, by collective, then layout, mode and variant."""
+    groups: dict[tuple[str, Layout, str, str], list[Point]] = defaultdict(list)
+    for p in points:
+        groups[(p.collective, p.layout, p.mode, p.variant)].append(p)
+    return [
+        Panel(collective, layout, mode, groups[(collective, layout, mode, variant)], variant)
+        for collective, layout, mode, variant in sorted(groups)
+    ]

@@ -1,0 +1,152 @@
+"""From an Altair chart to SVG for the page, and to SVG and PNG files.
+
+Charts are drawn by Vega in vl-convert, without a browser. The page holds plain SVG: it opens offline, needs no
+script to be seen, prints, is small (about 20 kB a chart), and its text can be searched and copied. A
+few lines of script add tooltips from the marks' descriptions.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import altair as alt
+import vl_convert as vlc
+
+from stretto.errors import StrettoError, from_oserror
+from stretto.report import theme
+
+Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
+
+SIMULATED = "source: simulated"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One chart of the report.
+
+    Attributes
+    ----------
+    name
+        File name without extension, and the element's id; unique in a report.
+    title
+        What is shown, in words; inside exported files, above the chart in the page.
+    chart
+        The chart, without title.
+    note
+        A line below the title: layout, what was left out, how it was measured.
+    simulated
+        Whether any mark of it comes from a simulation; the figure then says so itself.
+    light_only
+        Drawn in colours that are inverted, not replaced, in dark mode (heat maps).
+    """
+
+    name: str
+    title: str
+    chart: Chart
+    note: str = ""
+    simulated: bool = False
+    light_only: bool = False
+
+
+def _svg(figure: Figure, standalone: bool) -> str:
+    chart = figure.chart
+    subtitle = [line for line in (figure.note,) if line and standalone]
+    if figure.simulated:
+        subtitle.append(SIMULATED)
+    if standalone:
+        lines = textwrap.wrap(figure.title, 88) or [""]
+        chart = chart.properties(title=alt.TitleParams(text=lines, subtitle=subtitle))
+    elif subtitle:
+        # in the page too the picture itself says it: it may be copied out of its context
+        chart = chart.properties(
+            title=alt.TitleParams(
+                text=SIMULATED, fontSize=theme.FONT_SIZE, color=theme.colour("native"), offset=4
+            )
+        )
+    spec = chart.to_dict(validate=False)  # the tests validate; here it costs half the time
+    spec["config"] = theme.config()
+    return str(vlc.vegalite_to_svg(spec))
+
+
+_NOISE = re.compile(
+    r' (?:role="(?:graphics-object|graphics-symbol)"|aria-roledescription="[^"]*"|pointer-events="none"'
+    r'|aria-hidden="true"|stroke-miterlimit="10"|xmlns:xlink="[^"]*"|version="1.1"|opacity="1")'
+)
+_LONG = re.compile(r"(\d+\.\d{2})\d+")
+_EMPTY = re.compile(r'<path class="(?:background|foreground)"[^>]*(?: d=""|d="M0,0h0v0h0Z")[^>]*/>')
+_HEAD = re.compile(r'<svg ([^>]*?)width="(\d+(?:\.\d+)?)" height="(\d+(?:\.\d+)?)"')
+_AXIS_LABEL = re.compile(r' aria-label="(?:[XY]-axis|Legend|Title|Subtitle|Symbol legend)[^"]*"')
+
+
+def inline(figure: Figure) -> str:
+    """Return the figure as SVG for the page: small, with CSS variables for colours."""
+    svg = _svg(figure, standalone=False)
+    svg = _EMPTY.sub("", svg)
+    svg = _AXIS_LABEL.sub("", _NOISE.sub("", svg))
+    svg = _LONG.sub(r"\1", svg)
+    if not figure.light_only:
+        svg = theme.to_variables(svg)
+    match = _HEAD.match(svg)
+    if match is None:
+        raise RuntimeError("vl-convert gave an SVG of an unknown form")
+    width = float(match.group(2))
+    label = figure.title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    head = (
+        f'<svg {match.group(1)}role="img" aria-label="{label}" data-width="{width:.0f}" '
+        f'style="max-width:{width:.0f}px"'
+    )
+    return head + svg[match.end() :]
+
+
+def write(figure: Figure, png: Path | None, svg: Path | None, scale: float = 2.0) -> list[Path]:
+    """Write a figure as PNG and SVG files into directories that exist.
+
+    Parameters
+    ----------
+    figure
+        What to write.
+    png, svg
+        The directories; None leaves the kind out.
+    scale
+        Pixels of the PNG per SVG unit.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    text = _svg(figure, standalone=True)
+    written: list[Path] = []
+    if svg is not None:
+        written.append(save(svg / f"{figure.name}.svg", text.encode()))
+    if png is not None:
+        written.append(save(png / f"{figure.name}.png", vlc.svg_to_png(text, scale=scale)))
+    return written
+
+
+def write_to(figure: Figure, path: Path) -> Path:
+    """Write one figure to a file whose ending says the format (.svg or .png)."""
+    if path.suffix not in (".svg", ".png"):
+        raise StrettoError(
+            f"no picture can be written as {path.suffix or 'a file without ending'!r}",
+            path,
+            "end the name in .svg or .png",
+        )
+    text = _svg(figure, standalone=True)
+    data = text.encode() if path.suffix == ".svg" else vlc.svg_to_png(text, scale=2.0)
+    return save(path, data)
+
+
+def save(path: Path, data: bytes) -> Path:
+    """Write a file, atomically, with the errors of the system explained."""
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise from_oserror(error, "cannot write the report", path) from error
+    return path

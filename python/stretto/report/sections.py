@@ -1,0 +1,362 @@
+"""What stands in each section of the page: figures, tables and findings of one system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from stretto.files.table import Row
+from stretto.report import format as fmt
+from stretto.report import theme
+from stretto.report.breakdown import COLLECTIVE, Breakdown, Shape, breakdown
+from stretto.report.figures import bars, curves, matrix, profile, runs
+from stretto.report.load import System
+from stretto.report.points import NATIVE, Layout, Panel
+from stretto.report.render import Figure
+
+MOST_VIEWS = 6
+MOST_SIZES = 5
+MOST_SHAPES = 15
+FOREST_TOP = 2.0  # right end of the small interval plots: twice as slow as native
+
+
+@dataclass
+class View:
+    """One layout and mode that the reader can pick."""
+
+    key: str
+    label: str
+    layout: Layout
+    mode: str
+    panels: list[Panel]
+
+
+@dataclass
+class Slot:
+    """Figures of which one is shown at a time, by the reader's pick; `keys` labels them."""
+
+    figures: list[Figure]
+    keys: list[str] = field(default_factory=list)
+    shown: int = 0
+    view: str = ""
+    panel: Panel | None = None
+
+
+@dataclass
+class Content:
+    """Everything that the page of one system shows."""
+
+    system: System
+    parts: Breakdown | None
+    views: list[View]
+    runs: list[Figure]
+    time: list[Figure]
+    latency: list[Slot]
+    scaling: list[list[Figure]]
+    bars: list[Slot]
+    matrices: list[Figure]
+    shapes: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    left_out: str
+
+    def figures(self) -> Iterable[Figure]:
+        """Return all figures once, in the order of the page."""
+        yield from self.runs
+        yield from self.time
+        for slot in [*self.latency, *self.bars]:
+            yield from slot.figures
+        for row in self.scaling:
+            yield from row
+        yield from self.matrices
+
+
+def importance(system: System) -> Callable[[str], tuple[float, str]]:
+    """Return a sort key for collectives: what the application spends most time in comes first."""
+    weight: dict[str, float] = {}
+    if system.profile is not None:
+        for call in system.profile.calls:
+            if call.collective is not None:
+                name = call.collective
+                weight[name] = weight.get(name, 0.0) + sum(call.time_s)
+    return lambda name: (-weight.get(name, 0.0), name)
+
+
+def candidate_colours(system: System) -> dict[str, str]:
+    """Return the colour of each chosen candidate, the most often chosen first."""
+    times: dict[str, int] = {}
+    for panel in system.panels:
+        for name in panel.chosen.values():
+            if name != NATIVE:
+                times[name] = times.get(name, 0) + 1
+    ordered = sorted(times, key=lambda n: (-times[n], n))
+    return {name: theme.chosen_colour(i) for i, name in enumerate(ordered)}
+
+
+def views_of(system: System) -> tuple[list[View], str]:
+    """Return the layouts and modes to show, the report's own first, and what is left out."""
+    key = importance(system)
+    groups: dict[tuple[Layout, str], list[Panel]] = {}
+    for panel in system.panels:
+        groups.setdefault((panel.layout, panel.mode), []).append(panel)
+    modes = {mode for _, mode in groups}
+    own = system.layout
+    ordered = sorted(
+        groups, key=lambda g: (g[0] != own, g[1] != "latency", g[0].nranks, g[0].nodes, g[1])
+    )
+    dropped = len(ordered) - MOST_VIEWS
+    left_out = ""
+    if dropped > 0:
+        rest = ordered[1:]
+        step = len(rest) / (MOST_VIEWS - 1)
+        ordered = [ordered[0], *(rest[int((i + 1) * step) - 1] for i in range(MOST_VIEWS - 1))]
+        left_out = (
+            f"{dropped} more layouts were measured; they are in the curves against ranks, "
+            "and in the files."
+        )
+    out = []
+    for number, (layout, mode) in enumerate(ordered):
+        label = str(layout) + (f", {mode}" if len(modes) > 1 else "")
+        group = sorted(groups[(layout, mode)], key=lambda p: (key(p.collective), p.variant))
+        out.append(View(f"view{number}", label, layout, mode, group))
+    return out, left_out
+
+
+def bar_sizes(panel: Panel, system: System) -> tuple[list[int], int]:
+    """Return the sizes to draw bars for, and which is shown first.
+
+    The sizes that the application uses most come first, then the smallest, the largest and those in
+    between; what is shown first is the application's, or else where the choice gains most.
+    """
+    sizes = [n for n in panel.sizes if len(panel.at(n)) > 1]
+    if not sizes:
+        return [], 0
+    used: dict[int, float] = {}
+    if system.profile is not None:
+        for call in system.profile.calls:
+            if call.collective == panel.collective:
+                middle = max(call.bytes_min, 1)
+                near = min(sizes, key=lambda n: abs(math.log2(max(n, 1) / middle)))
+                used[near] = used.get(near, 0.0) + sum(call.time_s)
+    hot = sorted(used, key=lambda n: -used[n])[:3]
+    spread = [sizes[round(i * (len(sizes) - 1) / (MOST_SIZES - 1))] for i in range(MOST_SIZES)]
+    picked = sorted(list(dict.fromkeys([*hot, *spread]))[:MOST_SIZES])
+    first = hot[0] if hot else max(picked, key=lambda n: panel.gain(n) or 0.0)
+    return picked, picked.index(first)
+
+
+def build(system: System) -> Content:
+    """Work out everything that the page shows of a system."""
+    colours = candidate_colours(system)
+    views, left_out = views_of(system)
+    parts = breakdown(system.profile) if system.profile else None
+    latency = [
+        Slot(f, view=view.key, panel=panel)
+        for view in views
+        for panel in view.panels
+        if (f := curves.latency(panel, colours))
+    ]
+    return Content(
+        system,
+        parts,
+        views,
+        [f for f in _runs(system) if f],
+        _time(system, parts),
+        latency,
+        _scaling(system),
+        _bars(system, views[:1], colours),
+        _matrices(system),
+        _shapes(system, parts),
+        _rows(system, views),
+        left_out,
+    )
+
+
+def _runs(system: System) -> list[Figure | None]:
+    return [runs.dots(system.verdict), runs.gain(system.verdict)] if system.verdict else []
+
+
+def _time(system: System, parts: Breakdown | None) -> list[Figure]:
+    if system.profile is None or parts is None:
+        return []
+    return [profile.overview(parts), profile.ranks(system.profile, parts)]
+
+
+def _matrices(system: System) -> list[Figure]:
+    p = system.profile
+    if p is None:
+        return []
+    found = [
+        matrix.heat(p.matrix.messages, p.nranks, "rank"),
+        matrix.heat(p.node_matrix.messages, len(p.nodes), "node", [n.name for n in p.nodes]),
+    ]
+    return [f for f in found if f]
+
+
+def _scaling(system: System) -> list[list[Figure]]:
+    groups: dict[tuple[str, str, str], list[Panel]] = {}
+    for panel in system.panels:
+        groups.setdefault((panel.collective, panel.mode, panel.variant), []).append(panel)
+    key = importance(system)
+    out = []
+    for (_, _, _), panels in sorted(groups.items(), key=lambda g: (key(g[0][0]), g[0])):
+        if len({p.layout.nranks for p in panels}) < 2:
+            continue
+        shared = sorted(set.intersection(*(set(p.sizes) for p in panels)))
+        if not shared:
+            continue
+        picked = sorted({shared[0], shared[len(shared) // 2], shared[-1]})
+        out.append([f for number in picked if (f := curves.scaling(panels, number))])
+    return out
+
+
+def _bars(system: System, views: list[View], colours: dict[str, str]) -> list[Slot]:
+    out = []
+    for view in views:
+        for panel in view.panels:
+            sizes, first = bar_sizes(panel, system)
+            found = [(n, f) for n in sizes if (f := bars.candidates(panel, n, colours))]
+            if found:
+                keys = [fmt.size(n) for n, _ in found]
+                out.append(Slot([f for _, f in found], keys, first, view.key, panel))
+    return out
+
+
+def _shapes(system: System, parts: Breakdown | None) -> list[dict[str, Any]]:
+    """Return the rows of the call table: the shapes with the most time, and the rest in one row."""
+    if parts is None or system.profile is None:
+        return []
+    names = {c.id: c for c in system.profile.communicators}
+    top, rest = parts.shapes[:MOST_SHAPES], parts.shapes[MOST_SHAPES:]
+    out = []
+    for s in top:
+        call = s.call
+        c = names.get(call.communicator) if call.communicator is not None else None
+        what = ", ".join(
+            w.removeprefix("MPI_").lower() for w in (call.datatype, call.operation) if w
+        )
+        out.append(
+            {
+                "function": call.function,
+                "communicator": "" if c is None else fmt.plural(c.size, "rank"),
+                "communicator_name": "" if c is None else c.name,
+                "bytes": fmt.size_range(call.bytes_min, call.bytes_max)
+                if call.bytes_max or call.kind == "collective"
+                else "",
+                "what": what,
+                "calls": fmt.count(s.calls / max(system.profile.nranks, 1)),
+                "time": fmt.seconds(s.time_s),
+                "mean": fmt.microseconds(s.mean_us),
+                "share": s.share,
+                "share_text": fmt.percent(s.share),
+                "wait": s.wait,
+                "wait_text": fmt.NONE if s.wait is None else fmt.percent(s.wait),
+                "advice": _advice(system, s, c.nodes if c else None, c.ppn if c else None),
+                "rest": False,
+            }
+        )
+    if rest:
+        out.append(
+            {
+                "function": f"{fmt.plural(len(rest), 'more shape')}",
+                "time": fmt.seconds(sum(s.time_s for s in rest)),
+                "share": sum(s.share for s in rest),
+                "share_text": fmt.percent(sum(s.share for s in rest)),
+                "rest": True,
+            }
+        )
+    return out
+
+
+def _advice(system: System, s: Shape, nodes: int | None, ppn: int | None) -> str:
+    """Return what tuning does for a call shape, in a few words."""
+    call = s.call
+    if call.kind not in COLLECTIVE:
+        return ""
+    if s.wait is not None and s.wait > 0.9:
+        return "waiting: balance the work"
+    if call.kind != "collective":
+        return "stays native"
+    if not system.tables:
+        return "can be tuned"
+    row = None
+    if call.collective and nodes and ppn:
+        for table in system.tables:
+            row = row or table.find(call.collective, nodes, ppn, call.bytes_min)
+    if row is None:
+        return "no row: native"
+    if row.choice == NATIVE:
+        return "native is fastest"
+    gain = f", {fmt.factor(1 / row.ratio)} faster" if row.ratio else ""
+    return f"{row.choice}{gain}"
+
+
+def _rows(system: System, views: list[View]) -> list[dict[str, Any]]:
+    key = importance(system)
+    all_rows = [r for t in system.tables for r in t.rows]
+    all_rows.sort(
+        key=lambda r: (key(r.collective), r.nodes is None, r.nodes or 0, r.ppn or 0, r.low)
+    )
+    bottom = forest_bottom(all_rows)
+    out = []
+    for r in all_rows:
+        shown = [
+            v.key
+            for v in views
+            if r.nodes in (None, v.layout.nodes) and r.ppn in (None, v.layout.ppn)
+        ]
+        out.append({"views": " ".join(shown), **_row(r, bottom)})
+    return out
+
+
+def _number(row: Row, key: str) -> float | None:
+    try:
+        value = float(row.evidence[key])
+    except (KeyError, ValueError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _row(r: Row, bottom: float) -> dict[str, Any]:
+    ratio, low, high = _number(r, "ratio"), _number(r, "low"), _number(r, "high")
+    known = {"ratio", "low", "high", "p", "launches", "source"}
+    layout = (
+        f"{'any' if r.nodes is None else r.nodes} {fmt.TIMES} {'any' if r.ppn is None else r.ppn}"
+    )
+    interval = ""
+    if low is not None and high is not None:
+        interval = f"{fmt.ratio(low)}{fmt.DASH}{fmt.ratio(high)}"
+    return {
+        "collective": r.collective,
+        "layout": layout,
+        "bytes": fmt.size_range(r.low, r.high),
+        "choice": r.choice,
+        "native": r.choice == NATIVE,
+        "ratio": fmt.ratio(ratio),
+        "interval": interval,
+        "p": fmt.pvalue(_number(r, "p")),
+        "launches": r.evidence.get("launches", fmt.NONE),
+        "simulated": r.simulated,
+        "source": r.evidence.get("source", ""),
+        "plot": None if ratio is None else _forest(ratio, low or ratio, high or ratio, bottom),
+        "more": ", ".join(f"{k} {v}" for k, v in r.evidence.items() if k not in known),
+    }
+
+
+def forest_bottom(rows: Iterable[Row]) -> float:
+    """Return the left end of the interval plots, so that the best row fits: 1/2, 1/4, 1/10, ..."""
+    best = min((v for r in rows if (v := _number(r, "low") or _number(r, "ratio"))), default=1.0)
+    return next((b for b in (0.5, 0.25, 0.1, 0.05, 0.02) if b <= best), 0.01)
+
+
+def _forest(ratio: float, low: float, high: float, bottom: float) -> dict[str, float]:
+    """Return positions in per cent for a small interval plot on a logarithmic scale."""
+    first, last = math.log(bottom), math.log(FOREST_TOP)
+
+    def at(value: float) -> float:
+        if value <= 0:
+            return 0.0
+        return round(100 * min(1.0, max(0.0, (math.log(value) - first) / (last - first))), 1)
+
+    return {"x": at(ratio), "low": at(low), "high": at(high), "one": at(1.0)}

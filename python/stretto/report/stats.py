@@ -1,0 +1,110 @@
+"""From bench samples to points with intervals.
+
+The report measures nothing and decides nothing; it only sums up what a bench file holds. Launches
+differ from one another more than calls within a launch do, so the unit is the launch: its median is
+one observation, and the interval is taken over launches. Where there are too few launches for that,
+the point says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Kind = Literal["launches", "range", "calls", "none"]
+
+KIND_TEXT: dict[Kind, str] = {
+    "launches": "95 % interval of the median over launches",
+    "range": "smallest to largest (fewer than six launches: no 95 % interval exists)",
+    "calls": "95 % interval of the median within one launch (variation between launches unknown)",
+    "none": "no interval (one time only)",
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median and what is known of its uncertainty.
+
+    Attributes
+    ----------
+    median, low, high
+        In the unit of the observations; `low` and `high` equal `median` where `kind` is ``none``.
+    kind
+        What `low` and `high` are: a key of `KIND_TEXT`.
+    launches, observations
+        How many launches, and how many times in all.
+    """
+
+    median: float
+    low: float
+    high: float
+    kind: Kind
+    launches: int
+    observations: int
+
+
+@functools.cache
+def median_rank(n: int, level: float = 0.95) -> int | None:
+    """Return k such that the k-th smallest and k-th largest of n hold the median with `level`.
+
+    Distribution-free: the number of observations below the median is binomial(n, 1/2). None when even
+    the extremes do not reach the level (n below 6 for 95 %).
+    """
+    tail, k = 0.0, 0
+    for i in range(n // 2 + 1):
+        # in logarithms, because 2**-n underflows for the many calls of one launch
+        log_term = (
+            math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) - n * math.log(2)
+        )
+        tail += math.exp(log_term)
+        if 2 * tail > 1 - level:
+            break
+        k = i + 1
+    return k or None
+
+
+def _order_interval(values: np.ndarray) -> tuple[float, float] | None:
+    k = median_rank(len(values))
+    if k is None:
+        return None
+    ordered = np.sort(values)
+    return float(ordered[k - 1]), float(ordered[-k])
+
+
+def estimate(launches: Sequence[Sequence[float]]) -> Estimate | None:
+    """Return the median over launches with its interval.
+
+    Parameters
+    ----------
+    launches
+        Per launch, its times (any unit). Empty launches are passed over.
+
+    Returns
+    -------
+    Estimate or None
+        None when there is no time at all.
+    """
+    arrays = [np.asarray(times, dtype=float) for times in launches if len(times)]
+    if not arrays:
+        return None
+    medians = np.array([float(np.median(a)) for a in arrays])
+    middle = float(np.median(medians))
+    total = sum(len(a) for a in arrays)
+    found = _order_interval(medians)
+    if found is not None:
+        return Estimate(middle, *found, "launches", len(arrays), total)
+    if len(arrays) > 1:
+        return Estimate(
+            middle, float(medians.min()), float(medians.max()), "range", len(arrays), total
+        )
+    found = _order_interval(arrays[0])
+    if found is not None:
+        return Estimate(middle, *found, "calls", 1, total)
+    if total > 1:
+        return Estimate(middle, float(arrays[0].min()), float(arrays[0].max()), "range", 1, total)
+    return Estimate(middle, middle, middle, "none", 1, 1)
