@@ -1,0 +1,205 @@
+"""Running a command with the recorder, and keeping what was recorded whatever becomes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.commands.apply import settings_for
+from stretto.errors import (
+    EXIT_COMMAND,
+    CommandFailedError,
+    Interrupted,
+    StrettoError,
+    UsageError,
+    from_oserror,
+)
+from stretto.files.profile import Profile, write_profile
+from stretto.launch.execute import Capture, Result, run
+from stretto.launch.inject import prepare
+from stretto.launch.job import Job, understand
+from stretto.launch.library import library_for
+from stretto.profiling.join import Joined, join_run, load_runs, rank_words
+
+
+@dataclass
+class Recorded:
+    """A run of the user's command: how it ended, and the profiles of its MPI programs.
+
+    `joined` holds one for each MPI_COMM_WORLD, the one with the most time first.
+    """
+
+    job: Job
+    result: Result
+    joined: list[Joined]
+    paths: list[Path]
+
+    @property
+    def profile(self) -> Profile:
+        """The profile that matters."""
+        return self.joined[0].profile
+
+
+def default_path(job: Job) -> Path:
+    """Return a file name made of the program's, that is not in use.
+
+    Parameters
+    ----------
+    job
+        The job to be recorded.
+    """
+    program = job.command.applications[0].program
+    word = job.command.words[program] if program is not None else "job"
+    stem = Path(word).name or "job"
+    path = job.cwd / f"{stem}.profile.json"
+    number = 2
+    while path.exists():
+        path = job.cwd / f"{stem}-{number}.profile.json"
+        number += 1
+    return path
+
+
+@contextlib.contextmanager
+def _directory(beside: Path) -> Iterator[Path]:
+    """Make a directory for the raw files where all nodes see it, and remove it in the end."""
+    try:
+        made = Path(tempfile.mkdtemp(prefix=".stretto-recording-", dir=beside))
+    except OSError as error:
+        raise from_oserror(error, "cannot make a directory for the recording", beside) from error
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def record(
+    words: Sequence[str],
+    output: Path | None = None,
+    mpi: str | None = None,
+    table: Path | None = None,
+    choice: str | None = None,
+    timeout: float | None = None,
+    capture: Capture = "no",
+) -> Recorded:
+    """Run a command with the recorder and write its profile.
+
+    A command that fails or is killed leaves its profile all the same; look at ``result``. Ctrl-C
+    keeps the profile as well and goes on as `Interrupted`.
+
+    Parameters
+    ----------
+    words
+        The user's command.
+    output
+        Where the profile goes; a name made of the program's by default.
+    mpi
+        See `stretto.launch.job.understand`.
+    table, choice
+        Record the run with Stretto's collectives applied; see ``stretto run``.
+    timeout
+        Seconds after which the command is stopped.
+    capture
+        What becomes of the command's output.
+    """
+    if not words:
+        raise UsageError("no command is given", remedy="stretto profile -- mpirun -n 4 ./app")
+    job = understand(words, mpi=mpi)
+    path = default_path(job) if output is None else output
+    _check_writable(path)
+    libraries = [library_for("record", job.mpi)]
+    variables: dict[str, str] = {}
+    if table is not None or choice is not None:
+        applied = settings_for(job, table, choice, False)
+        libraries += applied.libraries
+        variables |= applied.variables
+    with _directory(path.parent) as raw:
+        variables["STRETTO_PROFILE_DIR"] = str(raw.resolve())
+        argv, environ = prepare(job, libraries, variables)
+        interrupted: Interrupted | None = None
+        try:
+            result = run(argv, environ, timeout=timeout, capture=capture)
+        except Interrupted as stop:
+            interrupted, result = stop, Result(130, 0.0)
+        try:
+            joined = [join_run(files, words) for files in load_runs(raw)]
+        except StrettoError as error:
+            kept = _rescue(raw, path)
+            error.remedy = f"{error.remedy}; the recorder's files are kept in {kept}"
+            raise error
+    if not joined:
+        if interrupted is not None:
+            raise interrupted
+        _explain_nothing(job, result)
+    paths = []
+    for number, item in enumerate(joined, 1):
+        name = path if number == 1 else _numbered(path, number)
+        write_profile(item.profile, name)
+        paths.append(name)
+    if interrupted is not None:
+        raise Interrupted(f"what was recorded until then is in {paths[0]}") from interrupted
+    return Recorded(job, result, joined, paths)
+
+
+def check_result(recorded: Recorded) -> None:
+    """Raise an error with exit code 3 when the user's command failed.
+
+    Parameters
+    ----------
+    recorded
+        The run.
+    """
+    result = recorded.result
+    if result.status == 0 and not result.timed_out:
+        return
+    how = "took too long and was stopped" if result.timed_out else f"ended with {result.status}"
+    profile = recorded.profile
+    ranks = ""
+    if profile.incomplete_ranks:
+        ranks = f" (ranks that did not reach MPI_Finalize: {rank_words(profile.incomplete_ranks)})"
+    raise CommandFailedError(
+        f"the command {how}{ranks}",
+        " ".join(profile.command),
+        f"what was recorded until then is in {recorded.paths[0]}",
+    )
+
+
+def _check_writable(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise StrettoError("there is no such directory", path.parent, "make it, or name another")
+    if path.is_dir():
+        raise StrettoError("this is a directory", path, "name a file: -o NAME.profile.json")
+
+
+def _numbered(path: Path, number: int) -> Path:
+    stem = path.name.removesuffix(".profile.json").removesuffix(".json")
+    return path.with_name(f"{stem}-{number}.profile.json")
+
+
+def _rescue(raw: Path, path: Path) -> Path:
+    """Keep files that could not be joined."""
+    kept = path.with_name(path.name + ".raw")
+    number = 2
+    while kept.exists():
+        kept = path.with_name(f"{path.name}.raw-{number}")
+        number += 1
+    shutil.copytree(raw, kept)
+    return kept
+
+
+def _explain_nothing(job: Job, result: Result) -> None:
+    """Raise the error for a run that left no recording."""
+    words = " ".join(job.command.words)
+    if result.status != 0 or result.timed_out:
+        result.require(job.command.words)
+    raise StrettoError(
+        f"the command ended well, but no rank of it was recorded: it did not call MPI_Init of "
+        f"{job.mpi.name}, or the MPI is linked statically, or the recording directory is not on a "
+        "file system that all nodes share",
+        words,
+        "name the MPI with --mpi if the command is a script; give -o FILE on a shared file system",
+        exit_code=EXIT_COMMAND if result.status else 1,
+    )

@@ -1,0 +1,248 @@
+"""A profile for people: where the time goes, and which calls take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from stretto.files.profile import Call, Communicator, Profile
+from stretto.profiling.join import rank_words
+
+
+@dataclass
+class Part:
+    """One part of the run's time, per rank."""
+
+    name: str
+    seconds: list[float]
+    calls: int = 0
+
+    @property
+    def mean(self) -> float:
+        """Mean over the ranks."""
+        return sum(self.seconds) / len(self.seconds)
+
+
+def _sum(calls: Sequence[Call], value: Callable[[Call], list[float]], n: int) -> list[float]:
+    return [sum(column) for column in zip(*map(value, calls), strict=True)] if calls else [0.0] * n
+
+
+def compute_s(profile: Profile) -> list[float]:
+    """Return each rank's time outside MPI and files.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    """
+    return [
+        max(w - m - i, 0.0)
+        for w, m, i in zip(profile.wall_s, profile.mpi_s, profile.io_s, strict=True)
+    ]
+
+
+def parts(profile: Profile) -> list[Part]:
+    """Return where the time goes; the parts of a rank sum up to its wall time.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    """
+    n = profile.nranks
+    groups: dict[str, list[Call]] = {}
+    out: list[Part] = []
+    for call in profile.calls:
+        groups.setdefault(_group(call), []).append(call)
+    out.append(Part("computing (outside MPI)", compute_s(profile)))
+    split = [c for c in groups.get("collective", []) if c.wait_s is not None]
+    rest = [c for c in groups.get("collective", []) if c.wait_s is None]
+    out.append(
+        Part(
+            "collectives: waiting for the last rank",
+            _sum(split, lambda c: c.wait_s or c.time_s, n),
+            sum(c.total_calls for c in split),
+        )
+    )
+    out.append(
+        Part(
+            "collectives: the operation itself",
+            _sum(split, lambda c: c.transfer_s or c.time_s, n),
+            sum(c.total_calls for c in split),
+        )
+    )
+    out.append(_part("collectives: not told apart", rest, n))
+    for group, title in (
+        ("nonblocking", "nonblocking and persistent collectives"),
+        ("nonblocking wait", "waiting for these"),
+        ("p2p", "messages: send and receive"),
+        ("p2p wait", "messages: waiting for requests"),
+        ("rma", "one-sided"),
+        ("comm", "making communicators"),
+        ("other", "other MPI calls"),
+    ):
+        out.append(_part(title, groups.get(group, []), n))
+    out.append(Part("files", profile.io_s, sum(c.total_calls for c in groups.get("io", []))))
+    return [p for p in out if max(p.seconds) > 0]
+
+
+def _part(name: str, calls: list[Call], n: int) -> Part:
+    return Part(name, _sum(calls, lambda c: c.time_s, n), sum(c.total_calls for c in calls))
+
+
+def _group(call: Call) -> str:
+    if call.kind == "wait":
+        detail = call.detail or ""
+        if not detail or detail.startswith(("MPI_Send", "MPI_Recv", "MPI_P", "MPI_Ssend")):
+            return "p2p wait"
+        if detail.startswith("MPI_File"):
+            return "io"
+        return "nonblocking wait"
+    if call.kind in ("nonblocking_collective", "persistent_collective"):
+        return "nonblocking"
+    if call.kind == "neighborhood":
+        return "collective"
+    return call.kind
+
+
+def seconds(value: float) -> str:
+    """Return a time with a unit that fits: 1.23 s, 45.6 ms, 0.78 us."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}"
+    return f"{value * 1e6:.2f} us" if value > 0 else "0"
+
+
+def size(value: float) -> str:
+    """Return a number of bytes: 8 B, 64 KiB, 1.5 MiB."""
+    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}"
+    return f"{value:.3g} B"
+
+
+def _percent(value: float, whole: float) -> str:
+    return f"{100 * value / whole:.1f} %" if whole > 0 else "-"
+
+
+def communicator_words(c: Communicator | None) -> str:
+    """Return a communicator shape in few words.
+
+    Parameters
+    ----------
+    c
+        The shape; None for calls that have none.
+    """
+    if c is None:
+        return ""
+    nodes = f" on {c.nodes} nodes" if c.nodes > 1 else ""
+    many = f" ({c.count} of them)" if c.count > 1 else ""
+    return f"{c.name}, {c.size}{nodes}{many}"
+
+
+def show(profile: Profile, console: Console, top: int = 15) -> None:
+    """Print a profile.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    console
+        Where to.
+    top
+        Number of call shapes.
+    """
+    wall = max(profile.wall_s)
+    console.print(
+        f"{' '.join(profile.command)}\n{profile.mpi.family} {profile.mpi.version}, "
+        f"{profile.nranks} ranks on {len(profile.nodes)} node(s), "
+        f"{seconds(wall)} from MPI_Init to MPI_Finalize",
+        highlight=False,
+        markup=False,
+    )
+    if not profile.complete:
+        console.print(
+            f"incomplete: ranks {rank_words(profile.incomplete_ranks)} did not reach MPI_Finalize; "
+            "their numbers end where the recording did",
+            highlight=False,
+        )
+    console.print(_time_table(profile, wall))
+    console.print(_call_table(profile, wall, top))
+    if profile.matrix.messages:
+        console.print(_message_table(profile))
+    rest = [c for c in profile.communicators if c.id > 1]
+    if rest:
+        words = "; ".join(communicator_words(c) for c in rest[:8])
+        more = f"; and {len(rest) - 8} more shapes" if len(rest) > 8 else ""
+        console.print(
+            f"communicators made: {words}{more}", highlight=False, markup=False, soft_wrap=True
+        )
+
+
+def _time_table(profile: Profile, wall: float) -> Table:
+    table = Table(title="Where the time goes (per rank)", title_justify="left")
+    table.add_column("")
+    for name in ("mean", "of run", "least", "most", "rank with most", "calls"):
+        table.add_column(name, justify="right")
+    for part in parts(profile):
+        most = max(range(profile.nranks), key=lambda r: part.seconds[r])
+        table.add_row(
+            part.name,
+            seconds(part.mean),
+            _percent(part.mean, wall),
+            seconds(min(part.seconds)),
+            seconds(part.seconds[most]),
+            str(most),
+            str(part.calls) if part.calls else "",
+        )
+    return table
+
+
+def _call_table(profile: Profile, wall: float, top: int) -> Table:
+    known = {c.id: c for c in profile.communicators}
+    ranked = sorted(profile.calls, key=lambda c: -sum(c.time_s))
+    title = "Calls that take the most time" + (f" ({top} of {len(ranked)})" * (len(ranked) > top))
+    table = Table(title=title, title_justify="left")
+    table.add_column("function")
+    table.add_column("on")
+    for name in ("bytes", "calls", "time", "of run", "a call", "waiting"):
+        table.add_column(name, justify="right")
+    for call in ranked[:top]:
+        ranks = max(sum(1 for c in call.calls if c), 1)
+        mean = sum(call.time_s) / profile.nranks
+        words = [w for w in (call.operation, call.datatype) if w]
+        name = call.function + (f" [{call.detail}]" if call.detail else "")
+        waiting = "" if call.wait_s is None else _percent(sum(call.wait_s), sum(call.time_s))
+        where = communicator_words(known.get(call.communicator or 0))
+        table.add_row(
+            name.replace("[", "\\["),
+            "" if call.communicator is None else where + "".join(f"\n{' '.join(words)}" * bool(words)),
+            size(sum(call.bytes) / call.total_calls) if call.bytes_max else "",
+            str(round(call.total_calls / ranks)),
+            seconds(mean),
+            _percent(mean, wall),
+            seconds(sum(call.time_s) / call.total_calls),
+            waiting,
+        )
+    return table
+
+
+def _message_table(profile: Profile) -> Table:
+    table = Table(title="Messages by node (of rank pairs see --json)", title_justify="left")
+    for name in ("from", "to"):
+        table.add_column(name)
+    for name in ("messages", "bytes", "mean size"):
+        table.add_column(name, justify="right")
+    ranked = sorted(profile.node_matrix.messages, key=lambda m: -m[3])
+    for source, target, messages, volume in ranked[:10]:
+        table.add_row(
+            profile.nodes[source].name,
+            profile.nodes[target].name,
+            str(messages),
+            size(volume),
+            size(volume / messages) if messages else "",
+        )
+    return table
