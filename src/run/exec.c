@@ -47,12 +47,12 @@ static inline size_t block_start(const running *r, int b) {
 
 static void place_tmp(running *r) {
     const stretto_plan *p = &r->cached->plan;
-    if (r->cached->count == r->count)
+    if (r->cached->count == r->count || p->tmp_blocks == 0)
         return;
-    size_t largest =
-        in_blocks_of_count(p->shape.collective)
-            ? (size_t)r->count
-            : ((size_t)r->count + (size_t)p->vector_blocks - 1) / (size_t)p->vector_blocks;
+    size_t blocks = p->vector_blocks ? (size_t)p->vector_blocks : 1; /* a barrier has none */
+    size_t largest = in_blocks_of_count(p->shape.collective)
+                         ? (size_t)r->count
+                         : ((size_t)r->count + blocks - 1) / blocks;
     size_t at = 0;
     for (int j = 0; j < p->tmp_blocks; j++) {
         int shape = p->tmp_shape[j];

@@ -12,9 +12,10 @@ stretto_world stretto_the_world;
  * "Progress". */
 enum { SPINS = 200, SPINS_OVERSUBSCRIBED = 20 };
 
-/* Waiting drives the MPI, or a peer that waits for one of our own pending messages, or for a lock on our
- * window, waits for ever. A probe that matches nothing is the cheapest call that every MPI turns into progress;
- * not on a communicator of one, where MPICH 5.0 looks into a queue of its own and drives nothing. */
+/* Waiting drives the MPI, or a peer that waits for one of our own pending messages, or for a lock
+ * on our window, waits for ever. A probe that matches nothing is the cheapest call that every MPI
+ * turns into progress; not on a communicator of one, where MPICH 5.0 looks into a queue of its own
+ * and drives nothing. */
 static void drive_progress(void *arg) {
     (void)arg;
     int flag;

@@ -1,0 +1,216 @@
+"""The engine in real jobs: results equal the MPI's own, nothing hangs, nothing stays behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from mpis import ALL, MPIS, REPOSITORY, Mpi, library, one_job_at_a_time
+
+APPS = REPOSITORY / "tests" / "apps"
+COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier")
+SHM = ";".join(f"{c}=shm" for c in COLLECTIVES)
+FLAT = "allreduce=ring;bcast=knomial(3);reduce=knomial(2);allgather=bruck_k(3);barrier=dissemination(2)"
+MORE = "allreduce=rabenseifner;bcast=scatter_allgather;reduce=knomial(4);allgather=ring;barrier=dissemination(4)"
+REST = "allreduce=bruck_k(3);bcast=chain(4K);reduce=knomial(3);allgather=bruck_k(2)"
+LAYERED = (
+    "allreduce=shm+recursive_doubling;bcast=shm+knomial(2);reduce=shm+knomial(2);"
+    "allgather=shm+ring;barrier=shm+dissemination(2)"
+)
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory):
+    """Compile a program of tests/apps for an MPI, once."""
+    folder = tmp_path_factory.mktemp("apps")
+
+    def compiled(mpi: Mpi, name: str) -> str:
+        program = folder / f"{name}-{mpi.name}"
+        if not program.exists():
+            mpi.compile(APPS / f"{name}.c", program, "-O1", "-pthread")
+        return str(program)
+
+    return compiled
+
+
+def preload(mpi: Mpi, **settings: object) -> dict[str, str]:
+    """Return what the ranks' environment needs."""
+    return {"LD_PRELOAD": str(library(mpi.family))} | {k: str(v) for k, v in settings.items()}
+
+
+@pytest.mark.parametrize("choices", [SHM, FLAT, MORE, REST], ids=["shm", "flat", "more", "rest"])
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("name", ALL)
+def test_results_equal_the_mpis_own(build, name: str, ranks: int, choices: str) -> None:
+    mpi = ALL[name].require()
+    env = preload(mpi, STRETTO_CHOICE=choices, STRETTO_VERBOSE=1)
+    done = mpi.run(ranks, [build(mpi, "conformance"), "11", "250", "60000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"(\d+) comparisons, 0 differences", done.stdout)
+    assert found and int(found[1]) == 250 * ranks
+    for one in choices.split(";"):  # it was ours that was compared
+        collective, choice = one.split("=")
+        assert f"{choice} (forced)" in done.stderr, f"{collective}={choice} did not run"
+
+
+@pytest.mark.parametrize("ranks", [5, 8])
+@pytest.mark.parametrize("choices", [SHM, FLAT, MORE], ids=["shm", "flat", "more"])
+def test_more_ranks(build, ranks: int, choices: str) -> None:
+    mpi = MPIS["openmpi4"].require()
+    env = preload(mpi, STRETTO_CHOICE=choices)
+    done = mpi.run(ranks, [build(mpi, "conformance"), "5", "300", "60000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("ranks", "ppn"), [(4, 2), (5, 2), (7, 3), (3, 1)])
+def test_node_and_network_phases_together(build, ranks: int, ppn: int) -> None:
+    mpi = MPIS["openmpi4"].require()
+    env = preload(mpi, STRETTO_CHOICE=LAYERED, STRETTO_FAKE_PPN=ppn, STRETTO_VERBOSE=1)
+    done = mpi.run(ranks, [build(mpi, "conformance"), "3", "300", "60000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "shm+recursive_doubling (forced)" in done.stderr
+
+
+CASES = (
+    "barrier allreduce reduce bcast allgather large_allreduce large_bcast rma nonblocking chain threads"
+).split()
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", MPIS)
+def test_correct_programs_do_not_hang(build, name: str, case: str) -> None:
+    mpi = MPIS[name].require()
+    done = mpi.run(
+        3, [build(mpi, "progress"), case], rank_env=preload(mpi, STRETTO_CHOICE=SHM), timeout=240
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"progress {case}: done" in done.stdout
+
+
+@pytest.mark.parametrize("case", ["communicators", "many"])
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
+def test_communicators_by_the_thousand(build, name: str, case: str) -> None:
+    mpi = MPIS[name].require()
+    done = mpi.run(2, [build(mpi, "progress"), case], rank_env=preload(mpi, STRETTO_CHOICE=SHM))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+TABLE = """stretto-table 1
+mpi openmpi 4.1.4
+layout nodes=1 ppn=2
+created 2026-11-21T20:00:00Z stretto 0.1.0 host test cpu "test"
+row allreduce 1 2 0-2047 shm ratio=0.41
+row allreduce * * 2048-inf native ratio=1.0
+end 2
+"""
+
+
+def test_a_table_decides_and_the_row_is_named(build, tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    table = tmp_path / "t.table"
+    table.write_text(TABLE)
+    env = preload(mpi, STRETTO_TABLE=table, STRETTO_VERBOSE=1)
+    done = mpi.run(2, [build(mpi, "conformance"), "1", "300"], rank_env=env)
+    assert done.returncode == 0
+    assert re.search(
+        rf"allreduce of \d+ bytes on 2 ranks \(1 x 2\): shm \({table}:5\)", done.stderr
+    )
+    assert re.search(
+        rf"allreduce of \d+ bytes on 2 ranks \(1 x 2\): native \({table}:6\)", done.stderr
+    )
+    assert not re.search(r"bcast of .*: shm", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t[: len(t) - 6], "truncated"),
+        (lambda t: t.replace("shm", "sham"), ":5: "),
+        (lambda t: t.replace("stretto-table 1", "stretto-table 9"), "version 9"),
+        (lambda t: t.replace("end 2", "end 3"), "cut or edited"),
+        (lambda t: "\x7fELF" + t, "not a Stretto table"),
+        (lambda t: t.replace("0-2047", "2047-0"), ":5: bytes"),
+        (lambda _: "", "truncated"),
+    ],
+)
+def test_a_bad_table_is_named_and_the_job_goes_on(build, tmp_path: Path, change, message) -> None:
+    mpi = MPIS["openmpi4"].require()
+    table = tmp_path / "t.table"
+    table.write_text(change(TABLE))
+    env = preload(mpi, STRETTO_TABLE=table, STRETTO_VERBOSE=1)
+    done = mpi.run(2, [build(mpi, "conformance"), "1", "50"], rank_env=env)
+    assert done.returncode == 0
+    said = [line for line in done.stderr.splitlines() if line.startswith("stretto:")]
+    assert len(said) == 1 and message in said[0] and str(table) in said[0]
+
+
+def test_without_a_table_nothing_is_done_and_off_is_off(build, tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    table = tmp_path / "t.table"
+    table.write_text(TABLE)
+    for settings in ({}, {"STRETTO_TABLE": table, "STRETTO_DISABLE": 1}):
+        env = preload(mpi, STRETTO_VERBOSE=1, **settings)
+        done = mpi.run(2, [build(mpi, "conformance"), "1", "100"], rank_env=env)
+        assert done.returncode == 0 and "stretto" not in done.stderr
+
+
+def _segments() -> set[str]:
+    return {p.name for p in Path("/dev/shm").iterdir() if "stretto" in p.name}
+
+
+def test_a_killed_rank_leaves_nothing_behind(build) -> None:
+    """kill -9 of one rank inside a collective: the job ends as the MPI ends it, no trace of ours."""
+    mpi = MPIS["openmpi4"].require()
+    program = build(mpi, "conformance")
+    env = mpi.environment | {"STRETTO_CHOICE": SHM}
+    with one_job_at_a_time():
+        for attempt in range(3):
+            job = subprocess.Popen(
+                [
+                    *mpi.launcher(3),
+                    "-x",
+                    f"LD_PRELOAD={library(mpi.family)}",
+                    program,
+                    str(attempt),
+                    "100000000",
+                    "3000",
+                ],
+                env=env,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL,
+            )
+            try:
+                ranks: list[int] = []
+                deadline = time.monotonic() + 30
+                while len(ranks) < 3 and time.monotonic() < deadline:
+                    time.sleep(0.1)
+                    ranks = _running(program)
+                assert len(ranks) == 3
+                time.sleep(0.5 + 0.3 * attempt)
+                os.kill(ranks[attempt], signal.SIGKILL)
+                assert job.wait(timeout=60) != 0
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    job.kill()
+            deadline = time.monotonic() + 10
+            while _running(program) and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert not _running(program)
+            assert not _segments()
+
+
+def _running(program: str) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if (entry / "cmdline").read_bytes().split(b"\0")[0].decode() == program:
+                    found.append(int(entry.name))
+    return sorted(found)
