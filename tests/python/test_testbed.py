@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, missing, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, library, missing, one_job_at_a_time
 
 sys.path.insert(0, str(REPOSITORY / "tools" / "testbed"))
 import cluster as testbed
@@ -73,6 +74,37 @@ def test_each_mpi_sees_four_nodes(nodes: testbed.Cluster, name: str, ppn: int) -
     assert len(lines) == 4 * ppn
     assert all(f"/{4 * ppn} shared={ppn} " in line for line in lines)
     assert {line.rpartition("=")[2] for line in lines} == {node.name for node in nodes.nodes}
+
+
+#: every collective by a composition of node and network phase; several network phases in turn
+COMPOSED = {
+    "doubling": "allreduce=shm+recursive_doubling;bcast=shm+knomial;reduce=shm+knomial;"
+    "allgather=shm+bruck_k;barrier=shm+dissemination",
+    "ring": "allreduce=shm+ring;bcast=shm+chain(4K);reduce=shm+knomial(4);"
+    "allgather=shm+ring;barrier=shm+dissemination(4)",
+    "wide": "allreduce=shm+bruck_k(4);bcast=shm+scatter_allgather;reduce=shm+knomial(3);"
+    "allgather=shm+bruck_k(4);barrier=shm+dissemination(3)",
+}
+
+
+@pytest.mark.parametrize("used", [4, 3])
+@pytest.mark.parametrize("choice", COMPOSED)
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "mpich", "intel"])
+def test_composed_choices_equal_the_mpi(
+    nodes: testbed.Cluster, name: str, choice: str, used: int
+) -> None:
+    program = nodes.shared / f"conformance-{name}"
+    if not program.exists():
+        source = REPOSITORY / "tests" / "apps" / "conformance.c"
+        MPIS[name].require().compile(source, program, "-O1")
+    env = {"STRETTO_CHOICE": COMPOSED[choice], "STRETTO_VERBOSE": "1"}
+    env["LD_PRELOAD"] = str(library(MPIS[name].family))
+    argv = [str(program), "7", "60", "20000"]
+    done = run_on(nodes, name, 2, argv, env=env, nodes=used)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    for collective in ("allreduce", "bcast", "reduce", "allgather", "barrier"):
+        chosen = COMPOSED[choice].split(f"{collective}=")[1].split(";")[0].split("(")[0]
+        assert re.search(rf"{collective}\b.*{re.escape(chosen)}", done.stderr), collective
 
 
 def test_nodes_are_separate_but_share_a_file_system(nodes: testbed.Cluster) -> None:
