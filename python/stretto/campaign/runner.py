@@ -21,7 +21,16 @@ from stretto.campaign.compare import NATIVE
 from stretto.campaign.job import Seen, Status, format_job, parse_line, parse_sample, read_status
 from stretto.campaign.settings import STARTUP_S, Case, Settings
 from stretto.errors import StrettoError, from_oserror, keeping
-from stretto.files.bench import Bench, BenchWriter, Excluded, Header, Launch, LaunchEnd, Record
+from stretto.files.bench import (
+    Bench,
+    BenchWriter,
+    Excluded,
+    Header,
+    Launch,
+    LaunchEnd,
+    Record,
+    read_bench,
+)
 from stretto.files.identity import Identity
 from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
@@ -29,6 +38,9 @@ from stretto.progress import Progress
 #: a launch is given up after so many starts that brought nothing new
 TRIES = 2
 Key = tuple[int, str, int, str, str]  # launch, collective, bytes, shape, candidate
+
+#: makes command line and environment that start a program with variables for its ranks
+Starter = Callable[[list[str], dict[str, str]], tuple[list[str], dict[str, str]]]
 
 #: variables that would make "native" something else than the MPI itself
 _CLEARED = ("STRETTO_TABLE", "STRETTO_CHOICE", "STRETTO_DISABLE", "STRETTO_PROFILE_DIR")
@@ -49,6 +61,7 @@ class Campaign:
     writer: BenchWriter
     say: Callable[[str], None]
     quiet: bool = False
+    start: Starter | None = None
     gone: set[tuple[str, str]] = field(default_factory=set)
     done: set[Key] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
@@ -137,7 +150,7 @@ class Campaign:
         cases = self.pending(launch)
         directory = _directory(self.writer.path, launch)
         try:
-            job, output, status = (directory / n for n in ("job", "output", "status"))
+            job, output, status = (directory.resolve() / n for n in ("job", "output", "status"))
             try:
                 job.write_text(
                     format_job(self.settings, launch, cases, output, status, budget_s), "utf-8"
@@ -173,15 +186,19 @@ class Campaign:
             variables["STRETTO_API"] = "1"  # without a table it would leave everything alone
         elif variant.startswith("native:"):
             variables |= settings_environment(self.installation.family, variant[7:])
-        command, environ = self.installation.launch(
-            s.nranks,
-            [str(programs.bench_program(abi)), str(job)],
-            ppn=s.ppn,
-            hosts=s.hosts,
-            bind="none" if s.oversubscribed else "core",
-            variables=variables,
-            oversubscribe=s.oversubscribed,
-        )
+        program = [str(programs.bench_program(abi)), str(job.resolve())]
+        if self.start is not None:
+            command, environ = self.start(program, variables)
+        else:
+            command, environ = self.installation.launch(
+                s.nranks,
+                program,
+                ppn=s.ppn,
+                hosts=s.hosts,
+                bind="none" if s.oversubscribed else "core",
+                variables=variables,
+                oversubscribe=s.oversubscribed,
+            )
         if self.installation.libmpi is not None:
             # The program names no libmpi: it opens the first that is found, which must be this one.
             environ["LD_LIBRARY_PATH"] = ":".join(
@@ -189,8 +206,8 @@ class Campaign:
             ).rstrip(":")
         for name in _CLEARED:
             environ.pop(name, None)
-        if variant != "stretto":
-            environ.pop("LD_PRELOAD", None)
+        if variant != "stretto" and "libstretto" in environ.get("LD_PRELOAD", ""):
+            environ.pop("LD_PRELOAD")
         return command, environ
 
     def _conclude(self, launch: int, ended: process.Ended, reader: _Reader) -> None:
@@ -396,6 +413,7 @@ def measure(
     say: Callable[[str], None],
     restart: bool = False,
     quiet: bool = False,
+    start: Starter | None = None,
 ) -> tuple[Bench, list[str]]:
     """Run a campaign into a file, or go on with the one that it holds.
 
@@ -413,6 +431,8 @@ def measure(
         Put an existing file aside (``NAME.old``) instead of going on.
     quiet
         No progress bar.
+    start
+        Starts the program another way than by the installation's launcher: as the user's job.
 
     Returns
     -------
@@ -426,10 +446,8 @@ def measure(
     )
     with BenchWriter(path, header, resume=True) as writer:
         check_same(settings, writer.previous, path)
-        campaign = Campaign(settings, installation, writer, say, quiet)
+        campaign = Campaign(settings, installation, writer, say, quiet, start)
         campaign.run()
-    from stretto.files.bench import read_bench
-
     return read_bench(path), campaign.notes
 
 

@@ -1,0 +1,238 @@
+"""What an application needs measured: its collectives by size class, those that cost the most."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stretto.campaign.settings import COLLECTIVES, REDUCTIONS
+from stretto.files.profile import Call, Profile
+from stretto.tune.decide import Span
+
+#: the needs that are measured cover so much of the time in tunable collectives
+COVER = 0.95
+MOST_NEEDS = 14
+#: a need below this share of the wall time cannot matter
+LEAST_SHARE = 0.002
+
+#: C types that stretto-bench measures, and what stands for the others (same size, same kind)
+_MEASURED = ("MPI_INT", "MPI_LONG", "MPI_FLOAT", "MPI_DOUBLE")
+_OPERATIONS = ("MPI_SUM", "MPI_MAX", "MPI_MIN", "MPI_PROD")
+
+
+@dataclass(frozen=True)
+class Need:
+    """One collective in one size class on communicators of one layout.
+
+    Attributes
+    ----------
+    bytes
+        The size to measure: the mean of the class, as a whole number of elements.
+    span
+        All sizes that it stands for.
+    transfer_s
+        Time in the collective itself, waiting for the last rank left out; the median over ranks.
+    wait_s
+        Waiting for the last rank; None when not known.
+    bound
+        `transfer_s` is an upper bound only: waiting could not be told apart.
+    """
+
+    collective: str
+    nranks: int
+    nodes: int
+    ppn: int
+    bytes: int
+    span: Span
+    datatype: str | None
+    operation: str | None
+    calls: int
+    transfer_s: float
+    wait_s: float | None
+    bound: bool = False
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What is worth measuring, and how it compares with all of the run.
+
+    Attributes
+    ----------
+    chosen
+        The needs to measure, the costliest first.
+    wall_s
+        Wall time of the profiled run (median over ranks).
+    tunable_s
+        Time in all collectives that Stretto can carry out, waiting left out.
+    waiting_s
+        Waiting inside them for the last rank: no algorithm can help there.
+    other_s
+        Time in other MPI calls (point-to-point, waits, files, other collectives).
+    """
+
+    chosen: tuple[Need, ...]
+    wall_s: float
+    tunable_s: float
+    waiting_s: float
+    other_s: float
+
+    @property
+    def bound(self) -> float:
+        """Gain as a fraction of the wall time if all tunable collectives cost nothing."""
+        return min(1.0, self.tunable_s / self.wall_s) if self.wall_s > 0 else 0.0
+
+
+def tunable(call: Call) -> str | None:
+    """Return the collective as tables name it, None when Stretto leaves it to the MPI."""
+    if call.kind != "collective" or call.communicator is None:
+        return None
+    name = call.collective
+    return name if name in COLLECTIVES else None
+
+
+def transfer_of(call: Call) -> tuple[float, float | None, bool]:
+    """Return transfer and waiting time of a row over its ranks, and whether it is only a bound.
+
+    Parameters
+    ----------
+    call
+        A row of the profile.
+    """
+    took = [t for t, n in zip(call.time_s, call.calls, strict=True) if n]
+    if not took:
+        return 0.0, None, False
+    if call.transfer_s is not None and call.wait_s is not None:
+        there = [i for i, n in enumerate(call.calls) if n]
+        return (
+            float(np.median([call.transfer_s[i] for i in there])),
+            float(np.median([call.wait_s[i] for i in there])),
+            False,
+        )
+    # The rank that comes last most often waits least: no rank's transfer can exceed its time.
+    return float(min(took)), None, True
+
+
+def element(call: Call) -> tuple[str | None, str | None, int]:
+    """Return datatype and operation to measure for a row, and the element's size.
+
+    Parameters
+    ----------
+    call
+        A row of the profile.
+    """
+    if call.collective not in REDUCTIONS:
+        return None, None, 1
+    operation = call.operation if call.operation in _OPERATIONS else "MPI_SUM"
+    names = {
+        "MPI_INTEGER": "MPI_INT", "MPI_UNSIGNED": "MPI_INT", "MPI_INT32_T": "MPI_INT",
+        "MPI_REAL": "MPI_FLOAT", "MPI_DOUBLE_PRECISION": "MPI_DOUBLE", "MPI_REAL8": "MPI_DOUBLE",
+        "MPI_REAL4": "MPI_FLOAT", "MPI_INT64_T": "MPI_LONG", "MPI_LONG_LONG": "MPI_LONG",
+        "MPI_LONG_LONG_INT": "MPI_LONG", "MPI_UNSIGNED_LONG": "MPI_LONG",
+        "MPI_UINT64_T": "MPI_LONG",
+    }  # fmt: skip
+    datatype = names.get(call.datatype or "", call.datatype)
+    if datatype not in _MEASURED:
+        datatype = "MPI_DOUBLE" if call.bytes_max >= 8 else "MPI_INT"
+    return datatype, operation, 8 if datatype in ("MPI_LONG", "MPI_DOUBLE") else 4
+
+
+def find_needs(profile: Profile, only: Sequence[str] | None = None) -> Needs:
+    """Return what is worth measuring for an application.
+
+    Parameters
+    ----------
+    profile
+        Of one run.
+    only
+        Collectives to look at; None for all that can be tuned.
+    """
+    communicators = {c.id: c for c in profile.communicators}
+    wall = float(np.median(profile.wall_s))
+    groups: dict[tuple[str, int, int], list[Call]] = defaultdict(list)
+    tunable_s = waiting_s = 0.0
+    for call in profile.calls:
+        name = tunable(call)
+        if name is None or (only is not None and name not in only):
+            continue
+        assert call.communicator is not None
+        transfer, wait, _ = transfer_of(call)
+        tunable_s += transfer
+        waiting_s += wait or 0.0
+        if communicators[call.communicator].size > 1:
+            groups[name, call.communicator, _class_of(call.bytes_max)].append(call)
+    needs = [
+        _need(name, communicators[cid].size, communicators[cid].nodes, communicators[cid].ppn, rows)
+        for (name, cid, _), rows in groups.items()
+    ]
+    needs = _joined(needs)
+    needs.sort(key=lambda n: -n.transfer_s)
+    total = sum(n.transfer_s for n in needs)
+    chosen: list[Need] = []
+    for need in needs:
+        covered = sum(n.transfer_s for n in chosen)
+        if len(chosen) >= MOST_NEEDS or covered >= COVER * total:
+            break
+        if need.transfer_s < LEAST_SHARE * wall:
+            break
+        chosen.append(need)
+    mpi = float(np.median(profile.mpi_s))
+    return Needs(tuple(chosen), wall, tunable_s, waiting_s, max(0.0, mpi - tunable_s - waiting_s))
+
+
+def _class_of(size: int) -> int:
+    return size.bit_length()
+
+
+def _need(name: str, size: int, nodes: int, ppn: int, rows: Sequence[Call]) -> Need:
+    """Join the rows of one size class (different datatypes and operations) to one need."""
+    parts = [transfer_of(row) for row in rows]
+    main = rows[int(np.argmax([p[0] for p in parts]))]
+    datatype, operation, width = element(main)
+    calls = sum(max(row.calls) for row in rows)
+    moved = sum(sum(row.bytes) for row in rows)
+    low, high = min(r.bytes_min for r in rows), max(r.bytes_max for r in rows)
+    mean = moved / max(1, sum(r.total_calls for r in rows))
+    # A mean outside its class (rows that count bytes of the root only) is no size to measure.
+    aim = min(max(mean, low), high)
+    measured = max(width, round(aim / width) * width) if name != "barrier" else 0
+    waits = [p[1] for p in parts if p[1] is not None]
+    return Need(
+        name,
+        size,
+        nodes,
+        ppn,
+        measured,
+        Span(min(low, measured), max(high, measured)),
+        datatype,
+        operation,
+        calls,
+        sum(p[0] for p in parts),
+        sum(waits) if waits else None,
+        any(p[2] for p in parts),
+    )
+
+
+def _joined(needs: Sequence[Need]) -> list[Need]:
+    """Join needs of equal collective, layout and measured size (other communicators)."""
+    out: dict[tuple[str, int, int, int, int], Need] = {}
+    for n in needs:
+        key = (n.collective, n.nranks, n.nodes, n.ppn, n.bytes)
+        old = out.get(key)
+        if old is None:
+            out[key] = n
+            continue
+        waits = [w for w in (old.wait_s, n.wait_s) if w is not None]
+        out[key] = Need(
+            *key,
+            Span(min(old.span.low, n.span.low), max(old.span.high, n.span.high)),
+            old.datatype,
+            old.operation,
+            old.calls + n.calls,
+            old.transfer_s + n.transfer_s,
+            sum(waits) if waits else None,
+            old.bound or n.bound,
+        )
+    return list(out.values())

@@ -1,0 +1,87 @@
+"""Verdicts in words: what was predicted, what was measured, and what the user should do."""
+
+from __future__ import annotations
+
+from stretto.campaign.compare import ALPHA
+from stretto.files.verdict import Gain, Metric
+from stretto.tune.needs import Needs
+
+#: tuning is not worth a try when even free collectives would gain less
+LEAST_BOUND = 0.01
+
+
+def percent(value: float) -> str:
+    """Return a fraction as percent with the digits that count."""
+    return f"{100 * value:.1f}%"
+
+
+def gain_words(gain: Gain) -> str:
+    """Return a gain with its interval (and p)."""
+    text = f"{percent(gain.median)} ({percent(gain.low)} to {percent(gain.high)})"
+    return text if gain.p is None else f"{text}, p={gain.p:.2g}"
+
+
+def no_help(needs: Needs) -> str | None:
+    """Say why no algorithm can help this application, or None when one may.
+
+    Parameters
+    ----------
+    needs
+        Of the profiled run.
+    """
+    if needs.wall_s <= 0:
+        return "the profile holds no time"
+    waiting = needs.waiting_s / needs.wall_s
+    shares = (
+        f"of {needs.wall_s:.2f} s, collectives that could be made faster take "
+        f"{percent(needs.bound)}, waiting in them for the last rank {percent(waiting)}, other MPI "
+        f"calls {percent(needs.other_s / needs.wall_s)}"
+    )
+    if needs.bound >= LEAST_BOUND and needs.chosen:
+        return None
+    if waiting > 3 * needs.bound and waiting >= LEAST_BOUND:
+        return (
+            f"no algorithm can help: {shares}. The ranks wait for one another: the work is not "
+            "balanced, or one of them is disturbed (stretto diagnose tells which)"
+        )
+    return (
+        f"no algorithm can help: {shares}. Even if they cost nothing, less than "
+        f"{percent(max(needs.bound, 0.001))} would be gained"
+    )
+
+
+def conclude(
+    metric: Metric, predicted: Gain | None, measured: Gain | None, outputs: bool | None
+) -> str:
+    """Return the conclusion.
+
+    Parameters
+    ----------
+    metric
+        What was compared.
+    predicted, measured
+        Gains.
+    outputs
+        Whether the outputs agreed; None when that could not be told.
+    """
+    name = "wall time" if metric.pattern is None else f"the metric /{metric.pattern}/"
+    if measured is None:
+        return "the gain was not measured on CMD" + (
+            f"; predicted: {gain_words(predicted)}" if predicted is not None else ""
+        )
+    text = f"measured gain in {name}: {gain_words(measured)}"
+    if measured.p is None:
+        text += "; fewer than six pairs of runs, so no test could be made and nothing is claimed"
+    elif measured.p >= ALPHA:
+        text += "; this is not significant: the runs vary more than that"
+    elif measured.median > 0:
+        text += "; this is significant"
+    else:
+        text += "; CMD is significantly SLOWER when tuned: do not use this table"
+    if predicted is not None:
+        text += f". Predicted: {gain_words(predicted)}"
+    if outputs is False:
+        text += ". The outputs differ (beyond what differs between native runs): look at them"
+    elif outputs:
+        text += ". The outputs are the same"
+    return text
