@@ -54,10 +54,11 @@ def command(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> int:
-    """Make one self-contained HTML page that opens offline: the verdict, where the time goes, latency
-    curves, all candidates, the table with its evidence, who sends to whom, how it was measured.
+    """Make one self-contained HTML page that opens offline.
 
-    It reads files and measures nothing. Simulated figures are marked wherever they appear.
+    It shows the verdict, where the time goes, latency curves, all candidates, the table with its
+    evidence, who sends to whom, and how it was measured. It reads files and measures nothing.
+    Simulated figures are marked wherever they appear.
     """
     from stretto.report import make
 

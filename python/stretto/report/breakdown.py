@@ -1,4 +1,4 @@
-"""Where the time of a profile goes: the parts of every rank's run, and the call shapes that matter."""
+"""Where the time of a profile goes: the parts of every rank's run, and the call shapes."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def breakdown(profile: Profile) -> Breakdown:
     """Sum a profile up.
 
     Collective time is split into waiting for the last rank (which no algorithm removes) and the
-    transfer itself (which the algorithm decides), where the recorder joined samples; the rest is shown
-    as not split. What is neither MPI nor I/O is computation.
+    transfer itself (which the algorithm decides), where the recorder joined samples; the rest is
+    shown as not split. What is neither MPI nor I/O is computation.
     """
     n = profile.nranks
     wall = np.asarray(profile.wall_s, dtype=float)

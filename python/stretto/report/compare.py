@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.report import findings, page
+from stretto.report import facts, findings, page
 from stretto.report import format as fmt
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import compare as draw
 from stretto.report.load import System
 from stretto.report.points import NATIVE, Layout, Panel
 from stretto.report.render import Figure
-from stretto.report.sections import importance
+from stretto.report.tables import importance
 
 
 @dataclass
@@ -129,8 +129,9 @@ def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
             mean = math.exp(sum(map(math.log, found)) / len(found))
             low, high = min(found), max(found)
             parts.append(
-                f"{kind}, {b.name} takes {fmt.ratio(mean)} times as long as {a.name} in the geometric mean over "
-                f"{fmt.plural(len(found), 'point')} ({fmt.ratio(low)} to {fmt.ratio(high)})"
+                f"{kind}, {b.name} takes {fmt.ratio(mean)} times as long as {a.name} in the "
+                f"geometric mean over {fmt.plural(len(found), 'point')} "
+                f"({fmt.ratio(low)} to {fmt.ratio(high)})"
             )
     if not parts:
         return "The two systems share no measured point."
@@ -142,10 +143,10 @@ def _side_by_side(both: Comparison) -> list[tuple[str, list[str]]]:
     """Return rows of facts: a name, and what it is on each system."""
     columns = []
     for s in both.systems:
-        facts = {"verdict": findings.headline(s)[0]}
-        facts |= dict(findings.gain_facts(s))
-        facts |= dict(page.identity(s))
-        columns.append(facts)
+        told = {"verdict": findings.headline(s)[0]}
+        told |= dict(findings.gain_facts(s))
+        told |= dict(facts.identity(s))
+        columns.append(told)
     order = list(dict.fromkeys([*columns[0], *columns[1]]))
     return [(name, [c.get(name, fmt.NONE) for c in columns]) for name in order]
 
@@ -174,7 +175,7 @@ def html(both: Comparison, drawn: Callable[[str], None] | None = None) -> str:
             headline=headline(both),
             simulated=any(s.simulated for s in both.systems),
             facts=_side_by_side(both),
-            files=[page.files(s) for s in both.systems],
+            files=[facts.files(s) for s in both.systems],
             us=fmt.microseconds,
             ratio=fmt.ratio,
         )

@@ -62,7 +62,10 @@ def _table_sentence(rows: Sequence[Row]) -> str:
             f"Nothing is faster than the MPI's own algorithms in any of the "
             f"{fmt.plural(len(rows), 'row')} of the table."
         )
-    text = f"Of {fmt.plural(len(rows), 'row')} in the table, {len(faster)} choose something faster than native"
+    text = (
+        f"Of {fmt.plural(len(rows), 'row')} in the table, {len(faster)} choose something "
+        "faster than native"
+    )
     known = [(r.ratio, r) for r in faster if r.ratio]
     if known:
         ratio, best = min(known, key=lambda k: k[0])
@@ -79,7 +82,7 @@ def table_finding(system: System) -> str:
 
 
 def where_time_goes(parts: Breakdown) -> str:
-    """Return the finding of the profile: how much is collective, and how much of that is waiting."""
+    """Return the profile's finding: how much is collective, and how much of it waiting."""
     transfer, wait, unsplit = parts.share("transfer"), parts.share("wait"), parts.share("unsplit")
     total = transfer + wait + unsplit
     if total == 0:
@@ -191,8 +194,8 @@ def notes(system: System) -> list[str]:
         few = {p.estimate.launches for q in system.panels for p in q.points}
         if min(few) < 6:
             out.append(
-                f"Some points rest on {fmt.plural(min(few), 'launch', 'launches')}: differences there "
-                "cannot be significant, because a rank test needs at least six."
+                f"Some points rest on {fmt.plural(min(few), 'launch', 'launches')}: differences "
+                "there cannot be significant, because a rank test needs at least six."
             )
     failed: dict[str, set[str]] = {}
     for panel in system.panels:

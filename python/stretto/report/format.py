@@ -1,7 +1,7 @@
 """Numbers, sizes and names as the report prints them: one rule for each quantity.
 
-Times carry their unit with the number, message sizes are powers of two in bytes, KiB and MiB, ratios
-have two digits after the point and a multiplication sign, and a number that does not exist is a dash.
+Times carry their unit with the number, message sizes are in bytes, KiB and MiB, ratios have two
+digits after the point, factors a multiplication sign, and a number that does not exist is a dash.
 """
 
 from __future__ import annotations

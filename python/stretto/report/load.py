@@ -1,8 +1,7 @@
-"""From paths to systems: which files there are, whether they can be read, whether they belong together."""
+"""From paths to systems: which files there are, and whether they belong together."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +12,8 @@ from stretto.files.identity import Identity
 from stretto.files.profile import Profile, read_profile
 from stretto.files.table import Table, read_table
 from stretto.files.verdict import Verdict, read_verdict
-from stretto.report.points import Layout, Panel, Point, panels
-from stretto.report.stats import estimate
+from stretto.report import sums
+from stretto.report.points import Layout, Panel, panels
 
 PATTERNS = {
     "profile": "*.profile.json",
@@ -187,10 +186,10 @@ def _system(name: str, files: list[tuple[str, Path]]) -> System:
         else:
             out.benches.append(read_bench(path))
     _same_mpi(out)
-    points, failed = _points(out)
+    points, failed = sums.points_of(out.benches)
     out.panels = panels(points)
     for panel in out.panels:
-        _choose(panel, out.tables)
+        sums.choose(panel, out.tables)
         panel.failed = failed.get((panel.collective, panel.layout), {})
     _same_layout(out)
     _file_notes(out)
@@ -248,84 +247,22 @@ def _same_layout(system: System) -> None:
         )
 
 
-_Key = tuple[str, str, Layout, int, str, str, str]
-_Failed = dict[tuple[str, Layout], dict[str, str]]
-
-
-def _points(system: System) -> tuple[list[Point], _Failed]:
-    """Sum samples up into points, and tell which candidates gave none."""
-    times: dict[_Key, dict[tuple[int, int], list[float]]] = defaultdict(lambda: defaultdict(list))
-    wrong: set[_Key] = set()
-    wanted: dict[tuple[str, Layout], set[str]] = defaultdict(set)
-    for number, bench in enumerate(system.benches):
-        where = {q.launch: Layout(q.nodes, q.ppn, q.nranks) for q in bench.launches}
-        for launch in bench.launches:
-            for collective, names in launch.candidates.items():
-                wanted[(collective, where[launch.launch])] |= set(names)
-        for s in bench.samples:
-            variant = ", ".join(v for v in (s.datatype, s.operation) if v)
-            variant += f", root {s.root}" if s.root else ""
-            key = (s.collective, s.candidate, where[s.launch], s.bytes, s.mode, variant, s.source)
-            times[key][(number, s.launch)] += s.times_us
-            if not s.correct:
-                wrong.add(key)
-    out, got, bad = [], defaultdict(set), defaultdict(set)
-    for key, launches in times.items():
-        collective, candidate, layout, number, mode, variant, source = key
-        if source == "simulated" and (*key[:-1], "measured") in times:
-            continue  # what was measured needs no model
-        found = estimate(list(launches.values()))
-        if found is None:
-            continue
-        got[(collective, layout)].add(candidate)
-        if key in wrong:
-            bad[(collective, layout)].add(candidate)
-        out.append(
-            Point(
-                collective,
-                candidate,
-                layout,
-                number,
-                mode,
-                found,
-                source,
-                key not in wrong,
-                variant,
-            )
-        )
-    failed: _Failed = {}
-    for place, names in wanted.items():
-        failed[place] = {
-            **{n: "gave no time" for n in sorted(names - got[place])},
-            **{n: "gave wrong results" for n in sorted(bad[place])},
-        }
-    return out, failed
-
-
-def _choose(panel: Panel, tables: Sequence[Table]) -> None:
-    for number in panel.sizes:
-        for table in tables:
-            row = table.find(panel.collective, panel.layout.nodes, panel.layout.ppn, number)
-            if row is not None:
-                panel.chosen[number] = row.choice
-                break
-
-
 def _file_notes(system: System) -> None:
     for (_, path), bench in zip(
         [f for f in system.files if f[0] == "bench"], system.benches, strict=True
     ):
         if bench.truncated:
             system.notes.append(
-                f"The last line of {path.name} was cut off (the campaign was killed while writing); "
-                "it is left out."
+                f"The last line of {path.name} was cut off (the campaign was killed while "
+                "writing); it is left out."
             )
         ended = bench.ends
         for launch in bench.launches:
             end = ended.get(launch.launch)
             if end is None:
                 system.notes.append(
-                    f"Launch {launch.launch} in {path.name} did not finish; what it measured is used."
+                    f"Launch {launch.launch} in {path.name} did not finish; what it measured is "
+                    "used."
                 )
             elif end.status != "ok":
                 detail = f": {end.detail}" if end.detail else ""

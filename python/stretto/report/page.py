@@ -10,12 +10,13 @@ from markupsafe import Markup
 
 from stretto import __version__
 from stretto.files.identity import now
-from stretto.report import findings, render, stats, theme
+from stretto.report import facts, findings, render, theme
 from stretto.report import format as fmt
 from stretto.report.load import System
 from stretto.report.points import Panel
 from stretto.report.render import Figure
-from stretto.report.sections import FOREST_TOP, Content, forest_bottom
+from stretto.report.sections import Content
+from stretto.report.tables import FOREST_TOP, forest_bottom
 
 Progress = Callable[[str], None]
 
@@ -54,7 +55,7 @@ def environment(drawn: Progress | None = None) -> jinja2.Environment:
         numbers=numbers,
         times=fmt.TIMES,
         version=__version__,
-        made=date(now()),
+        made=facts.date(now()),
         variables=Markup(theme.css_variables()),
         style=source("style.css"),
         script=source("report.js"),
@@ -96,7 +97,7 @@ def html(content: Content, drawn: Progress | None = None) -> str:
             headline=sentence,
             kind=kind,
             gain_facts=findings.gain_facts(system),
-            identity=identity(system),
+            identity=facts.identity(system),
             time_finding=findings.where_time_goes(content.parts) if content.parts else "",
             bound=findings.bound(content.parts) if content.parts else "",
             parts=parts,
@@ -106,9 +107,9 @@ def html(content: Content, drawn: Progress | None = None) -> str:
             forest=_forest_scale(system),
             table_finding=findings.table_finding(system) if system.tables else "",
             notes=findings.notes(system),
-            method=method(system),
-            settings=settings(system),
-            files=files(system),
+            method=facts.method(system),
+            settings=facts.settings(system),
+            files=facts.files(system),
         )
     )
 
@@ -130,125 +131,8 @@ def _row_views(content: Content, shown: set[str]) -> list[tuple[str, str]]:
     return list(seen.values()) if len(layouts) > 1 else []
 
 
-def date(text: str) -> str:
-    """Return an ISO time for people: ``2026-11-21 20:00 UTC``."""
-    return f"{text[:10]} {text[11:16]} UTC" if len(text) >= 16 else text
-
-
-def identity(system: System) -> list[tuple[str, str]]:
-    """Return who measured what where: command, layout, machine, MPI, date."""
-    out: list[tuple[str, str]] = []
-    source = system.verdict or system.profile
-    if source is not None:
-        out.append(("command", findings.command_line(source.command)))
-    elif system.benches:
-        out.append(("command", findings.command_line(system.benches[0].header.command)))
-    if system.layout is not None:
-        out.append(("layout", f"{system.layout} ({fmt.plural(system.layout.nranks, 'rank')})"))
-    if system.identities:
-        one = system.identities[0]
-        h = one.host
-        out.append(
-            (
-                "machine",
-                f"{h.name}: {h.cpu}, {fmt.plural(h.cores, 'core')}, {fmt.size(h.memory_bytes)} memory, "
-                f"Linux {h.kernel}",
-            )
-        )
-        library = f" ({one.mpi.library})" if one.mpi.library else ""
-        out.append(("MPI", f"{one.mpi.family} {one.mpi.version}{library}"))
-        out.append(("date", date(one.created)))
-    elif system.tables:
-        t = system.tables[0]
-        out.append(("machine", f"{t.host}: {t.cpu}"))
-        out.append(("MPI", f"{t.family} {t.mpi_version}"))
-        out.append(("date", date(t.created)))
-    return out
-
-
-def method(system: System) -> list[str]:
-    """Return how the numbers came about, from what the files themselves say."""
-    out = []
-    points = [p for panel in system.panels for p in panel.points]
-    if points:
-        kinds = {p.estimate.kind for p in points}
-        launches = sum(len(b.launches) for b in system.benches)
-        times = sum(p.estimate.observations for p in points)
-        out.append(
-            f"{fmt.plural(times, 'time')} from {fmt.plural(launches, 'launch', 'launches')} of the measuring "
-            "program. A time is the largest over the ranks, per call; a point is the median over "
-            "launches of each launch's median."
-        )
-        out += [f"Interval: {text}." for kind, text in stats.KIND_TEXT.items() if kind in kinds]
-        modes = {p.mode for p in points}
-        if "latency" in modes:
-            out.append(
-                "Latency: calls start together, in time windows; the time is until the last rank is done."
-            )
-        if "throughput" in modes:
-            out.append(
-                "Throughput: calls follow one another in a loop; the time is the loop's, per call."
-            )
-        errors = [q.clock_error_us for b in system.benches for q in b.launches if q.clock_error_us]
-        if errors:
-            out.append(
-                f"Clocks of the ranks agree within {fmt.microseconds(max(errors))} (estimated)."
-            )
-    if system.tables:
-        out.append(
-            "The table takes another algorithm than native only where it is faster with significance (rank "
-            "test, control of the false discovery rate) and by more than the threshold."
-        )
-    if system.verdict is not None:
-        m = system.verdict.metric
-        found = f", found in the output by {m.pattern!r}" if m.pattern else ""
-        out.append(
-            f"The application was run native and tuned in turn; compared is {m.name}{found} "
-            f"({m.better} is better)."
-        )
-    p = system.profile
-    if p is not None:
-        joined = sum(c.sampled for c in p.calls)
-        out.append(
-            "Profile: waiting is the time from a rank's entry until the last rank entered, from "
-            f"{fmt.count(joined)} joined samples of collective calls; transfer is the rest. "
-            f"Clocks agree within {fmt.seconds(max(p.clock_error_s))}."
-        )
-    return out
-
-
-def settings(system: System) -> list[tuple[str, str]]:
-    """Return the settings of the measuring program, as its files name them."""
-    out: dict[str, str] = {}
-    for bench in system.benches:
-        for key, value in bench.header.settings.items():
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            out.setdefault(key.replace("_", " "), text)
-    return list(out.items())
-
-
-def files(system: System) -> list[dict[str, str]]:
-    """Return what each file is and who made it."""
-    tables, benches = iter(system.tables), iter(system.benches)
-    out = []
-    for kind, path in system.files:
-        row = {"kind": kind, "path": str(path)}
-        if kind == "table":
-            t = next(tables)
-            row |= {"created": t.created, "stretto": t.stretto, "host": t.host}
-            row["mpi"] = f"{t.family} {t.mpi_version}"
-        else:
-            source = {"profile": system.profile, "verdict": system.verdict}.get(kind)
-            one = source.identity if source is not None else next(benches).header.identity
-            row |= {"created": one.created, "stretto": one.stretto, "host": one.host.name}
-            row["mpi"] = f"{one.mpi.family} {one.mpi.version}"
-        row["created"] = date(row["created"])
-        out.append(row)
-    return out
-
-
 def numbers(panel: Panel) -> Markup:
-    """Return the medians of a panel as a table: a row for each size, a column for each candidate."""
+    """Return the medians of a panel as a table: sizes down, candidates across."""
     head = "".join(
         Markup('<th class="num">{}</th>').format(fmt.choice(name)) for name in panel.candidates
     )
@@ -262,7 +146,8 @@ def numbers(panel: Panel) -> Markup:
             tip = (
                 ""
                 if p is None
-                else f"{name}: {fmt.microseconds(p.estimate.low)} to {fmt.microseconds(p.estimate.high)}"
+                else f"{name}: {fmt.microseconds(p.estimate.low)} to "
+                f"{fmt.microseconds(p.estimate.high)}"
             )
             cells.append(Markup('<td class="{}" data-tip="{}">{}</td>').format(css, tip, text))
         rows.append(

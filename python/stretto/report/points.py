@@ -69,7 +69,7 @@ class Panel:
     Attributes
     ----------
     chosen
-        Bytes to the name that the table gives; sizes without a row, or without a table, are missing.
+        Bytes to the name that the table gives; sizes without a row, or a table, are missing.
     failed
         Candidates that were to be measured and gave no time or wrong contents, with the reason.
     """

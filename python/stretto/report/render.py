@@ -1,8 +1,8 @@
 """From an Altair chart to SVG for the page, and to SVG and PNG files.
 
-Charts are drawn by Vega in vl-convert, without a browser. The page holds plain SVG: it opens offline, needs no
-script to be seen, prints, is small (about 20 kB a chart), and its text can be searched and copied. A
-few lines of script add tooltips from the marks' descriptions.
+Charts are drawn by Vega in vl-convert, without a browser. The page holds plain SVG: it opens
+offline, needs no script to be seen, prints, is small (about 20 kB a chart), and its text can be
+searched and copied. A few lines of script add tooltips from the marks' descriptions.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def _svg(figure: Figure, standalone: bool) -> str:
 
 
 _NOISE = re.compile(
-    r' (?:role="(?:graphics-object|graphics-symbol)"|aria-roledescription="[^"]*"|pointer-events="none"'
-    r'|aria-hidden="true"|stroke-miterlimit="10"|xmlns:xlink="[^"]*"|version="1.1"|opacity="1")'
+    r' (?:role="(?:graphics-object|graphics-symbol)"|aria-roledescription="[^"]*"'
+    r'|pointer-events="none"|aria-hidden="true"|stroke-miterlimit="10"|xmlns:xlink="[^"]*"|version="1.1"|opacity="1")'
 )
 _LONG = re.compile(r"(\d+\.\d{2})\d+")
 _EMPTY = re.compile(r'<path class="(?:background|foreground)"[^>]*(?: d=""|d="M0,0h0v0h0Z")[^>]*/>')

@@ -52,8 +52,8 @@ class Estimate:
 def median_rank(n: int, level: float = 0.95) -> int | None:
     """Return k such that the k-th smallest and k-th largest of n hold the median with `level`.
 
-    Distribution-free: the number of observations below the median is binomial(n, 1/2). None when even
-    the extremes do not reach the level (n below 6 for 95 %).
+    Distribution-free: the number of observations below the median is binomial(n, 1/2). None when
+    even the extremes do not reach the level (n below 6 for 95 %).
     """
     tail, k = 0.0, 0
     for i in range(n // 2 + 1):

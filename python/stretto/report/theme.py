@@ -1,12 +1,12 @@
 """Colours and type of the charts, in light and dark, the same meaning everywhere.
 
-The palette is Okabe and Ito's, safe for the common kinds of colour blindness, darkened where needed for
-contrast on white. Native is always vermilion, what Stretto chose starts with blue, waiting is amber; what
-is only context is grey. Marks never differ by colour alone: native has square points and its name at its
-line, chosen ones have round points.
+The palette is Okabe and Ito's, safe for the common kinds of colour blindness, darkened where needed
+for contrast on white. Native is always vermilion, what Stretto chose starts with blue, waiting is
+amber; what is only context is grey. Marks never differ by colour alone: native has square points
+and its name at its line, chosen ones have round points.
 
-A chart is rendered once, in the light colours. In the page every colour of `LIGHT` is replaced by a CSS
-variable, so the one picture follows the reader's light or dark setting; exported files keep `LIGHT`.
+A chart is rendered once, in the light colours. In the page every colour of `LIGHT` is replaced by a
+CSS variable, so the one picture follows the reader's setting; exported files keep `LIGHT`.
 """
 
 from __future__ import annotations

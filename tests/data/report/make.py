@@ -1,10 +1,11 @@
 """Make sample inputs for the report's tests: realistic in form and size, computed, never measured.
 
-Every sample says so: the host is called ``simulated``, bench and table carry ``source: simulated``, and the
-verdict's conclusion begins with it. ``python make.py DIR [small|cluster|other|large [measured]]`` writes one by hand.
+Every sample says so: the host is called ``simulated``, bench and table carry ``source: simulated``,
+and the verdict's conclusion begins with it. By hand: ``python make.py DIR [CASE [measured]]``, with
+CASE one of small, cluster, other, large.
 
-The times follow a latency-bandwidth model with a spread between launches larger than within one, as real
-ones do; the numbers mean nothing.
+The times follow a latency-bandwidth model with a spread between launches larger than within one, as
+real ones do; the numbers mean nothing.
 """
 
 from __future__ import annotations

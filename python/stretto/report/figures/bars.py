@@ -1,4 +1,4 @@
-"""All candidates at one message size, fastest first; slow ones are clipped and carry their number."""
+"""All candidates at one message size, fastest first; slow ones are clipped, with their number."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.curves import MICRO, Colours
 from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.data import layer
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
 
@@ -50,15 +51,15 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
     for p in kept:
         e = p.estimate
         if p.candidate == NATIVE:
-            hue = theme.colour("native")
+            colour = theme.colour("native")
         elif p.candidate == chosen:
-            hue = colours.get(p.candidate, theme.colour("blue"))
+            colour = colours.get(p.candidate, theme.colour("blue"))
         else:
-            hue = theme.colour("compute")
+            colour = theme.colour("compute")
         clipped = e.median > limit
-        text = fmt.microseconds(e.median)
+        words = fmt.microseconds(e.median)
         if clipped:
-            text += f"  ({fmt.factor(e.median / anchor)} native)" if native else ""
+            words += f"  ({fmt.factor(e.median / anchor)} native)" if native else ""
         mark = " \u25c0 chosen" if p.candidate == chosen else ""
         wrong = "" if p.correct else " \u2717 wrong results"
         rows.append(
@@ -70,8 +71,8 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
                 "hi": min(e.high, limit) * MICRO,
                 "end": min(max(e.high, e.median), limit) * MICRO,
                 "clip": clipped,
-                "hue": hue,
-                "text": text + mark + wrong,
+                "hue": colour,
+                "text": words + mark + wrong,
                 "d": f"{p.candidate}: median {fmt.microseconds(e.median)}"
                 f" ({fmt.microseconds(e.low)} to {fmt.microseconds(e.high)}),"
                 f" {fmt.plural(e.launches, 'launch', 'launches')}"
@@ -79,7 +80,7 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
                 + wrong,
             }
         )
-    order = [r["name"] for r in rows]
+    order = [str(r["name"]) for r in rows]
     names = {str(r["name"]): str(r["label"]) for r in rows}
     base = chart_of(rows)
     y = alt.Y(
@@ -106,12 +107,11 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
         .encode(x=alt.X("lo:Q"), x2="hi:Q", y=y)
     )
     # a rim in the paper's colour keeps the number readable where it crosses a line
-    values = [
-        base.mark_text(align="left", dx=6, fontSize=11, **rim).encode(
-            x=alt.X("end:Q"), y=y, text="text:N"
-        )
-        for rim in ({"stroke": theme.colour("paper"), "strokeWidth": 4}, {})
-    ]
+    value = {"x": alt.X("end:Q"), "y": y, "text": alt.Text("text:N")}
+    paper = theme.colour("paper")
+    rim = base.mark_text(align="left", dx=6, fontSize=11, color=paper, stroke=paper, strokeWidth=4)
+    text = base.mark_text(align="left", dx=6, fontSize=11)
+    values = [rim.encode(**value), text.encode(**value)]
     layers = [bars, *cuts, whiskers, *values]
     if native:
         rule = chart_of([{"t": native.estimate.median * MICRO}])
@@ -129,7 +129,7 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
         f"MPI_{panel.collective.capitalize()}"
         + (f" of {fmt.size(number)}" if number else "")
         + ": all candidates",
-        alt.layer(*layers).properties(width=WIDTH, height=alt.Step(STEP)),
+        layer(*layers).properties(width=WIDTH, height=alt.Step(STEP)),
         note,
         any(p.simulated for p in kept),
     )

@@ -13,6 +13,7 @@ from stretto.report.breakdown import Breakdown
 from stretto.report.figures import axes, curves
 from stretto.report.figures.curves import MICRO, Line
 from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.data import layer
 from stretto.report.figures.runs import KINDS, usable, value_text
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
@@ -100,7 +101,7 @@ def times(parts: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
     )
     return Figure(
         "compare-time",
-        "Where the time goes on both systems",
+        "Parts of the run",
         bars.properties(width=860, height=alt.Step(42)),
         "mean over the ranks",
     )
@@ -117,7 +118,7 @@ def runs(verdicts: Sequence[Verdict], names: tuple[str, str]) -> Figure | None:
     if len({(v.metric.name, v.metric.unit) for v in verdicts}) > 1:
         return None
     rows, middles, order = [], [], []
-    for verdict, name, hue in zip(verdicts, names, HUES, strict=True):
+    for verdict, name, tone in zip(verdicts, names, HUES, strict=True):
         for kind in KINDS:
             good = usable(verdict.runs, kind)
             found = estimate([[float(r.value)] for r in good if r.value is not None])
@@ -129,7 +130,7 @@ def runs(verdicts: Sequence[Verdict], names: tuple[str, str]) -> Figure | None:
                 {
                     "row": label,
                     "v": found.median,
-                    "hue": theme.colour(hue),
+                    "hue": theme.colour(tone),
                     "text": value_text(verdict, found.median),
                 }
             )
@@ -137,7 +138,7 @@ def runs(verdicts: Sequence[Verdict], names: tuple[str, str]) -> Figure | None:
                 {
                     "row": label,
                     "v": r.value,
-                    "hue": theme.colour(hue),
+                    "hue": theme.colour(tone),
                     "shape": "square" if kind == NATIVE else "circle",
                     "d": f"{label}: {value_text(verdict, r.value or 0.0)}",
                 }
@@ -153,13 +154,14 @@ def runs(verdicts: Sequence[Verdict], names: tuple[str, str]) -> Figure | None:
         "v:Q",
         title=f"{metric.name[:1].upper()}{metric.name[1:]} ({metric.unit})",
         scale=alt.Scale(domain=[low - pad, high + pad], nice=False, zero=False),
+        axis=alt.Axis(tickCount=6),
     )
     y = alt.Y(
         "row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220)
     )
     hue = alt.Color("hue:N", scale=None, legend=None)
     middle = chart_of(middles)
-    chart = alt.layer(
+    chart = layer(
         middle.mark_tick(aria=False, thickness=2.5, size=30).encode(x=x, y=y, color=hue),
         chart_of(rows)
         .mark_point(filled=True, size=40, opacity=0.7)

@@ -1,11 +1,11 @@
-"""Time per call against message size, and against ranks: native, all candidates, the chosen ones."""
+"""Time per call against message size, and against ranks: native, all candidates, the chosen."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import altair as alt
 
@@ -13,6 +13,7 @@ from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.data import layer
 from stretto.report.points import NATIVE, Panel, Point
 from stretto.report.render import Figure
 
@@ -41,7 +42,10 @@ def in_seconds(point: Point) -> float | None:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a chart with its style; `who` stands before the tooltips where systems are compared."""
+    """One line of a chart with its style.
+
+    `who` stands before the tooltips, where two systems are compared.
+    """
 
     name: str
     label: str
@@ -50,6 +54,13 @@ class Line:
     xs: list[float]
     points: list[Point]
     who: str = ""
+
+
+def _domain(axis: alt.Y) -> tuple[float, float]:
+    """Return the ends of an axis that was made with a domain."""
+    described = cast("dict[str, Any]", axis.to_dict())
+    low, high = described["scale"]["domain"]
+    return float(low), float(high)
 
 
 def _describe(point: Point, chosen: bool) -> str:
@@ -96,7 +107,7 @@ def _line_layers(
     lines: Sequence[Line], x: alt.X, y: alt.Y, chosen: Mapping[int, str], scale: Scale = in_seconds
 ) -> list[alt.Chart]:
     """Return intervals, lines and points of all lines, in three layers; later lines lie on top."""
-    low, high = y.to_dict()["scale"]["domain"]
+    low, high = _domain(y)
     rows: list[Row] = []
     for line in lines:
         simulated = any(p.simulated for p in line.points)
@@ -144,8 +155,7 @@ def _labels(
     lines: Sequence[Line], y: alt.Y, scale: Scale = in_seconds, room: Room = LARGE
 ) -> list[alt.Chart]:
     """Name every line at its end, in its colour; this needs no legend and no guessing."""
-    domain = y.to_dict()["scale"]["domain"]
-    bottom, top = math.log(domain[0]), math.log(domain[1])
+    bottom, top = map(math.log, _domain(y))
 
     def pixel(value: float) -> float:
         place = room.height * (top - math.log(value)) / (top - bottom)
@@ -205,7 +215,7 @@ def _style(panel: Panel, colours: Colours) -> list[Line]:
 
 def _halo(panel: Panel, x: alt.X, y: alt.Y, scale: Scale) -> list[alt.Chart]:
     """Return a pale band under the points that the table chose."""
-    low, high = y.to_dict()["scale"]["domain"]
+    low, high = _domain(y)
     rows = []
     for n in panel.sizes:
         name = panel.chosen.get(n)
@@ -314,12 +324,12 @@ def _with_labels(
     layers: Sequence[alt.Chart], labels: Sequence[alt.Chart], room: Room = LARGE
 ) -> alt.LayerChart:
     """Put labels, whose places are pixels, over layers whose places are data."""
-    both: alt.LayerChart = alt.layer(alt.layer(*layers), alt.layer(*labels))
-    return both.resolve_scale(y="independent").properties(width=room.width, height=room.height)
+    both = layer(layer(*layers), layer(*labels)).properties(width=room.width, height=room.height)
+    return cast(alt.LayerChart, both.resolve_scale(y="independent"))
 
 
 def scaling(panels: Sequence[Panel], number: int) -> Figure | None:
-    """Draw time per call against ranks at one size: native, and what the table chose in each layout.
+    """Draw time per call against ranks at one size: native, and the table's choice.
 
     Parameters
     ----------

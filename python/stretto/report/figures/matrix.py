@@ -15,6 +15,7 @@ from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures.axes import _SIZE_EXPR
 from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.data import layer
 from stretto.report.render import Figure
 
 SIDE = 330
@@ -40,7 +41,7 @@ def _ramp() -> np.ndarray:
 
 
 def _png(values: np.ndarray, low: float, high: float) -> str:
-    """Return a data URI of a picture with one pixel a cell; cells without traffic are transparent."""
+    """Return a data URI of a picture, one pixel a cell; cells without traffic are transparent."""
     ramp = _ramp()
     scaled = np.zeros(values.shape)
     some = values > 0
@@ -174,15 +175,14 @@ def _cells(
             "y": a - gap,
             "y2": a + gap,
             "v": volume,
-            "d": f"{label(a)} to {label(b)}: {fmt.size(volume)} in {fmt.plural(messages, 'message')}",
+            "d": f"{label(a)} to {label(b)}: {fmt.size(volume)}"
+            f" in {fmt.plural(messages, 'message')}",
         }
         for (a, b), (messages, volume) in sums.items()
     ]
-    return (
-        chart_of(rows)
-        .mark_rect()
-        .encode(x=x, x2="x2:Q", y=y, y2="y2:Q", color=colour, description="d:N")
-    )
+    cells: alt.Chart = chart_of(rows).mark_rect()
+    out: alt.Chart = cells.encode(x=x, x2="x2:Q", y=y, y2="y2:Q", color=colour, description="d:N")
+    return out
 
 
 def _pixels(
@@ -211,4 +211,4 @@ def _pixels(
         .mark_point(aria=False, size=0, opacity=0)
         .encode(x=x, y=y, color=colour)
     )
-    return alt.layer(image, scale)
+    return layer(image, scale)

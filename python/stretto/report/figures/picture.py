@@ -12,11 +12,11 @@ from stretto.report.figures.curves import MICRO, Line
 from stretto.report.load import System
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
-from stretto.report.sections import importance
+from stretto.report.tables import importance
 
 
 def _best_panel(system: System) -> Panel | None:
-    """Return the panel that the application uses most, in the report's own layout; else that gains most."""
+    """Return the panel that the application uses most, else the one that gains most."""
     own = system.layout
     usable = [
         p
@@ -59,7 +59,7 @@ def _latency(panel: Panel) -> alt.LayerChart:
 
 
 def picture(system: System) -> Figure:
-    """Return the figure: what was gained as its title, latency at the left, the application at the right.
+    """Return the figure: the gain as its title, latency at the left, the application at the right.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def picture(system: System) -> Figure:
         When the files hold neither.
     """
     panel = _best_panel(system)
-    dots = runs.dots(system.verdict) if system.verdict else None
+    dots = runs.dots(system.verdict, 100) if system.verdict else None
     if panel is None and dots is None:
         raise StrettoError(
             "there is nothing to draw: no tuned collective and no run of an application",

@@ -13,12 +13,11 @@ from stretto.report import theme
 from stretto.report.breakdown import Breakdown
 from stretto.report.figures import axes
 from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.data import layer
 from stretto.report.render import Figure
 
 WIDTH, HEIGHT = 1000, 220
-MOST_BARS = (
-    96  # more ranks than this are averaged in groups: bars thinner than 8 units cannot be read
-)
+MOST_BARS = 96  # more ranks are averaged in groups: thinner bars cannot be read
 
 
 def overview(parts: Breakdown, name: str = "profile-overview") -> Figure:
@@ -33,7 +32,8 @@ def overview(parts: Breakdown, name: str = "profile-overview") -> Figure:
                 "b": start + share,
                 "mid": start + share / 2,
                 "hue": theme.colour(p.hue),
-                "d": f"{p.name}: {fmt.seconds(p.mean)}, {fmt.percent(share)} of the run ({p.meaning})",
+                "d": f"{p.name}: {fmt.seconds(p.mean)}, {fmt.percent(share)} of the run"
+                f" | {p.meaning}",
                 "text": f"{fmt.percent(share)}" if share > 0.035 else "",
                 "name": p.name if share > 0.0072 * len(p.name) else "",
             }
@@ -54,7 +54,7 @@ def overview(parts: Breakdown, name: str = "profile-overview") -> Figure:
     names = base.mark_text(dy=-42, fontSize=11, color=theme.colour("muted")).encode(
         x=middle, text="name:N"
     )
-    chart = alt.layer(bars, texts, names).properties(width=WIDTH, height=38)
+    chart = layer(bars, texts, names).properties(width=WIDTH, height=38)
     return Figure(name, "Parts of the run", chart, "mean over the ranks")
 
 
@@ -100,7 +100,7 @@ def ranks(profile: Profile, parts: Breakdown) -> Figure:
     y = axes.linear_time(alt.Y, "t", high, "Time")
     y.stack = "zero"
     names = [p.name for p in parts.parts]
-    chart: alt.Chart | alt.LayerChart = (
+    bars = (
         chart_of(rows)
         .mark_bar(size=bar)
         .encode(
@@ -116,7 +116,7 @@ def ranks(profile: Profile, parts: Breakdown) -> Figure:
             description="d:N",
         )
     )
-    chart = _with_nodes(chart, profile, x)
+    chart = _with_nodes(bars, profile, x)
     note = fmt.plural(profile.nranks, "rank")
     if step > 1:
         note += f", each bar the mean of {step} neighbouring ranks"
@@ -142,4 +142,4 @@ def _with_nodes(chart: alt.Chart, profile: Profile, x: alt.X) -> alt.Chart | alt
         .mark_text(baseline="bottom", color=theme.colour("muted"), fontSize=11)
         .encode(x=x, y=alt.value(-3), text="name:N")
     )
-    return alt.layer(chart, rules, texts)
+    return layer(chart, rules, texts)

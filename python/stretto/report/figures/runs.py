@@ -10,6 +10,7 @@ from stretto.files.verdict import Gain, Run, Verdict
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.data import layer
 from stretto.report.render import Figure
 from stretto.report.stats import estimate
 
@@ -31,8 +32,15 @@ def usable(runs: Sequence[Run], kind: str) -> list[Run]:
     return [r for r in runs if r.kind == kind and r.value is not None and r.exit == 0]
 
 
-def dots(verdict: Verdict) -> Figure | None:
+def dots(verdict: Verdict, band: int = BAND) -> Figure | None:
     """Draw each run as a dot, native above tuned, with medians and their intervals.
+
+    Parameters
+    ----------
+    verdict
+        What was run.
+    band
+        Height of one kind's dots.
 
     Returns
     -------
@@ -86,17 +94,17 @@ def dots(verdict: Verdict) -> Figure | None:
         if found.kind == "launches":
             layers.append(
                 one.mark_bar(
-                    aria=False, color=theme.colour(BANDS[kind]), opacity=0.55, height=BAND * 0.72
+                    aria=False, color=theme.colour(BANDS[kind]), opacity=0.55, height=band * 0.72
                 ).encode(x=alt.X("lo:Q"), x2="hi:Q", y=y)
             )
         layers.append(
             one.mark_tick(
-                color=theme.colour(HUES[kind]), thickness=2.5, size=int(BAND * 0.8)
+                color=theme.colour(HUES[kind]), thickness=2.5, size=int(band * 0.8)
             ).encode(x=x, y=y)
         )
         layers.append(
             one.mark_text(
-                color=theme.colour(HUES[kind]), fontWeight="bold", dy=-BAND * 0.42 - 6
+                color=theme.colour(HUES[kind]), fontWeight="bold", dy=-band * 0.42 - 6
             ).encode(x=x, y=y, text="text:N")
         )
         layers.append(
@@ -121,8 +129,8 @@ def dots(verdict: Verdict) -> Figure | None:
     return Figure(
         "runs",
         f"{title} of every run, native against tuned",
-        alt.layer(*layers).properties(width=WIDTH, height=alt.Step(BAND + 16)),
-        "line: median; band: its 95 % interval; runs from top to bottom in the order they were made",
+        layer(*layers).properties(width=WIDTH, height=alt.Step(band + 16)),
+        "line: median; band: its 95 % interval; from top to bottom in the order of the runs",
     )
 
 
@@ -135,7 +143,7 @@ def gain(verdict: Verdict) -> Figure | None:
         None when the verdict holds neither.
     """
     rows = []
-    for name, hue, g in (
+    for name, tone, g in (
         ("predicted", "slate", verdict.predicted),
         ("measured", "blue", verdict.measured),
     ):
@@ -144,7 +152,7 @@ def gain(verdict: Verdict) -> Figure | None:
         rows.append(
             {
                 "name": name,
-                "hue": theme.colour(hue),
+                "hue": theme.colour(tone),
                 "v": 100 * g.median,
                 "lo": 100 * g.low,
                 "hi": 100 * g.high,
@@ -166,7 +174,7 @@ def gain(verdict: Verdict) -> Figure | None:
     )
     y = alt.Y(
         "name:N",
-        sort=[r["name"] for r in rows],
+        sort=[str(r["name"]) for r in rows],
         title=None,
         axis=alt.Axis(ticks=False, domain=False),
     )
@@ -184,7 +192,7 @@ def gain(verdict: Verdict) -> Figure | None:
     return Figure(
         "gain",
         "Gain, predicted and measured",
-        alt.layer(*layers).properties(width=300, height=alt.Step(BAND + 16)),
+        layer(*layers).properties(width=300, height=alt.Step(BAND + 16)),
         "dot: median; bar: 95 % interval; the dashed line is no gain",
     )
 

@@ -1,0 +1,126 @@
+"""Who measured what, where and how: the plain facts that the files hold."""
+
+from __future__ import annotations
+
+from stretto.report import findings, stats
+from stretto.report import format as fmt
+from stretto.report.load import System
+
+
+def date(text: str) -> str:
+    """Return an ISO time for people: ``2026-11-21 20:00 UTC``."""
+    return f"{text[:10]} {text[11:16]} UTC" if len(text) >= 16 else text
+
+
+def identity(system: System) -> list[tuple[str, str]]:
+    """Return who measured what where: command, layout, machine, MPI, date."""
+    out: list[tuple[str, str]] = []
+    source = system.verdict or system.profile
+    if source is not None:
+        out.append(("command", findings.command_line(source.command)))
+    elif system.benches:
+        out.append(("command", findings.command_line(system.benches[0].header.command)))
+    if system.layout is not None:
+        out.append(("layout", f"{system.layout} ({fmt.plural(system.layout.nranks, 'rank')})"))
+    if system.identities:
+        one = system.identities[0]
+        h = one.host
+        out.append(
+            (
+                "machine",
+                f"{h.name}: {h.cpu}, {fmt.plural(h.cores, 'core')}, {fmt.size(h.memory_bytes)} "
+                f"memory, Linux {h.kernel}",
+            )
+        )
+        library = f" ({one.mpi.library})" if one.mpi.library else ""
+        out.append(("MPI", f"{one.mpi.family} {one.mpi.version}{library}"))
+        out.append(("date", date(one.created)))
+    elif system.tables:
+        t = system.tables[0]
+        out.append(("machine", f"{t.host}: {t.cpu}"))
+        out.append(("MPI", f"{t.family} {t.mpi_version}"))
+        out.append(("date", date(t.created)))
+    return out
+
+
+def method(system: System) -> list[str]:
+    """Return how the numbers came about, from what the files themselves say."""
+    out = []
+    points = [p for panel in system.panels for p in panel.points]
+    if points:
+        kinds = {p.estimate.kind for p in points}
+        launches = sum(len(b.launches) for b in system.benches)
+        times = sum(p.estimate.observations for p in points)
+        out.append(
+            f"{fmt.plural(times, 'time')} from {fmt.plural(launches, 'launch', 'launches')} of the "
+            "measuring program. A time is the largest over the ranks, per call; a point is the "
+            "median over launches of each launch's median."
+        )
+        out += [f"Interval: {text}." for kind, text in stats.KIND_TEXT.items() if kind in kinds]
+        modes = {p.mode for p in points}
+        if "latency" in modes:
+            out.append(
+                "Latency: calls start together, in time windows; the time is until the last rank "
+                "is done."
+            )
+        if "throughput" in modes:
+            out.append(
+                "Throughput: calls follow one another in a loop; the time is the loop's, per call."
+            )
+        errors = [q.clock_error_us for b in system.benches for q in b.launches if q.clock_error_us]
+        if errors:
+            out.append(
+                f"Clocks of the ranks agree within {fmt.microseconds(max(errors))} (estimated)."
+            )
+    if system.tables:
+        out.append(
+            "The table takes another algorithm than native only where it is faster with "
+            "significance (rank test, control of the false discovery rate) and by more than "
+            "the threshold."
+        )
+    if system.verdict is not None:
+        m = system.verdict.metric
+        found = f", found in the output by {m.pattern!r}" if m.pattern else ""
+        out.append(
+            f"The application was run native and tuned in turn; compared is {m.name}{found} "
+            f"({m.better} is better)."
+        )
+    p = system.profile
+    if p is not None:
+        joined = sum(c.sampled for c in p.calls)
+        out.append(
+            "Profile: waiting is the time from a rank's entry until the last rank entered, from "
+            f"{fmt.count(joined)} joined samples of collective calls; transfer is the rest. "
+            f"Clocks agree within {fmt.seconds(max(p.clock_error_s))}."
+        )
+    return out
+
+
+def settings(system: System) -> list[tuple[str, str]]:
+    """Return the settings of the measuring program, as its files name them."""
+    out: dict[str, str] = {}
+    for bench in system.benches:
+        for key, value in bench.header.settings.items():
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            out.setdefault(key.replace("_", " "), text)
+    return list(out.items())
+
+
+def files(system: System) -> list[dict[str, str]]:
+    """Return what each file is and who made it."""
+    tables, benches = iter(system.tables), iter(system.benches)
+    out = []
+    for kind, path in system.files:
+        row = {"kind": kind, "path": str(path)}
+        if kind == "table":
+            t = next(tables)
+            row |= {"created": t.created, "stretto": t.stretto, "host": t.host}
+            row["mpi"] = f"{t.family} {t.mpi_version}"
+        else:
+            source = {"profile": system.profile, "verdict": system.verdict}.get(kind)
+            one = source.identity if source is not None else next(benches).header.identity
+            row |= {"created": one.created, "stretto": one.stretto, "host": one.host.name}
+            row["mpi"] = f"{one.mpi.family} {one.mpi.version}"
+        row["created"] = date(row["created"])
+        out.append(row)
+    return out

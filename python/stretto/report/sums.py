@@ -1,0 +1,78 @@
+"""From the samples of bench files to points, and from tables to what is chosen at each of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from stretto.files.bench import Bench
+from stretto.files.table import Table
+from stretto.report.points import Layout, Panel, Point
+from stretto.report.stats import estimate
+
+_Key = tuple[str, str, Layout, int, str, str, str]
+_Place = tuple[str, Layout]
+Failed = dict[_Place, dict[str, str]]
+
+
+def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
+    """Sum samples up into points, and tell which candidates gave none."""
+    key: _Key
+    times: dict[_Key, dict[tuple[int, int], list[float]]] = defaultdict(lambda: defaultdict(list))
+    wrong: set[_Key] = set()
+    wanted: dict[_Place, set[str]] = defaultdict(set)
+    for number, bench in enumerate(benches):
+        where = {q.launch: Layout(q.nodes, q.ppn, q.nranks) for q in bench.launches}
+        for launch in bench.launches:
+            for collective, names in launch.candidates.items():
+                wanted[(collective, where[launch.launch])] |= set(names)
+        for s in bench.samples:
+            variant = ", ".join(v for v in (s.datatype, s.operation) if v)
+            variant += f", root {s.root}" if s.root else ""
+            key = (s.collective, s.candidate, where[s.launch], s.bytes, s.mode, variant, s.source)
+            times[key][(number, s.launch)] += s.times_us
+            if not s.correct:
+                wrong.add(key)
+    out: list[Point] = []
+    got: dict[_Place, set[str]] = defaultdict(set)
+    bad: dict[_Place, set[str]] = defaultdict(set)
+    for key, by_launch in times.items():
+        collective, candidate, layout, number, mode, variant, source = key
+        if source == "simulated" and (*key[:-1], "measured") in times:
+            continue  # what was measured needs no model
+        found = estimate(list(by_launch.values()))
+        if found is None:
+            continue
+        got[(collective, layout)].add(candidate)
+        if key in wrong:
+            bad[(collective, layout)].add(candidate)
+        out.append(
+            Point(
+                collective,
+                candidate,
+                layout,
+                number,
+                mode,
+                found,
+                source,
+                key not in wrong,
+                variant,
+            )
+        )
+    failed: Failed = {}
+    for place, candidates in wanted.items():
+        failed[place] = {
+            **{n: "gave no time" for n in sorted(candidates - got[place])},
+            **{n: "gave wrong results" for n in sorted(bad[place])},
+        }
+    return out, failed
+
+
+def choose(panel: Panel, tables: Sequence[Table]) -> None:
+    """Fill in what the first table that knows of it chooses at each size of a panel."""
+    for number in panel.sizes:
+        for table in tables:
+            row = table.find(panel.collective, panel.layout.nodes, panel.layout.ppn, number)
+            if row is not None:
+                panel.chosen[number] = row.choice
+                break
