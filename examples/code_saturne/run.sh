@@ -2,7 +2,7 @@
 # Runs code_saturne's solver on the cube:
 #   run.sh [-n RANKS] [-i ITERATIONS] [-c CELLS] [-d DIR] [-b] [native | tune | run] [options of stretto]
 # -b: its own benchmark of elementary operations instead of a simulation.
-# native: without Stretto. tune: measures, writes cube.table, checks the gain on the solver itself.
+# native: without Stretto. tune: measures, writes DIR.tuned/cs_solver.table, checks the gain on the solver itself.
 # run: with that table. The solver's log is DIR/run_solver.log, its residuals DIR/residuals.csv.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -31,6 +31,7 @@ fi
 export USER=${USER:-$(id -un)} OMP_NUM_THREADS=1
 "$here/prepare.sh" "$dir" "$iterations" "$cells"
 cd "$dir"
+tuned=$PWD.tuned # beside the case: stretto runs the job in fresh copies of the case
 job=(/usr/bin/mpirun -n "$ranks")
 if [ "$ranks" -gt "$(nproc)" ]; then
     job+=(--oversubscribe --mca mpi_yield_when_idle 1)
@@ -39,8 +40,8 @@ job+=("${solver[@]}")
 
 case $mode in
 native) "${job[@]}" >log.cs_solver ;;
-run) stretto run --table cube.table "$@" -- "${job[@]}" >log.cs_solver ;;
-tune) stretto tune --output cube "$@" -- "${job[@]}" ;;
+run) stretto run --table "$tuned/cs_solver.table" "$@" -- "${job[@]}" >log.cs_solver ;;
+tune) stretto tune --out "$tuned" "$@" -- "${job[@]}" ;;
 *) echo "run.sh: $mode: give native, tune or run" >&2; exit 2 ;;
 esac
 [ "$mode" = tune ] || grep -A1 'Elapsed time:' performance.log | tail -2

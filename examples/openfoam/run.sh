@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the cavity with icoFoam:
 #   run.sh [-n RANKS] [-s STEPS] [-d DIR] [native | tune | run] [options of stretto tune or run]
-# native: without Stretto. tune: measures, writes cavity.table, checks the gain on icoFoam itself.
+# native: without Stretto. tune: measures, writes DIR.tuned/icoFoam.table, checks the gain on icoFoam itself.
 # run: with that table. The log of native and run is DIR/log.icoFoam.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,6 +27,7 @@ if [ "$(id -u)" = 0 ]; then # in a container, say; Open MPI wants to be told
 fi
 "$here/prepare.sh" "$dir" "$ranks" "$steps"
 cd "$dir"
+tuned=$PWD.tuned # beside the case: stretto runs the job in fresh copies of the case
 # Debian's OpenFOAM is linked with Debian's Open MPI, whatever else is first in PATH.
 job=(/usr/bin/mpirun -n "$ranks")
 if [ "$ranks" -gt "$(nproc)" ]; then
@@ -36,8 +37,8 @@ job+=(icoFoam -parallel)
 
 case $mode in
 native) "${job[@]}" >log.icoFoam ;;
-run) stretto run --table cavity.table "$@" -- "${job[@]}" >log.icoFoam ;;
-tune) stretto tune --output cavity "$@" -- "${job[@]}" ;;
+run) stretto run --table "$tuned/icoFoam.table" "$@" -- "${job[@]}" >log.icoFoam ;;
+tune) stretto tune --out "$tuned" "$@" -- "${job[@]}" ;;
 *) echo "run.sh: $mode: give native, tune or run" >&2; exit 2 ;;
 esac
 [ "$mode" = tune ] || grep -E '^ExecutionTime' log.icoFoam | tail -1
