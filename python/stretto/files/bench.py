@@ -6,6 +6,7 @@ its line feed is the trace of a kill: readers drop it, and resuming cuts it off.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -373,7 +374,8 @@ class BenchWriter:
                 os.write(self._handle, data[written:])
                 raise OSError(5, "the line could be written only in parts")
         except OSError as error:
-            os.ftruncate(self._handle, before)
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, before)
             raise from_oserror(
                 error, "cannot write a result (earlier ones are kept)", self.path
             ) from error

@@ -5,7 +5,6 @@ The format is in ``docs/architecture.md``. Sizes are bytes, bounds inclusive, ``
 
 from __future__ import annotations
 
-import importlib
 import re
 import shlex
 from collections.abc import Iterable
@@ -188,11 +187,12 @@ def check_choices(text: str) -> None:
 
 def _plan_says(collective: str, choice: str) -> str | None:
     """Return what the plan library has against a choice; None when nothing, or not built."""
+    from stretto import plan  # loads ctypes; only tables need it
+
     try:
-        plan = importlib.import_module("stretto.plan")
-    except ImportError:
-        return None
-    return cast("str | None", plan.choice_problem(collective, choice))
+        return plan.choice_problem(collective, choice)
+    except StrettoError:
+        return None  # the library is not built; launching will say so
 
 
 def parse_table(text: str, place: str, check_names: bool = True) -> Table:

@@ -1,0 +1,62 @@
+"""What all Python tests share: directories of their own, and MPI programs built once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("stretto", deadline=None, print_blob=True)
+settings.load_profile("stretto")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_directories(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep the user's tables, caches and settings out of the tests, and the other way round."""
+    base = tmp_path_factory.mktemp("xdg")
+    for name in ("DATA", "CACHE", "STATE", "CONFIG"):
+        os.environ[f"XDG_{name}_HOME"] = str(base / name.lower())
+    os.environ["STRETTO_SITE_TABLES"] = str(base / "site")
+    for name in [n for n in os.environ if n.startswith("STRETTO_")]:
+        if not name.startswith(("STRETTO_TEST", "STRETTO_LIB_DIR", "STRETTO_SITE_TABLES")):
+            del os.environ[name]
+    if os.geteuid() == 0:
+        for prefix in ("OMPI", "PRTE"):
+            os.environ[f"{prefix}_ALLOW_RUN_AS_ROOT"] = "1"
+            os.environ[f"{prefix}_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+
+
+PRELOADED = """
+#include <stdlib.h>
+#include <unistd.h>
+#include <stdio.h>
+#include <errno.h>
+/* stands in for Stretto's libraries: tells into a file which program loaded it */
+__attribute__((constructor)) static void loaded(void)
+{
+    const char *log = getenv("STRETTO_TEST_LOADED");
+    FILE *file = log ? fopen(log, "a") : NULL;
+    if (!file) return;
+    fprintf(file, "%s\\n", program_invocation_short_name);
+    fclose(file);
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of libraries with the names of Stretto's that only tell who loaded them."""
+    import shutil
+    import subprocess
+
+    base = tmp_path_factory.mktemp("lib")
+    source = base / "preloaded.c"
+    source.write_text(PRELOADED)
+    first = base / "libstretto-openmpi.so"
+    argv = ["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", str(source), "-o", str(first)]
+    subprocess.run(argv, check=True)
+    for name in ("mpich", "mpi5", "record-openmpi", "record-openmpi4", "record-mpich"):
+        shutil.copy(first, base / f"libstretto-{name}.so")
+    return base

@@ -1,0 +1,243 @@
+"""Bench results: append-only, resumable, never mixed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.errors import StrettoError
+from stretto.files.bench import (
+    Bench,
+    BenchWriter,
+    Header,
+    Launch,
+    LaunchEnd,
+    Record,
+    Sample,
+    format_record,
+    parse_bench,
+    read_bench,
+)
+from stretto.files.identity import Host, MPIIdentity
+
+
+def header(version: str = "4.1.4", cpu: str = "AMD EPYC") -> Header:
+    host = Host("h", cpu, 2, "6.1", 1 << 34)
+    mpi = MPIIdentity("openmpi", "openmpi", version, "Open MPI v" + version)
+    return Header("0.1.0", "2026-11-21T20:00:00Z", host, mpi, ["stretto", "bench"], {"seed": 1})
+
+
+def sample(candidate: str = "shm", size: int = 8, launch: int = 0, mode: str = "latency") -> Sample:
+    return Sample(
+        launch,
+        "allreduce",
+        candidate,
+        size,
+        "MPI_DOUBLE",
+        "MPI_SUM",
+        None,
+        mode,
+        10,
+        [0.5, 0.25],
+        True,
+    )  # type: ignore[arg-type]
+
+
+LAUNCH = Launch(0, 1, 2, 2, {"allreduce": ["native", "shm"]}, 0.05)
+
+
+def write(path: Path, records: list[Record], resume: bool = False) -> Bench:
+    with BenchWriter(path, header(), resume) as writer:
+        for record in records:
+            writer.write(record)
+        return writer.previous
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "x.bench.jsonl"
+    records: list[Record] = [LAUNCH, sample("native"), sample(), LaunchEnd(0, "ok")]
+    write(path, records)
+    found = read_bench(path)
+    assert found.header == header()
+    assert found.records == records
+    assert not found.truncated
+    assert found.ends[0].status == "ok"
+
+
+@given(
+    st.lists(
+        st.builds(
+            sample,
+            st.sampled_from(["native", "shm"]),
+            st.integers(0, 2**40),
+            mode=st.sampled_from(["latency", "throughput"]),
+        ),
+        max_size=5,
+    ),
+    st.data(),
+)
+def test_every_truncation(samples: list[Sample], data: st.DataObject) -> None:
+    """A cut between lines loses nothing before it, one inside a line loses that line only."""
+    lines = [format_record(header()), format_record(LAUNCH), *map(format_record, samples)]
+    text = "".join(lines)
+    cut = data.draw(st.integers(0, len(text)))
+    whole = text[:cut].count("\n")
+    if whole == 0:
+        with pytest.raises(StrettoError):
+            parse_bench(text[:cut], "b")
+        return
+    found = parse_bench(text[:cut], "b")
+    assert found.records == [LAUNCH, *samples][: whole - 1]
+    assert found.truncated == (not text[:cut].endswith("\n"))
+
+
+@given(st.binary(min_size=1, max_size=3), st.data())
+def test_changed_bytes(change: bytes, data: st.DataObject) -> None:
+    text = "".join(format_record(r) for r in (header(), LAUNCH, sample()))
+    raw = bytearray(text.encode())
+    at = data.draw(st.integers(0, len(raw) - 1))
+    raw[at : at + len(change)] = change
+    try:
+        parse_bench(raw.decode("utf-8", "replace"), "b")
+    except StrettoError as error:
+        assert error.place is not None and error.place.startswith("b")
+
+
+def test_malformed_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.bench.jsonl"
+    write(path, [LAUNCH, sample()])
+    lines = path.read_text().splitlines()
+    lines[1] = lines[1][:-5]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(StrettoError) as caught:
+        read_bench(path)
+    assert str(caught.value.place).startswith(f"{path}:2")
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (sample(launch=7), "never started"),
+        (sample(candidate="ring"), "not a candidate"),
+        (sample(size=-1), "at least 0"),
+        (Launch(1, 1, 2, 4, {}), "do not fit"),
+        (Launch(1, 0, 2, 2, {}), "at least 1"),
+    ],
+)
+def test_impossible_records(tmp_path: Path, record: Record, words: str) -> None:
+    with BenchWriter(tmp_path / "x", header()) as writer:
+        writer.write(LAUNCH)
+        with pytest.raises(StrettoError, match=words):
+            writer.write(record)
+
+
+def test_resume(tmp_path: Path) -> None:
+    path = tmp_path / "x.bench.jsonl"
+    write(path, [LAUNCH, sample("native"), sample(), sample("native", 16)])
+    with path.open("a") as stream:
+        stream.write(format_record(sample("shm", 16))[:-9])
+    previous = write(path, [sample("shm", 16), LaunchEnd(0, "ok")], resume=True)
+    assert previous.truncated
+    assert previous.complete_cells() == {(0, "allreduce", 8)}
+    found = read_bench(path)
+    assert not found.truncated
+    assert found.complete_cells() == {(0, "allreduce", 8), (0, "allreduce", 16)}
+
+
+def test_cell_needs_every_mode() -> None:
+    records: list[Record] = [
+        LAUNCH,
+        sample("native"),
+        sample(),
+        sample("native", mode="throughput"),
+    ]
+    assert Bench(header(), records).complete_cells() == set()
+    records.append(sample("shm", mode="throughput"))
+    assert Bench(header(), records).complete_cells() == {(0, "allreduce", 8)}
+
+
+def test_killed_in_the_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.bench.jsonl"
+    path.write_text(format_record(header())[:40])
+    write(path, [LAUNCH], resume=True)
+    assert read_bench(path).records == [LAUNCH]
+
+
+def test_no_overwriting(tmp_path: Path) -> None:
+    path = tmp_path / "x.bench.jsonl"
+    write(path, [LAUNCH])
+    with pytest.raises(StrettoError, match="not overwritten"):
+        BenchWriter(path, header())
+    assert read_bench(path).records == [LAUNCH]
+
+
+@pytest.mark.parametrize("other", [header(version="5.0.11"), header(cpu="Intel Xeon")])
+def test_systems_are_not_mixed(tmp_path: Path, other: Header) -> None:
+    path = tmp_path / "x.bench.jsonl"
+    write(path, [LAUNCH])
+    with pytest.raises(StrettoError, match="results are of another"):
+        BenchWriter(path, other, resume=True)
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "x.bench.jsonl"
+    with (
+        BenchWriter(path, header()) as writer,
+        pytest.raises(StrettoError, match="another campaign"),
+    ):
+        writer.write(LAUNCH)
+        BenchWriter(path, header(), resume=True)
+
+
+def _write_until_killed(path: str) -> None:
+    with BenchWriter(Path(path), header()) as writer:
+        writer.write(LAUNCH)
+        while True:
+            writer.write(sample())
+
+
+def test_killed_while_writing(tmp_path: Path) -> None:
+    path = tmp_path / "x.bench.jsonl"
+    process = multiprocessing.get_context("fork").Process(
+        target=_write_until_killed, args=(str(path),)
+    )
+    process.start()
+    while not path.exists() or path.stat().st_size < 20000:
+        assert process.is_alive()
+    process.kill()
+    process.join()
+    found = read_bench(path)
+    assert len(found.samples) > 50
+    write(path, [sample()], resume=True)
+    assert len(read_bench(path).samples) == len(found.samples) + 1
+
+
+def _write_until_full(path: str) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+    with BenchWriter(Path(path), header()) as writer:
+        writer.write(LAUNCH)
+        try:
+            while True:
+                writer.write(sample())
+        except StrettoError as error:
+            assert "earlier ones are kept" in error.message
+            os._exit(7)
+
+
+def test_no_room_left_for_a_line(tmp_path: Path) -> None:
+    """A limit on the size gives what a full disk gives: a short write, then an error."""
+    path = tmp_path / "x.bench.jsonl"
+    process = multiprocessing.get_context("fork").Process(
+        target=_write_until_full, args=(str(path),)
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == 7
+    found = read_bench(path)
+    assert not found.truncated and len(found.samples) > 5

@@ -1,0 +1,260 @@
+"""Profiles, verdicts and bench results: written, read back, damaged."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.errors import StrettoError
+from stretto.files import bench, io, profile, verdict
+from stretto.files.identity import Host, MPIIdentity
+
+TEXT = st.text(max_size=12)
+COUNT = st.integers(0, 2**62)
+TIME = st.floats(0, 1e9, allow_nan=False)
+HOST = st.builds(Host, TEXT, TEXT, COUNT, TEXT, COUNT)
+MPI = st.builds(
+    MPIIdentity,
+    st.sampled_from(["openmpi", "mpich", "intel"]),
+    st.sampled_from(["openmpi", "mpich", "mpi5"]),
+    TEXT,
+    TEXT,
+)
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> profile.Profile:
+    n = draw(st.integers(1, 4))
+
+    def per_rank(kind: st.SearchStrategy[float]) -> st.SearchStrategy[list[float]]:
+        return st.lists(kind, min_size=n, max_size=n)
+
+    cut = draw(st.integers(0, n))
+    nodes = [profile.Node("a", list(range(cut))), profile.Node("b", list(range(cut, n)))]
+    low = draw(st.integers(0, 1000))
+    calls = draw(
+        st.lists(
+            st.builds(
+                profile.Call,
+                st.sampled_from(["MPI_Allreduce", "MPI_Send"]),
+                st.sampled_from(profile.CALL_KINDS),
+                st.sampled_from([None, 0]),
+                st.none() | TEXT,
+                st.none() | TEXT,
+                st.just(low),
+                st.integers(low, 2000),
+                per_rank(COUNT),
+                per_rank(COUNT),
+                per_rank(TIME),
+                st.none() | per_rank(TIME),
+                st.none() | per_rank(TIME),
+                COUNT,
+            ),
+            max_size=3,
+        )
+    )
+    rank = st.integers(0, n - 1)
+    return profile.Profile(
+        stretto="0.1.0",
+        created="2026-11-21T20:00:00Z",
+        host=draw(HOST),
+        mpi=draw(MPI),
+        command=draw(st.lists(TEXT, max_size=3)),
+        nranks=n,
+        nodes=nodes,
+        complete=draw(st.booleans()),
+        incomplete_ranks=draw(st.lists(rank, max_size=2)),
+        wall_s=draw(per_rank(TIME)),
+        mpi_s=draw(per_rank(TIME)),
+        io_s=draw(per_rank(TIME)),
+        clock_error_s=draw(per_rank(TIME)),
+        communicators=[profile.Communicator(0, "MPI_COMM_WORLD", n, 2, n)],
+        calls=calls,
+        matrix=profile.Matrix(draw(st.lists(st.tuples(rank, rank, COUNT, COUNT), max_size=3))),
+        timeline=draw(
+            st.none()
+            | st.lists(
+                st.builds(profile.Event, rank, TEXT, st.none() | COUNT, COUNT, TIME, TIME),
+                max_size=2,
+            )
+        ),
+    )
+
+
+GAINS = st.none() | st.tuples(TIME, TIME, TIME).map(lambda t: verdict.Gain(*sorted(t), p=0.25))
+VERDICTS = st.builds(
+    verdict.Verdict,
+    st.just("0.1.0"),
+    TEXT,
+    HOST,
+    MPI,
+    st.lists(TEXT, max_size=3),
+    st.builds(verdict.Metric, TEXT, TEXT, st.sampled_from(["lower", "higher"]), st.none() | TEXT),
+    st.lists(st.integers(0, 9), unique=True, max_size=4).map(
+        lambda orders: [verdict.Run("tuned", o, None, 1.5, 0) for o in orders]
+    ),
+    GAINS,
+    GAINS,
+    st.none() | st.booleans(),
+    TEXT,
+    st.none() | TEXT,
+)
+
+
+@given(profiles())
+def test_profile_round_trip(value: profile.Profile) -> None:
+    assert profile.parse_profile(profile.format_profile(value), "p") == value
+
+
+@given(VERDICTS)
+def test_verdict_round_trip(value: verdict.Verdict) -> None:
+    assert verdict.parse_verdict(verdict.format_verdict(value), "v") == value
+
+
+@given(profiles(), st.data())
+def test_profile_damaged(value: profile.Profile, data: st.DataObject) -> None:
+    """A cut file is refused; a changed byte is refused or gives a profile, never another fault."""
+    text = profile.format_profile(value)
+    cut = data.draw(st.integers(0, len(text) - 2))
+    with pytest.raises(StrettoError):
+        profile.parse_profile(text[:cut], "p")
+    raw = bytearray(text.encode())
+    at = data.draw(st.integers(0, len(raw) - 1))
+    raw[at] = data.draw(st.integers(0, 255))
+    try:
+        profile.parse_profile(raw.decode("utf-8", "replace"), "p")
+    except StrettoError as error:
+        assert error.place is not None and error.place.startswith("p")
+
+
+@given(VERDICTS, st.data())
+def test_verdict_damaged(value: verdict.Verdict, data: st.DataObject) -> None:
+    text = verdict.format_verdict(value)
+    cut = data.draw(st.integers(0, len(text) - 2))
+    with pytest.raises(StrettoError):
+        verdict.parse_verdict(text[:cut], "v")
+    at = data.draw(st.integers(0, len(text) - 1))
+    changed = text[:at] + data.draw(st.characters()) + text[at + 1 :]
+    try:
+        verdict.parse_verdict(changed, "v")
+    except StrettoError as error:
+        assert error.place is not None and error.place.startswith("v")
+
+
+def example() -> profile.Profile:
+    return profile.Profile(
+        stretto="0.1.0",
+        created="2026-11-21T20:00:00Z",
+        host=Host("h", "c", 2, "k", 1),
+        mpi=MPIIdentity("openmpi", "openmpi", "4.1.4", ""),
+        command=["a"],
+        nranks=1,
+        nodes=[profile.Node("h", [0])],
+        complete=True,
+        incomplete_ranks=[],
+        wall_s=[1.0],
+        mpi_s=[0.5],
+        io_s=[0.0],
+        clock_error_s=[0.0],
+        communicators=[],
+        calls=[],
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"schema": "stretto-bench"}, "is a 'stretto-bench'"),
+        ({"schema": None}, "says nothing"),
+        ({"version": 2}, "version 2"),
+        ({"version": True}, "version True"),
+        ({"nranks": 2}, "2 ranks"),
+        ({"nranks": 0}, "nranks is 0"),
+        ({"wall_s": [-1.0]}, "negative"),
+        ({"wall_s": ["1"]}, "wall_s[0] must be a number"),
+        ({"wall_s": 1.0}, "wall_s must be a list"),
+        ({"complete": 1}, "complete must be true or false"),
+        ({"nodes": []}, "every rank exactly once"),
+        ({"colour": 1}, "colour is not a key"),
+        ({"host": {"name": "h"}}, "host.cpu is missing"),
+        ({"mpi": {"family": "lam", "abi": "mpich", "version": "7"}}, "mpi.family must be one of"),
+        ({"nranks": 10**30}, "nranks must be a whole number"),
+    ],
+)
+def test_profile_wrong(change: dict[str, object], words: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.profile.json"
+    path.write_text(json.dumps(json.loads(profile.format_profile(example())) | change))
+    with pytest.raises(StrettoError) as caught:
+        profile.read_profile(path)
+    assert words in caught.value.message
+    assert str(path) in str(caught.value.place)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": NaN}',
+        '{"a": 1e999}',
+        '{"a": 1, "a": 2}',
+        "[" * 100000,
+        '"text"',
+        '{"a": ' + "9" * 5000,
+    ],
+)
+def test_impossible_json(text: str) -> None:
+    with pytest.raises(StrettoError):
+        io.parse_json(text, "f", "a profile")
+
+
+def test_missing_binary_and_directory(tmp_path: Path) -> None:
+    with pytest.raises(StrettoError, match="no such file") as caught:
+        profile.read_profile(tmp_path / "none")
+    assert "stretto profile" in str(caught.value.remedy)
+    (tmp_path / "binary").write_bytes(b"\x7fELF\xff\xfe")
+    with pytest.raises(StrettoError, match="not text"):
+        profile.read_profile(tmp_path / "binary")
+    with pytest.raises(StrettoError, match="cannot read"):
+        profile.read_profile(tmp_path)
+
+
+def test_disk_full_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.profile.json"
+    profile.write_profile(example(), path)
+    before = path.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StrettoError, match="No space left") as caught:
+        profile.write_profile(example(), path)
+    assert "free some space" in str(caught.value.remedy)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_write_really_on_a_full_device() -> None:
+    """/dev/full refuses every byte."""
+    writer = bench.BenchWriter.__new__(bench.BenchWriter)
+    writer.path = Path("/dev/full")
+    writer._handle = os.open("/dev/full", os.O_WRONLY)
+    writer._launches = {}
+    with pytest.raises(StrettoError, match="No space left"):
+        writer.write(bench.Launch(0, 1, 2, 2, {}))
+    writer.close()
+
+
+def test_permissions_follow_the_umask(tmp_path: Path) -> None:
+    old = os.umask(0o027)
+    try:
+        io.write_atomic(tmp_path / "f", "x", "the file")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "f").stat().st_mode & 0o777 == 0o640
