@@ -1,0 +1,324 @@
+"""The plan core from Python: algorithms, choices, and the plans of all ranks of one call.
+
+A thin layer over ``libstretto-plan.so`` (``src/coll/export.h``). The list of algorithms is asked
+from the library and stands nowhere in Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from stretto.errors import EXIT_USAGE, StrettoError
+
+_ERROR_SIZE = 2000
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One row of the registry (``src/coll/algorithms.def``).
+
+    Attributes
+    ----------
+    collective, name
+        ``allreduce``, ``bruck_k``.
+    parameter
+        What the number in brackets means: ``radix``, ``segment`` (bytes), ``window``; None: there
+        is none.
+    minimum, default, maximum
+        Range of the parameter.
+    needs
+        Preconditions: ``commutative``, ``power_of_two``.
+    help
+        One line.
+    """
+
+    collective: str
+    name: str
+    parameter: str | None
+    minimum: int
+    default: int
+    maximum: int
+    needs: tuple[str, ...]
+    help: str
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    from stretto.launch.library import library
+
+    path: Path = library("plan", "openmpi")
+    try:
+        lib = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise StrettoError(
+            f"the plan library cannot be loaded: {error}",
+            path,
+            "it must be built for this machine: pip install . builds it",
+        ) from error
+    text, handle, number = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int
+    numbers = ctypes.POINTER(ctypes.c_int)
+    size = ctypes.c_size_t
+    for name, result, arguments in (
+        # texts come as void pointers, because they must be given back
+        ("algorithms", handle, []),
+        ("choices", handle, [text, number, number]),
+        ("choice", handle, [text, text, text, size]),
+        (
+            "build",
+            handle,
+            [text, text, number, numbers, number, number, number, size, text, size],
+        ),
+        ("close", None, [handle]),
+        ("text", handle, [handle, number]),
+        ("actions", handle, [handle]),
+        ("verify", number, [handle, text, size]),
+        ("free", None, [handle]),
+    ):
+        function = getattr(lib, f"stretto_export_{name}")
+        function.restype = result
+        function.argtypes = arguments
+    return lib
+
+
+def _take(pointer: int | None) -> str | None:
+    """Copy a text that the library made, and give it back."""
+    if not pointer:
+        return None
+    try:
+        return ctypes.string_at(pointer).decode()
+    finally:
+        _library().stretto_export_free(pointer)
+
+
+def _taken(pointer: int | None) -> str:
+    text = _take(pointer)
+    if text is None:
+        raise StrettoError("out of memory in the plan library")
+    return text
+
+
+@functools.cache
+def algorithms() -> tuple[Algorithm, ...]:
+    """Return every algorithm that this Stretto has, in the order of the registry."""
+    return tuple(
+        Algorithm(
+            row["collective"],
+            row["name"],
+            row["parameter"],
+            row["min"],
+            row["default"],
+            row["max"],
+            tuple(row["needs"]),
+            row["help"],
+        )
+        for row in json.loads(_taken(_library().stretto_export_algorithms()))
+    )
+
+
+def collectives() -> list[str]:
+    """Return the collectives that have algorithms."""
+    return list(dict.fromkeys(a.collective for a in algorithms()))
+
+
+def choices(collective: str, nranks: int, nodes: int = 1) -> list[str]:
+    """Return the choices worth trying, the most promising kinds first; native is not among them.
+
+    Parameters
+    ----------
+    collective
+        ``allreduce``.
+    nranks, nodes
+        Of the communicator.
+    """
+    text = _take(_library().stretto_export_choices(collective.encode(), nranks, nodes))
+    if text is None:
+        raise StrettoError(
+            f"there is no collective {collective!r} with {nranks} ranks on {nodes} nodes",
+            remedy=f"collectives are {', '.join(collectives())}",
+        )
+    found: list[str] = json.loads(text)
+    return found
+
+
+def canonical(collective: str, choice: str) -> str:
+    """Return a choice in its canonical form (``chain(65536)`` is ``chain(64K)``).
+
+    Parameters
+    ----------
+    collective, choice
+        ``allreduce``, ``shm+bruck_k(8)``.
+    """
+    error = ctypes.create_string_buffer(_ERROR_SIZE)
+    text = _take(
+        _library().stretto_export_choice(collective.encode(), choice.encode(), error, _ERROR_SIZE)
+    )
+    if text is None:
+        raise StrettoError(
+            error.value.decode(errors="replace"),
+            remedy="stretto plan list shows the algorithms",
+            exit_code=EXIT_USAGE,
+        )
+    return text
+
+
+def choice_problem(collective: str, choice: str) -> str | None:
+    """Return what is wrong with a choice, or None.
+
+    Parameters
+    ----------
+    collective, choice
+        ``allreduce``, ``shm+bruck_k(8)``.
+    """
+    try:
+        canonical(collective, choice)
+    except StrettoError as error:
+        if error.exit_code != EXIT_USAGE:
+            raise
+        return error.message
+    return None
+
+
+class Call:
+    """The plans of all ranks of one call; use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    collective, choice
+        ``allreduce``, ``shm+bruck_k(8)``.
+    nranks
+        Ranks of the communicator.
+    hosts
+        Which node each rank is on, by number; None: not known, as for flat choices.
+    root
+        Of bcast and reduce.
+    in_place, commutative
+        As in the call.
+    nbytes
+        Size of the vector or block, from which the number of segments follows.
+    """
+
+    def __init__(
+        self,
+        collective: str,
+        choice: str,
+        nranks: int,
+        hosts: Sequence[int] | None = None,
+        root: int = 0,
+        in_place: bool = False,
+        commutative: bool = True,
+        nbytes: int = 8,
+    ) -> None:
+        if hosts is not None and len(hosts) != nranks:
+            raise ValueError(f"{len(hosts)} hosts for {nranks} ranks")
+        error = ctypes.create_string_buffer(_ERROR_SIZE)
+        self.nranks = nranks
+        self._handle: int | None = _library().stretto_export_build(
+            collective.encode(),
+            choice.encode(),
+            nranks,
+            None if hosts is None else (ctypes.c_int * nranks)(*hosts),
+            root,
+            int(in_place),
+            int(commutative),
+            nbytes,
+            error,
+            _ERROR_SIZE,
+        )
+        if not self._handle:
+            raise StrettoError(
+                error.value.decode(errors="replace"),
+                f"{collective} {choice} with {nranks} ranks",
+                "stretto plan list shows the algorithms and what they need",
+            )
+
+    def __enter__(self) -> Call:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the plans; safe to call again."""
+        handle, self._handle = self._handle, None
+        if handle:
+            _library().stretto_export_close(handle)
+
+    def _open(self) -> int:
+        if self._handle is None:
+            raise ValueError("the plans were closed")
+        return self._handle
+
+    def text(self, rank: int) -> str:
+        """Return the plan of a rank as text, one action a line.
+
+        Parameters
+        ----------
+        rank
+            Which one.
+        """
+        if not 0 <= rank < self.nranks:
+            raise StrettoError(
+                f"there is no rank {rank}", remedy=f"ranks are 0 to {self.nranks - 1}"
+            )
+        return _taken(_library().stretto_export_text(self._open(), rank))
+
+    def actions(self) -> dict[str, Any]:
+        """Return all actions of all ranks (the layout is described in ``src/coll/export.h``)."""
+        found: dict[str, Any] = json.loads(_taken(_library().stretto_export_actions(self._open())))
+        return found
+
+    def verify(self) -> str | None:
+        """Prove the plans; what is wrong, or None when they are proven."""
+        error = ctypes.create_string_buffer(_ERROR_SIZE)
+        if _library().stretto_export_verify(self._open(), error, _ERROR_SIZE) == 0:
+            return None
+        return error.value.decode(errors="replace")
+
+
+def parse_layout(text: str, round_robin: bool = False) -> list[int]:
+    """Return each rank's node from a layout such as ``4x2`` (nodes x ppn) or ``3,2,2``.
+
+    Parameters
+    ----------
+    text
+        The layout.
+    round_robin
+        Ranks go round the nodes; otherwise each node holds consecutive ones.
+    """
+    try:
+        if "x" in text:
+            nodes, ppn = (int(word) for word in text.split("x"))
+            sizes = [ppn] * nodes
+        else:
+            sizes = [int(word) for word in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or min(sizes) < 1:
+        raise StrettoError(
+            f"{text!r} is not a layout",
+            "--layout",
+            "write NODESxPPN as in 4x2, or the ranks of each node as in 3,2,2",
+            EXIT_USAGE,
+        )
+    if not round_robin:
+        return [node for node, size in enumerate(sizes) for _ in range(size)]
+    left = list(sizes)
+    hosts: list[int] = []
+    while sum(left):
+        for node, _ in enumerate(left):
+            if left[node]:
+                left[node] -= 1
+                hosts.append(node)
+    return hosts

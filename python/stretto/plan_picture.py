@@ -1,0 +1,242 @@
+"""The picture of a plan: ranks over steps, messages as arrows, node phases as boxes; SVG, by hand.
+
+Light and dark follow the reader's setting. Nothing is loaded from elsewhere, so that the file can
+stand in documentation, in a page or on a slide.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from xml.sax.saxutils import escape
+
+from stretto.plan_timeline import Message, Phase, Timeline, Work, timeline
+
+WIDEST_STEP, NARROWEST_STEP = 104, 58  # px from one step to the next
+STEPS_WIDTH = 1250  # px that all steps should fit in
+LANE = 40  # px from one rank to the next
+NODE_GAP = 18  # px more between nodes
+LEFT, TOP, RIGHT, BOTTOM = 96, 96, 40, 64
+MOST_LABELS = 80  # messages; with more the labels would hide the arrows
+
+PHASES = {
+    "node_reduce": ("reduce", "reduce"),
+    "node_allreduce": ("allreduce", "reduce"),
+    "node_bcast": ("bcast", "spread"),
+    "node_allgather": ("allgather", "gather"),
+    "node_barrier": ("barrier", "barrier"),
+}
+
+STYLE = """
+.paper{fill:#fff}.ink{fill:#1b1f24}.muted{fill:#57606a}.band{fill:#f3f5f7}.rule{stroke:#d0d7de}
+.lane{stroke:#b6bfc8}.send{stroke:#0067a8}.sendfill{fill:#0067a8}.sum{stroke:#d0500a}
+.sumfill{fill:#d0500a}.reduce{fill:#f6c9ae;stroke:#d0500a}.spread{fill:#b5d5ea;stroke:#0067a8}
+.gather{fill:#bfe3d8;stroke:#00806a}.barrier{fill:#e3d3ec;stroke:#96407f}
+@media (prefers-color-scheme:dark){
+.paper{fill:#12161b}.ink{fill:#e6ebf0}.muted{fill:#a3adb8}.band{fill:#1b2128}.rule{stroke:#3a434d}
+.lane{stroke:#566270}.send{stroke:#5db7f5}.sendfill{fill:#5db7f5}.sum{stroke:#ff8f4d}
+.sumfill{fill:#ff8f4d}.reduce{fill:#6b3a1c;stroke:#ff8f4d}.spread{fill:#1f4a68;stroke:#5db7f5}
+.gather{fill:#164a3e;stroke:#3faf90}.barrier{fill:#4a2c48;stroke:#dd93c8}}
+text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif}
+"""
+
+
+class _Canvas:
+    """Coordinates of ranks and steps, and the lines of the file."""
+
+    def __init__(self, t: Timeline) -> None:
+        self.t = t
+        self.lines: list[str] = []
+        step = STEPS_WIDTH // max(1, t.steps)
+        self.step = min(WIDEST_STEP, max(NARROWEST_STEP, step))
+        nodes = t.node_of or [0] * t.nranks
+        self.order = sorted(range(t.nranks), key=lambda r: (nodes[r], r))
+        self.y: dict[int, float] = {}
+        at = float(TOP)
+        for i, rank in enumerate(self.order):
+            if i and nodes[rank] != nodes[self.order[i - 1]]:
+                at += NODE_GAP
+            self.y[rank] = at
+            at += LANE
+        self.bottom = at - LANE
+        self.right = LEFT + max(1, t.steps) * self.step
+        self.width = float(max(self.right + RIGHT, 560))
+        self.height = self.bottom + BOTTOM
+
+    def x(self, step: float) -> float:
+        return LEFT + step * self.step
+
+    def add(self, text: str) -> None:
+        self.lines.append(text)
+
+    def text(self, x: float, y: float, text: str, kind: str, size: int, more: str = "") -> None:
+        self.add(
+            f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" font-size="{size}" {more}>'
+            f"{escape(text)}</text>"
+        )
+
+
+def _blocks(message: Message) -> str:
+    if message.count == 0:
+        return ""
+    last = message.first + message.count - 1
+    return str(message.first) if message.count == 1 else f"{message.first}–{last}"
+
+
+def _grid(c: _Canvas) -> None:
+    nodes = c.t.node_of
+    for node in sorted(set(nodes)) if len(set(nodes)) > 1 else []:
+        lanes = [c.y[r] for r in range(c.t.nranks) if nodes[r] == node]
+        top, bottom = min(lanes) - 18, max(lanes) + 18
+        c.add(
+            f'<rect x="12" y="{top:.1f}" width="{c.right + 8:.1f}" '
+            f'height="{bottom - top:.1f}" rx="8" class="band"/>'
+        )
+        middle = (top + bottom) / 2
+        turn = f'text-anchor="middle" transform="rotate(-90 28 {middle:.1f})"'
+        c.text(28, middle, f"node {node}" if len(lanes) > 1 else f"n{node}", "muted", 11, turn)
+    for step in range(c.t.steps + 1):
+        c.add(
+            f'<line x1="{c.x(step)}" x2="{c.x(step)}" y1="{TOP - 16}" y2="{c.bottom + 14:.1f}" '
+            'class="rule" stroke-dasharray="2 4"/>'
+        )
+        if step < c.t.steps:
+            c.text(c.x(step + 0.5), TOP - 22, str(step + 1), "muted", 11, 'text-anchor="middle"')
+    for rank, y in c.y.items():
+        c.add(
+            f'<line x1="{LEFT}" x2="{c.right}" y1="{y:.1f}" y2="{y:.1f}" class="lane" '
+            'stroke-width="1.4"/>'
+        )
+        c.text(LEFT - 12, y + 4, f"rank {rank}", "ink", 12, 'text-anchor="end"')
+
+
+def _phase(c: _Canvas, p: Phase) -> None:
+    word, kind = PHASES[p.kind]
+    lanes = [c.y[r] for r in p.ranks]
+    top, bottom = min(lanes) - 11, max(lanes) + 11
+    left = c.x(p.start) + 10
+    c.add(
+        f"<g><title>node {p.node}: {word} among ranks {', '.join(map(str, p.ranks))}</title>"
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{c.step - 20}" height="{bottom - top:.1f}" '
+        f'rx="9" class="{kind}" stroke-width="1.4"/></g>'
+    )
+    c.text(
+        left + (c.step - 20) / 2, (top + bottom) / 2 + 4, word, "ink", 12, 'text-anchor="middle"'
+    )
+    if p.root is not None:
+        at = left + (c.step - 20 if word == "reduce" else 0)
+        c.add(f'<circle cx="{at:.1f}" cy="{c.y[p.root]:.1f}" r="4.5" class="ink"/>')
+
+
+def _message(c: _Canvas, m: Message, widest: int, label: bool) -> None:
+    kind = "sum" if m.reduced else "send"
+    x1, y1, x2, y2 = c.x(m.start) + 5, c.y[m.source], c.x(m.start + 1) - 5, c.y[m.target]
+    length = math.hypot(x2 - x1, y2 - y1)
+    ux, uy = (x2 - x1) / length, (y2 - y1) / length
+    width = 1.3 + (2.2 * math.sqrt(m.count / widest) if widest else 0)
+    head = 7 + width
+    ex, ey = x2 - ux * head * 0.8, y2 - uy * head * 0.8
+    wing = head * 0.42
+    points = (
+        f"{x2:.1f},{y2:.1f} {x2 - ux * head - uy * wing:.1f},{y2 - uy * head + ux * wing:.1f} "
+        f"{x2 - ux * head + uy * wing:.1f},{y2 - uy * head - ux * wing:.1f}"
+    )
+    what = f"{m.buffer} {_blocks(m)}" if m.count else "no data"
+    title = f"step {m.start + 1}: rank {m.source} to rank {m.target}, {what}"
+    c.add(
+        f"<g><title>{title}{', reduced on arrival' if m.reduced else ''}</title>"
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{ex:.1f}" y2="{ey:.1f}" class="{kind}" '
+        f'stroke-width="{width:.2f}"/><polygon points="{points}" class="{kind}fill"/>'
+        f'<circle cx="{x1:.1f}" cy="{y1:.1f}" r="2.6" class="{kind}fill"/></g>'
+    )
+    if label and m.count and m.buffer != "TMP":
+        # at the sender, on the side that the arrow does not take: one message leaves at a time
+        y = y1 - 6 if y2 > y1 else y1 + 14
+        c.text(x1 + 1, y, _blocks(m), f"{kind}fill", 10)
+
+
+def _work(c: _Canvas, w: Work) -> None:
+    x, y = c.x(w.at), c.y[w.rank]
+    c.add(
+        f"<g><title>rank {w.rank}: {w.count} local reductions</title>"
+        f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" '
+        f'transform="rotate(45 {x:.1f} {y:.1f})" class="sumfill"/></g>'
+    )
+
+
+def _legend(c: _Canvas) -> None:
+    x, y = float(LEFT), c.bottom + 44
+    entries: list[tuple[str, str]] = []
+    if any(not m.reduced for m in c.t.messages):
+        entries.append(("send", "message"))
+    if any(m.reduced for m in c.t.messages):
+        entries.append(("sum", "message, reduced on arrival"))
+    if c.t.work:
+        entries.append(("work", "local reductions"))
+    for kind in dict.fromkeys(p.kind for p in c.t.phases):
+        entries.append((PHASES[kind][1], f"{PHASES[kind][0]} in the node's shared memory"))
+    for kind, words in entries:
+        if kind in ("send", "sum"):
+            c.add(
+                f'<line x1="{x:.1f}" x2="{x + 20:.1f}" y1="{y - 4}" y2="{y - 4}" class="{kind}" '
+                'stroke-width="2.6"/>'
+            )
+        elif kind == "work":
+            c.add(
+                f'<rect x="{x + 6:.1f}" y="{y - 9:.1f}" width="9" height="9" class="sumfill" '
+                f'transform="rotate(45 {x + 10.5:.1f} {y - 4.5:.1f})"/>'
+            )
+        else:
+            c.add(
+                f'<rect x="{x:.1f}" y="{y - 11:.1f}" width="20" height="14" rx="4" class="{kind}"/>'
+            )
+        c.text(x + 27, y, words, "muted", 12)
+        x += 27 + 6.6 * len(words) + 26
+    c.width = max(c.width, x)
+
+
+def picture(plan: dict[str, Any]) -> str:
+    """Draw the plans of all ranks of one call.
+
+    Parameters
+    ----------
+    plan
+        What `stretto.plan.Call.actions` gives.
+
+    Returns
+    -------
+    str
+        An SVG document.
+    """
+    t = timeline(plan)
+    c = _Canvas(t)
+    out = max((r["out"] for r in plan["ranks"]), default=0)
+    label = out > 1 and len(t.messages) <= MOST_LABELS
+    label = label and any(m.count and m.buffer != "TMP" for m in t.messages)
+    widest = max([out, *(m.count for m in t.messages)]) if t.messages else 0
+    _grid(c)
+    for p in t.phases:
+        _phase(c, p)
+    for m in sorted(t.messages, key=lambda m: m.start):
+        _message(c, m, widest, label)
+    for w in t.work:
+        _work(c, w)
+    _legend(c)
+    on = f" on {plan['nnodes']} nodes" if plan["nnodes"] > 1 else ""
+    ranks = f"{t.nranks} rank{'s' if t.nranks > 1 else ''}"
+    name = f"{plan['collective']} · {plan['choice']}"
+    note = f"{ranks}{on}: {t.steps} steps, {len(t.messages)} messages"
+    if t.messages:
+        note += "; drawn as if each message took one step and a rank sent one at a time"
+    if label:
+        note += "; numbers are blocks"
+    c.text(LEFT - 72, 30, name, "ink", 17, 'font-weight="600"')
+    c.text(LEFT - 72, 50, note, "muted", 12)
+    c.width = max(c.width, LEFT - 60 + 6.6 * len(note))
+    size = f'width="{c.width:.0f}" height="{c.height:.0f}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {c.width:.0f} '
+        f'{c.height:.0f}" role="img" aria-label="{escape(name)}, {escape(note)}">'
+        f"<style>{STYLE}</style>"
+        f'<rect width="100%" height="100%" class="paper"/>\n' + "\n".join(c.lines) + "\n</svg>\n"
+    )

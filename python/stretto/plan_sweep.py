@@ -1,0 +1,165 @@
+"""Proving the registry: which calls to try, and the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from stretto.errors import StrettoError
+from stretto.plan import Algorithm, Call, algorithms, canonical, collectives
+
+#: collectives whose call has a root, or whose operation matters
+_ROOTED = ("bcast", "reduce")
+_REDUCING = ("allreduce", "reduce")
+_WITHOUT_IN_PLACE = ("bcast", "barrier")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: the arguments of `stretto.plan.Call`, and the algorithm."""
+
+    algorithm: Algorithm
+    choice: str
+    nranks: int
+    hosts: tuple[int, ...] | None
+    root: int
+    in_place: bool
+    commutative: bool
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A call that is not proven: refused (it cannot be done), or with plans that are wrong."""
+
+    case: Case
+    refused: bool
+    reason: str
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The algorithm at fault."""
+        return self.case.algorithm
+
+    def words(self) -> str:
+        """Name the call."""
+        c = self.case
+        flags = f"{', in place' if c.in_place else ''}{'' if c.commutative else ', ordered'}"
+        return f"{c.algorithm.collective} {c.choice}, {c.nranks} ranks, root {c.root}{flags}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the call and the reason."""
+        case = {k: v for k, v in asdict(self.case).items() if k != "algorithm"}
+        return {"collective": self.algorithm.collective, **case, "reason": self.reason}
+
+
+def values(algorithm: Algorithm) -> list[tuple[str, int]]:
+    """Return the choices that are tried of an algorithm, with the bytes of the call.
+
+    Parameters
+    ----------
+    algorithm
+        A row of the registry.
+    """
+    name = algorithm.name
+    if algorithm.parameter == "radix":
+        top = min(algorithm.maximum, 8)
+        return [(f"{name}({k})", 8) for k in range(algorithm.minimum, top + 1)]
+    if algorithm.parameter == "segment":
+        size = algorithm.minimum
+        return [(f"{name}({size})", size * n - 1) for n in (1, 2, 3, 5, 9)]
+    if algorithm.parameter == "window":
+        return [(f"{name}({k})", 8) for k in (1, 2, 3, 7) if k >= algorithm.minimum]
+    return [(name, 8)]
+
+
+def selected(collective: str | None, choice: str | None) -> list[tuple[Algorithm, list[str]]]:
+    """Return the algorithms to prove and the choices to try of each.
+
+    Parameters
+    ----------
+    collective
+        Only this one; None: all.
+    choice
+        Only this flat choice, with or without its parameter; None: all.
+    """
+    if collective is not None and collective not in collectives():
+        raise StrettoError(
+            f"there is no collective {collective!r}", remedy=f"{', '.join(collectives())}"
+        )
+    found = [a for a in algorithms() if collective in (None, a.collective)]
+    if choice is None:
+        return [(a, [c for c, _ in values(a)]) for a in found]
+    name = choice.partition("(")[0]
+    found = [a for a in found if a.name == name]
+    if not found:
+        assert collective is not None
+        canonical(collective, choice)  # says what there is
+        raise StrettoError(
+            f"{choice!r} is no algorithm of its own, so there is nothing to prove",
+            remedy="name one of those that stretto plan list shows",
+        )
+    if "(" not in choice:
+        return [(a, [c for c, _ in values(a)]) for a in found]
+    return [(a, [canonical(a.collective, choice)]) for a in found]
+
+
+def cases(
+    algorithm: Algorithm, choice: str, nranks: int, hosts: list[int] | None = None
+) -> Iterator[Case]:
+    """Yield all calls of one rank count: every root, in place or not, commutative or not.
+
+    Parameters
+    ----------
+    algorithm
+        A row of the registry.
+    choice
+        Its flat choice.
+    nranks
+        Ranks.
+    hosts
+        Each rank's node: the choice is composed with the node phases.
+    """
+    collective = algorithm.collective
+    nbytes = dict(values(algorithm)).get(choice, 8)
+    orders = (True,) if collective not in _REDUCING else (True, False)
+    on = None if hosts is None else tuple(hosts)
+    for root in range(nranks if collective in _ROOTED else 1):
+        for in_place in (False,) if collective in _WITHOUT_IN_PLACE else (False, True):
+            for commutative in orders:
+                yield Case(
+                    algorithm,
+                    choice if hosts is None else f"shm+{choice}",
+                    nranks,
+                    on,
+                    root,
+                    in_place,
+                    commutative,
+                    nbytes,
+                )
+
+
+def prove(case: Case) -> Fault | None:
+    """Build and prove one call; what stands against it, or None.
+
+    Parameters
+    ----------
+    case
+        The call.
+    """
+    try:
+        call = Call(
+            case.algorithm.collective,
+            case.choice,
+            case.nranks,
+            case.hosts,
+            case.root,
+            case.in_place,
+            case.commutative,
+            case.nbytes,
+        )
+    except StrettoError as error:
+        return Fault(case, True, error.message)
+    with call:
+        reason = call.verify()
+    return None if reason is None else Fault(case, False, reason)
