@@ -1,33 +1,33 @@
 /* Fortran programs, without a Fortran binding of our own.
  *
- * MPICH's and Intel MPI's Fortran libraries call the C MPI_X, where a preloaded library is met
- * anyway. Open MPI's (libmpi_mpifh, which mpif.h, `use mpi` and mpi_f08 all end in) calls PMPI_X. A
- * preloaded library of that family therefore exports PMPI_X too, for each MPI_X that it defines; a
- * call that comes from Open MPI's Fortran library is taken as one of MPI_X, any other call (of a
- * tool, or of a part of Open MPI) goes on to the next PMPI_X as if we were not there. So the MPI
- * itself converts handles, logicals, strings, statuses and MPI_IN_PLACE, for every Fortran
+ * The MPIs' Fortran libraries end in C functions, but not always in MPI_X, where a preloaded
+ * library is met anyway: Open MPI's (libmpi_mpifh, behind mpif.h, `use mpi` and mpi_f08) call
+ * PMPI_X throughout, MPICH's in mpi_f08 for whatever has no choice buffer (Init, Finalize, Barrier,
+ * Wait, ...), Intel MPI's nowhere. A preloaded library therefore exports PMPI_X too, for each MPI_X
+ * that it defines; a call that comes from a Fortran library is taken as one of MPI_X, any other
+ * call (of a tool, or of a part of the MPI) goes on to the next PMPI_X as if we were not there. So
+ * the MPI itself converts handles, logicals, strings, statuses and MPI_IN_PLACE, for every Fortran
  * compiler's names.
  *
  * In the file that defines them, one entry for each function:
  *     STRETTO_FORTRAN_ENTRY(int, Barrier, (MPI_Comm comm), (comm))
- * which is nothing in the other families. Or, without writing the prototypes again, mark the names
- * and let functions.def make the entries:
+ * Or, without writing the prototypes again, mark the names and let functions.def make the entries:
  *     #define STRETTO_FORTRAN_Barrier ~, 1
  *     #include "mpi/fortran_entries.h"
+ *
+ * Not covered: a Fortran library that is linked statically into the program.
  */
 #ifndef STRETTO_FORTRAN_H
 #define STRETTO_FORTRAN_H
 
 #include "mpi/host.h"
 
-#ifdef STRETTO_ABI_OPENMPI
-
-/* Verdicts by call site: address << 1 | whether it lies in the Fortran library. */
+/* Verdicts by call site: address << 1 | whether it lies in a Fortran library. */
 #define STRETTO_FORTRAN_SITES 1024
 extern uintptr_t stretto_fortran_sites[STRETTO_FORTRAN_SITES];
 bool stretto_fortran_site(uintptr_t caller); /* slow path: finds out and remembers */
 
-/* Whether the return address `caller` lies in Open MPI's Fortran library. */
+/* Whether the return address `caller` lies in the MPI's Fortran library. */
 static inline bool stretto_from_fortran(const void *caller) {
     uintptr_t address = (uintptr_t)caller;
     uintptr_t site = __atomic_load_n(&stretto_fortran_sites[(address >> 2) % STRETTO_FORTRAN_SITES],
@@ -51,7 +51,4 @@ static inline bool stretto_from_fortran(const void *caller) {
         return ((type(*) parameters)next)arguments;                                                \
     }
 
-#else
-#define STRETTO_FORTRAN_ENTRY(type, name, parameters, arguments)
-#endif
 #endif

@@ -156,8 +156,8 @@ typedef struct {
 
 /* Addresses with a meaning of their own */
 #define MPI_BOTTOM ((void *)0)
-#define MPI_IN_PLACE ((void *)(intptr_t) - 1)
-#define MPI_BUFFER_AUTOMATIC ((void *)(intptr_t) - 2)
+#define MPI_IN_PLACE ((void *)(intptr_t)-1)
+#define MPI_BUFFER_AUTOMATIC ((void *)(intptr_t)-2)
 #define MPI_ARGV_NULL ((char **)0)
 #define MPI_ARGVS_NULL ((char ***)0)
 #define MPI_ERRCODES_IGNORE ((int *)0)

@@ -77,6 +77,9 @@ int MPI_Finalize(void) {
 
 #define STRETTO_FORTRAN_Allgather ~, 1
 #define STRETTO_FORTRAN_Allreduce ~, 1
+#ifndef STRETTO_ABI_OPENMPI
+#define STRETTO_FORTRAN_Allreduce_c ~, 1
+#endif
 #define STRETTO_FORTRAN_Barrier ~, 1
 #define STRETTO_FORTRAN_Bcast ~, 1
 #define STRETTO_FORTRAN_Comm_free ~, 1
