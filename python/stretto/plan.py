@@ -87,6 +87,11 @@ def _library() -> ctypes.CDLL:
     return lib
 
 
+def _bytes(text: str) -> bytes:
+    """Return a text as the library takes it; what cannot stand in a C string becomes a "?"."""
+    return text.replace("\0", "?").encode(errors="replace")
+
+
 def _take(pointer: int | None) -> str | None:
     """Copy a text that the library made, and give it back."""
     if not pointer:
@@ -137,7 +142,7 @@ def choices(collective: str, nranks: int, nodes: int = 1) -> list[str]:
     nranks, nodes
         Of the communicator.
     """
-    text = _take(_library().stretto_export_choices(collective.encode(), nranks, nodes))
+    text = _take(_library().stretto_export_choices(_bytes(collective), nranks, nodes))
     if text is None:
         raise StrettoError(
             f"there is no collective {collective!r} with {nranks} ranks on {nodes} nodes",
@@ -157,7 +162,7 @@ def canonical(collective: str, choice: str) -> str:
     """
     error = ctypes.create_string_buffer(_ERROR_SIZE)
     text = _take(
-        _library().stretto_export_choice(collective.encode(), choice.encode(), error, _ERROR_SIZE)
+        _library().stretto_export_choice(_bytes(collective), _bytes(choice), error, _ERROR_SIZE)
     )
     if text is None:
         raise StrettoError(
@@ -220,8 +225,8 @@ class Call:
         error = ctypes.create_string_buffer(_ERROR_SIZE)
         self.nranks = nranks
         self._handle: int | None = _library().stretto_export_build(
-            collective.encode(),
-            choice.encode(),
+            _bytes(collective),
+            _bytes(choice),
             nranks,
             None if hosts is None else (ctypes.c_int * nranks)(*hosts),
             root,

@@ -135,6 +135,8 @@ static int fits_in(const stretto_plan *plan, const stretto_scratch *free, strett
 }
 
 static stretto_span take_scratch(stretto_plan *plan, stretto_span dst) {
+    if (plan->failed) /* there may be no tmp_shape to look at */
+        return stretto_span_of(STRETTO_TMP, 0, dst.count);
     for (int s = 0; s < plan->nscratch; s++) {
         int at = plan->scratch[s].busy ? -1 : fits_in(plan, &plan->scratch[s], dst);
         if (at >= 0) {
