@@ -109,7 +109,7 @@ def bound(parts: Breakdown) -> str:
         f"Were every collective's transfer free, the run would be at most {fmt.percent(reach)} "
         "shorter: that is the limit of tuning."
     )
-    if parts.share("wait") > parts.share("transfer") and parts.imbalance > 0.03:
+    if parts.share("wait") > 0.01 and parts.imbalance > 0.03:
         text += (
             f" Rank {parts.slowest} computes {fmt.percent(parts.imbalance)} longer than the mean; "
             "the others wait for it in the collectives."

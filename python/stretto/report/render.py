@@ -96,7 +96,7 @@ def inline(figure: Figure) -> str:
     label = figure.title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     head = (
         f'<svg {match.group(1)}role="img" aria-label="{label}" data-width="{width:.0f}" '
-        f'style="max-width:{width:.0f}px"'
+        f'style="--w:{width:.0f}px"'
     )
     return head + svg[match.end() :]
 

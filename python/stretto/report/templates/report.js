@@ -31,6 +31,8 @@
     }
   }
 
+  for (const row of document.querySelectorAll("tbody tr[data-group]:first-child")) mark(row.parentElement);
+
   const theme = document.getElementById("theme");
   const names = ["auto", "light", "dark"];
   const apply = (name) => {

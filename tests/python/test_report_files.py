@@ -1,0 +1,200 @@
+"""What the report reads: good files, bad files, and files that do not belong together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from report_samples import make
+
+from stretto.cli import main
+from stretto.errors import StrettoError
+from stretto.report.load import kind_of, load
+from stretto.report.points import Layout
+
+FILES = ("app.profile.json", "app.bench.jsonl", "app.table", "app.verdict.json")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make.make(tmp_path_factory.mktemp("files") / "small")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make.make(tmp_path_factory.mktemp("files") / "cluster", "cluster")
+
+
+@pytest.fixture
+def copy(small: Path, tmp_path: Path) -> Path:
+    target = tmp_path / "copy"
+    target.mkdir()
+    for name in FILES:
+        (target / name).write_bytes((small / name).read_bytes())
+    return target
+
+
+def test_a_directory_is_one_system(small: Path) -> None:
+    (system,) = load([small])
+    assert system.name == "small"
+    assert system.layout == Layout(1, 2, 2)
+    assert system.simulated
+    collectives = [p.collective for p in system.panels]
+    assert collectives == ["allreduce", "barrier", "bcast", "reduce"]
+    allreduce = system.panels[0]
+    assert allreduce.chosen[8] == "shm"
+    gain = allreduce.gain(8)
+    assert gain is not None and 2 < gain < 3.5
+    assert allreduce.candidates[0] == "native"
+
+
+def test_the_medians_are_those_of_the_samples(small: Path) -> None:
+    (system,) = load([small])
+    medians = []
+    for line in (small / "app.bench.jsonl").read_text().splitlines()[1:]:
+        r = json.loads(line)
+        if r["type"] == "sample" and (r["collective"], r["candidate"], r["bytes"]) == (
+            "bcast",
+            "knomial(4)",
+            4096,
+        ):
+            times = sorted(r["times_us"])
+            medians.append((times[5] + times[6]) / 2)
+    medians.sort()
+    assert len(medians) == 6
+    bcast = next(p for p in system.panels if p.collective == "bcast")
+    point = bcast.point("knomial(4)", 4096)
+    assert point is not None
+    assert point.estimate.median == pytest.approx((medians[2] + medians[3]) / 2)
+    assert (point.estimate.low, point.estimate.high) == (medians[0], medians[-1])
+
+
+def test_single_files_of_any_name(small: Path, tmp_path: Path) -> None:
+    for name in FILES:
+        renamed = tmp_path / f"x-{name.split('.')[1]}"
+        renamed.write_bytes((small / name).read_bytes())
+        assert kind_of(renamed) == name.split(".")[1]
+        (system,) = load([renamed])
+        assert [k for k, _ in system.files] == [name.split(".")[1]]
+
+
+def test_failures_and_layouts_of_a_cluster(cluster: Path) -> None:
+    (system,) = load([cluster])
+    assert system.layout == Layout(8, 8, 64)
+    assert {p.layout.nranks for p in system.panels} == {8, 16, 32, 64}
+    failed = {str(p.layout): p.failed for p in system.panels if p.collective == "allreduce"}
+    assert failed["8 nodes \u00d7 8 ranks"] == {"lanes(2)+ring": "gave no time"}
+    assert failed["1 node \u00d7 8 ranks"] == {}
+    assert any("ran out of time" in n for n in system.notes)
+
+
+def test_two_directories_are_two_systems(small: Path, cluster: Path) -> None:
+    assert [s.name for s in load([small, cluster])] == ["small", "cluster"]
+
+
+def test_two_directories_of_one_name_are_told_apart(small: Path, tmp_path: Path) -> None:
+    other = make.make(tmp_path / "small")
+    assert len({s.name for s in load([small, other])}) == 2
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_truncated_files_are_refused_with_their_name(copy: Path, name: str) -> None:
+    path = copy / name
+    data = path.read_bytes()
+    for cut in (0, 1, 30, len(data) // 2):
+        path.write_bytes(data[:cut])
+        if name.endswith("bench.jsonl") and cut == len(data) // 2:
+            (system,) = load([path])  # a half-written last line is the trace of a kill
+            assert any("cut off" in n for n in system.notes)
+            continue
+        with pytest.raises(StrettoError) as error:
+            load([copy])
+        assert name in str(error.value.place)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_bytes_never_give_a_traceback(copy: Path, name: str) -> None:
+    path = copy / name
+    data = path.read_bytes()
+    for at in range(0, len(data), max(1, len(data) // 40)):
+        path.write_bytes(data[:at] + b"\xff\x00{" + data[at + 3 :])
+        try:
+            load([path])
+        except StrettoError as error:
+            assert error.place is not None
+            assert name in error.place
+
+
+def test_foreign_files(tmp_path: Path) -> None:
+    for content in (b"", b"hello", b"\x7fELF\x02\x01", b"{}", b"[1, 2]"):
+        path = tmp_path / "foreign.dat"
+        path.write_bytes(content)
+        with pytest.raises(StrettoError, match="none of Stretto's files"):
+            load([path])
+    foreign = tmp_path / "foreign.profile.json"
+    foreign.write_text('{"schema": "other-tool", "version": 1}')
+    with pytest.raises(StrettoError, match="other-tool"):
+        load([foreign])
+
+
+def test_mpis_are_not_mixed(copy: Path) -> None:
+    make.bench(make.CASES["other"], copy / "second.bench.jsonl")
+    with pytest.raises(StrettoError, match=r"different MPIs: openmpi 4\.1\.4 and mpich 5\.0\.0") as e:
+        load([copy])
+    assert "second.bench.jsonl" in str(e.value.place)
+    assert "stretto report A B" in str(e.value.remedy)
+
+
+def test_layouts_that_do_not_belong_together(copy: Path) -> None:
+    make.profile(make.CASES["cluster"], copy / "app.profile.json")
+    with pytest.raises(StrettoError, match="they do not belong together") as error:
+        load([copy])
+    assert "8 x 8" in error.value.message
+    assert "1 x 2" in error.value.message
+
+
+def test_two_profiles_in_one_directory(copy: Path) -> None:
+    make.profile(make.CASES["small"], copy / "second.profile.json")
+    with pytest.raises(StrettoError, match="two profile files"):
+        load([copy])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["report"], 2, "PATH"),
+        (["report", "/no/such/place"], 1, "no such file or directory"),
+        (["report", "{empty}"], 1, "none of Stretto's files"),
+        (["report", "{small}", "{small}", "{small}"], 2, "3 directories"),
+        (["report", "{small}", "{small}/app.table"], 2, "cannot be mixed"),
+        (["report", "{small}", "-o", "/proc/report.html"], 1, "cannot write"),
+        (["report", "{small}", "--picture", "{empty}/x.gif"], 1, ".svg or .png"),
+        (["report", "{small}", "--picture", "{empty}/x.svg", "-o", "y.html"], 2, "--picture"),
+    ],
+)
+def test_the_command_line_explains_itself(
+    arguments: list[str],
+    code: int,
+    words: str,
+    small: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words_given = [a.format(small=small, empty=tmp_path) for a in arguments]
+    assert main(words_given) == code
+    err = capsys.readouterr().err
+    assert words in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_report_keeps_the_old_page(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("old")
+    (copy / "app.table").write_text("stretto-table 1\n")
+    assert main(["report", str(copy), "-o", str(page)]) == 1
+    assert page.read_text() == "old"
+    assert "app.table" in capsys.readouterr().err

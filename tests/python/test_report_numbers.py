@@ -1,0 +1,187 @@
+"""Formats, intervals, label placement: the small parts of the report."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from stretto.report import format as fmt
+from stretto.report import theme
+from stretto.report.figures import axes
+from stretto.report.stats import estimate, median_rank
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (1.0, "1.00"),
+        (9.996, "10.0"),
+        (0.0123456, "0.0123"),
+        (999.6, "1000"),
+        (-2.5, "\u22122.50"),
+        (math.inf, "\u2014"),
+    ],
+)
+def test_three_significant_digits(value: float, text: str) -> None:
+    assert fmt.significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [
+        (0.0755, "75.5 ns"),
+        (1.0, "1.00 \u00b5s"),
+        (999.9, "1.00 ms"),
+        (1500.0, "1.50 ms"),
+        (2e6, "2.000 s"),
+        (None, "\u2014"),
+    ],
+)
+def test_times_carry_their_unit(us: float | None, text: str) -> None:
+    assert fmt.microseconds(us) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0, None, "all sizes"),
+        (2048, None, "from 2 KiB"),
+        (8, 63, "8 B to 63 B"),
+        (0, 2047, "below 2 KiB"),
+        (1024, 4095, "1 KiB to <4 KiB"),
+        (8, 8, "8 B"),
+        (0, 0, "0 B"),
+    ],
+)
+def test_size_ranges(low: int, high: int | None, text: str) -> None:
+    assert fmt.size_range(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [(0.0521, "5.2 %"), (0.31, "31 %"), (0.0004, "0.04 %"), (1e-6, "<0.01 %"), (0, "0 %")],
+)
+def test_percent(fraction: float, text: str) -> None:
+    assert fmt.percent(fraction) == text
+
+
+def test_names_of_native_settings_are_shortened() -> None:
+    long = "native:coll_tuned_allreduce_algorithm=4"
+    assert fmt.choice(long) == "native (algorithm 4)"
+    assert fmt.choice("x" * 60) == "x" * 23 + "\u2026"
+
+
+@given(st.integers(1, 3000))
+def test_median_rank_is_the_binomial_quantile(n: int) -> None:
+    k = median_rank(n)
+    if k is None:
+        assert n < 6
+        return
+    covered = 1 - 2 * scipy_stats.binom.cdf(k - 1, n, 0.5)
+    next_one = 1 - 2 * scipy_stats.binom.cdf(k, n, 0.5)
+    assert covered >= 0.95 - 1e-9
+    assert next_one < 0.95 + 1e-9
+
+
+def test_interval_covers_the_median_of_launches() -> None:
+    rng = np.random.default_rng(3)
+    hits = 0
+    for _ in range(600):
+        launches = [rng.normal(10 + rng.normal(0, 1), 0.1, 20) for _ in range(9)]
+        found = estimate(launches)
+        assert found is not None and found.kind == "launches"
+        hits += found.low <= 10 <= found.high
+    assert hits / 600 > 0.93
+
+
+def test_few_launches_say_that_there_is_no_interval() -> None:
+    assert estimate([]) is None
+    one = estimate([[2.0]])
+    assert one is not None and (one.kind, one.low, one.high) == ("none", 2.0, 2.0)
+    five = estimate([[float(i)] for i in range(1, 6)])
+    assert five is not None and (five.kind, five.low, five.high) == ("range", 1.0, 5.0)
+    within = estimate([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]])
+    assert within is not None and within.kind == "calls"
+    assert within.median == 4.0
+
+
+@given(st.lists(st.floats(-50, 400), max_size=25))
+def test_labels_never_overlap_and_keep_their_order(wanted: list[float]) -> None:
+    placed = axes.spread(wanted, 13, 0, 250)
+    gap = min(13, 250 / max(len(wanted) - 1, 1))
+    order = sorted(range(len(wanted)), key=lambda i: (placed[i], wanted[i]))
+    assert all(-1e-6 <= p <= 250 + 1e-6 for p in placed)
+    for a, b in itertools.pairwise(order):
+        assert placed[b] - placed[a] >= gap - 1e-6
+        assert wanted[a] <= wanted[b] + 1e-9
+
+
+def test_labels_with_room_stay_where_they_belong() -> None:
+    assert axes.spread([200.0, 10.0, 100.0], 13, 0, 250) == [200.0, 10.0, 100.0]
+
+
+@given(st.floats(1e-9, 1.0), st.floats(1.01, 1e9))
+def test_log_ticks_lie_inside_and_are_few(low: float, factor: float) -> None:
+    high = low * factor
+    ticks = axes.log_ticks(low, high)
+    assert len(ticks) <= 7
+    assert all(low * 0.99 <= t <= high * 1.01 for t in ticks)
+    if factor > 12:
+        assert len(ticks) >= 2
+
+
+@given(st.floats(1e-9, 1e9))
+def test_linear_ticks(high: float) -> None:
+    ticks = axes.linear_ticks(high)
+    assert ticks[0] == 0
+    assert 2 <= len(ticks) <= 7
+    assert ticks[-1] <= high * 1.001
+
+
+def _luminance(colour: str) -> float:
+    def linear(v: float) -> float:
+        return v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4
+
+    r, g, b = (linear(int(colour[i : i + 2], 16) / 255) for i in (1, 3, 5))
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def _contrast(a: str, b: str) -> float:
+    high, low = sorted((_luminance(a), _luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("palette", [theme.LIGHT, theme.DARK])
+def test_colours_can_be_told_from_the_paper(palette: dict[str, str]) -> None:
+    assert set(palette) == set(theme.LIGHT)
+    for name in ("ink", "muted"):
+        assert _contrast(palette[name], palette["paper"]) >= 4.5, name
+    for name in ("native", *theme.CHOSEN_COLOURS, "other-mpi"):
+        assert _contrast(palette[name], palette["paper"]) >= 3, name
+
+
+def test_light_colours_are_distinct_keys() -> None:
+    assert len(set(theme.LIGHT.values())) == len(theme.LIGHT)
+
+
+def test_colours_become_variables() -> None:
+    text = f'<path fill="{theme.LIGHT["native"].upper()}" stroke="white"/><path fill="#123456"/>'
+    assert theme.to_variables(text) == (
+        '<path fill="var(--native)" stroke="var(--paper)"/><path fill="#123456"/>'
+    )
+
+
+def test_random_numbers_never_print_an_exponent() -> None:
+    rng = random.Random(5)
+    for _ in range(2000):
+        value = 10 ** rng.uniform(-12, 12)
+        for text in (fmt.seconds(value), fmt.ratio(value), fmt.size(value), fmt.percent(value)):
+            assert "e" not in text.split()[0]

@@ -1,0 +1,334 @@
+"""The page: everything in it, nothing to fetch, and sensible words where something is missing."""
+
+from __future__ import annotations
+
+import html.parser
+import itertools
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+import vl_convert as vlc
+from report_samples import make
+
+from stretto.cli import main
+from stretto.report import render, sections
+from stretto.report.load import load
+
+SECTIONS = ("application", "time", "latency", "candidates", "table", "communication", "method")
+PARTS = ("profile.json", "bench.jsonl", "table", "verdict.json")
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Page(html.parser.HTMLParser):
+    """Checks that tags close, and collects what a test wants to know."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[tuple[str, str]] = []
+        self.svgs = 0
+        self.sections: dict[str, str] = {}
+        self._section = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.ids += [given["id"] or ""] if "id" in given else []
+        for name in ("src", "href", "xlink:href", "action", "data", "srcset", "poster"):
+            if given.get(name):
+                self.links.append((tag, given[name] or ""))
+        self.svgs += tag == "svg"
+        if tag == "section":
+            self._section = given["id"] or ""
+            self.sections[self._section] = ""
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open[-1] == tag, f"</{tag}> closes {self.open[-3:]}"
+        self.open.pop()
+        if tag == "section":
+            self._section = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._section:
+            self.sections[self._section] += data
+
+
+def offline(text: str) -> None:
+    """Fail when anything in the page would be fetched."""
+    page = Page(text)
+    for tag, target in page.links:
+        assert target.startswith(("#", "data:")), f"<{tag}> fetches {target}"
+    assert not re.search(r"@import|url\(\s*['\"]?(?!#|data:)", text)
+    assert "default-src 'none'" in text
+    bare = re.sub(r'xmlns(:xlink)?="http://www\.w3\.org/[^"]*"', "", text)
+    assert not re.search(r"https?://", bare)
+    assert len(page.ids) == len(set(page.ids))
+
+
+@pytest.fixture(scope="module")
+def systems(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("systems")
+    for name in ("small", "cluster", "other"):
+        make.make(base / name, name)
+    make.make(base / "measured", "small", "measured")
+    return base
+
+
+def page_of(directory: Path, target: Path, *more: str) -> str:
+    assert main(["report", str(directory), "-o", str(target), "-q", *more]) == 0
+    return target.read_text(encoding="utf-8")
+
+
+def test_full_input_fills_every_section(systems: Path, tmp_path: Path) -> None:
+    text = page_of(systems / "cluster", tmp_path / "page.html")
+    offline(text)
+    page = Page(text)
+    assert tuple(page.sections) == SECTIONS
+    for name, words in page.sections.items():
+        assert len(words.split()) > 20, name
+        assert "There is no" not in words and "There are no" not in words, name
+    assert page.svgs > 40
+    assert "5.2 % faster" in text
+    assert "p = 0.00016, significant" in text
+    for phrase in (
+        "Collectives take",
+        "limit of tuning",
+        "MPI_Allreduce: time per call",
+        "time relative to native",
+        "MPI_Allreduce of 8 B: all candidates",
+        "Communication matrix by rank",
+        "Communication matrix by node",
+        "lanes(2)+ring for allreduce gave no time",
+        "Left out of the comparison: run 17 (native, exit code 1)",
+        "ran out of time",
+        "95 % interval of the median over launches",
+    ):
+        assert phrase in text, phrase
+
+
+@pytest.mark.parametrize("kept", [c for n in (1, 2) for c in itertools.combinations(PARTS, n)])
+def test_partial_input_gives_sensible_words(
+    kept: tuple[str, ...], systems: Path, tmp_path: Path
+) -> None:
+    directory = tmp_path / "part"
+    directory.mkdir()
+    for name in kept:
+        (directory / f"app.{name}").write_bytes((systems / "small" / f"app.{name}").read_bytes())
+    text = page_of(directory, tmp_path / "page.html")
+    offline(text)
+    page = Page(text)
+    assert tuple(page.sections) == SECTIONS
+    headline = re.search(r"<h1>(.*?)</h1>", text)
+    assert headline is not None and len(headline.group(1)) > 20
+    if "profile.json" not in kept:
+        assert "stretto profile -- CMD" in page.sections["time"]
+    if "bench.jsonl" not in kept:
+        assert "stretto bench" in page.sections["latency"]
+        assert "stretto bench" in page.sections["candidates"]
+    if "table" not in kept:
+        assert "stretto tune" in page.sections["table"]
+    if "verdict.json" not in kept:
+        assert "stretto tune -- CMD" in page.sections["application"]
+    for word in ("None", "nan", "undefined", "[]"):
+        visible = re.sub(r"<script>.*?</script>|<style>.*?</style>", "", text, flags=re.S)
+        assert f">{word}<" not in visible and f" {word} " not in visible
+
+
+def test_simulated_is_said_everywhere_or_nowhere(systems: Path, tmp_path: Path) -> None:
+    text = page_of(systems / "small", tmp_path / "s.html")
+    figures = re.findall(r"<figure id=\"((?:latency|relative|bars)-[^\"]*)\".*?</figure>", text, re.S)
+    whole = re.findall(r"<figure id=\"(?:latency|relative|bars)-.*?</figure>", text, re.S)
+    assert len(figures) > 15
+    for figure in whole:
+        caption, _, svg = figure.partition("</figcaption>")
+        assert "source: simulated" in caption
+        assert "source: simulated" in svg, "the picture itself must say it"
+    rows = re.findall(r"<tr data-view=.*?</tr>", text, re.S)
+    assert rows and all("source: simulated" in r for r in rows)
+    measured = page_of(systems / "measured", tmp_path / "m.html")
+    assert "source: simulated" not in measured
+
+
+def test_pictures_say_simulated_too(systems: Path, tmp_path: Path) -> None:
+    page_of(
+        systems / "small",
+        tmp_path / "p.html",
+        "--svg",
+        str(tmp_path / "svg"),
+        "--png",
+        str(tmp_path / "png"),
+    )
+    svgs = sorted((tmp_path / "svg").glob("*.svg"))
+    pngs = sorted((tmp_path / "png").glob("*.png"))
+    assert [p.stem for p in svgs] == [p.stem for p in pngs]
+    assert len(svgs) > 20
+    for path in svgs:
+        text = path.read_text()
+        assert text.startswith("<svg ")
+        assert "var(--" not in text
+        assert ("source: simulated" in text) == path.stem.startswith(
+            ("latency", "relative", "bars")
+        ), path
+    for path in pngs:
+        assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+        assert path.stat().st_size > 2000
+
+
+def test_every_chart_is_valid_vega_lite(systems: Path) -> None:
+    for name in ("small", "cluster"):
+        (system,) = load([systems / name])
+        figures = list(sections.build(system).figures())
+        assert len({f.name for f in figures}) == len(figures)
+        for figure in figures:
+            figure.chart.to_dict(validate=True)
+
+
+def test_every_axis_has_a_title_or_names(systems: Path) -> None:
+    """An axis without words is one that nobody can read."""
+    (system,) = load([systems / "cluster"])
+    for figure in sections.build(system).figures():
+        vega = json.dumps(vlc.vegalite_to_vega(figure.chart.to_dict()))
+        for axis in re.findall(r'"x": \{[^{}]*"title": null', vega):
+            pytest.fail(f"{figure.name}: {axis}")
+        svg = render.inline(figure)
+        words = re.findall(r"<text[^>]*>([^<]+)</text>", svg)
+        assert len(words) >= 4, figure.name
+
+
+def test_json_says_what_the_page_says(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(systems / "small"), "-o", str(tmp_path / "p.html"), "--json"]) == 0
+    out = json.loads(capsys.readouterr().out)
+    assert out["kind"] == "gain"
+    assert out["simulated"] is True
+    assert out["measured_gain"]["median"] == pytest.approx(0.052)
+    assert out["verdict"] in (tmp_path / "p.html").read_text()
+    assert len(out["table_rows"]) == 28
+    assert sum(out["time_s"].values()) == pytest.approx(41.7, rel=0.01)
+    assert out["written"] == [str(tmp_path / "p.html")]
+
+
+def test_a_gain_that_may_be_chance_is_called_so(systems: Path, tmp_path: Path) -> None:
+    text = page_of(systems / "other", tmp_path / "p.html")
+    assert "No gain that could be told from chance" in text
+    assert "not significant: it may be chance" in text
+    assert "The profile is incomplete" in text
+    assert "the records of rank 63 end early" in text
+
+
+def test_outputs_that_differ_are_shouted(systems: Path, tmp_path: Path) -> None:
+    path = tmp_path / "app.verdict.json"
+    value = json.loads((systems / "small" / "app.verdict.json").read_text())
+    value["outputs_equal"] = False
+    path.write_text(json.dumps(value))
+    text = page_of(path, tmp_path / "p.html")
+    assert "<h1>The outputs differ with the tuning." in text
+    assert "Do not use this tuning." in text
+
+
+def test_few_runs_are_not_called_significant(systems: Path, tmp_path: Path) -> None:
+    value = json.loads((systems / "small" / "app.verdict.json").read_text())
+    value["runs"] = value["runs"][:4]
+    value["measured"]["p"] = None
+    path = tmp_path / "app.verdict.json"
+    path.write_text(json.dumps(value))
+    text = page_of(path, tmp_path / "p.html")
+    assert "could not be made (it needs at least six runs of each kind)" in text
+    assert ", significant" not in text
+
+
+def test_text_from_files_is_escaped(systems: Path, tmp_path: Path) -> None:
+    value = json.loads((systems / "small" / "app.verdict.json").read_text())
+    value["conclusion"] = "<script>alert(1)</script> & <b>bold</b>"
+    value["command"] = ["./a", "<img src=x onerror=alert(1)>"]
+    value["host"]["cpu"] = '"><script>alert(2)</script>'
+    path = tmp_path / "app.verdict.json"
+    path.write_text(json.dumps(value))
+    text = page_of(path, tmp_path / "p.html")
+    offline(text)
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    names = json.loads((systems / "small" / "app.profile.json").read_text())
+    names["nodes"][0]["name"] = "</svg><script>alert(3)</script>"
+    path = tmp_path / "app.profile.json"
+    path.write_text(json.dumps(names))
+    text = page_of(path, tmp_path / "p.html")
+    offline(text)
+    assert "<script>alert" not in text
+
+
+def test_two_systems_side_by_side(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "both.html"
+    code = main(
+        ["report", str(systems / "cluster"), str(systems / "other"), "-o", str(target), "--json"]
+    )
+    assert code == 0
+    text = target.read_text()
+    offline(text)
+    page = Page(text)
+    assert list(page.sections) == ["application", "time", "latency", "numbers", "method"]
+    assert "cluster (openmpi 4.1.4) compared with other (mpich 5.0.0)" in text
+    out = json.loads(capsys.readouterr().out)
+    ratios = [p["native_ratio"] for p in out["points"]]
+    assert len(ratios) == 28 and out["same_layout"]
+    assert all(0.55 < r < 0.85 for r in ratios)  # the second was made with speed 0.7
+    assert page.svgs >= 5
+
+
+def test_systems_of_different_layouts_say_so(systems: Path, tmp_path: Path) -> None:
+    target = tmp_path / "both.html"
+    assert main(["report", str(systems / "small"), str(systems / "other"), "-o", str(target)]) == 0
+    text = target.read_text()
+    offline(text)
+    assert "The layouts differ" in text
+    assert "The commands differ" in text
+
+
+def test_the_small_picture(systems: Path, tmp_path: Path) -> None:
+    svg, png = tmp_path / "result.svg", tmp_path / "result.png"
+    assert main(["report", str(systems / "small"), "--picture", str(svg)]) == 0
+    assert main(["report", str(systems / "small"), "--picture", str(png)]) == 0
+    text = svg.read_text()
+    assert "Stretto made this command 5.2 % faster" in text
+    assert "source: simulated" in text
+    assert "mpirun -n 2 icoFoam -parallel" in text
+    assert png.read_bytes().startswith(b"\x89PNG")
+    only = tmp_path / "only"
+    only.mkdir()
+    (only / "app.table").write_bytes((systems / "small" / "app.table").read_bytes())
+    assert main(["report", str(only), "--picture", str(tmp_path / "none.svg")]) == 1
+    assert not (tmp_path / "none.svg").exists()
+
+
+def test_large_input_stays_small_and_quick(tmp_path: Path) -> None:
+    directory = make.make(tmp_path / "large", "large")
+    times = sum(
+        len(json.loads(line).get("times_us", ()))
+        for line in (directory / "app.bench.jsonl").read_text().splitlines()
+    )
+    assert times > 100_000
+    start = time.process_time()
+    text = page_of(directory, tmp_path / "p.html")
+    spent = time.process_time() - start
+    assert spent < 60, f"{spent:.0f} s of CPU time for {times} times of 1000 ranks"
+    assert len(text) < 2_000_000
+    offline(text)
+    assert "each bar the mean of 11 neighbouring ranks" in text
+    assert "one pixel is 2 \u00d7 2 ranks" in text
+    assert "data:image/png;base64," in text
