@@ -93,6 +93,38 @@ static void read_environment(void) {
     };
 }
 
+/* The host's name as tables write it; "" when it is none of those. */
+static const char *host_family(void) {
+    static const char *const names[][2] = {
+        {"Open MPI", "openmpi"}, {"Intel(R) MPI", "intel"}, {"MPICH", "mpich"}};
+    char version[8192] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH */
+    int length;
+    if (PMPI_Get_library_version(version, &length) == MPI_SUCCESS)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strstr(version, names[i][0]))
+                return names[i][1];
+    return "";
+}
+
+/* On rank 0, which alone complains: whether the table can be used here. */
+static bool usable(const char *path, const char *text) {
+    char error[600];
+    stretto_table table;
+    if (stretto_table_parse(&table, path, text, error, sizeof error)) {
+        stretto_say("%s; every call goes to the MPI", error);
+        return false;
+    }
+    const char *host = host_family();
+    bool same = !*table.mpi || !*host || strcmp(table.mpi, host) == 0;
+    if (!same)
+        stretto_say(
+            "%s: made for the MPI '%s', but this is '%s', whose own algorithms take other times; "
+            "every call goes to the MPI. Make a table with 'stretto tune' under this MPI",
+            path, table.mpi, host);
+    stretto_table_free(&table);
+    return same;
+}
+
 /* Hands text from rank 0 to all; each gets its own copy. NULL stays NULL. */
 static int broadcast_text(char **text) {
     unsigned long long length = *text ? strlen(*text) + 1 : 0;
@@ -120,15 +152,11 @@ int stretto_config_load(void) {
                 path = strdup(name);
             if (forced && *forced)
                 choices = strdup(forced);
-            /* Check here, so that rank 0 alone complains. */
-            stretto_table probe;
-            if (table && stretto_table_parse(&probe, path, table, error, sizeof error)) {
-                stretto_say("%s; every call goes to the MPI", error);
+            if (table && !usable(path, table)) {
                 free(table);
                 table = NULL;
-            } else if (table) {
-                stretto_table_free(&probe);
             }
+            stretto_table probe;
             memset(&probe, 0, sizeof probe);
             if (choices && stretto_table_force(&probe, choices, error, sizeof error)) {
                 stretto_say("STRETTO_CHOICE: %s; it is ignored", error);

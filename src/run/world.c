@@ -76,6 +76,27 @@ static bool oversubscribed(const stretto_world *w) {
     return ranks > ours;
 }
 
+/* Rank 0 tells when the table has nothing for the job's own layout: then it was made for another
+ * one. */
+static void check_layout(const stretto_world *w) {
+    int nodes = 0, ppn = 0, fitting = 0;
+    int *on = calloc((size_t)w->nranks, sizeof *on);
+    for (int r = 0; on && r < w->nranks; r++) {
+        nodes += w->node_of[r] == r;
+        if (++on[w->node_of[r]] > ppn)
+            ppn = on[w->node_of[r]];
+    }
+    free(on);
+    for (int i = 0; i < stretto_the_table.nrows; i++) {
+        const stretto_row *row = &stretto_the_table.rows[i];
+        fitting += (!row->nodes || row->nodes == nodes) && (!row->ppn || row->ppn == ppn);
+    }
+    if (stretto_the_table.nrows && !fitting)
+        stretto_say("%s has no row for %d node%s x %d ranks; calls on that layout go to the MPI. "
+                    "'stretto tune' on it makes some",
+                    stretto_the_table.name, nodes, nodes == 1 ? "" : "s", ppn);
+}
+
 STRETTO_COLD void stretto_engine_init(void) {
     stretto_world *w = &stretto_the_world;
     if (w->active || stretto_config_load() != MPI_SUCCESS)
@@ -98,6 +119,8 @@ STRETTO_COLD void stretto_engine_init(void) {
     stretto_comms_init();
     if (w->node_nranks > 1)
         stretto_arena_create((size_t)stretto_config.arena_mb << 20);
+    if (w->rank == 0)
+        check_layout(w);
     w->active = true;
 }
 
