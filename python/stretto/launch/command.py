@@ -242,10 +242,11 @@ def _looks_like_value(
 ) -> bool:
     """Tell whether the word after an unlisted option must be its value.
 
-    It is when it names no program, and the next one does.
+    It is when it names no program, and an option or a program comes after it.
     """
     if at + 1 >= end or words[at].startswith("-"):
         return False
     if which(words[at], environ, cwd) is not None:
         return False
-    return which(words[at + 1], environ, cwd) is not None
+    following = words[at + 1]
+    return following.startswith("-") or which(following, environ, cwd) is not None

@@ -1,0 +1,201 @@
+"""The command line: lazy commands, help with examples, errors in words."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stretto import __version__, cli, progress
+from stretto.errors import CommandFailedError, Interrupted, StrettoError, keeping
+
+COMMANDS = [name for name, _ in cli.available()]
+
+
+def run(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "stretto", *words],
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"stretto {__version__}\n"
+    assert cli.main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"\n  {name} " in text
+    assert {"check", "run", "env"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "Example:" in text
+    assert f"stretto {name}" in text.split("Example:")[1]
+    assert "Parameters" not in text
+
+
+def test_only_the_command_that_runs_is_imported() -> None:
+    code = (
+        "import sys; from stretto.cli import main; main(['run', '--help']);"
+        "print(sorted(m for m in sys.modules if m.startswith('stretto.commands.')"
+        " or m in ('numpy', 'scipy', 'altair', 'rich')), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "['stretto.commands.apply', 'stretto.commands.run']"
+
+
+@pytest.mark.parametrize("words", [["nosuch"], ["run", "--nosuch"], [], ["env"]])
+def test_usage_errors(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 2
+    found = capsys.readouterr()
+    assert "Usage:" in found.err + found.out or "stretto: error:" in found.err
+
+
+def test_stretto_error_has_place_and_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none.table"
+    assert cli.main(["run", "--table", str(path), "--mpi", "nosuch", "--", "./app"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("stretto: error: ")
+    assert "\n  try: " in error
+
+
+def test_unexpected_exception(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def broken(name: str | None) -> None:
+        raise ZeroDivisionError("an unlucky day")
+
+    monkeypatch.setattr(cli, "build_app", broken)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert cli.main(["run"]) == 1
+    error = capsys.readouterr().err
+    assert "a defect of Stretto: ZeroDivisionError: an unlucky day" in error
+    (written,) = (tmp_path / "stretto").iterdir()
+    assert str(written) in error
+    assert "Traceback" in written.read_text() and "Traceback" not in error
+    monkeypatch.setenv("STRETTO_DEBUG", "1")
+    assert cli.main(["run"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_interrupts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(name: str | None) -> None:
+        with keeping("the first half is in x.bench.jsonl"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "build_app", interrupted)
+    assert cli.main([]) == 130
+    assert "interrupted; the first half is in x.bench.jsonl" in capsys.readouterr().err
+
+
+def test_the_inner_sentence_wins() -> None:
+    with pytest.raises(Interrupted, match="inner"), keeping("outer"):
+        raise Interrupted("inner")
+
+
+def test_error_texts() -> None:
+    error = StrettoError("it broke", Path("f"), "mend it")
+    assert str(error) == "f: it broke"
+    assert error.lines() == ["stretto: error: it broke", "  at: f", "  try: mend it"]
+    assert CommandFailedError("no").exit_code == 3
+
+
+def test_json_is_alone_on_stdout() -> None:
+    done = run("check", "--json")
+    assert done.returncode in (0, 1), done.stderr
+    assert set(json.loads(done.stdout)) == {"host", "mpi", "findings", "worst"}
+
+
+def test_pipe_closed_by_the_reader() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m stretto check --json | head -c 10 >/dev/null",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr and "defect" not in done.stderr
+
+
+class Terminal:
+    """A stream that says whether it is a terminal."""
+
+    def __init__(self, tty: bool) -> None:
+        self.text = ""
+        self.tty = tty
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return self.tty
+
+
+def test_progress_is_silent_for_short_work() -> None:
+    stream = Terminal(False)
+    with progress.Progress("measuring", 10, stream=stream) as bar:  # type: ignore[arg-type]
+        bar.advance(5)
+    assert stream.text == ""
+
+
+def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal(False)
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with progress.Progress("measuring", 10, stream=stream) as bar:  # type: ignore[arg-type]
+        clock[0] = 5.0
+        bar.advance(5, "allreduce")
+        clock[0] = 6.0
+        bar.advance(1)
+    assert stream.text.splitlines() == [
+        "stretto: measuring: 5 of 10, about 5 s left, allreduce",
+        "stretto: measuring: done after 6 s",
+    ]
+
+
+def test_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SHOW_AFTER_S", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal(True)
+    with progress.Progress("measuring", 10, stream=stream) as bar:  # type: ignore[arg-type]
+        bar.advance(5, "allreduce")
+        time.sleep(0.3)
+    assert "measuring" in stream.text and "50%" in stream.text
+
+
+def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
+    """`stretto run` becomes the command: its answer to the signal is the answer."""
+    script = tmp_path / "job.sh"
+    script.write_text(
+        "#!/bin/sh\n# mpirun\ntrap 'exit 42' INT\necho up\nwhile :; do sleep 0.1; done\n"
+    )
+    script.chmod(0o755)
+    words = [sys.executable, "-m", "stretto", "run", "--mpi", "openmpi", "--", str(script)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line and process.wait() == 1:
+        pytest.skip("there is no Open MPI here")
+    assert line == "up\n"
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 42

@@ -1,0 +1,180 @@
+"""Taking commands apart: launchers of four kinds, wrappers, several applications, layouts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stretto.errors import StrettoError
+from stretto.launch.command import Command, parse_command, skip_wrappers
+from stretto.launch.job import _launchers_in
+from stretto.launch.layout import Layout, find_layout, parse_hosts
+
+VERSIONS = {
+    "openmpi4": "mpirun (Open MPI) 4.1.4",
+    "openmpi5": "mpirun (Open MPI) 5.0.11",
+    "mpich": "HYDRA build details:\\n    Version:                                 5.0.2",
+    "intel": "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626",
+    "slurm": "slurm 22.05.8",
+}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """Programs that only answer --version as the real launchers do."""
+    for kind, answer in VERSIONS.items():
+        for name in ("mpirun", "mpiexec.hydra", "srun"):
+            path = tmp_path / kind / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f"#!/bin/sh\nprintf '{answer}\\n'\n")
+            path.chmod(0o755)
+    for name in ("app", "other"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+def parse(machine: Path, kind: str, line: str) -> Command:
+    env = {"PATH": f"{machine / kind}:{machine}:/usr/bin:/bin"}
+    return parse_command(line.split(), env, machine)
+
+
+def programs(command: Command) -> list[str]:
+    return [command.words[a.program] for a in command.applications if a.program is not None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "nranks"),
+    [
+        ("openmpi4", "mpirun -n 4 ./app -n 9", 4),
+        ("openmpi4", "mpirun --np 4 --bind-to core --mca btl self,vader -x A=1 ./app", 4),
+        ("openmpi4", "mpirun -mca btl self,vader -np 4 --oversubscribe app", 4),
+        ("openmpi4", "mpirun -n 3 app : -n 2 other x", 5),
+        ("openmpi4", "env A=B OMP_NUM_THREADS=1 mpirun -n 4 ./app", 4),
+        ("openmpi4", "nice -n 5 mpirun -n 4 numactl --localalloc -C 0,1 ./app", 4),
+        ("openmpi4", "time -p mpirun -n 4 env -u X A=1 ./app", 4),
+        ("openmpi4", "timeout -k 5 60 mpirun -n 4 taskset -c 0-1 ./app", 4),
+        ("openmpi4", "mpirun --some-new-option value -n 4 ./app", 4),
+        ("openmpi4", "mpirun --some-new-flag -n 4 ./app", 4),
+        ("openmpi4", "mpirun -n 4 -- ./app", 4),
+        ("openmpi5", "mpirun --prtemca plm_ssh_agent /x/agent -n 4 ./app", 4),
+        ("mpich", "mpiexec.hydra -genv A 1 -n 4 -bind-to core ./app", 4),
+        ("mpich", "mpiexec.hydra -genv A=1 -n 4 ./app", 4),
+        ("mpich", "mpiexec.hydra -genvall -n 2 ./app : -env B 2 -n 2 ./other", 4),
+        ("intel", "mpirun -ppn 2 -hosts a,b -genv I_MPI_DEBUG 5 ./app", 4),
+        ("slurm", "srun -n4 --mpi=pmix ./app -n 9", 4),
+        ("slurm", "srun --ntasks 4 -N 2 --cpu-bind=cores ./app", 4),
+        ("slurm", "srun -N2 --ntasks-per-node=2 ./app", 4),
+    ],
+)
+def test_programs_and_ranks(machine: Path, kind: str, line: str, nranks: int) -> None:
+    command = parse(machine, kind, line)
+    assert command.launcher is not None
+    assert command.kind == kind.rstrip("45")
+    for program in programs(command):
+        assert Path(program).name in ("app", "other")
+    assert len(programs(command)) == 1 + line.split().count(":")
+    assert find_layout(command, {}, machine).nranks == nranks
+
+
+def test_no_launcher(machine: Path) -> None:
+    command = parse(machine, "openmpi4", "env A=1 ./app mpirun")
+    assert command.launcher is None
+    assert programs(command) == ["./app"]
+    assert command.assignments == {"A": "1"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"), [("", "no command"), ("env A=1", "no program"), ("mpiexec.none", None)]
+)
+def test_nothing_to_run(machine: Path, line: str, words: str | None) -> None:
+    if words is None:
+        with pytest.raises(StrettoError, match="no launcher"):
+            parse_command(["mpirun", "-n", "2", "app"], {"PATH": str(machine)}, machine)
+        return
+    with pytest.raises(StrettoError, match=words) as caught:
+        parse(machine, "openmpi4", line)
+    assert caught.value.exit_code == 2
+
+
+def test_a_program_called_mpirun_that_is_no_launcher(machine: Path) -> None:
+    path = machine / "openmpi4" / "mpirun"
+    path.write_text("#!/bin/sh\necho hello\n")
+    with pytest.raises(StrettoError, match=r"no kind that Stretto knows.*hello"):
+        parse(machine, "openmpi4", "mpirun -n 2 app")
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "env", "layout"),
+    [
+        ("openmpi4", "mpirun -n 4 app", {}, (4, 1, 4)),
+        ("openmpi4", "mpirun app", {}, (None, 1, None)),
+        ("openmpi4", "mpirun -H a:2,b:2 -n 4 app", {}, (4, 2, 2)),
+        ("openmpi4", "mpirun -H a:2,b:2 -n 3 app", {}, (3, 2, 2)),
+        ("openmpi4", "mpirun -H a:2,b:2 -n 2 app", {}, (2, 1, 2)),
+        ("openmpi4", "mpirun -H a,a,b,b -n 4 app", {}, (4, 2, 2)),
+        ("openmpi4", "mpirun -n 8 -N 2 -H a:2,b:2,c:2,d:2 app", {}, (8, 4, 2)),
+        (
+            "openmpi4",
+            "mpirun --map-by ppr:2:node -n 8 app",
+            {"SLURM_JOB_NUM_NODES": "4"},
+            (8, 4, 2),
+        ),
+        ("openmpi4", "mpirun -n 8 app", {"SLURM_JOB_NUM_NODES": "4"}, (8, 4, None)),
+        (
+            "openmpi4",
+            "mpirun -n 8 app",
+            {"SLURM_JOB_NUM_NODES": "4", "SLURM_TASKS_PER_NODE": "2(x4)"},
+            (8, 4, 2),
+        ),
+        ("openmpi4", "mpirun -n 8 app", {"PBS_NODEFILE": "/x"}, (8, None, None)),
+        ("openmpi4", "mpirun --hostfile hosts -n 6 app", {}, (6, 2, 4)),
+        ("mpich", "mpiexec.hydra -hosts a:2,b:2 -n 4 app", {}, (4, 2, 2)),
+        ("mpich", "mpiexec.hydra -f machines -n 4 app", {}, (4, 2, 2)),
+        ("intel", "mpirun -hosts a,b -ppn 2 -n 4 app", {}, (4, 2, 2)),
+        ("intel", "mpirun -hosts a,b -n 4 app", {}, (4, 2, None)),
+        ("slurm", "srun -n 8 app", {"SLURM_JOB_NUM_NODES": "4"}, (8, 4, 2)),
+        ("slurm", "srun app", {"SLURM_JOB_NUM_NODES": "4", "SLURM_NTASKS": "8"}, (8, 4, 2)),
+        ("slurm", "srun -n 8 app", {}, (8, None, None)),
+    ],
+)
+def test_layouts(
+    machine: Path,
+    kind: str,
+    line: str,
+    env: dict[str, str],
+    layout: tuple[int | None, int | None, int | None],
+) -> None:
+    (machine / "hosts").write_text("# two\nnode1 slots=4\nnode2 slots=4 max_slots=8\n")
+    (machine / "machines").write_text("node1:2\nnode2:2\n")
+    found: Layout = find_layout(parse(machine, kind, line), env, machine)
+    assert (found.nranks, found.nodes, found.ppn) == layout
+
+
+def test_hosts() -> None:
+    assert parse_hosts(["a:2,b", "a"]) == [("a", 3), ("b", None)]
+
+
+def test_wrappers() -> None:
+    words = ["A=1", "env", "-u", "X", "B=2", "nice", "-n", "3", "stdbuf", "-oL", "app", "x"]
+    at, assignments = skip_wrappers(words, 0, len(words))
+    assert at is not None and words[at] == "app"
+    assert assignments == {"A": "1", "B": "2"}
+    assert skip_wrappers(["numactl", "-C", "0"], 0, 3)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("mpirun -n 2 ./a\n", ["mpirun"]),
+        ("# mpirun\nsrun ./a", ["srun"]),
+        ("if true; then /opt/x/bin/mpiexec -n 2 a; fi", ["/opt/x/bin/mpiexec"]),
+        ("x=$(mpiexec.hydra -n 2 a)\n", ["mpiexec.hydra"]),
+        ("MPI='mpirun -np 4'\n", ["mpirun"]),
+        ("subprocess.run(['mpirun', '-n'])", ["mpirun"]),
+        ("echo rmpirunner mpirunx\n", []),
+    ],
+)
+def test_launchers_in_scripts(script: str, found: list[str]) -> None:
+    assert _launchers_in(script) == found

@@ -1,0 +1,339 @@
+"""What becomes of words and environment, and what real launchers make of it on every rank."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, missing, one_job_at_a_time
+from stretto.errors import StrettoError
+from stretto.launch import library, prepare, run, understand
+from stretto.launch.command import parse_command
+from stretto.launch.inject import join_preload, rank_variables
+from stretto.launch.job import Job
+from stretto.launch.layout import Layout
+from stretto.launch.library import file_name
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.intel import IntelMPI
+from stretto.mpi.mpich import MPICH
+from stretto.mpi.openmpi import ENV_LIST, ENV_LIST_INTERNAL, OpenMPI
+
+LIB = Path("/opt/stretto/libstretto.so")
+CHOICE = {"STRETTO_CHOICE": "allreduce=shm;bcast=shm"}
+VERSIONS = {
+    "openmpi4": "mpirun (Open MPI) 4.1.4",
+    "openmpi5": "mpirun (Open MPI) 5.0.11",
+    "mpich": "HYDRA build details:\\n    Version:  5.0.2",
+    "intel": "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 1",
+    "slurm": "slurm 22.05.8",
+}
+
+
+def installation(kind: str) -> MPIInstallation:
+    p = Path("/opt/mpi")
+    if kind == "openmpi5":
+        return OpenMPI("openmpi", "openmpi", "5.0.11", "", p, None, p / "bin/mpirun")
+    if kind == "mpich":
+        return MPICH("mpich", "mpich", "5.0.2", "", p, None, p / "bin/mpiexec")
+    if kind == "intel":
+        return IntelMPI("intel", "mpich", "2021.18", "", p, None, p / "bin/mpirun")
+    return OpenMPI("openmpi", "openmpi", "4.1.4", "", p, None, p / "bin/mpirun")
+
+
+def job(tmp_path: Path, kind: str, line: str, **environ: str) -> Job:
+    for name in ("mpirun", "srun", "prterun"):
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\nprintf '{VERSIONS[kind]}\\n'\n")
+        path.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", **environ}
+    command = parse_command(line.split(), env, tmp_path)
+    return Job(command, installation(kind), Layout(None, None, None), env, tmp_path)
+
+
+def prepared(job: Job) -> tuple[str, dict[str, str]]:
+    words, environ = prepare(job, [LIB], CHOICE)
+    return " ".join(words), {k: v for k, v in environ.items() if k != "PATH"}
+
+
+def test_openmpi4_by_the_second_list(tmp_path: Path) -> None:
+    words, env = prepared(job(tmp_path, "openmpi4", "mpirun -x A -n 2 a : -n 1 b"))
+    assert words == "mpirun -x A -n 2 a : -n 1 b"
+    assert env == {**CHOICE, ENV_LIST_INTERNAL: f"STRETTO_CHOICE;LD_PRELOAD={LIB}"}
+
+
+def test_openmpi4_where_the_user_has_a_list(tmp_path: Path) -> None:
+    line = "mpirun --mca mca_base_env_list A=1 -n 2 a"
+    words, env = prepared(job(tmp_path, "openmpi4", line))
+    assert words == (f"mpirun --mca mca_base_env_list A=1;STRETTO_CHOICE;LD_PRELOAD={LIB} -n 2 a")
+    assert env == CHOICE
+    words, env = prepared(job(tmp_path, "openmpi4", "mpirun -n 2 a", **{ENV_LIST: "A=1"}))
+    assert env == {**CHOICE, ENV_LIST: f"A=1;STRETTO_CHOICE;LD_PRELOAD={LIB}"}
+
+
+def test_openmpi5_by_options(tmp_path: Path) -> None:
+    words, env = prepared(job(tmp_path, "openmpi5", "mpirun -n 2 a"))
+    assert (
+        words == f"mpirun -x STRETTO_CHOICE={CHOICE['STRETTO_CHOICE']} -x LD_PRELOAD={LIB} -n 2 a"
+    )
+    assert env == {}
+
+
+def test_hydra_by_options(tmp_path: Path) -> None:
+    for kind in ("mpich", "intel"):
+        words, env = prepared(job(tmp_path, kind, "mpirun -n 2 a"))
+        assert words == (
+            f"mpirun -genv STRETTO_CHOICE {CHOICE['STRETTO_CHOICE']} -genv LD_PRELOAD {LIB} -n 2 a"
+        )
+        assert env == {}
+
+
+def test_hydra_configuration_file(tmp_path: Path) -> None:
+    words, env = prepared(job(tmp_path, "mpich", "mpirun -configfile f"))
+    assert words == "mpirun -configfile f"
+    assert env == {**CHOICE, "LD_PRELOAD": str(LIB)}
+
+
+@pytest.mark.parametrize(
+    ("line", "export"),
+    [
+        ("srun -n 2 a", f"srun --export=ALL,LD_PRELOAD={LIB} -n 2 a"),
+        ("srun --export=ALL,A=1 a", f"srun --export=ALL,A=1,LD_PRELOAD={LIB} a"),
+        ("srun --export A a", f"srun --export A,STRETTO_CHOICE,LD_PRELOAD={LIB} a"),
+        ("srun --export=NONE a", f"srun --export=STRETTO_CHOICE,LD_PRELOAD={LIB} a"),
+        ("srun --export=ALL,LD_PRELOAD=/x.so a", f"srun --export=ALL,LD_PRELOAD=/x.so:{LIB} a"),
+    ],
+)
+def test_slurm(tmp_path: Path, line: str, export: str) -> None:
+    words, env = prepared(job(tmp_path, "slurm", line))
+    assert words == export
+    assert env == CHOICE
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "expected"),
+    [
+        ("openmpi4", "mpirun -x LD_PRELOAD=/x.so a", f"mpirun -x LD_PRELOAD=/x.so:{LIB} a"),
+        ("mpich", "mpirun -genv LD_PRELOAD /x.so a", f"-genv LD_PRELOAD /x.so:{LIB} a"),
+        ("mpich", "mpirun -env LD_PRELOAD=/x.so a", f"-env LD_PRELOAD=/x.so:{LIB} a"),
+        ("mpich", "mpirun -n 1 env LD_PRELOAD=/x.so a", f"-n 1 env LD_PRELOAD=/x.so:{LIB} a"),
+        ("openmpi5", "mpirun -x LD_PRELOAD=/x.so a", f"-x LD_PRELOAD=/x.so:{LIB} a"),
+    ],
+)
+def test_the_users_preload_stays(tmp_path: Path, kind: str, line: str, expected: str) -> None:
+    words, _ = prepared(job(tmp_path, kind, line))
+    assert words.endswith(expected)
+
+
+def test_the_users_preload_in_the_environment_stays(tmp_path: Path) -> None:
+    for line in ("mpirun a", "env LD_PRELOAD=/x.so mpirun a"):
+        env = {} if "=" in line else {"LD_PRELOAD": "/x.so"}
+        words, after = prepared(job(tmp_path, "openmpi4", line, **env))
+        assert after[ENV_LIST_INTERNAL].endswith(f"LD_PRELOAD=/x.so:{LIB}")
+        assert after.get("LD_PRELOAD") == env.get("LD_PRELOAD")
+        assert words == line
+
+
+def test_settings_of_env_before_the_launcher_do_not_hide_ours(tmp_path: Path) -> None:
+    words, _ = prepared(job(tmp_path, "openmpi4", "env STRETTO_CHOICE=x STRETTO_AFTER=1 mpirun a"))
+    assert words == f"env STRETTO_CHOICE={CHOICE['STRETTO_CHOICE']} STRETTO_AFTER=1 mpirun a"
+
+
+def test_the_users_settings_reach_every_rank(tmp_path: Path) -> None:
+    one = job(tmp_path, "openmpi5", "mpirun a", STRETTO_VERBOSE="1", STRETTO_LIB_DIR="/x")
+    words, _ = prepare(one, [LIB], CHOICE)
+    assert "STRETTO_VERBOSE=1" in words
+    assert not any("LIB_DIR" in w for w in words)
+
+
+def test_nothing_to_do_changes_nothing(tmp_path: Path) -> None:
+    for kind in VERSIONS:
+        name = "srun" if kind == "slurm" else "mpirun"
+        one = job(tmp_path, kind, f"{name} -n 2 a")
+        assert prepare(one, [], {}) == ([name, "-n", "2", "a"], one.environ)
+
+
+def test_scripts_get_all_by_environment(tmp_path: Path) -> None:
+    (tmp_path / "s.sh").write_text("mpirun a")
+    for kind, name in (("openmpi4", ENV_LIST_INTERNAL), ("openmpi5", ENV_LIST)):
+        words, env = prepared(job(tmp_path, kind, "sh s.sh"))
+        assert words == "sh s.sh"
+        listed = f"STRETTO_CHOICE;LD_PRELOAD={LIB}"
+        assert env == {**CHOICE, "LD_PRELOAD": str(LIB), name: listed}
+    _, env = prepared(job(tmp_path, "mpich", "sh s.sh"))
+    assert env == {**CHOICE, "LD_PRELOAD": str(LIB)}
+
+
+def test_join_preload() -> None:
+    assert join_preload("/a /b", "/b:/c", "") == "/a:/b:/c"
+
+
+def test_paths_that_no_launcher_can_carry(tmp_path: Path) -> None:
+    with pytest.raises(StrettoError, match="blank, colon"):
+        rank_variables(job(tmp_path, "openmpi4", "mpirun a"), [Path("/my dir/lib.so")], {})
+
+
+def test_library_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert file_name("interposer", "mpich", 5) == "libstretto-mpich.so"
+    assert file_name("record", "openmpi", 4) == "libstretto-record-openmpi4.so"
+    assert file_name("record", "openmpi", 5) == "libstretto-record-openmpi.so"
+    assert file_name("record", "mpich", 4) == "libstretto-record-mpich.so"
+    assert file_name("bench", "mpi5") == "stretto-bench-mpi5"
+    assert file_name("plan", "mpich") == "libstretto-plan.so"
+    monkeypatch.setenv("STRETTO_LIB_DIR", str(tmp_path))
+    with pytest.raises(StrettoError, match="not built") as caught:
+        library("plan", "mpich")
+    assert str(tmp_path) in str(caught.value.place)
+
+
+SHOW = """#!/bin/sh
+echo "$1: $LD_PRELOAD | $STRETTO_CHOICE | $MINE"
+"""
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", MPIS)
+@pytest.mark.parametrize("how", ["plain", "two", "users", "script"])
+def test_every_rank_gets_it(
+    name: str, how: str, tmp_path: Path, stand_ins: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real launchers: ranks have library and settings, and the launcher is not preloaded."""
+    mpi = MPIS[name].require()
+    lib = stand_ins / f"libstretto-{mpi.family}.so"
+    show = tmp_path / "show.sh"
+    show.write_text(SHOW)
+    show.chmod(stat.S_IRWXU)
+    launcher = mpi.launcher(1)[:-2]
+    log = tmp_path / "loaded"
+    extra = ["-x", "MINE=1"] if mpi.family == "openmpi" else ["-genv", "MINE", "1"]
+    words = [*launcher, "-n", "2", str(show), "a"]
+    if how == "two":
+        words = [*launcher, "-n", "1", str(show), "a", ":", "-n", "1", str(show), "a"]
+    elif how == "users":
+        words = [*launcher, *extra, "-n", "2", str(show), "a"]
+    elif how == "script":
+        script = tmp_path / "job.sh"
+        script.write_text("#!/bin/sh\n" + " ".join([*launcher, *extra, "-n", "2", str(show), "a"]))
+        script.chmod(stat.S_IRWXU)
+        words = [str(script)]
+    environ = mpi.environment | {"STRETTO_TEST_LOADED": str(log)}
+    found = understand(words, environ=environ, cwd=tmp_path)
+    argv, env = prepare(found, [lib], CHOICE)
+    with one_job_at_a_time():
+        result = run(argv, env, tmp_path, timeout=60, capture="yes")
+    assert result.status == 0, result.stderr
+    mine = "1" if how in ("users", "script") else ""
+    expected = f"a: {lib} | {CHOICE['STRETTO_CHOICE']} | {mine}"
+    assert result.stdout.splitlines() == [expected] * 2
+    loaded = set(log.read_text().split())
+    assert "sh" in loaded or "show.sh" in loaded
+    if how != "script":
+        assert not {n for n in loaded if n.startswith(("mpi", "orte", "prte", "hydra"))}
+
+
+PROGRAM = """
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int rank, size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    printf("%d of %d\\n", rank, size);
+    MPI_Finalize();
+    return argc > 1;
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """An MPI program for each MPI that is here."""
+    base = tmp_path_factory.mktemp("programs")
+    (base / "program.c").write_text(PROGRAM)
+    return {
+        name: mpi.compile(base / "program.c", base / f"program-{name}")
+        for name, mpi in MPIS.items()
+        if mpi.libmpi.exists() and mpi.include.is_dir()
+    }
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", MPIS)
+def test_family_of_launcher_and_program(name: str, programs: dict[str, Path]) -> None:
+    mpi = MPIS[name].require()
+    for other, program in programs.items():
+        words = [*mpi.launcher(2), str(program)]
+        if MPIS[other].family != mpi.family:
+            with pytest.raises(StrettoError, match="but the program uses") as caught:
+                understand(words, environ=mpi.environment)
+            assert str(program) in str(caught.value.place)
+            continue
+        found = understand(words, environ=mpi.environment)
+        assert found.mpi.abi == mpi.family
+        assert (found.layout.nranks, found.layout.nodes, found.layout.ppn) == (2, 1, 2)
+        if other == name:
+            assert found.notes == ()
+            assert found.mpi.libmpi is not None
+            assert found.mpi.libmpi.resolve() == mpi.libmpi.resolve()
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", MPIS)
+def test_program_without_launcher(name: str, programs: dict[str, Path]) -> None:
+    mpi = MPIS[name].require()
+    found = understand([str(programs[name]), "x"], environ=mpi.environment)
+    assert found.mpi.version and found.mpi.family == name.rstrip("45")
+    assert found.layout == Layout(1, 1, 1)
+    assert found.mpi.launcher is not None
+
+
+@pytest.mark.mpi
+def test_mpi4py(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    import sys
+
+    mpi = MPIS["openmpi4"].require()
+    script = tmp_path / "s.py"
+    script.write_text("from mpi4py import MPI\nprint(MPI.COMM_WORLD.size)\n")
+    for words in ([sys.executable, str(script)], [sys.executable, "-c", "import mpi4py.MPI"]):
+        found = understand([*mpi.launcher(2), *words], environ=mpi.environment, cwd=tmp_path)
+        assert found.notes == ()
+        assert found.mpi.family == "openmpi"
+
+
+@pytest.mark.mpi
+def test_standard_abi(tmp_path: Path) -> None:
+    from mpis import STANDARD_ABI
+
+    mpi = STANDARD_ABI["mpich-abi"].require()
+    (tmp_path / "p.c").write_text(PROGRAM)
+    program = mpi.compile(tmp_path / "p.c", tmp_path / "p")
+    found = understand([*mpi.launcher(2), str(program)], environ=mpi.environment)
+    assert (found.mpi.family, found.mpi.abi) == ("mpich", "mpi5")
+
+
+@pytest.mark.mpi
+def test_a_library_that_is_not_found(tmp_path: Path, programs: dict[str, Path]) -> None:
+    """A program that does not know its library's path: it is added, and that is said."""
+    name = next((n for n in ("mpich", "intel") if n in programs), None)
+    if name is None:
+        missing("no MPI in a prefix of its own is here")
+        return
+    mpi = MPIS[name]
+    (tmp_path / "p.c").write_text(PROGRAM)
+    program = tmp_path / "p"
+    argv = ["gcc", f"-I{mpi.include}", "p.c", "-o", "p", str(mpi.libmpi)]
+    link = run([*argv, "-Wl,--allow-shlib-undefined"], os.environ, tmp_path, capture="yes")
+    assert link.status == 0, link.stderr
+    environ = {k: v for k, v in mpi.environment.items() if k != "LD_LIBRARY_PATH"}
+    found = understand([*mpi.launcher(2), str(program)], environ=environ)
+    assert found.library_path and "library path" in found.notes[0]
+    words, env = prepare(found, [], {})
+    with one_job_at_a_time():
+        result = run(words, env, tmp_path, timeout=60, capture="yes")
+    assert sorted(result.stdout.split("\n")) == ["", "0 of 2", "1 of 2"], json.dumps(result.stderr)
