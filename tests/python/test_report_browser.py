@@ -1,0 +1,254 @@
+"""The page in a real browser: headless Chromium draws it, and a probe in the page looks at it.
+
+The probe runs inside a copy of the page. It collects errors and refused requests, counts the marks that
+have an extent on the screen, presses every button, and looks for what sticks out of the window.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_samples import make
+
+from stretto.cli import main
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+CATCH = """<script>
+window.probe = { errors: [], refused: [] };
+addEventListener("error", (e) => probe.errors.push(String(e.message)));
+addEventListener("unhandledrejection", (e) => probe.errors.push(String(e.reason)));
+document.addEventListener("securitypolicyviolation", (e) => probe.refused.push(e.blockedURI));
+console.error = (...a) => probe.errors.push(a.join(" "));
+</script>
+"""
+
+LOOK = """<script>
+addEventListener("load", () => {
+  const seen = (e) => { const b = e.getBoundingClientRect(); return b.width + b.height > 0; };
+  const count = (f) => [...f.querySelectorAll("path, rect, line, text, image")].filter(seen).length;
+  const figures = () => {
+    const out = {};
+    for (const f of document.querySelectorAll("figure")) if (seen(f)) out[f.id] = count(f);
+    return out;
+  };
+  probe.figures = figures();
+  probe.all = [...document.querySelectorAll("figure")].map((f) => f.id);
+  probe.pressed = {};
+  for (const b of document.querySelectorAll(".pick button")) { b.click(); Object.assign(probe.pressed, figures()); }
+  for (const g of document.querySelectorAll(".pick")) g.querySelector("button").click();
+  probe.wide = document.documentElement.scrollWidth - innerWidth;
+  const theme = document.getElementById("theme");
+  const paper = () => getComputedStyle(document.body).backgroundColor;
+  const native = () => {
+    const m = document.querySelector('[fill="var(--native)"], [stroke="var(--native)"]');
+    return m ? getComputedStyle(m)[m.getAttribute("fill") === "var(--native)" ? "fill" : "stroke"] : null;
+  };
+  theme.click(); probe.light = [paper(), native()];
+  theme.click(); probe.dark = [paper(), native()];
+  theme.click();
+  const mark = [...document.querySelectorAll("figure svg path[aria-label]")].find(seen);
+  mark.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: 50, clientY: 50 }));
+  const tip = document.getElementById("tip");
+  probe.tip = [tip.hidden, tip.textContent, mark.getAttribute("aria-label")];
+  const ids = new Set([...document.querySelectorAll("[id]")].map((e) => e.id));
+  probe.dead = [...document.querySelectorAll('a[href^="#"]')].filter((a) => !ids.has(a.hash.slice(1))).length;
+  probe.fetched = performance.getEntriesByType("resource").map((r) => r.name);
+  const small = [...document.querySelectorAll("figure svg text")].filter(seen)
+    .map((t) => t.getBoundingClientRect().height).filter((h) => h > 0);
+  probe.smallest = Math.min(...small);
+  const out = document.createElement("pre");
+  out.id = "probe-result"; out.hidden = true; out.textContent = JSON.stringify(probe);
+  document.body.append(out);
+});
+</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    """Return the browser; its absence is a failure unless it is asked for (CI installs it)."""
+    if os.environ.get("STRETTO_TEST_BROWSER") == "none":
+        pytest.skip("left out by STRETTO_TEST_BROWSER=none")
+    given = os.environ.get("STRETTO_TEST_BROWSER")
+    found = next((p for n in ([given] if given else NAMES) if (p := shutil.which(n))), None)
+    if found is None:
+        pytest.fail("no Chromium: apt-get install chromium, or set STRETTO_TEST_BROWSER=none")
+    return found
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("pages")
+    make.make(base / "small", "small", "measured")
+    make.make(base / "cluster", "cluster")
+    make.make(base / "other", "other")
+    only = base / "only"
+    only.mkdir()
+    shutil.copy(base / "small" / "app.profile.json", only)
+    for name, given in (
+        ("small", ["small"]),
+        ("cluster", ["cluster"]),
+        ("both", ["cluster", "other"]),
+        ("only", ["only"]),
+    ):
+        paths = [str(base / g) for g in given]
+        assert main(["report", *paths, "-o", str(base / f"{name}.html"), "-q"]) == 0
+    return base
+
+
+def chromium(browser: str, profile: Path, width: int, *more: str, height: int = 1200) -> str:
+    """Run the browser once and return what it printed."""
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        "--hide-scrollbars",
+        "--virtual-time-budget=4000",
+        f"--user-data-dir={profile}",
+        f"--window-size={width},{height}",
+        *more,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def look(browser: str, page: Path, tmp_path: Path, width: int = 1280, extra: str = "") -> Any:
+    """Return what the probe saw."""
+    text = page.read_text(encoding="utf-8")
+    text = text.replace("<head>", "<head>" + CATCH, 1).replace("</body>", extra + LOOK + "</body>", 1)
+    copy = tmp_path / "probed.html"
+    copy.write_text(text, encoding="utf-8")
+    dom = chromium(browser, tmp_path / "profile", width, "--dump-dom", copy.as_uri())
+    found = re.search(r'<pre id="probe-result"[^>]*>(.*?)</pre>', dom, re.S)
+    assert found is not None, "the probe did not get to its end"
+    return json.loads(html.unescape(found.group(1)))
+
+
+@pytest.mark.parametrize("width", [1280, 500])
+@pytest.mark.parametrize("name", ["small", "cluster", "both", "only"])
+def test_every_chart_is_drawn(
+    name: str, width: int, browser: str, pages: Path, tmp_path: Path
+) -> None:
+    seen = look(browser, pages / f"{name}.html", tmp_path, width)
+    assert seen["errors"] == []
+    assert seen["refused"] == []
+    assert seen["fetched"] == []
+    assert seen["dead"] == 0
+    assert seen["wide"] <= 0, "the page is wider than its window"
+    assert seen["smallest"] > 6, "text that nobody can read"
+    drawn = {**seen["figures"], **seen["pressed"]}
+    assert set(drawn) == set(seen["all"]), "a figure can never be seen"
+    for figure, marks in drawn.items():
+        assert marks >= 8, f"{figure} has {marks} marks"
+    hidden, text, label = seen["tip"]
+    assert not hidden
+    assert text.split("\n") == label.split(" | ")
+    assert "undefined" not in text
+
+
+def test_pickers_show_one_at_a_time(browser: str, pages: Path, tmp_path: Path) -> None:
+    seen = look(browser, pages / "cluster.html", tmp_path)
+    first = [f for f in seen["figures"] if f.startswith("latency-allreduce")]
+    assert len(first) == 1 and "8x8" in first[0]
+    every = [f for f in seen["pressed"] if f.startswith("latency-allreduce")]
+    assert len(every) == 4
+    bars = [f for f in seen["figures"] if f.startswith("bars-allreduce")]
+    assert len(bars) == 1
+    assert len([f for f in seen["pressed"] if f.startswith("bars-allreduce")]) == 5
+
+
+def test_dark_and_light_recolour_the_charts(browser: str, pages: Path, tmp_path: Path) -> None:
+    seen = look(browser, pages / "small.html", tmp_path)
+    assert seen["light"] == ["rgb(255, 255, 255)", "rgb(208, 80, 10)"]
+    assert seen["dark"] == ["rgb(18, 22, 27)", "rgb(255, 143, 77)"]
+
+
+def test_the_probe_itself_sees_faults(browser: str, pages: Path, tmp_path: Path) -> None:
+    """A test that cannot fail is none: a page with faults must look faulty."""
+    fault = (
+        '<script>setTimeout(() => { throw new Error("planted") }, 0)</script>'
+        '<img src="http://stretto.invalid/x.png" alt="">'
+        '<figure id="empty"><svg></svg></figure><div style="width:4000px">x</div>'
+    )
+    seen = look(browser, pages / "small.html", tmp_path, extra=fault)
+    assert any("planted" in e for e in seen["errors"])
+    assert seen["refused"] == ["http://stretto.invalid/x.png"]
+    assert seen["wide"] > 0
+    assert seen["figures"].get("empty", 0) == 0
+
+
+def test_without_script_everything_is_there(browser: str, pages: Path, tmp_path: Path) -> None:
+    text = (pages / "cluster.html").read_text(encoding="utf-8")
+    copy = tmp_path / "noscript.html"
+    copy.write_text(re.sub(r"<script>.*?</script>", "", text, flags=re.S), encoding="utf-8")
+    seen = look(browser, copy, tmp_path, extra='<button id="theme"></button><div id="tip"></div>')
+    assert set(seen["figures"]) == set(seen["all"])
+
+
+def pixels(path: Path) -> tuple[int, int, bytes]:
+    """Decode an 8-bit RGB(A) PNG: width, bytes of a pixel, and the unfiltered rows."""
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    at, packed, width, step = 8, b"", 0, 0
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at : at + 8])
+        body = data[at + 8 : at + 8 + length]
+        if kind == b"IHDR":
+            width, _, depth, colour = struct.unpack(">IIBB", body[:10])
+            assert depth == 8 and colour in (2, 6)
+            step = 3 if colour == 2 else 4
+        elif kind == b"IDAT":
+            packed += body
+        at += 12 + length
+    return width, step, zlib.decompress(packed)
+
+
+def test_a_screenshot_has_the_colours_of_the_charts(
+    browser: str, pages: Path, tmp_path: Path
+) -> None:
+    shot = tmp_path / "shot.png"
+    chromium(
+        browser,
+        tmp_path / "profile",
+        1280,
+        f"--screenshot={shot}",
+        (pages / "small.html").as_uri(),
+        height=1000,
+    )
+    width, step, raw = pixels(shot)
+    assert width == 1280
+    # rows are filtered, but runs of one colour keep a sign of it: what matters is that it is no blank page
+    assert len(set(raw[i : i + step] for i in range(1, len(raw) - step, 997 * step))) > 20
+
+
+def test_it_prints(browser: str, pages: Path, tmp_path: Path) -> None:
+    target = tmp_path / "page.pdf"
+    chromium(
+        browser,
+        tmp_path / "profile",
+        1280,
+        f"--print-to-pdf={target}",
+        "--no-pdf-header-footer",
+        (pages / "small.html").as_uri(),
+    )
+    data = target.read_bytes()
+    assert data.startswith(b"%PDF-")
+    sheets = len(re.findall(rb"/Type\s*/Page[^s]", data))
+    assert 3 <= sheets <= 14
