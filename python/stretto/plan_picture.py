@@ -151,7 +151,7 @@ def _message(c: _Canvas, m: Message, widest: int, label: bool) -> None:
     )
     if label and m.count and m.buffer != "TMP":
         # at the sender, on the side that the arrow does not take: one message leaves at a time
-        y = y1 - 6 if y2 > y1 else y1 + 14
+        y = y1 - 8 if y2 > y1 else y1 + 16
         c.text(x1 + 1, y, _blocks(m), f"{kind}fill", 10)
 
 

@@ -20,8 +20,9 @@ typedef struct {
     int node, nlocal;        /* mine */
     stretto_buffer gathered; /* allgather: where the blocks lie grouped by node */
     int gathered_first;
-    int *index_of; /* [network.nactions] its place in plan, for WAIT */
-    int *tmp_of;   /* [network.tmp_blocks + 1] its place in plan's TMP */
+    int *index_of;  /* [network.nactions] its place in plan, for WAIT */
+    int *tmp_of;    /* [network.tmp_blocks + 1] its place in plan's TMP */
+    int *spread_at; /* [X's OUT blocks] X's action before which the node gets the block */
 } composition;
 
 static int ranks_on(const stretto_layout *layout, int node) {
@@ -106,10 +107,63 @@ static bool same_span(stretto_span a, stretto_span b) {
     return a.buffer == b.buffer && a.first == b.first && a.count == b.count;
 }
 
-static void append_network(composition *c) {
+/* A block can go to the ranks of the node as soon as X neither writes nor sends it any more; it
+ * goes where X would begin to wait next, so that the network works meanwhile. */
+static void plan_spread(composition *c) {
+    const stretto_plan *x = &c->network;
+    const int blocks = stretto_plan_blocks_of(x, STRETTO_OUT);
+    for (int b = 0; b < blocks; b++)
+        c->spread_at[b] = -1;
+    for (int i = 0; i < x->nactions; i++) {
+        const stretto_action *a = &x->actions[i];
+        stretto_span span = a->kind == STRETTO_SEND ? a->src : a->dst;
+        if (a->kind == STRETTO_WAIT || a->kind == STRETTO_FENCE || span.buffer != STRETTO_OUT)
+            continue;
+        int last = a->kind == STRETTO_RECV ? i + 1 : i;
+        while (a->kind == STRETTO_RECV && x->actions[last].kind != STRETTO_FENCE &&
+               !(x->actions[last].kind == STRETTO_WAIT && x->actions[last].peer == i))
+            last++;
+        for (int b = span.first; b < span.first + span.count; b++)
+            if (last > c->spread_at[b])
+                c->spread_at[b] = last;
+    }
+    for (int b = 0; b < blocks; b++) {
+        int at = c->spread_at[b] + 1;
+        while (at < x->nactions && x->actions[at].kind != STRETTO_WAIT &&
+               x->actions[at].kind != STRETTO_FENCE)
+            at++;
+        /* the node's own block of an allgather was there before X */
+        bool own = c->shape->collective == STRETTO_ALLGATHER && b == c->node;
+        c->spread_at[b] = own ? -1 : at;
+    }
+}
+
+/* Gives the node the blocks whose turn it is before X's action i, neighbours together. */
+static void spread_before(composition *c, int i) {
+    const int blocks = stretto_plan_blocks_of(&c->network, STRETTO_OUT);
+    const stretto_span none = stretto_span_of(STRETTO_OUT, 0, 0);
+    for (int b = 0, n; b < blocks; b += n) {
+        n = 1;
+        if (c->spread_at[b] != i)
+            continue;
+        while (b + n < blocks && c->spread_at[b + n] == i)
+            n++;
+        stretto_plan_node(c->plan, STRETTO_NODE_BCAST, delegate(c, c->node), none,
+                          translate_span(c, stretto_span_of(STRETTO_OUT, b, n)));
+    }
+}
+
+/* X for the node's delegate, and for all ranks of the node the result, block by block. */
+static void append_network(composition *c, bool is_delegate) {
     const stretto_plan *x = &c->network;
     const int base_round = c->plan->round;
-    for (int i = 0; i < x->nactions; i++) {
+    const bool spreads = c->nlocal > 1 && c->shape->collective != STRETTO_REDUCE &&
+                         c->shape->collective != STRETTO_BARRIER;
+    for (int i = 0; i <= x->nactions; i++) {
+        if (spreads)
+            spread_before(c, i);
+        if (i == x->nactions || !is_delegate)
+            continue;
         stretto_action a = x->actions[i];
         a.src = translate_span(c, a.src);
         a.dst = translate_span(c, a.dst);
@@ -171,22 +225,6 @@ static void sort_gathered(const composition *c) {
     }
 }
 
-/* Gives the result to the ranks of the node. */
-static void spread_node(const composition *c) {
-    const stretto_span none = stretto_span_of(STRETTO_OUT, 0, 0);
-    stretto_span result = whole(c->plan);
-    if (c->shape->collective == STRETTO_REDUCE)
-        return;
-    if (c->shape->collective == STRETTO_ALLGATHER)
-        result = stretto_span_of(c->gathered, c->gathered_first, c->shape->nranks);
-    if (c->nlocal > 1 && c->shape->collective == STRETTO_BARRIER)
-        stretto_plan_node(c->plan, STRETTO_NODE_BARRIER, 0, none, none);
-    else if (c->nlocal > 1)
-        stretto_plan_node(c->plan, STRETTO_NODE_BCAST, delegate(c, c->node), none, result);
-    if (c->shape->collective == STRETTO_ALLGATHER && c->gathered == STRETTO_TMP)
-        sort_gathered(c);
-}
-
 static const char *refusal(const stretto_choice *choice, const stretto_shape *shape) {
     const stretto_layout *layout = shape->layout;
     if (!layout)
@@ -216,7 +254,9 @@ static int compose(composition *c, const stretto_choice *choice, size_t bytes, c
         return -1;
     c->index_of = calloc((size_t)c->network.nactions + 1, sizeof(int));
     c->tmp_of = calloc((size_t)c->network.tmp_blocks + 1, sizeof(int));
-    if (!c->index_of || !c->tmp_of) {
+    c->spread_at =
+        calloc((size_t)stretto_plan_blocks_of(&c->network, STRETTO_OUT) + 1, sizeof(int));
+    if (!c->index_of || !c->tmp_of || !c->spread_at) {
         snprintf(error, error_size, "out of memory while building a plan");
         return -1;
     }
@@ -228,14 +268,18 @@ static int compose(composition *c, const stretto_choice *choice, size_t bytes, c
             stretto_plan_tmp(c->plan, c->layout->node_ranks[i]);
 
     gather_node(c);
-    if (c->layout->local_of[c->shape->rank] == delegate(c, c->node)) {
-        if (translate_tmp(c) != 0) {
-            snprintf(error, error_size, "%s cannot run between nodes", choice->algorithm->name);
-            return -1;
-        }
-        append_network(c);
+    const bool is_delegate = c->layout->local_of[c->shape->rank] == delegate(c, c->node);
+    if (is_delegate && translate_tmp(c) != 0) {
+        snprintf(error, error_size, "%s cannot run between nodes", choice->algorithm->name);
+        return -1;
     }
-    spread_node(c);
+    plan_spread(c);
+    append_network(c, is_delegate);
+    if (c->shape->collective == STRETTO_BARRIER && c->nlocal > 1)
+        stretto_plan_node(c->plan, STRETTO_NODE_BARRIER, 0, stretto_span_of(STRETTO_OUT, 0, 0),
+                          stretto_span_of(STRETTO_OUT, 0, 0));
+    if (c->shape->collective == STRETTO_ALLGATHER && c->gathered == STRETTO_TMP)
+        sort_gathered(c);
     return 0;
 }
 
@@ -260,6 +304,7 @@ int stretto_build_hierarchy(stretto_plan *plan, const stretto_choice *choice,
         status = compose(&c, choice, bytes, error, error_size);
         free(c.index_of);
         free(c.tmp_of);
+        free(c.spread_at);
         stretto_plan_free(&c.network);
     }
     stretto_plan_finish(plan);
