@@ -1,6 +1,6 @@
 /* How each recorded function is to be understood: ROW(function, what is done, what is measured).
- * The words are the DO_ and OF_ macros of wrap.c, which use the parameter names of functions.def. HAND: written
- * out there. A function without a row is not recorded. */
+ * The words are the DO_ and OF_ macros of wrap.c, which use the parameter names of functions.def.
+ * HAND: written out there. A function without a row is not recorded. */
 #ifndef STRETTO_RECORD_CALLS_H
 #define STRETTO_RECORD_CALLS_H
 

@@ -101,8 +101,7 @@ static inline stretto_comm *stretto_comm_lookup(uint64_t handle) {
             }
         }
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (!(version & 1) &&
-            version == __atomic_load_n(&stretto_comms_version, __ATOMIC_RELAXED))
+        if (!(version & 1) && version == __atomic_load_n(&stretto_comms_version, __ATOMIC_RELAXED))
             return found;
     }
 }

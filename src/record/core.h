@@ -52,9 +52,9 @@ typedef struct {
     int type_name, type_bytes;
     uint32_t peer1;
     stretto_raw_peer *peer;
-    uint64_t last_exit;    /* of a call, for the gaps between */
+    uint64_t last_exit;          /* of a call, for the gaps between */
     uint64_t user_ns, gap_clock; /* of the last look at the files read and written */
-    uint64_t mpi_bytes;    /* passed through MPI since then */
+    uint64_t mpi_bytes;          /* passed through MPI since then */
 } stretto_thread;
 
 extern __thread stretto_thread stretto_self __attribute__((tls_model("initial-exec")));

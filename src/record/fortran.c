@@ -15,8 +15,7 @@
 #define FIFTH(...) FIFTH_(__VA_ARGS__)
 #define HAS_ROW(name) FIFTH(REC_##name, 1, 0, 0, 0, ~)
 #define ENTRY_0(name, parameters, arguments)
-#define ENTRY_1(name, parameters, arguments)                                                       \
-    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+#define ENTRY_1(name, parameters, arguments) STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
 #define ENTRY__(has, name, parameters, arguments) ENTRY_##has(name, parameters, arguments)
 #define ENTRY_(has, name, parameters, arguments) ENTRY__(has, name, parameters, arguments)
 #define F(name, parameters, arguments) ENTRY_(HAS_ROW(name), name, parameters, arguments)

@@ -26,10 +26,11 @@ static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype
 
 /* In these, `in` is the communicator (NULL when unknown), `m` the measure. */
 #define IS_ROOT (m.root = root == MPI_ROOT || (in && !in->inter && in->rank == root))
-#define ATTENDS (root != MPI_PROC_NULL) /* of an intercommunicator's idle ranks nothing is known */
+#define ATTENDS (root != MPI_PROC_NULL) /* of an intercommunicator's idle ranks nothing is known   \
+                                         */
 #define OF_NOTHING
 #define OF_COUNT stretto_sized(&m, count, datatype);
-#define OF_PARTITIONS stretto_sized(&m, count * partitions, datatype);
+#define OF_PARTITIONS stretto_sized(&m, count *partitions, datatype);
 #define OF_SENDTYPE stretto_sized(&m, sendcount, sendtype);
 #define OF_SENT OF_SENDTYPE
 #define OF_BARRIER                                                                                 \
@@ -104,18 +105,18 @@ static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype
     if (in && sendbuf == MPI_IN_PLACE)                                                             \
         MEAN(in->targets, recvcounts, recvtype)                                                    \
     else if (in)                                                                                   \
-        MEAN(in->targets, sendcounts, sendtype)
+    MEAN(in->targets, sendcounts, sendtype)
 #define OF_BLOCKS_TYPED                                                                            \
     if (in && sendbuf == MPI_IN_PLACE)                                                             \
         MEAN_TYPED(in->targets, recvcounts, recvtypes)                                             \
     else if (in)                                                                                   \
-        MEAN_TYPED(in->targets, sendcounts, sendtypes)
+    MEAN_TYPED(in->targets, sendcounts, sendtypes)
 #define OF_NEIGHBORS                                                                               \
     if (in)                                                                                        \
-        MEAN(stretto_comm_out_degree(in, comm), sendcounts, sendtype)
+    MEAN(stretto_comm_out_degree(in, comm), sendcounts, sendtype)
 #define OF_NEIGHBORS_TYPED                                                                         \
     if (in)                                                                                        \
-        MEAN_TYPED(stretto_comm_out_degree(in, comm), sendcounts, sendtypes)
+    MEAN_TYPED(stretto_comm_out_degree(in, comm), sendcounts, sendtypes)
 #define OF_SCATTERED                                                                               \
     if (in) {                                                                                      \
         int64_t sum = 0;                                                                           \

@@ -60,8 +60,8 @@ stretto_raw_offset stretto_offsets_begin(const uint64_t *clocks, int n, int rank
         several = several || clocks[i] != clocks[0];
     for (int i = 0; i < rank; i++)
         leader = leader && clocks[i] != clocks[rank];
-    if (!several || PMPI_Comm_split(MPI_COMM_WORLD, leader ? 0 : MPI_UNDEFINED, rank, &leaders) !=
-                        MPI_SUCCESS)
+    if (!several ||
+        PMPI_Comm_split(MPI_COMM_WORLD, leader ? 0 : MPI_UNDEFINED, rank, &leaders) != MPI_SUCCESS)
         return none;
     measuring = leader;
     return leader ? measure() : none;

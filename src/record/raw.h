@@ -57,15 +57,15 @@ typedef struct {
     uint32_t clock, thread_level;
     int32_t pid;
     uint32_t nsections;
-    stretto_raw_instant first, last; /* recording began; last refreshed */
+    stretto_raw_instant first, last;  /* recording began; last refreshed */
     uint64_t began_ticks, last_ticks; /* end of MPI_Init; end of the last call seen */
     uint64_t clock_domain;            /* ranks with equal numbers share CLOCK_MONOTONIC */
     uint64_t started_realtime_ns;
-    stretto_raw_offset offsets[2]; /* at MPI_Init and at MPI_Finalize, for the first rank of each
-                                      domain but that of rank 0 */
-    uint64_t nevents, stride_log2; /* kept; those with hash below 2^-stride_log2 are */
-    uint64_t dropped_calls;        /* not recorded for want of memory or disk */
-    uint64_t file_ticks;           /* time between MPI calls with reading or writing of files */
+    stretto_raw_offset offsets[2];    /* at MPI_Init and at MPI_Finalize, for the first rank of each
+                                         domain but that of rank 0 */
+    uint64_t nevents, stride_log2;    /* kept; those with hash below 2^-stride_log2 are */
+    uint64_t dropped_calls;           /* not recorded for want of memory or disk */
+    uint64_t file_ticks;              /* time between MPI calls with reading or writing of files */
     uint64_t file_read, file_written; /* bytes of it */
     char host[64];
     char family[16];
@@ -125,7 +125,7 @@ enum stretto_detail {
 /* One sampled blocking collective. */
 typedef struct {
     uint64_t communicator; /* the same on all its members */
-    uint64_t sequence;     /* of the communicator's collectives, from 1; top bit: this rank is root */
+    uint64_t sequence; /* of the communicator's collectives, from 1; top bit: this rank is root */
     uint64_t key;
     uint64_t enter, leave; /* ticks */
 } stretto_raw_event;

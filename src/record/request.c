@@ -104,8 +104,8 @@ void stretto_hits_find(stretto_hits *hits, int n, const MPI_Request *requests) {
             hits->hits = more;
             room = n;
         }
-        hits->hits[hits->n++] = (stretto_hit){STRETTO_HANDLE(requests[i]), i, what.function,
-                                              what.persistent};
+        hits->hits[hits->n++] =
+            (stretto_hit){STRETTO_HANDLE(requests[i]), i, what.function, what.persistent};
     }
 }
 

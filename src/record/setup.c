@@ -20,8 +20,7 @@ static const struct {
     const char *name;
     stretto_kind kind;
 } functions[STRETTO_FUNCTIONS] = {
-#define F(name, parameters, arguments)                                                             \
-    [STRETTO_FN_##name] = {"MPI_" #name, STRETTO_KIND_OTHER},
+#define F(name, parameters, arguments) [STRETTO_FN_##name] = {"MPI_" #name, STRETTO_KIND_OTHER},
 #define L(name, parameters, arguments)
 #include "mpi/functions.def"
 };
@@ -30,7 +29,8 @@ static int write_functions(void) {
     stretto_raw_function *rows =
         stretto_store_section(STRETTO_RAW_FUNCTIONS, sizeof *rows, STRETTO_FUNCTIONS);
     for (int i = 0; rows && i < STRETTO_FUNCTIONS; i++) {
-        memcpy(rows[i].name, functions[i].name, strnlen(functions[i].name, sizeof rows[i].name - 1));
+        memcpy(rows[i].name, functions[i].name,
+               strnlen(functions[i].name, sizeof rows[i].name - 1));
         rows[i].kind = stretto_kind_of(i);
     }
     return rows ? 0 : -1;
@@ -44,7 +44,7 @@ static void read_program(char *text, size_t size) {
 static void describe(int thread_level, const rank_facts *facts, int rank) {
     stretto_raw_header *header = stretto_header;
     header->clock = (uint32_t)stretto_clock;
-    header->thread_level = (uint32_t)(thread_level == MPI_THREAD_MULTIPLE ? 3
+    header->thread_level = (uint32_t)(thread_level == MPI_THREAD_MULTIPLE     ? 3
                                       : thread_level == MPI_THREAD_SERIALIZED ? 2
                                       : thread_level == MPI_THREAD_FUNNELED   ? 1
                                                                               : 0);
@@ -134,9 +134,8 @@ void stretto_record_begin(int thread_level) {
     int *node_of = NULL;
     char reason[512] = "out of memory";
     /* memory of this size at all ranks or the job is lost anyway: no agreement about it */
-    if (!facts ||
-        PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, facts, sizeof mine, MPI_BYTE,
-                       MPI_COMM_WORLD) != MPI_SUCCESS) {
+    if (!facts || PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, facts, sizeof mine, MPI_BYTE,
+                                 MPI_COMM_WORLD) != MPI_SUCCESS) {
         fprintf(stderr, "stretto: rank %d cannot start to record: %s\n", rank, reason);
         free(facts);
         return;

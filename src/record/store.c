@@ -27,8 +27,8 @@ static void *extend(uint64_t bytes, int flags) {
     void *mapped = MAP_FAILED;
     int reason = posix_fallocate(fd, (off_t)length, (off_t)bytes);
     if (!reason) {
-        mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-                      (off_t)length);
+        mapped =
+            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)length);
         reason = mapped == MAP_FAILED ? errno : 0;
     }
     if (reason && ftruncate(fd, (off_t)length))
@@ -54,8 +54,7 @@ int stretto_store_open(const char *directory, uint64_t world, int rank, int nran
         return -1;
     }
     length = 0;
-    stretto_raw_header *header =
-        extend((STRETTO_RAW_HEADER + page - 1) / page * page, O_EXCL);
+    stretto_raw_header *header = extend((STRETTO_RAW_HEADER + page - 1) / page * page, O_EXCL);
     if (!header) {
         snprintf(error, error_size, "%s", strerror(errno));
         return -1;

@@ -4,7 +4,8 @@
 #include "record/measure.h"
 #include "record/request.h"
 
-/* ---- a row's words; of a function without a row NONE ------------------------------------------- */
+/* ---- a row's words; of a function without a row NONE -------------------------------------------
+ */
 #define SECOND_(a, b, ...) b
 #define SECOND(...) SECOND_(__VA_ARGS__)
 #define THIRD_(a, b, c, ...) c
@@ -15,7 +16,8 @@
 #define MEASURE(name) THIRD(REC_##name, NONE, NONE, NONE, ~)
 #define BASE(name) FOURTH(REC_##name, NONE, NONE, NONE, ~)
 
-/* ---- what is done for an action: before the call (PRE_) and after it (DO_) --------------------- */
+/* ---- what is done for an action: before the call (PRE_) and after it (DO_) ---------------------
+ */
 /* In scope: start, end, FN, the function's parameters. `of` is the row's last word. */
 #define MEASURED(communicator, of)                                                                 \
     stretto_comm *in = (communicator);                                                             \
@@ -43,11 +45,10 @@
 #define PRE_INEIGHBORHOOD
 #define DO_INEIGHBORHOOD(of) DO_NONBLOCKING(of)
 #define TRACK_PERSISTENT(to)                                                                       \
-    stretto_track(*request, &(stretto_tracked){.function = FN,                                     \
-                                               .key = KEY(0),                                      \
-                                               .bytes = m.bytes,                                   \
-                                               .peer1 = (to),                                      \
-                                               .persistent = true});
+    stretto_track(                                                                                 \
+        *request,                                                                                  \
+        &(stretto_tracked){                                                                        \
+            .function = FN, .key = KEY(0), .bytes = m.bytes, .peer1 = (to), .persistent = true});
 #define PRE_PERSISTENT
 #define DO_PERSISTENT(of)                                                                          \
     MEASURED(stretto_comm_of(comm), of)                                                            \
@@ -188,7 +189,8 @@
     MEASURED(stretto_comm_of(comm), of)                                                            \
     BOOK(0)
 
-/* ---- the wrapper ------------------------------------------------------------------------------- */
+/* ---- the wrapper -------------------------------------------------------------------------------
+ */
 #define WRAPPER(name, parameters, arguments, base, before, after)                                  \
     int MPI_##name parameters {                                                                    \
         enum { FN = STRETTO_FN_##base };                                                           \
@@ -245,7 +247,8 @@
 #define WRAP_IF_NAME(...) WRAP_OF(NAME, __VA_ARGS__)
 #include "mpi/functions.def"
 
-/* ---- kinds ------------------------------------------------------------------------------------- */
+/* ---- kinds -------------------------------------------------------------------------------------
+ */
 #define KIND_OF_COLLECTIVE STRETTO_KIND_COLLECTIVE
 #define KIND_OF_NONBLOCKING STRETTO_KIND_NONBLOCKING
 #define KIND_OF_NEIGHBORHOOD STRETTO_KIND_NEIGHBORHOOD
@@ -289,7 +292,8 @@ stretto_kind stretto_kind_of(int function) {
     return kinds[function];
 }
 
-/* ---- freeing communicators --------------------------------------------------------------------- */
+/* ---- freeing communicators ---------------------------------------------------------------------
+ */
 
 /* The handle is free for reuse as soon as the call is through, by another thread even: forgotten
  * before it, and restored when it failed. */

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from stretto.cli import CommandLine, print_json, say
 from stretto.errors import UsageError
 from stretto.files.profile import format_profile, read_profile
 from stretto.profiling.record import check_result, record
-from stretto.profiling.show import show
+from stretto.profiling.show import show, wide_console
 
 EXAMPLE = """\
 stretto profile -- mpirun -n 64 ./app input.dat
@@ -68,17 +67,15 @@ def command(
         if as_json:
             print_json(json.loads(format_profile(profile)))
         else:
-            show(profile, Console(), top)
+            show(profile, wide_console(), top)
         return
     # with --json stdout is one JSON document: what the command prints goes to stderr
-    recorded = record(
-        cmd or [], output, mpi, table, choice, capture="yes" if as_json else "no"
-    )
+    recorded = record(cmd or [], output, mpi, table, choice, capture="yes" if as_json else "no")
     if as_json:
         sys.stderr.write(recorded.result.stdout + recorded.result.stderr)
         print_json(json.loads(format_profile(recorded.profile)))
     else:
-        show(recorded.profile, Console(), top)
+        show(recorded.profile, wide_console(), top)
     for note in [*recorded.job.notes, *recorded.joined[0].notes]:
         say(f"stretto: note: {note}")
     say(f"stretto: the profile is in {recorded.paths[0]}")

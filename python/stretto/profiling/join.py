@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from stretto.errors import StrettoError
 from stretto.files.identity import Abi, Family, MPIIdentity, collect
 from stretto.files.profile import (
@@ -30,7 +28,7 @@ from stretto.profiling.raw import (
     read_raw,
     split_key,
 )
-from stretto.profiling.waiting import Samples, collect_samples
+from stretto.profiling.waiting import Row, Samples, collect_samples
 
 KINDS: tuple[CallKind, ...] = (
     "collective",
@@ -59,10 +57,6 @@ ORIGINS = (
 )
 _BARRIER = ((1, "after one-sided"), (2, "after files"), (4, "shared memory"))
 _TIMELINE_EVENTS = 4000
-
-#: what tells rows of the profile apart: function, kind, communicator, operation, datatype, size
-#: class, detail
-Row = tuple[str, str, int | None, str | None, str | None, int, str | None]
 
 
 @dataclass
@@ -127,7 +121,7 @@ class _Namer:
 
     def _make(self, key: Key) -> Row:
         function, kind_number = self.raw.functions[key.function - 1]
-        kind = KINDS[kind_number]
+        kind: CallKind = KINDS[kind_number]
         detail: str | None = None
         if kind == "wait" and key.detail:
             detail = self.raw.functions[key.detail - 1][0]
@@ -207,12 +201,15 @@ def _calls(
     return sorted(rows.values(), key=lambda c: -sum(c.time_s))
 
 
-def _split_waiting(call: Call, sample: tuple[dict[int, float], dict[int, float], int]) -> None:
+def _split_waiting(
+    call: Call, sample: tuple[dict[int, float], dict[int, float], int, float]
+) -> None:
     """Scale the sampled waiting up to all calls of a row."""
-    times, waits, n = sample
+    times, waits, n, typical = sample
     call.sampled = n
     if not n:
         return
+    call.typical_s = typical
     mean = sum(waits.values()) / total if (total := sum(times.values())) > 0 else 0.0
     call.wait_s, call.transfer_s = [], []
     for r, time_s in enumerate(call.time_s):
@@ -247,7 +244,7 @@ def _matrices(run: Sequence[RawFile], nodes: list[Node]) -> tuple[Matrix, Matrix
     return matrix(ranks), matrix(by_node), lost
 
 
-def _timeline(samples: Samples, calls_by_row: dict[Row, Any]) -> list[Event] | None:
+def _timeline(samples: Samples) -> list[Event] | None:
     events = samples.timeline(_TIMELINE_EVENTS)
     return [
         Event(rank, row[0], row[2], 1 << (row[5] - 1) if row[5] else 0, start, end)
@@ -304,7 +301,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         calls=calls,
         matrix=matrix,
         node_matrix=node_matrix,
-        timeline=_timeline(samples, {}),
+        timeline=_timeline(samples),
         file_s=file_s,
         file_bytes=[
             int(present[r].header["file_read"]) + int(present[r].header["file_written"])

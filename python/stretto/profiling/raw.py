@@ -167,7 +167,8 @@ class RawFile:
         # differences first: the absolute numbers are larger than a double holds exactly
         delta = (ticks - first["ticks"]).astype(np.int64)
         since = np.rint(delta * self.ns_per_tick).astype(np.int64)
-        return since + np.int64(first["ns"])
+        stamps: Array = since + np.int64(first["ns"])
+        return stamps
 
     @property
     def wall_s(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -57,29 +58,29 @@ def parts(profile: Profile) -> list[Part]:
     out: list[Part] = []
     for call in profile.calls:
         groups.setdefault(_group(call), []).append(call)
-    out.append(Part("computing (outside MPI)", compute_s(profile)))
+    out.append(Part("computing, outside MPI", compute_s(profile)))
     split = [c for c in groups.get("collective", []) if c.wait_s is not None]
     rest = [c for c in groups.get("collective", []) if c.wait_s is None]
     out.append(
         Part(
-            "collectives: waiting for the last rank",
+            "collectives: waiting for the last",
             _sum(split, lambda c: c.wait_s or c.time_s, n),
             sum(c.total_calls for c in split),
         )
     )
     out.append(
         Part(
-            "collectives: the operation itself",
+            "collectives: the operation",
             _sum(split, lambda c: c.transfer_s or c.time_s, n),
             sum(c.total_calls for c in split),
         )
     )
     out.append(_part("collectives: not told apart", rest, n))
     for group, title in (
-        ("nonblocking", "nonblocking and persistent collectives"),
-        ("nonblocking wait", "waiting for these"),
-        ("p2p", "messages: send and receive"),
-        ("p2p wait", "messages: waiting for requests"),
+        ("nonblocking", "nonblocking collectives"),
+        ("nonblocking wait", "nonblocking collectives: waiting"),
+        ("p2p", "messages: send, receive"),
+        ("p2p wait", "messages: waiting"),
         ("rma", "one-sided"),
         ("comm", "making communicators"),
         ("other", "other MPI calls"),
@@ -140,7 +141,14 @@ def communicator_words(c: Communicator | None) -> str:
         return ""
     nodes = f" on {c.nodes} nodes" if c.nodes > 1 else ""
     many = f" ({c.count} of them)" if c.count > 1 else ""
-    return f"{c.name}, {c.size}{nodes}{many}"
+    name = {"MPI_COMM_WORLD": "world", "MPI_COMM_SELF": "self"}.get(c.name, c.name)
+    return f"{name}, {c.size}{nodes}{many}"
+
+
+def wide_console() -> Console:
+    """Return a console on stdout; where that is no terminal, as wide as the tables want."""
+    console = Console()
+    return console if console.is_terminal else Console(width=110)
 
 
 def show(profile: Profile, console: Console, top: int = 15) -> None:
@@ -182,11 +190,17 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
         )
 
 
+def _table(title: str) -> Table:
+    return Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+
+
 def _time_table(profile: Profile, wall: float) -> Table:
-    table = Table(title="Where the time goes (per rank)", title_justify="left")
-    table.add_column("")
-    for name in ("mean", "of run", "least", "most", "rank with most", "calls"):
-        table.add_column(name, justify="right")
+    table = _table("Where the time goes, a rank")
+    table.add_column("", no_wrap=True)
+    for name in ("mean", "of run", "least", "most", "rank", "calls"):
+        table.add_column(name, justify="right", no_wrap=True)
     for part in parts(profile):
         most = max(range(profile.nranks), key=lambda r: part.seconds[r])
         table.add_row(
@@ -205,21 +219,23 @@ def _call_table(profile: Profile, wall: float, top: int) -> Table:
     known = {c.id: c for c in profile.communicators}
     ranked = sorted(profile.calls, key=lambda c: -sum(c.time_s))
     title = "Calls that take the most time" + (f" ({top} of {len(ranked)})" * (len(ranked) > top))
-    table = Table(title=title, title_justify="left")
-    table.add_column("function")
-    table.add_column("on")
+    table = _table(title)
+    table.add_column("function", overflow="fold")
+    table.add_column("on", overflow="fold")
     for name in ("bytes", "calls", "time", "of run", "a call", "waiting"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for call in ranked[:top]:
         ranks = max(sum(1 for c in call.calls if c), 1)
         mean = sum(call.time_s) / profile.nranks
         words = [w for w in (call.operation, call.datatype) if w]
-        name = call.function + (f" [{call.detail}]" if call.detail else "")
+        name = call.function.removeprefix("MPI_") + (f"\n({call.detail})" if call.detail else "")
         waiting = "" if call.wait_s is None else _percent(sum(call.wait_s), sum(call.time_s))
         where = communicator_words(known.get(call.communicator or 0))
         table.add_row(
-            name.replace("[", "\\["),
-            "" if call.communicator is None else where + "".join(f"\n{' '.join(words)}" * bool(words)),
+            name,
+            ""
+            if call.communicator is None
+            else where + "".join(f"\n{' '.join(words)}" * bool(words)),
             size(sum(call.bytes) / call.total_calls) if call.bytes_max else "",
             str(round(call.total_calls / ranks)),
             seconds(mean),
@@ -231,7 +247,7 @@ def _call_table(profile: Profile, wall: float, top: int) -> Table:
 
 
 def _message_table(profile: Profile) -> Table:
-    table = Table(title="Messages by node (of rank pairs see --json)", title_justify="left")
+    table = _table("Messages by node (rank by rank: --json)")
     for name in ("from", "to"):
         table.add_column(name)
     for name in ("messages", "bytes", "mean size"):

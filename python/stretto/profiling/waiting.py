@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from stretto.files.profile import Communicator
+from stretto.files.profile import CallKind, Communicator
 from stretto.profiling.raw import ROOT, Array, RawFile
 
 #: others wait for the root: what they wait for is its entry, not that of the last rank
@@ -16,7 +15,9 @@ FROM_ROOT = ("MPI_Bcast", "MPI_Scatter", "MPI_Scatterv")
 #: the root waits for the others; they may leave before the last has come, and then did not wait
 TO_ROOT = ("MPI_Reduce", "MPI_Gather", "MPI_Gatherv")
 
-Row = tuple[str, str, int | None, str | None, str | None, int, str | None]
+#: what tells rows of a profile apart: function, kind, communicator, operation, datatype, size
+#: class, detail
+Row = tuple[str, CallKind, int | None, str | None, str | None, int, str | None]
 
 
 @dataclass
@@ -41,20 +42,24 @@ class Samples:
     clock_error_s: dict[int, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def of(self, row: Row) -> tuple[dict[int, float], dict[int, float], int]:
-        """Return a row's sampled time and waiting by rank, and the number of calls joined."""
+    def of(self, row: Row) -> tuple[dict[int, float], dict[int, float], int, float]:
+        """Return a row's sampled time and waiting by rank, the calls joined, a call's median."""
         if row not in self._index():
-            return {}, {}, 0
+            return {}, {}, 0, 0.0
         chosen = self.row == self._index()[row]
         ranks = self.rank[chosen]
         n = int(ranks.max()) + 1 if len(ranks) else 0
         time = np.bincount(ranks, (self.end_s - self.start_s)[chosen], n)
         wait = np.bincount(ranks, self.wait_s[chosen], n)
         present = np.unique(ranks)
+        groups = np.unique(self.group[chosen], return_inverse=True)[1].reshape(-1)
+        moving = (self.end_s - self.start_s - self.wait_s)[chosen]
+        each = np.bincount(groups, moving) / np.maximum(np.bincount(groups), 1)
         return (
             {int(r): float(time[r]) for r in present},
             {int(r): float(wait[r]) for r in present},
-            len(np.unique(self.group[chosen])),
+            len(each),
+            float(np.median(each)) if len(each) else 0.0,
         )
 
     def _index(self) -> dict[Row, int]:
@@ -101,9 +106,7 @@ def clock_offsets(run: Sequence[RawFile]) -> dict[int, tuple[Array, Array, float
     zero = (np.zeros(1), np.zeros(1), 0.0)
     domains: dict[int, tuple[Array, Array, float]] = {}
     first = min(run, key=lambda raw: raw.rank)
-    if first.rank == 0:
-        domains[int(first.header["clock_domain"])] = zero
-    elif len({int(raw.header["clock_domain"]) for raw in run}) == 1:
+    if first.rank == 0 or len({int(raw.header["clock_domain"]) for raw in run}) == 1:
         domains[int(first.header["clock_domain"])] = zero
     for raw in run:
         domain = int(raw.header["clock_domain"])
@@ -123,7 +126,8 @@ def _stamps(raw: RawFile, offset: tuple[Array, Array, float], ticks: Array) -> A
     """Return time stamps in ns of rank 0's clock."""
     own = raw.monotonic_ns(ticks)
     at, by, _ = offset
-    return own - np.rint(np.interp(own.astype(float), at, by)).astype(np.int64)
+    stamps: Array = own - np.rint(np.interp(own.astype(float), at, by)).astype(np.int64)
+    return stamps
 
 
 def collect_samples(
@@ -224,8 +228,3 @@ def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Commun
     out.start_s = (events["enter"][good] - origin) * 1e-9
     out.end_s = (events["leave"][good] - origin) * 1e-9
     out.wait_s = wait[good] * 1e-9
-
-
-def sampled_calls(samples: Samples) -> Any:
-    """Return the number of calls that were joined."""
-    return len(np.unique(samples.group))

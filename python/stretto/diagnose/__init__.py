@@ -1,0 +1,147 @@
+"""From one profile: what the time is lost to, in order, and whether tuning can help.
+
+Every rank's run is computing (outside MPI), files, and MPI. Lost is what ranks spend waiting for
+each other, and what communication takes beyond what its size should cost:
+
+- *Files*: the rank with the most file time minus the mean is serial I/O (the others have nothing to
+  do meanwhile), when at least `SERIAL_SHARE` of all file time is one rank's.
+- *Waiting* of collectives is known from joined time stamps; of messages it is the time in receives
+  and waits minus what the messages should cost (`Network`). Waiting is explained first by
+  serial I/O, then by computing that is spread unevenly (most minus mean, over the whole run); what
+  is left changes from step to step and is booked where it was waited: late senders (messages),
+  barriers that nothing needs, or computing imbalance (other collectives; never more than the
+  computing itself could cause).
+- *Barriers that nothing needs*: no one-sided communication, no file and no shared-memory window
+  between a barrier and the one before. MPI's own messages need none.
+- *Collectives*: the operation itself minus the least it should cost: tree depth times latency plus
+  volume over bandwidth. What a typical (median) call takes beyond both is the algorithm's (tuning
+  can help), the volume's part is bandwidth (it cannot, rails and fewer bytes can). What single
+  calls take beyond the typical one is interruption, by the operating system or other jobs.
+
+The numbers are upper bounds: causes hide behind each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stretto.diagnose.causes import Cause, Causes
+from stretto.diagnose.numbers import MINOR, Network, mean
+from stretto.files.profile import Profile
+from stretto.profiling.show import seconds
+
+__all__ = ["MINOR", "Cause", "Diagnosis", "Network", "diagnose"]
+
+
+@dataclass
+class Diagnosis:
+    """All causes, most time first, and the conclusion."""
+
+    wall_s: float
+    compute_share: float
+    mpi_share: float
+    file_share: float
+    causes: list[Cause] = field(default_factory=list)
+    can_help: bool = False
+    verdict: str = ""
+    next_command: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+
+def diagnose(
+    profile: Profile, where: Path | None = None, network: Network | None = None
+) -> Diagnosis:
+    """Find out what a run loses its time to.
+
+    Parameters
+    ----------
+    profile
+        The run.
+    where
+        Its file, for the commands that are suggested.
+    network
+        What communication should cost.
+    """
+    return _Study(profile, where, network or Network()).result()
+
+
+class _Study(Causes):
+    """Attributes the waiting, ranks the causes, concludes."""
+
+    def result(self) -> Diagnosis:
+        """Attribute the waiting and rank the causes."""
+        p = self.p
+        bare = [c for c in self.blocking if c.function == "MPI_Barrier" and not c.detail]
+        others = [c for c in self.blocking if c not in bare]
+        barrier_wait = sum(mean(c.wait_s or []) for c in bare)
+        other_wait = sum(mean(c.wait_s or []) for c in others)
+        message_wait, message_cost, message_time = self.messages()
+        waited = barrier_wait + other_wait + message_wait
+        serial = min(self.serial(), waited)
+        uneven = min(max(self.compute) - mean(self.compute), waited - serial)
+        rest = max(waited - serial - uneven, 0.0) / waited if waited else 0.0
+        # ranks cannot make each other wait for longer than they compute, all of them together
+        changing = min(rest * other_wait, (self.n - 1) * mean(self.compute))
+        noise = rest * other_wait - changing
+        algorithm, volume, interrupted, shapes = self.collectives(others)
+        causes = [
+            self.serial_cause(serial),
+            self.imbalance_cause(uneven, changing, others + bare),
+            self.sender_cause(rest * message_wait, message_time, message_cost),
+            self.barrier_cause(bare, rest * barrier_wait),
+            self.collective_cause(algorithm, shapes),
+            self.interruption_cause(interrupted + noise, others),
+            self.bandwidth_cause(volume, message_cost),
+            self.communicator_cause(),
+        ]
+        found = sorted((c for c in causes if c is not None), key=lambda c: -c.lost_s)
+        out = Diagnosis(
+            self.wall,
+            mean(self.compute) / self.wall,
+            mean(p.mpi_s) / self.wall,
+            mean(p.io_s) / self.wall,
+            found,
+        )
+        self._conclude(out)
+        return out
+
+    def _conclude(self, out: Diagnosis) -> None:
+        tuning = sum(c.tuning_s for c in out.causes)
+        out.can_help = tuning >= MINOR * self.wall
+        first = out.causes[0] if out.causes else None
+        if not self.p.complete:
+            out.warnings.append(
+                "the run was cut short; what is said here holds for the part that was recorded"
+            )
+        most = max((len(n.ranks) for n in self.p.nodes), default=0)
+        if most > self.p.host.cores:
+            out.warnings.append(
+                f"{most} ranks share {self.p.host.cores} cores: much of the waiting is for a core, "
+                "not for another rank"
+            )
+        if self.n == 1:
+            out.verdict = "tuning cannot help, because there is one rank only"
+            out.next_command = self.show_command()
+        elif out.can_help:
+            out.verdict = (
+                f"tuning can help: at most {seconds(tuning)} of {seconds(self.wall)} "
+                f"({100 * tuning / self.wall:.0f} % of the run) is in collectives beyond what they "
+                "should cost"
+            )
+            out.next_command = f"stretto tune -- {self.command}"
+        elif first is None or first.share < MINOR:
+            out.verdict = (
+                f"tuning cannot help, because {100 * out.compute_share:.1f} % of the run is "
+                "computing outside MPI, and no cause takes "
+                f"{100 * MINOR:.0f} % of it"
+            )
+            out.next_command = self.show_command()
+        else:
+            out.verdict = f"tuning cannot help, because {first.because}: {first.title}"
+            if first.because is None:  # tunable in kind, but too little
+                out.verdict = (
+                    f"tuning can gain {seconds(tuning)} at most, "
+                    f"{100 * tuning / self.wall:.1f} % of the run; first comes: {first.title}"
+                )
+            out.next_command = first.next_command

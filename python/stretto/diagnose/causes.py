@@ -1,0 +1,264 @@
+"""Each cause of lost time, with its evidence, what tuning could gain and what else helps."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from stretto.diagnose.numbers import ENOUGH_CALLS, FEW_BARRIERS, Numbers, mean
+from stretto.files.profile import Call
+from stretto.profiling.show import seconds, size
+
+
+@dataclass
+class Cause:
+    """One cause of lost time.
+
+    Attributes
+    ----------
+    name
+        A short fixed name (``imbalance``, ``late_sender``, ``collective``, ``bandwidth``,
+        ``barrier``, ``serial_io``, ``communicators``, ``interruption``).
+    title
+        The same in words.
+    lost_s, share
+        Seconds a rank (mean), and their share of the run: the most that could be gained by removing
+        the cause altogether.
+    tuning_s
+        Of these, the most that Stretto's tuning could gain.
+    evidence
+        Numbers from the profile.
+    because
+        Why tuning cannot help, where it cannot.
+    advice
+        What can.
+    next_command
+        What to type next.
+    """
+
+    name: str
+    title: str
+    lost_s: float
+    share: float
+    tuning_s: float
+    evidence: list[str]
+    because: str | None
+    advice: str
+    next_command: str
+
+
+class Causes(Numbers):
+    """Makes the causes; each is None where nothing is lost to it."""
+
+    def show_command(self) -> str:
+        """Return the command that displays the profile."""
+        return f"stretto profile --show {shlex.quote(str(self.file))}" if self.file else (
+            f"stretto profile -- {self.command}"
+        )  # fmt: skip
+
+    def _cause(
+        self,
+        name: str,
+        title: str,
+        lost: float,
+        evidence: list[str],
+        advice: str,
+        next_command: str,
+        tuning: float = 0.0,
+        because: str | None = None,
+    ) -> Cause | None:
+        if lost <= 0:
+            return None
+        return Cause(
+            name, title, lost, lost / self.wall, tuning, evidence, because, advice, next_command
+        )
+
+    def serial_cause(self, lost: float) -> Cause | None:
+        """Return what one rank's file work costs the others."""
+        files = self.p.io_s
+        rank = max(range(self.n), key=lambda r: files[r])
+        evidence = [
+            f"rank {rank} spends {seconds(files[rank])} on files, the others "
+            f"{seconds(sum(files) - files[rank])} together"
+        ]
+        if self.p.file_bytes and self.p.file_bytes[rank]:
+            evidence.append(
+                f"between MPI calls rank {rank} reads and writes {size(self.p.file_bytes[rank])}"
+            )
+        waits = self._top_waits(self.blocking)
+        if waits:
+            evidence.append(f"meanwhile the others wait, most of it in {waits}")
+        return self._cause(
+            "serial_io",
+            "serial I/O: one rank works on files while the others wait",
+            lost,
+            evidence,
+            "write in parallel (MPI-IO, parallel HDF5 or netCDF), less often, or from a rank that "
+            "the others do not wait for",
+            self.show_command(),
+            because="no collective algorithm makes a file be written faster",
+        )
+
+    def imbalance_cause(self, uneven: float, changing: float, calls: list[Call]) -> Cause | None:
+        """Return what uneven computing costs, over the run and changing from call to call."""
+        rank = max(range(self.n), key=lambda r: self.compute[r])
+        middle = mean(self.compute)
+        evidence = [
+            f"rank {rank} computes {seconds(self.compute[rank])}, the mean is {seconds(middle)}"
+            + (f" ({self.compute[rank] / middle:.2f} times)" if middle > 0 else "")
+        ]
+        if changing > uneven:
+            evidence.append(
+                f"the late rank changes from call to call: {seconds(changing)} of the waiting is "
+                "not explained by the sums over the run"
+            )
+        waits = self._top_waits(calls)
+        if waits:
+            evidence.append(f"the others wait for it, most of it in {waits}")
+        return self._cause(
+            "imbalance",
+            "computation imbalance: ranks wait for the one that computes longest",
+            uneven + changing,
+            evidence,
+            "divide the work anew (partitioner, weights), or find what slows that rank down",
+            self.show_command(),
+            because="the time passes before the collective begins, whatever its algorithm",
+        )
+
+    def _top_waits(self, calls: list[Call]) -> str:
+        rows = sorted(calls, key=lambda c: -mean(c.wait_s or []))[:2]
+        return " and ".join(
+            f"{c.function} ({seconds(mean(c.wait_s))} a rank)"
+            for c in rows
+            if c.wait_s and mean(c.wait_s) > 0
+        )
+
+    def sender_cause(self, lost: float, spent: float, cost: float) -> Cause | None:
+        """Return the waiting for messages beyond what they cost."""
+        rows = sorted(
+            (c for c in self.p.calls if c.kind in ("p2p", "wait") and c.total_calls),
+            key=lambda c: -sum(c.time_s),
+        )
+        evidence = [
+            f"{seconds(spent)} a rank in sends, receives and their waits, where "
+            f"{sum(m[2] for m in self.p.matrix.messages)} messages should take {seconds(cost)}"
+        ]
+        if rows:
+            rank = max(range(self.n), key=lambda r: rows[0].time_s[r])
+            evidence.append(
+                f"most of it in {rows[0].function}: {seconds(mean(rows[0].time_s))} a rank, "
+                f"rank {rank} {seconds(rows[0].time_s[rank])}"
+            )
+        return self._cause(
+            "late_sender",
+            "late senders: receives wait for messages that are sent later",
+            lost,
+            evidence,
+            "send as soon as the data is there, post receives early (MPI_Irecv) and compute "
+            "meanwhile, or break the chain in which ranks wait for each other",
+            self.show_command(),
+            because="messages between two ranks are not collectives; the waiting comes from when "
+            "they are sent",
+        )
+
+    def barrier_cause(self, bare: list[Call], waiting: float) -> Cause | None:
+        """Return what barriers cost that order nothing."""
+        calls = sum(sum(c.calls) for c in bare) / self.n
+        if calls < FEW_BARRIERS:
+            return None
+        transfer = sum(self.typical(c) for c in bare)
+        latency = sum(self.least(c)[0] for c in bare)
+        return self._cause(
+            "barrier",
+            "barriers that nothing in MPI needs",
+            transfer + waiting,
+            [
+                f"{calls:.0f} MPI_Barrier a rank with no file, one-sided or shared-memory access "
+                f"since the one before: {seconds(transfer)} in the barriers themselves, "
+                f"{seconds(waiting)} of waiting that would otherwise even out"
+            ],
+            "remove them, after a check that nothing outside MPI (files written with fwrite, "
+            "signals, timers) relies on them; MPI's messages and collectives do not",
+            f"stretto tune -- {self.command}",
+            tuning=max(transfer - latency, 0.0),
+        )
+
+    def collective_cause(self, lost: float, shapes: list[tuple[float, Call]]) -> Cause | None:
+        """Return what collectives take beyond the least."""
+        evidence = []
+        for amount, call in shapes[:3]:
+            if amount <= 0:
+                continue
+            evidence.append(
+                f"{call.function}, {size(sum(call.bytes) / max(call.total_calls, 1))}: "
+                f"{sum(call.calls) / self.n:.0f} calls a rank, {seconds(self.typical(call))} "
+                f"in the operation itself, where the least is {seconds(sum(self.least(call)))}"
+            )
+        return self._cause(
+            "collective",
+            "collective algorithms: more time than the size should cost",
+            lost,
+            evidence,
+            "let Stretto choose the algorithms",
+            f"stretto tune -- {self.command}",
+            tuning=lost,
+        )
+
+    def interruption_cause(self, lost: float, calls: list[Call]) -> Cause | None:
+        """Return what single calls take beyond the typical one."""
+        rows = [c for c in calls if c.typical_s and c.transfer_s and c.sampled >= ENOUGH_CALLS]
+        evidence = []
+        if rows:
+            row = max(rows, key=lambda c: mean(c.transfer_s or []) - self.typical(c))
+            each = sum(row.transfer_s or []) / max(row.total_calls, 1)
+            evidence.append(
+                f"{row.function}, {size(sum(row.bytes) / max(row.total_calls, 1))}: a call takes "
+                f"{seconds(row.typical_s or 0.0)} typically (median), {seconds(each)} on average"
+            )
+        return self._cause(
+            "interruption",
+            "interruptions: some calls take far longer than their like",
+            lost,
+            evidence,
+            "look for other jobs on these nodes, more ranks or threads than cores, missing "
+            "binding, frequency changes",
+            "stretto check",
+            because="an interrupted rank is late whatever the algorithm",
+        )
+
+    def bandwidth_cause(self, collectives: float, messages: float) -> Cause | None:
+        """Return what the bytes themselves take."""
+        several = len(self.p.nodes) > 1
+        return self._cause(
+            "bandwidth",
+            "bandwidth: the bytes themselves",
+            collectives + messages,
+            [
+                f"collectives move what should take {seconds(collectives)}, messages "
+                f"{seconds(messages)}, at "
+                + (
+                    f"{self.net.bandwidth / 1e9:g} GB/s between nodes"
+                    if several
+                    else f"{self.net.node_bandwidth / 1e9:g} GB/s within the node"
+                )
+            ],
+            "send less (single precision, fewer fields, larger steps)"
+            + (", or use all network rails" if several else ""),
+            self.show_command(),
+            because="another algorithm has to move the same bytes",
+        )
+
+    def communicator_cause(self) -> Cause | None:
+        """Return what making communicators takes."""
+        rows = [c for c in self.p.calls if c.kind == "comm"]
+        lost = sum(mean(c.time_s) for c in rows)
+        calls = sum(c.total_calls for c in rows) / self.n
+        return self._cause(
+            "communicators",
+            "making and freeing communicators",
+            lost,
+            [f"{calls:.0f} calls a rank, {seconds(lost)}"],
+            "make communicators once and keep them",
+            self.show_command(),
+            because="making a communicator is an agreement of its ranks, not a collective to tune",
+        )

@@ -1,0 +1,141 @@
+"""The numbers of a profile that the causes of lost time are made of."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.files.profile import Call, Profile
+from stretto.profiling.show import compute_s
+
+#: below this share of the run a cause is minor
+MINOR = 0.03
+#: of all file time, when one rank's is serial I/O
+SERIAL_SHARE = 0.6
+#: fewer barriers than this a rank are no cause of anything
+FEW_BARRIERS = 10
+#: joined calls from which on their median is taken as typical
+ENOUGH_CALLS = 20
+
+
+@dataclass(frozen=True)
+class Network:
+    """What communication should cost: seconds and bytes a second, within a node and between nodes.
+
+    The defaults are those of common machines (shared memory; a 25 Gbit/s cloud network); they
+    judge, they do not measure.
+    """
+
+    node_latency_s: float = 0.1e-6
+    node_message_s: float = 1e-6
+    node_bandwidth: float = 8e9
+    latency_s: float = 10e-6
+    bandwidth: float = 2e9
+
+
+def mean(values: list[float]) -> float:
+    """Return the mean, 0 of nothing."""
+    return sum(values) / len(values) if values else 0.0
+
+
+class Numbers:
+    """What waiting, messages, files and collectives take, and the least they should take.
+
+    Parameters
+    ----------
+    profile
+        The run.
+    where
+        Its file, for the commands that are suggested.
+    network
+        What communication should cost.
+    """
+
+    def __init__(self, profile: Profile, where: Path | None, network: Network) -> None:
+        self.p = profile
+        self.net = network
+        self.n = profile.nranks
+        self.wall = max(max(profile.wall_s), 1e-9)
+        self.compute = compute_s(profile)
+        self.command = shlex.join(profile.command)
+        self.file = where
+        self.sizes = {c.id: c for c in profile.communicators}
+        self.blocking = [c for c in profile.calls if c.kind == "collective"]
+
+    def serial(self) -> float:
+        """Return how much longer one rank works on files than the mean, if it does most of it."""
+        files, total = self.p.io_s, sum(self.p.io_s)
+        if self.n < 2 or total <= 0 or max(files) < SERIAL_SHARE * total:
+            return 0.0
+        return max(files) - mean(files)
+
+    def messages(self) -> tuple[float, float, float]:
+        """Return waiting for messages, what they should cost, and the time spent (means)."""
+        node_of = {r: i for i, node in enumerate(self.p.nodes) for r in node.ranks}
+        cost = [0.0] * self.n
+        for source, target, messages, volume in self.p.matrix.messages:
+            if node_of[source] == node_of[target]:
+                each = messages * self.net.node_message_s + volume / self.net.node_bandwidth
+            else:
+                each = messages * self.net.latency_s + volume / self.net.bandwidth
+            cost[source] += each
+            cost[target] += each
+        spent = [0.0] * self.n
+        for call in self.p.calls:
+            awaited = call.detail or ""
+            messages_wait = call.kind == "wait" and (
+                not awaited or awaited.endswith(("end_init", "ecv_init", "endrecv"))
+            )
+            if call.kind == "p2p" or messages_wait:
+                for r, time_s in enumerate(call.time_s):
+                    spent[r] += time_s
+        waiting = [max(s - c, 0.0) for s, c in zip(spent, cost, strict=True)]
+        moving = [min(s, c) for s, c in zip(spent, cost, strict=True)]
+        return mean(waiting), mean(moving), mean(spent)
+
+    def least(self, call: Call) -> tuple[float, float]:
+        """Return latency and volume parts of the least that a row's calls should take, a rank."""
+        c = self.sizes.get(-1 if call.communicator is None else call.communicator)
+        ranks, nodes, ppn = (c.size, max(c.nodes, 1), max(c.ppn, 1)) if c else (self.n, 1, self.n)
+        calls = sum(call.calls) / self.n
+        depth = math.ceil(math.log2(max(ppn, 1))) * self.net.node_latency_s
+        depth += math.ceil(math.log2(max(nodes, 1))) * self.net.latency_s
+        volume = sum(call.bytes) / self.n
+        name = call.function.removeprefix("MPI_")
+        if "lltoall" in name or "llgather" in name:
+            volume *= max(ranks - 1, 1)
+        elif name in ("Allreduce",):
+            volume *= 2 * (ranks - 1) / max(ranks, 1)
+        rate = self.net.bandwidth if nodes > 1 else self.net.node_bandwidth
+        return calls * depth, volume / rate
+
+    def collectives(
+        self, calls: list[Call]
+    ) -> tuple[float, float, float, list[tuple[float, Call]]]:
+        """Return what goes to algorithms, volume and interruptions, and the rows by their loss."""
+        algorithm = volume = interrupted = 0.0
+        shapes = []
+        for call in calls:
+            if call.transfer_s is None:
+                continue
+            whole = mean(call.transfer_s)
+            transfer = min(whole, self.typical(call))
+            interrupted += whole - transfer
+            latency, moving = self.least(call)
+            lost = max(transfer - latency - moving, 0.0)
+            algorithm += lost
+            volume += min(moving, max(transfer - latency, 0.0))
+            shapes.append((lost, call))
+        return algorithm, volume, interrupted, sorted(shapes, key=lambda s: -s[0])
+
+    def typical(self, call: Call) -> float:
+        """Return a row's operation time, a rank, were all its calls like the median one.
+
+        A few calls tell nothing of what is typical.
+        """
+        whole = mean(call.transfer_s or call.time_s)
+        if call.typical_s is None or call.sampled < ENOUGH_CALLS:
+            return whole
+        return min(whole, call.typical_s * sum(call.calls) / self.n)

@@ -1,0 +1,103 @@
+/* One program for each cause of lost time, for the tests of stretto diagnose:
+ *     diagnose_cases CASE [FILE]
+ * where CASE is imbalance, late_sender, collective, barrier, serial_io or compute. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+static void work(double seconds) {
+    double end = MPI_Wtime() + seconds;
+    volatile double x = 1;
+    while (MPI_Wtime() < end)
+        x = x * 1.0000001;
+}
+
+static void allreduce(void) {
+    double one = 1, sum;
+    MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if ((int)sum != size)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* The last rank has more to do in every step. */
+static void imbalance(void) {
+    for (int i = 0; i < 200; i++) {
+        work(rank == size - 1 ? 4e-3 : 1e-3);
+        allreduce();
+    }
+}
+
+/* Everyone has the same to do, but starts only when the rank before has sent. */
+static void late_sender(void) {
+    int token = 0;
+    for (int i = 0; i < 100; i++) {
+        if (i || rank)
+            MPI_Recv(&token, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        work(3e-3);
+        if (i < 99 || rank < size - 1)
+            MPI_Send(&token, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD);
+    }
+}
+
+static void collective(void) {
+    for (int i = 0; i < 1000000; i++)
+        allreduce();
+}
+
+/* Who is late alternates: without the barriers it would even out. */
+static void barrier(void) {
+    for (int i = 0; i < 10000; i++) {
+        work((i + rank) % 2 ? 60e-6 : 5e-6);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+static void serial_io(const char *name) {
+    size_t bytes = 8 << 20;
+    char *data = malloc(bytes);
+    for (int i = 0; i < 30; i++) {
+        work(2e-3);
+        if (rank == 0) {
+            memset(data, i, bytes);
+            FILE *file = fopen(name, "wb");
+            if (!file || fwrite(data, 1, bytes, file) != bytes || fflush(file) ||
+                fsync(fileno(file)) || fclose(file))
+                MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+        allreduce();
+    }
+    free(data);
+}
+
+static void compute(void) {
+    work(1.0);
+    allreduce();
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const char *name = argc > 1 ? argv[1] : "";
+    if (!strcmp(name, "imbalance"))
+        imbalance();
+    else if (!strcmp(name, "late_sender"))
+        late_sender();
+    else if (!strcmp(name, "collective"))
+        collective();
+    else if (!strcmp(name, "barrier"))
+        barrier();
+    else if (!strcmp(name, "serial_io"))
+        serial_io(argv[2]);
+    else if (!strcmp(name, "compute"))
+        compute();
+    else
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,190 @@
+"""stretto diagnose: the right cause comes first, and says whether tuning can help."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpis import MPIS, REPOSITORY
+from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.profile import Call, Communicator, Matrix, Node, Profile
+from test_profile import stretto
+
+APPS = REPOSITORY / "tests" / "apps"
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("case", "cause"),
+    [
+        ("imbalance", "imbalance"),
+        ("late_sender", "late_sender"),
+        ("collective", "collective"),
+        ("barrier", "barrier"),
+        ("serial_io", "serial_io"),
+        ("compute", None),
+    ],
+)
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_programs_made_for_each_cause(
+    name: str, case: str, cause: str | None, tmp_path: Path
+) -> None:
+    """Interruptions by what else runs on this machine are left out; the rest must be in order."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(APPS / "diagnose_cases.c", tmp_path / "cases", "-O1")
+    words = ["-o", str(tmp_path / "x.profile.json"), "--json"]
+    done = stretto(
+        mpi, "diagnose", *words, "--", *mpi.launcher(2), str(program), case, str(tmp_path / "file")
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    causes = [c for c in found["causes"] if c["name"] != "interruption"]
+    if cause is None:
+        assert [c["name"] for c in causes if c["share"] >= MINOR] == []
+        assert "computing outside MPI" in found["verdict"] or "interrupt" in found["verdict"]
+    else:
+        assert causes[0]["name"] == cause, [(c["name"], c["lost_s"]) for c in causes]
+        assert causes[0]["evidence"]
+    if cause == "collective":
+        assert causes[0]["tuning_s"] > 0
+        assert causes[0]["next_command"].startswith("stretto tune -- ")
+    # the profile is there for a second look, which says the same
+    again = stretto(mpi, "diagnose", "--profile", str(tmp_path / "x.profile.json"), "--json")
+    assert json.loads(again.stdout)["causes"] == found["causes"]
+    told = stretto(mpi, "diagnose", "--profile", str(tmp_path / "x.profile.json"))
+    assert "next: stretto " in told.stdout
+
+
+def row(function: str, kind: Any, **values: Any) -> Call:
+    """Make a row for two ranks."""
+    base: dict[str, Any] = {
+        "communicator": 0,
+        "operation": None,
+        "datatype": None,
+        "bytes_min": 8,
+        "bytes_max": 15,
+        "calls": [1000, 1000],
+        "bytes": [8000, 8000],
+        "time_s": [0.0, 0.0],
+    }
+    return Call(function, kind, **(base | values))
+
+
+def profile(calls: list[Call], compute: tuple[float, float] = (1.0, 1.0), **values: Any) -> Profile:
+    """Make a profile of two ranks on one node."""
+    mpi = [sum(c.time_s[r] for c in calls) for r in range(2)]
+    io = values.get("io_s", [0.0, 0.0])
+    base: dict[str, Any] = {
+        "stretto": "0",
+        "created": "",
+        "host": Host("h", "c", 2, "k", 1),
+        "mpi": MPIIdentity("openmpi", "openmpi", "4.1.4"),
+        "command": ["mpirun", "-n", "2", "./a b"],
+        "nranks": 2,
+        "nodes": [Node("h", [0, 1])],
+        "complete": True,
+        "incomplete_ranks": [],
+        "wall_s": [compute[r] + mpi[r] + io[r] for r in range(2)],
+        "mpi_s": mpi,
+        "io_s": [0.0, 0.0],
+        "clock_error_s": [0.0, 0.0],
+        "communicators": [Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)],
+        "calls": calls,
+    }
+    return Profile(**(base | values))
+
+
+def first(found: Diagnosis) -> str:
+    """Return the name of the first cause."""
+    return found.causes[0].name
+
+
+def test_waiting_is_imbalance_where_computing_is_uneven() -> None:
+    """Rank 1 waits as long as rank 0 computes more."""
+    reduce = row(
+        "MPI_Allreduce", "collective", time_s=[0.001, 1.001], wait_s=[0.0, 1.0],
+        transfer_s=[0.001, 0.001], sampled=1000, typical_s=1e-6,
+    )  # fmt: skip
+    found = diagnose(profile([reduce], (2.0, 1.0)))
+    assert first(found) == "imbalance"
+    assert found.causes[0].lost_s == pytest.approx(0.5)
+    assert not found.can_help
+    assert "cannot help" in found.verdict
+
+
+def test_bytes_are_not_blamed_on_the_algorithm() -> None:
+    """A large transfer at the bandwidth is bandwidth; ten times slower is the algorithm."""
+    volume = 100 * (1 << 20)
+
+    def large(seconds: float) -> Call:
+        return row(
+            "MPI_Allreduce", "collective", calls=[100, 100], bytes=[volume, volume],
+            bytes_min=1 << 20, bytes_max=(1 << 21) - 1, time_s=[seconds] * 2, wait_s=[0.0] * 2,
+            transfer_s=[seconds] * 2, sampled=100, typical_s=seconds / 100,
+        )  # fmt: skip
+
+    fits = volume / Network().node_bandwidth
+    assert first(diagnose(profile([large(fits)], (0.001, 0.001)))) == "bandwidth"
+    found = diagnose(profile([large(10 * fits)], (0.001, 0.001)))
+    assert first(found) == "collective"
+    assert found.can_help
+    assert found.next_command == "stretto tune -- mpirun -n 2 './a b'"
+
+
+def test_rare_long_calls_are_interruptions() -> None:
+    """The mean is ten times the median: no algorithm mends that."""
+    reduce = row(
+        "MPI_Allreduce", "collective", time_s=[0.01, 0.01], wait_s=[0.0, 0.0],
+        transfer_s=[0.01, 0.01], sampled=1000, typical_s=1e-6,
+    )  # fmt: skip
+    found = diagnose(profile([reduce], (0.001, 0.001)))
+    assert first(found) == "interruption"
+    assert found.causes[0].because
+
+
+def test_barriers_with_a_purpose_are_left_alone() -> None:
+    """A barrier after file access orders it; without it is not needed by MPI."""
+    slow: dict[str, Any] = {
+        "bytes_min": 0, "bytes_max": 0, "bytes": [0, 0], "time_s": [0.5, 0.5],
+        "wait_s": [0.4, 0.4], "transfer_s": [0.1, 0.1],
+    }  # fmt: skip
+    bare = diagnose(profile([row("MPI_Barrier", "collective", **slow)]))
+    assert first(bare) == "barrier"
+    used = diagnose(profile([row("MPI_Barrier", "collective", detail="after files", **slow)]))
+    assert "barrier" not in [c.name for c in used.causes]
+
+
+def test_serial_files_explain_the_waiting() -> None:
+    """Rank 0 writes for a second; rank 1 waits for it in a broadcast."""
+    bcast = row(
+        "MPI_Bcast", "collective", time_s=[0.0, 1.0], wait_s=[0.0, 1.0], transfer_s=[0.0, 0.0]
+    )
+    found = diagnose(profile([bcast], (1.0, 1.0), io_s=[1.0, 0.0], file_bytes=[1 << 30, 0]))
+    assert first(found) == "serial_io"
+    assert "1 GiB" in " ".join(found.causes[0].evidence)
+    # both ranks write alike: nothing serial
+    even = diagnose(profile([], (1.0, 1.0), io_s=[1.0, 1.0]))
+    assert "serial_io" not in [c.name for c in even.causes]
+
+
+def test_messages_that_take_what_they_should() -> None:
+    """Time in receives beyond what messages cost is waiting for the sender."""
+    matrix = Matrix([(0, 1, 1000, 8000)])
+    receive = row("MPI_Recv", "p2p", calls=[0, 1000], bytes=[0, 8000], time_s=[0.0, 1.0])
+    found = diagnose(profile([receive], (1.0, 1.0), matrix=matrix))
+    assert first(found) == "late_sender"
+    prompt = row("MPI_Recv", "p2p", calls=[0, 1000], bytes=[0, 8000], time_s=[0.0, 0.001])
+    found = diagnose(profile([prompt], (1.0, 1.0), matrix=matrix))
+    assert "late_sender" not in [c.name for c in found.causes]
+
+
+def test_one_rank_and_computing_only() -> None:
+    """The honest answer where there is nothing to gain."""
+    found = diagnose(profile([]))
+    assert found.causes == []
+    assert "100.0 % of the run is computing" in found.verdict
+    assert not found.can_help

@@ -1,0 +1,174 @@
+"""stretto profile, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, REPOSITORY, Mpi, one_job_at_a_time
+from stretto.files.profile import format_profile, read_profile
+
+APPS = REPOSITORY / "tests" / "apps"
+pytestmark = pytest.mark.mpi
+
+
+def environment(mpi: Mpi) -> dict[str, str]:
+    """Return the environment that `stretto` runs in: the user's, with this MPI's launcher."""
+    env = dict(mpi.environment)
+    built = os.environ.get("STRETTO_TEST_LIB")
+    if built:
+        env["STRETTO_LIB_DIR"] = built
+    return env
+
+
+def stretto(mpi: Mpi, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command line."""
+    with one_job_at_a_time():
+        return subprocess.run(
+            [sys.executable, "-m", "stretto", *words],
+            env=environment(mpi),
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_profile_of_a_run(name: str, tmp_path: Path) -> None:
+    """One file, a table, and nothing else left behind."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    words = [*mpi.launcher(2), str(program), str(tmp_path / "file")]
+    done = stretto(mpi, "profile", "--", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "rank 0 done" in done.stdout
+    assert "Allreduce" in done.stdout
+    assert "collectives: waiting for the last" in done.stdout
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["counts", "counts.profile.json", "file"]
+    profile = read_profile(tmp_path / "counts.profile.json")
+    assert profile.command == words
+    assert profile.mpi.family == ("openmpi" if name.startswith("openmpi") else name)
+    assert profile.complete
+    for r in range(2):
+        assert profile.mpi_s[r] + profile.io_s[r] <= profile.wall_s[r] * 1.0001
+    # a second run keeps the first one's file; --show displays it again
+    done = stretto(mpi, "profile", "--json", "--", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    second = (tmp_path / "counts-2.profile.json").read_text()
+    assert json.loads(done.stdout) == json.loads(second)
+    shown = stretto(mpi, "profile", "--show", str(tmp_path / "counts.profile.json"))
+    assert shown.returncode == 0
+    assert "Allreduce" in shown.stdout
+
+
+@pytest.mark.parametrize("how", ["kill", "abort"])
+def test_a_failing_command_keeps_its_profile(how: str, tmp_path: Path) -> None:
+    """Exit code 3, the ranks named, the profile kept."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    path = tmp_path / "x.profile.json"
+    done = stretto(
+        mpi, "profile", "-o", str(path), "--", *mpi.launcher(2), str(program), how, "300"
+    )
+    assert done.returncode == 3, done.stderr
+    assert "did not reach MPI_Finalize: 0-1" in done.stderr
+    assert str(path) in done.stderr
+    profile = read_profile(path)
+    assert not profile.complete
+    assert profile.incomplete_ranks == [0, 1]
+    assert next(c for c in profile.calls if c.function == "MPI_Allreduce").calls == [300, 300]
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C: what was recorded is kept, exit code 130, no directory left."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    words = ["profile", "-o", "x.profile.json", "--", *mpi.launcher(2), str(program), "stay", "300"]
+    with one_job_at_a_time():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "stretto", *words],
+            env=environment(mpi),
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+        for _ in range(300):
+            if len(list(tmp_path.glob(".stretto-recording-*/*"))) == 2:
+                break
+            time.sleep(0.1)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "x.profile.json" in error
+    profile = read_profile(tmp_path / "x.profile.json")
+    assert next(c for c in profile.calls if c.function == "MPI_Allreduce").calls == [300, 300]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ends", "x.profile.json"]
+
+
+def test_a_script_with_two_programs(tmp_path: Path) -> None:
+    """Each MPI program of a script has a profile of its own."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    script = tmp_path / "job.sh"
+    launch = " ".join(mpi.launcher(2))
+    script.write_text(f"#!/bin/sh\n{launch} {program} a\n{launch} {program} b\n")
+    script.chmod(0o755)
+    done = stretto(mpi, "profile", "--", str(script), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert read_profile(tmp_path / "job.sh.profile.json").complete
+    assert read_profile(tmp_path / "job.sh-2.profile.json").complete
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    """No command, no MPI, a foreign file, a directory that is not there."""
+    mpi = MPIS["openmpi4"].require()
+    done = stretto(mpi, "profile")
+    assert done.returncode == 2
+    done = stretto(mpi, "profile", "--", *mpi.launcher(1), "true", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "no rank of it was recorded" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    done = stretto(mpi, "profile", "-o", "no/x.json", "--", *mpi.launcher(1), "true", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "no such directory" in done.stderr
+    foreign = tmp_path / "foreign.json"
+    foreign.write_text('{"schema": "other"}')
+    done = stretto(mpi, "profile", "--show", str(foreign))
+    assert done.returncode == 1
+    assert "foreign.json" in done.stderr
+
+
+def test_a_profile_of_a_tuned_run(tmp_path: Path) -> None:
+    """The recorder stands before the interposer: the same calls are seen."""
+    mpi = MPIS["openmpi4"].require()
+    built = os.environ.get("STRETTO_TEST_LIB")
+    if built and not (Path(built) / "libstretto-openmpi.so").exists():
+        pytest.fail("the interposer is not built there")
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    path = tmp_path / "x.profile.json"
+    done = stretto(
+        mpi, "profile", "-o", str(path), "--choice", "allreduce=recursive_doubling", "--",
+        *mpi.launcher(2), str(program), str(tmp_path / "file"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    profile = read_profile(path)
+    small = [
+        c
+        for c in profile.calls
+        if c.function == "MPI_Allreduce" and c.operation == "MPI_SUM" and c.calls == [1000, 1000]
+    ]
+    assert len(small) == 1
+    assert format_profile(profile) == path.read_text()

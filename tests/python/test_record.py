@@ -1,0 +1,356 @@
+"""The recorder under every MPI: counts that are exact, and files that survive what ends a job."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mpis import ALL, MPIS, REPOSITORY, Mpi, library
+from stretto.errors import StrettoError
+from stretto.files.profile import Call, Profile
+from stretto.profiling.join import join_run, load_runs
+from stretto.profiling.raw import ABORTED, EXITED, FINALIZED, RUNNING, find_raw, read_raw
+
+APPS = REPOSITORY / "tests" / "apps"
+pytestmark = pytest.mark.mpi
+
+
+def recorder(mpi: Mpi) -> Path:
+    """Return the recorder that fits: Open MPI 4 has one of its own."""
+    return library("openmpi4" if mpi.name == "openmpi4" else mpi.family, "record")
+
+
+def run_recorded(
+    mpi: Mpi, ranks: int, command: list[str], raw: Path, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Run with the recorder, raw files to `raw`."""
+    raw.mkdir(exist_ok=True)
+    return mpi.run(
+        ranks,
+        command,
+        rank_env={"LD_PRELOAD": str(recorder(mpi)), "STRETTO_PROFILE_DIR": str(raw), **env},
+    )
+
+
+def join(raw: Path) -> Profile:
+    """Join the only run of a directory."""
+    (run,) = load_runs(raw)
+    return join_run(run, ["command"]).profile
+
+
+def calls(profile: Profile, function: str, **wanted: object) -> Call:
+    """Return the one row of a function with the attributes wanted."""
+    rows = [
+        c
+        for c in profile.calls
+        if c.function == function and all(getattr(c, k) == v for k, v in wanted.items())
+    ]
+    assert len(rows) == 1, (function, wanted, rows)
+    return rows[0]
+
+
+def world(profile: Profile) -> int:
+    """Return the number of MPI_COMM_WORLD's shape."""
+    return next(c.id for c in profile.communicators if c.name == "MPI_COMM_WORLD")
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_counts_are_exact(name: str, ranks: int, tmp_path: Path) -> None:
+    """Every number equals that of tests/apps/record_counts.c."""
+    mpi = ALL[name].require()
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    done = run_recorded(mpi, ranks, [str(program), str(tmp_path / "file")], tmp_path / "raw")
+    assert done.returncode == 0, done.stderr
+    p = join(tmp_path / "raw")
+    assert p.complete
+    assert p.nranks == ranks
+    n, w = ranks, world(p)
+    all_ranks = [1] * n
+
+    def every(value: int) -> list[int]:
+        return [value] * n
+
+    small = calls(p, "MPI_Allreduce", communicator=w, operation="MPI_SUM", datatype="MPI_DOUBLE")
+    assert (small.calls, small.bytes) == (every(1000), every(8000))
+    assert (small.bytes_min, small.bytes_max, small.sampled) == (8, 15, 1000)
+    large = calls(p, "MPI_Allreduce", communicator=w, operation="MPI_MAX")
+    assert (large.calls, large.bytes) == (every(7), every(7 * 8192))
+    bcast = calls(p, "MPI_Bcast", datatype="MPI_INT")
+    assert (bcast.calls, bcast.bytes) == (every(11), every(4400))
+    derived = calls(p, "MPI_Bcast", datatype="derived")
+    assert (derived.calls, derived.bytes) == (every(1), every(48))
+    assert calls(p, "MPI_Barrier", detail=None).calls == every(5)
+    assert calls(p, "MPI_Barrier", detail="after one-sided").calls == all_ranks
+    reduce = calls(p, "MPI_Reduce")
+    assert (reduce.calls, reduce.bytes, reduce.operation) == (every(3), every(48), "MPI_MIN")
+    assert calls(p, "MPI_Alltoall").bytes == every(6 * 64)
+    assert calls(p, "MPI_Allgather").bytes == every(4 * 8)
+    assert calls(p, "MPI_Gather").bytes == every(2 * 16)
+    nonblocking = calls(p, "MPI_Iallreduce")
+    assert (nonblocking.calls, nonblocking.kind) == (every(10), "nonblocking_collective")
+    assert calls(p, "MPI_Wait", detail="MPI_Iallreduce").calls == every(9)
+    assert calls(p, "MPI_Waitall", detail="MPI_Ibarrier").calls == every(1)
+    assert calls(p, "MPI_Waitall", detail=None).calls == every(50)
+    started = calls(p, "MPI_Send_init", kind="p2p")
+    assert (started.calls, started.bytes) == (every(8), every(8 * 80))
+    assert calls(p, "MPI_Send_init", kind="other").calls == every(1)
+    received = [c for c in p.calls if c.function == "MPI_Recv" and c.communicator == w]
+    assert sum(c.calls[1] for c in received) == 10
+    assert sum(c.bytes[1] for c in received) == 400
+    assert calls(p, "MPI_Mrecv").bytes == [12] + [0] * (n - 1)
+    assert calls(p, "MPI_Neighbor_alltoall").kind == "neighborhood"
+    assert calls(p, "MPI_Put").bytes == every(96)
+    written = calls(p, "MPI_File_write_at_all")
+    assert (written.kind, written.bytes) == ("io", every(5000))
+    assert min(p.io_s) >= max(written.time_s) * 0  # a number for each rank
+    assert len(p.io_s) == n
+
+    # the ring, what rank 0 and 1 say to each other, and one message on a communicator whose ranks
+    # are those of the world in reverse order
+    expected: dict[tuple[int, int], list[int]] = {}
+
+    def sent(source: int, target: int, messages: int, volume: int) -> None:
+        cell = expected.setdefault((source, target), [0, 0])
+        cell[0] += messages
+        cell[1] += volume
+
+    for r in range(n):
+        sent(r, (r + 1) % n, 50 + 4 + 8, 50 * 400 + 4 * 20 + 8 * 80)
+    sent(0, 1, 10 + 1, 10 * 40 + 4)
+    sent(1, 0, 1, 12)
+    assert {(s, t): [m, b] for s, t, m, b in p.matrix.messages} == expected
+    total = [sum(c[0] for c in expected.values()), sum(c[1] for c in expected.values())]
+    assert p.node_matrix.messages == [(0, 0, *total)]
+
+    # 200 rounds of split and dup, at the end of which nothing is left of them
+    assert sum(calls(p, "MPI_Comm_split").calls) == 201 * n
+    shapes = {c.name: c for c in p.communicators}
+    assert (shapes["split"].size, shapes["split"].count) == (n // 2, 400)
+    assert (shapes["dup"].size, shapes["dup"].count) == (n // 2, 400)
+    assert (shapes["reversed"].size, shapes["reversed"].count) == (n, 1)
+    assert sum(sum(c.calls) for c in p.calls if c.function == "MPI_Comm_free") == 402 * n
+    if n == 4:  # calls on communicators of the same members, made anew each time, are told apart
+        for shape in ("split", "dup"):
+            row = calls(p, "MPI_Allreduce", communicator=shapes[shape].id)
+            assert (row.calls, row.sampled) == (every(200), 400)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_exports_nothing_that_the_mpi_lacks(name: str) -> None:
+    """A symbol that the MPI does not have must not appear: programs probe for them."""
+    mpi = ALL[name].require()
+
+    def exported(path: Path) -> set[str]:
+        text = subprocess.run(
+            ["nm", "-D", "--defined-only", str(path)], capture_output=True, text=True, check=True
+        ).stdout
+        names = {line.split()[-1].split("@")[0] for line in text.splitlines()}
+        return {s for s in names if s.startswith(("MPI_", "PMPI_"))}
+
+    ours = exported(recorder(mpi))
+    assert len(ours) > 150
+    assert ours - exported(mpi.libmpi) == set()
+
+
+@pytest.mark.parametrize("name", MPIS)
+@pytest.mark.parametrize("how", ["kill", "abort", "exit"])
+def test_a_job_that_ends_half_way_leaves_its_counts(name: str, how: str, tmp_path: Path) -> None:
+    """SIGKILL, MPI_Abort, exit without MPI_Finalize: what was recorded is there."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    done = run_recorded(mpi, 2, [str(program), how, "5000"], tmp_path / "raw")
+    if how != "exit":
+        assert done.returncode != 0
+    (run,) = load_runs(tmp_path / "raw")
+    states = {raw.rank: raw.state for raw in run}
+    assert states[1] == {"kill": RUNNING, "abort": ABORTED, "exit": EXITED}[how]
+    assert FINALIZED not in states.values()
+    p = join_run(run, ["x"]).profile
+    assert not p.complete
+    assert p.incomplete_ranks == [0, 1]
+    row = calls(p, "MPI_Allreduce")
+    assert row.calls == [5000, 5000]
+    assert row.sampled == 5000
+    assert row.wait_s is not None
+    assert all(w > 0 for w in p.wall_s)
+    if how == "abort":
+        assert {int(raw.header["exit_code"]) for raw in run if raw.rank == 1} == {7}
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "mpich", "intel"])
+def test_threads(name: str, tmp_path: Path) -> None:
+    """Threads that call MPI at the same time, and later ones, are all counted."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    done = run_recorded(mpi, 2, [str(program), "threads", "6"], tmp_path / "raw")
+    assert done.returncode == 0, done.stderr
+    p = join(tmp_path / "raw")
+    row = calls(p, "MPI_Sendrecv")
+    assert row.calls == [3 * 6 * 500] * 2
+    assert p.matrix.messages == [(0, 1, 9000, 36000), (1, 0, 9000, 36000)]
+
+
+@pytest.mark.parametrize(("name", "dialect"), [("openmpi4", "mpi"), ("intel", "mpi")])
+def test_fortran(name: str, dialect: str, tmp_path: Path) -> None:
+    """Fortran programs are counted like C programs."""
+    mpi = MPIS[name].require()
+    program = mpi.fortran(APPS / "record_fortran.f90", tmp_path / "fortran", dialect)
+    done = run_recorded(mpi, 2, [str(program)], tmp_path / "raw")
+    assert done.returncode == 0, done.stderr
+    p = join(tmp_path / "raw")
+    assert calls(p, "MPI_Allreduce", operation="MPI_SUM").bytes == [6400, 6400]
+    assert calls(p, "MPI_Allreduce", operation="MPI_MAX").calls == [1, 1]
+    assert calls(p, "MPI_Bcast").bytes == [240, 240]
+    assert calls(p, "MPI_Barrier").calls == [5, 5]
+    assert calls(p, "MPI_Recv").bytes == [0, 16]
+    assert calls(p, "MPI_Wait", detail="MPI_Iallreduce").calls == [1, 1]
+    assert p.matrix.messages == [(0, 1, 1, 16)]
+    assert next(c for c in p.communicators if c.name == "split").count == 2
+
+
+@pytest.mark.parametrize("name", ["openmpi5", "mpich"])
+def test_mpi4py(name: str, tmp_path: Path) -> None:
+    """Python programs, whose MPI is opened by dlopen and which call the large-count functions."""
+    pytest.importorskip("mpi4py")
+    mpi = MPIS[name].require()
+    code = (
+        "from mpi4py import MPI; import array; c = MPI.COMM_WORLD\n"
+        "a = array.array('d', [1.0]); b = array.array('d', [0.0])\n"
+        "for i in range(50): c.Allreduce(a, b)\n"
+        "c.bcast({'x': 1})\n"
+    )
+    libmpi = "mpich" if mpi.family == "mpich" else "openmpi"
+    done = run_recorded(
+        mpi, 2, [sys.executable, "-c", code], tmp_path / "raw", MPI4PY_MPIABI=libmpi
+    )
+    if done.returncode and "mpi4py" in done.stderr and "ABI" in done.stderr:
+        pytest.skip("this mpi4py is not built for it")
+    assert done.returncode == 0, done.stderr
+    assert calls(join(tmp_path / "raw"), "MPI_Allreduce").calls == [50, 50]
+
+
+def test_events_are_thinned_out_alike(tmp_path: Path) -> None:
+    """With room for 64 events the same calls are kept on both ranks, and waiting is still told."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    run_recorded(
+        mpi, 2, [str(program), "exit", "5000"], tmp_path / "raw", STRETTO_PROFILE_EVENTS="64"
+    )
+    (run,) = load_runs(tmp_path / "raw")
+    kept = [set(raw.events["sequence"] & np.uint64(2**63 - 1)) for raw in run]
+    assert kept[0] == kept[1]
+    assert 16 <= len(kept[0]) <= 64
+    assert run[0].path.stat().st_size < 1 << 20
+    row = calls(join_run(run, ["x"]).profile, "MPI_Allreduce")
+    assert row.calls == [5000, 5000]
+    assert row.sampled == len(kept[0])
+
+
+def test_two_clocks(tmp_path: Path) -> None:
+    """Ranks whose clocks are 1000 s apart (time namespaces) are put on one time line."""
+    mpi = MPIS["openmpi4"].require()
+    probe = subprocess.run(
+        ["unshare", "--time", "--monotonic", "1000", "--fork", "true"],
+        capture_output=True,
+        check=False,
+    )
+    if probe.returncode:
+        pytest.skip("time namespaces need root and Linux 5.6")
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    script = tmp_path / "rank.sh"
+    script.write_text(
+        '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$@"\n'
+        'exec unshare --time --monotonic 1000 --fork "$@"\n'
+    )
+    script.chmod(0o755)
+    done = run_recorded(
+        mpi, 2, [str(script), str(program), str(tmp_path / "file")], tmp_path / "raw"
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = load_runs(tmp_path / "raw")
+    offsets = [o for raw in run if raw.rank == 1 for o in raw.header["offsets"]]
+    assert len(offsets) == 2
+    for offset in offsets:
+        assert abs(int(offset["offset_ns"]) - 1000e9) < 5e6
+    p = join_run(run, ["x"]).profile
+    assert p.clock_error_s[0] == 0
+    assert 0 < p.clock_error_s[1] < 5e-3
+    row = calls(p, "MPI_Allreduce", datatype="MPI_DOUBLE", operation="MPI_SUM")
+    assert row.wait_s is not None
+    assert row.transfer_s is not None
+    assert sum(row.wait_s) < sum(row.time_s)  # and not all of it, as with clocks taken as they are
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_a_directory_that_cannot_be_written(name: str, tmp_path: Path) -> None:
+    """One message for the whole job, and the program goes on."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    done = mpi.run(
+        2,
+        [str(program), str(tmp_path / "file")],
+        rank_env={
+            "LD_PRELOAD": str(recorder(mpi)),
+            "STRETTO_PROFILE_DIR": str(tmp_path / "missing"),
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    assert "rank 0 done" in done.stdout
+    assert done.stderr.count("stretto: cannot record into") == 1
+    assert "No such file" in done.stderr
+    assert "2 of 2 ranks" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
+def test_disk_full(tmp_path: Path) -> None:
+    """A full disk costs the recording, not the job."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(small)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip("this container may not mount")
+    try:
+        done = mpi.run(
+            2,
+            [str(program), str(tmp_path / "file")],
+            rank_env={"LD_PRELOAD": str(recorder(mpi)), "STRETTO_PROFILE_DIR": str(small)},
+        )
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    assert done.returncode == 0, done.stderr
+    assert "rank 0 done" in done.stdout
+    assert "No space left on device" in done.stderr
+    assert "goes on" in done.stderr
+
+
+def test_truncated_and_foreign_files(tmp_path: Path) -> None:
+    """Each is named, with what is wrong with it."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    run_recorded(mpi, 2, [str(program), "exit", "10"], tmp_path / "raw")
+    (paths,) = find_raw(tmp_path / "raw").values()
+    whole = paths[0].read_bytes()
+    for size, words in ((4, "not a file of"), (100, "truncated"), (30000, "truncated")):
+        paths[0].write_bytes(whole[:size])
+        with pytest.raises(StrettoError, match=words) as caught:
+            load_runs(tmp_path / "raw")
+        assert caught.value.place == str(paths[0])
+        assert caught.value.remedy
+    paths[0].write_bytes(b"ELF" + whole[3:])
+    with pytest.raises(StrettoError, match="not a file of"):
+        read_raw(paths[0])
+    paths[0].write_bytes(whole[:8] + b"\x09" + whole[9:])
+    with pytest.raises(StrettoError, match="version 9"):
+        read_raw(paths[0])
