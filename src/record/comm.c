@@ -21,8 +21,7 @@ static MPI_Group world_group;
 /* Stands for the parent of what is made from no communicator. */
 static stretto_comm nobody = {.id = 1};
 
-/* ---- the table of handles (under the lock) ----------------------------------------------------
- */
+/* ---- the table of handles (under the lock) -------------------------------------------------- */
 
 static void write_begin(void) {
     __atomic_store_n(&stretto_comms_version, stretto_comms_version + 1, __ATOMIC_RELAXED);
@@ -109,8 +108,7 @@ static stretto_comm *take(uint64_t handle) {
     return comm;
 }
 
-/* ---- who they are ------------------------------------------------------------------------------
- */
+/* ---- who they are --------------------------------------------------------------------------- */
 
 /* World ranks of a group's members; NULL when out of memory or when one has none. */
 static int *translate(MPI_Group group, int n) {
@@ -259,8 +257,7 @@ static stretto_comm *describe(MPI_Comm handle, stretto_origin origin, uint64_t *
     return comm;
 }
 
-/* ---- from outside ------------------------------------------------------------------------------
- */
+/* ---- from outside --------------------------------------------------------------------------- */
 
 int stretto_comms_begin(const int *nodes, int size, int rank) {
     node_of = nodes;

@@ -21,8 +21,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static stretto_part *free_parts;
 static int nparts;
 
-/* ---- a thread's part ---------------------------------------------------------------------------
- */
+/* ---- a thread's part ------------------------------------------------------------------------ */
 
 static void thread_ends(void *part) {
     pthread_mutex_lock(&lock);
@@ -82,8 +81,7 @@ bool stretto_part_attach(void) {
     return true;
 }
 
-/* ---- counters ----------------------------------------------------------------------------------
- */
+/* ---- counters ------------------------------------------------------------------------------- */
 
 static stretto_raw_entry *claim(stretto_raw_entry *entry, uint64_t key) {
     entry->min_ticks = UINT64_MAX;
@@ -135,8 +133,7 @@ stretto_raw_peer *stretto_peer_find(uint32_t rank1) {
     return rest;
 }
 
-/* ---- events ------------------------------------------------------------------------------------
- */
+/* ---- events --------------------------------------------------------------------------------- */
 
 static stretto_raw_event *events;
 static uint64_t events_room;
@@ -194,8 +191,7 @@ void stretto_event_add(const stretto_comm *comm, uint64_t sequence, uint64_t key
         __atomic_store_n(&events_lock, false, __ATOMIC_RELEASE);
 }
 
-/* ---- files read and written outside MPI ---------------------------------------------------------
- */
+/* ---- files read and written outside MPI ----------------------------------------------------- */
 
 static int io_file = -1;
 static uint64_t bytes_read, bytes_written;

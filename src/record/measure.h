@@ -26,8 +26,8 @@ static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype
 
 /* In these, `in` is the communicator (NULL when unknown), `m` the measure. */
 #define IS_ROOT (m.root = root == MPI_ROOT || (in && !in->inter && in->rank == root))
-#define ATTENDS (root != MPI_PROC_NULL) /* of an intercommunicator's idle ranks nothing is known   \
-                                         */
+/* Of an intercommunicator's idle ranks nothing is known. */
+#define ATTENDS (root != MPI_PROC_NULL)
 #define OF_NOTHING
 #define OF_COUNT stretto_sized(&m, count, datatype);
 #define OF_PARTITIONS stretto_sized(&m, count *partitions, datatype);

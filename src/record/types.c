@@ -49,10 +49,21 @@ void stretto_types_begin(void) {
     names = stretto_store_section(STRETTO_RAW_NAMES, sizeof *names, NAMES);
     name_put(DERIVED, "derived", STRETTO_RAW_DATATYPE);
     name_put(USER, "user", STRETTO_RAW_OPERATION);
-#define OP(op) op_add(op, #op);
-    OP(MPI_SUM)
-    OP(MPI_MAX) OP(MPI_MIN) OP(MPI_PROD) OP(MPI_LAND) OP(MPI_LOR) OP(MPI_LXOR) OP(MPI_BAND)
-        OP(MPI_BOR) OP(MPI_BXOR) OP(MPI_MAXLOC) OP(MPI_MINLOC) OP(MPI_REPLACE) OP(MPI_NO_OP)
+#define OP(op) op_add(op, #op)
+    OP(MPI_SUM);
+    OP(MPI_MAX);
+    OP(MPI_MIN);
+    OP(MPI_PROD);
+    OP(MPI_LAND);
+    OP(MPI_LOR);
+    OP(MPI_LXOR);
+    OP(MPI_BAND);
+    OP(MPI_BOR);
+    OP(MPI_BXOR);
+    OP(MPI_MAXLOC);
+    OP(MPI_MINLOC);
+    OP(MPI_REPLACE);
+    OP(MPI_NO_OP);
 #undef OP
 }
 

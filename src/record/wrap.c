@@ -4,8 +4,7 @@
 #include "record/measure.h"
 #include "record/request.h"
 
-/* ---- a row's words; of a function without a row NONE -------------------------------------------
- */
+/* ---- a row's words; of a function without a row NONE ---------------------------------------- */
 #define SECOND_(a, b, ...) b
 #define SECOND(...) SECOND_(__VA_ARGS__)
 #define THIRD_(a, b, c, ...) c
@@ -16,8 +15,7 @@
 #define MEASURE(name) THIRD(REC_##name, NONE, NONE, NONE, ~)
 #define BASE(name) FOURTH(REC_##name, NONE, NONE, NONE, ~)
 
-/* ---- what is done for an action: before the call (PRE_) and after it (DO_) ---------------------
- */
+/* ---- what is done for an action: before the call (PRE_) and after it (DO_) ------------------ */
 /* In scope: start, end, FN, the function's parameters. `of` is the row's last word. */
 #define MEASURED(communicator, of)                                                                 \
     stretto_comm *in = (communicator);                                                             \
@@ -189,8 +187,7 @@
     MEASURED(stretto_comm_of(comm), of)                                                            \
     BOOK(0)
 
-/* ---- the wrapper -------------------------------------------------------------------------------
- */
+/* ---- the wrapper ---------------------------------------------------------------------------- */
 #define WRAPPER(name, parameters, arguments, base, before, after)                                  \
     int MPI_##name parameters {                                                                    \
         enum { FN = STRETTO_FN_##base };                                                           \
@@ -247,8 +244,7 @@
 #define WRAP_IF_NAME(...) WRAP_OF(NAME, __VA_ARGS__)
 #include "mpi/functions.def"
 
-/* ---- kinds -------------------------------------------------------------------------------------
- */
+/* ---- kinds ---------------------------------------------------------------------------------- */
 #define KIND_OF_COLLECTIVE STRETTO_KIND_COLLECTIVE
 #define KIND_OF_NONBLOCKING STRETTO_KIND_NONBLOCKING
 #define KIND_OF_NEIGHBORHOOD STRETTO_KIND_NEIGHBORHOOD
@@ -292,8 +288,7 @@ stretto_kind stretto_kind_of(int function) {
     return kinds[function];
 }
 
-/* ---- freeing communicators ---------------------------------------------------------------------
- */
+/* ---- freeing communicators ------------------------------------------------------------------ */
 
 /* The handle is free for reuse as soon as the call is through, by another thread even: forgotten
  * before it, and restored when it failed. */
