@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.files.profile import Call, Profile
-from stretto.profiling.show import compute_s
+from stretto.profiling.show import awaits_message, compute_s
 
 #: below this share of the run a cause is minor
 MINOR = 0.03
@@ -84,11 +84,7 @@ class Numbers:
             cost[target] += each
         spent = [0.0] * self.n
         for call in self.p.calls:
-            awaited = call.detail or ""
-            messages_wait = call.kind == "wait" and (
-                not awaited or awaited.endswith(("end_init", "ecv_init", "endrecv"))
-            )
-            if call.kind == "p2p" or messages_wait:
+            if call.kind == "p2p" or awaits_message(call):
                 for r, time_s in enumerate(call.time_s):
                     spent[r] += time_s
         waiting = [max(s - c, 0.0) for s, c in zip(spent, cost, strict=True)]

@@ -94,12 +94,24 @@ def _part(name: str, calls: list[Call], n: int) -> Part:
     return Part(name, _sum(calls, lambda c: c.time_s, n), sum(c.total_calls for c in calls))
 
 
+def awaits_message(call: Call) -> bool:
+    """Tell whether a row is waiting for a point-to-point message.
+
+    Parameters
+    ----------
+    call
+        The row.
+    """
+    return call.kind == "wait" and (
+        call.detail is None or call.detail.endswith(("send_init", "Send_init", "ecv_init"))
+    )
+
+
 def _group(call: Call) -> str:
     if call.kind == "wait":
-        detail = call.detail or ""
-        if not detail or detail.startswith(("MPI_Send", "MPI_Recv", "MPI_P", "MPI_Ssend")):
+        if awaits_message(call):
             return "p2p wait"
-        if detail.startswith("MPI_File"):
+        if (call.detail or "").startswith("MPI_File"):
             return "io"
         return "nonblocking wait"
     if call.kind in ("nonblocking_collective", "persistent_collective"):
