@@ -21,7 +21,7 @@ cd "$out/job" # a job's own directory: stretto runs the job in fresh copies of i
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 job=(mpirun -n 2 python "$program" --days 1000)
 say "stretto tune -- ${job[*]}"
-stretto tune --budget "$budget" --pairs 6 --out "$out/tuned" \
+stretto tune --budget "$budget" --pairs "${PAIRS:-6}" --out "$out/tuned" \
     --metric 'iterations per second: ([0-9.]+)' --metric-better higher --metric-unit iterations/s \
     -- "${job[@]}"
 say "stretto report"
