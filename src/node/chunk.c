@@ -5,6 +5,7 @@
  * when all ranks have left the last call that used the buffers (catch_up), so only reuse within a
  * call needs an argument; it stands at each function.
  */
+#include "node/copy.h"
 #include "node/internal.h"
 
 #include <stdio.h>
@@ -52,11 +53,11 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
     unsigned char *data = buffer;
     for (size_t c = 0; c < n; c++, data += size) {
         size_t part = least(size, bytes - c * size);
-        unsigned char *shared = slot(node, root, c, size, depth);
+        unsigned char *shared = slot(node, root, base + c, size, depth);
         if (node->me == root) {
             if (c >= (size_t)depth)
                 await_taken(node, base + c - (size_t)depth + 1);
-            memcpy(shared, data, part);
+            stretto_publish(shared, data, part);
             stretto_set(&mine->posted, base + c + 1);
         } else {
             stretto_await(node, &stretto_area_of(node, root)->posted.value, base + c + 1);
@@ -80,7 +81,8 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, siz
         size_t part = least(size, bytes - c * size);
         if (c >= (size_t)depth)
             await_taken(node, base + c - (size_t)depth + 1);
-        memcpy(slot(node, node->me, c, size, depth), (const unsigned char *)src + c * size, part);
+        stretto_publish(slot(node, node->me, base + c, size, depth),
+                        (const unsigned char *)src + c * size, part);
         stretto_set(&mine->posted, base + c + 1);
         if (own != src)
             memcpy(own + c * size, (const unsigned char *)src + c * size, part);
@@ -88,7 +90,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, siz
             int rank = (node->me + i) % node->nlocal;
             stretto_await(node, &stretto_area_of(node, rank)->posted.value, base + c + 1);
             memcpy((unsigned char *)dst + (size_t)rank * bytes + c * size,
-                   slot(node, rank, c, size, depth), part);
+                   slot(node, rank, base + c, size, depth), part);
         }
         stretto_set(&mine->taken, base + c + 1);
     }
@@ -111,19 +113,54 @@ static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigne
             await_posted(node, base + c + 1);
             for (int r = 0; r < node->nlocal; r++)
                 source[r] = r == root ? src + first * size
-                                      : slot(node, r, c, STRETTO_NODE_REDUCE_CHUNK, depth);
+                                      : slot(node, r, base + c, STRETTO_NODE_REDUCE_CHUNK, depth);
             stretto_fold(source, node->nlocal, root, dst + first * size, mine->chunks, part,
                          reduce);
             stretto_set(&mine->taken, base + c + 1);
         } else {
             if (c >= (size_t)depth)
                 stretto_await(node, &top->taken.value, base + c - (size_t)depth + 1);
-            memcpy(slot(node, node->me, c, STRETTO_NODE_REDUCE_CHUNK, depth), src + first * size,
-                   part * size);
+            stretto_publish(slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
+                            src + first * size, part * size);
             stretto_set(&mine->posted, base + c + 1);
         }
     }
     stretto_finish(node, node->me == root);
+}
+
+/* Allreduce where everybody folds everything: with two ranks this moves no more than sharing the
+ * work and needs one exchange only. Rings as in allgather; a rank publishes one chunk ahead of the
+ * one it folds, so dst of a chunk is written after src of it was published (in place). */
+static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsigned char *dst,
+                              size_t count, size_t size, stretto_reduce_fn reduce) {
+    const int depth = STRETTO_NODE_CHUNK_AREA / STRETTO_NODE_REDUCE_CHUNK - 1; /* last: scratch */
+    size_t elements = STRETTO_NODE_REDUCE_CHUNK / size;
+    size_t n = (count + elements - 1) / elements;
+    uint64_t base = begin(node, n);
+    stretto_area *mine = stretto_area_of(node, node->me);
+    void *scratch = mine->chunks + depth * STRETTO_NODE_REDUCE_CHUNK;
+    const void *source[STRETTO_NODE_FOLD_RANKS];
+    for (size_t c = 0; c <= n; c++) {
+        if (c < n) {
+            size_t first = c * elements, part = least(elements, count - first);
+            if (c >= (size_t)depth)
+                await_taken(node, base + c - (size_t)depth + 1);
+            stretto_publish(slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
+                            src + first * size, part * size);
+            stretto_set(&mine->posted, base + c + 1);
+        }
+        if (c > 0) {
+            size_t t = c - 1, first = t * elements, part = least(elements, count - first);
+            for (int r = 0; r < node->nlocal; r++)
+                source[r] = r == node->me
+                                ? src + first * size
+                                : slot(node, r, base + t, STRETTO_NODE_REDUCE_CHUNK, depth);
+            await_posted(node, base + t + 1);
+            stretto_fold(source, node->nlocal, node->me, dst + first * size, scratch, part, reduce);
+            stretto_set(&mine->taken, base + t + 1);
+        }
+    }
+    stretto_finish(node, true);
 }
 
 /* Elements too large for the buffers: rank after rank shows its elements to all, who fold them.
@@ -169,6 +206,10 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
     const unsigned char *src = src_;
     unsigned char *dst = dst_;
     size_t n = (size_t)node->nlocal;
+    if (root < 0 && node->nlocal <= STRETTO_NODE_FOLD_ALL && size <= STRETTO_NODE_REDUCE_CHUNK) {
+        reduce_everywhere(node, src, dst, count, size, reduce);
+        return;
+    }
     if (root >= 0 && node->nlocal <= STRETTO_NODE_FOLD_RANKS && size <= STRETTO_NODE_REDUCE_CHUNK) {
         reduce_at_root(node, src, dst, count, size, reduce, root);
         return;
@@ -201,8 +242,9 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
             size_t from = s * segment, to = least(from + segment, count);
             size_t own = least(from + (size_t)node->me * share, to), after = least(own + share, to);
             unsigned char *operands = area + s % depth * segment * size;
-            memcpy(operands, src + from * size, (own - from) * size);
-            memcpy(operands + (after - from) * size, src + after * size, (to - after) * size);
+            stretto_publish(operands, src + from * size, (own - from) * size);
+            stretto_publish(operands + (after - from) * size, src + after * size,
+                            (to - after) * size);
             stretto_set(&mine->posted, base + s + 1);
         }
         if (s >= 1 && s - 1 < segments) { /* B */
@@ -215,11 +257,15 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
                     source[r] = r == node->me ? src + own * size
                                               : stretto_area_of(node, r)->chunks +
                                                     (t % depth * segment + own - from) * size;
-                stretto_fold(source, node->nlocal, 0, result, NULL, after - own, reduce);
+                if (wants) { /* the result slot is the scratch, then takes the result */
+                    stretto_fold(source, node->nlocal, node->me, dst + own * size, result,
+                                 after - own, reduce);
+                    stretto_publish(result, dst + own * size, (after - own) * size);
+                } else {
+                    stretto_fold(source, node->nlocal, 0, result, NULL, after - own, reduce);
+                }
             }
             stretto_set(&mine->taken, base + t + 1);
-            if (wants)
-                memcpy(dst + own * size, result, (after - own) * size);
         }
         if (s >= 2) { /* C */
             size_t t = s - 2, from = t * segment, to = least(from + segment, count);

@@ -1,6 +1,7 @@
 /* Attaching, waiting, and the choice of the path for each call: sequenced lines for what is small,
  * the shared buffers or a direct copy for what is large. The choice depends on sizes and on what
  * the group has agreed upon, so it is the same on all ranks. */
+#include "node/direct.h"
 #include "node/internal.h"
 
 #include <sched.h>
@@ -69,6 +70,7 @@ stretto_node *stretto_node_attach(void *memory, int nlocal, int me, const int *p
     node->nlocal = nlocal;
     node->me = me;
     node->wait = *wait;
+    node->wait.cma = wait->cma && pids;
     if (pids) {
         node->pids = malloc(sizeof *pids * (size_t)nlocal);
         if (!node->pids) {
@@ -97,6 +99,8 @@ void stretto_node_bcast(stretto_node *node, void *buffer, size_t bytes, int root
         return;
     if (bytes <= STRETTO_SMALL_MAX)
         stretto_small_bcast(node, buffer, bytes, root);
+    else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_BCAST)
+        stretto_direct_bcast(node, buffer, bytes, root);
     else
         stretto_chunk_bcast(node, buffer, bytes, root);
 }
@@ -126,6 +130,9 @@ void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size
             memcpy(dst, src, bytes);
     } else if (bytes <= STRETTO_SMALL_MAX) {
         stretto_small_allreduce(node, src, dst, count, size, reduce);
+    } else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_ALLREDUCE &&
+               size <= STRETTO_NODE_DIRECT_PIECE) {
+        stretto_direct_allreduce(node, src, dst, count, size, reduce);
     } else {
         stretto_chunk_reduce(node, src, dst, count, size, reduce, -1);
     }
@@ -139,6 +146,8 @@ void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size
             memcpy(dst, src, bytes);
     } else if (bytes <= STRETTO_SMALL_MAX) {
         stretto_small_allgather(node, src, dst, bytes);
+    } else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_ALLGATHER) {
+        stretto_direct_allgather(node, src, dst, bytes);
     } else {
         stretto_chunk_allgather(node, src, dst, bytes);
     }

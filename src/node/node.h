@@ -31,7 +31,7 @@ typedef struct {
     bool yield;
     void (*progress)(void *arg);
     void *progress_arg;
-    bool cma; /* process_vm_readv among these ranks was tried and works */
+    bool cma; /* process_vm_readv among these ranks was tried and works; equal on all ranks */
 } stretto_wait;
 
 typedef struct stretto_node stretto_node; /* one rank's handle of one node group */
@@ -47,6 +47,13 @@ stretto_node *stretto_node_attach(void *memory, int nlocal, int me, const int *p
                                   const stretto_wait *wait);
 /* Frees the handle only. The memory may be used again only when zeroed and when all ranks left. */
 void stretto_node_detach(stretto_node *node);
+
+/* Tries process_vm_readv on n processes: reads the 8-byte word at addresses[i] (as process pids[i]
+ * sees it) and compares it with `expected`. Local, no communication: the caller exchanges pids and
+ * addresses, keeps the word in place until all have looked, and combines the answers by a logical
+ * and, as stretto_wait.cma must be equal on all ranks. Should a copy fail later, the collectives go
+ * on without CMA by themselves. */
+bool stretto_node_cma_works(int n, const int *pids, const uintptr_t *addresses, uint64_t expected);
 
 /* Collective over the group, same sizes and root on all ranks; one collective at a time per group.
  * They cannot fail. src may equal dst where a rank's contribution is in place. */

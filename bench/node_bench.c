@@ -1,0 +1,201 @@
+/* Times the node phases without MPI: 2..N pinned processes over a shared mapping, next to the floor
+ * (a flag one way, a copy). Batches of calls back to back; of each batch the slowest rank's time
+ * per call counts; the least and the median over the batches are printed.
+ *
+ *   gcc -O3 -D_GNU_SOURCE -Isrc bench/node_bench.c src/node/*.c -o node_bench -lpthread   (or
+ * CMake) node_bench [ranks] [filter] [batches] [off|cma]      e.g.  node_bench 2 allreduce
+ */
+#include "node/node.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_RANKS = 256, MAX_BATCHES = 1000 };
+
+typedef struct {
+    _Alignas(128) _Atomic unsigned flag[2][64];
+    double times[MAX_BATCHES][MAX_RANKS];
+    int pids[MAX_RANKS];
+    _Atomic int ready;
+} shared_state;
+
+typedef enum { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, PHASES } phase;
+static const char *const phase_name[PHASES] = {"barrier", "bcast", "reduce", "allreduce",
+                                               "allgather"};
+static const size_t sizes[] = {8,    64,    256,   1024,   2048,    4096,
+                               8192, 16384, 65536, 262144, 1048576, 4194304};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void no_progress(void *arg) {
+    (void)arg;
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Time of one batch: the slowest rank's. */
+static void report(const char *name, size_t bytes, shared_state *shared, int ranks, int batches) {
+    static double slowest[MAX_BATCHES];
+    for (int b = 0; b < batches; b++) {
+        slowest[b] = 0;
+        for (int r = 0; r < ranks; r++)
+            if (shared->times[b][r] > slowest[b])
+                slowest[b] = shared->times[b][r];
+    }
+    qsort(slowest, (size_t)batches, sizeof *slowest, compare);
+    printf("%-10s %9zu B  least %9.3f  median %9.3f us", name, bytes, slowest[0] * 1e6,
+           slowest[batches / 2] * 1e6);
+    if (bytes >= 4096)
+        printf("  %6.1f GB/s", (double)bytes / slowest[0] * 1e-9);
+    printf("\n");
+    fflush(stdout);
+}
+
+static void floor_flag(shared_state *shared, int rank) {
+    enum { TRIPS = 20000 };
+    double least = 1;
+    static unsigned v;
+    for (int b = 0; b < 20; b++) {
+        double t = now();
+        for (unsigned i = 0; i < TRIPS; i++) {
+            v++;
+            if (rank == 0) {
+                atomic_store_explicit(&shared->flag[0][0], v, memory_order_release);
+                while (atomic_load_explicit(&shared->flag[1][0], memory_order_acquire) != v) {
+                }
+            } else {
+                while (atomic_load_explicit(&shared->flag[0][0], memory_order_acquire) != v) {
+                }
+                atomic_store_explicit(&shared->flag[1][0], v, memory_order_release);
+            }
+        }
+        t = (now() - t) / TRIPS / 2;
+        if (t < least)
+            least = t;
+    }
+    if (rank == 0)
+        printf("floor: flag one way %.1f ns\n", least * 1e9);
+}
+
+static void floor_copy(unsigned char *to, const unsigned char *from) {
+    static const size_t lengths[] = {1024, 65536, 1048576};
+    for (int i = 0; i < 3; i++) {
+        double least = 1;
+        for (int b = 0; b < 100; b++) {
+            double t = now();
+            for (int k = 0; k < 10; k++) {
+                memcpy(to, from, lengths[i]);
+                __asm__ volatile("" ::: "memory");
+            }
+            t = (now() - t) / 10;
+            least = t < least ? t : least;
+        }
+        printf("floor: memcpy %zu B %.3f us, %.1f GB/s\n", lengths[i], least * 1e6,
+               (double)lengths[i] / least * 1e-9);
+    }
+}
+
+static void call(stretto_node *node, phase p, void *src, void *dst, size_t bytes,
+                 stretto_reduce_fn sum) {
+    switch (p) {
+    case BARRIER: stretto_node_barrier(node); break;
+    case BCAST: stretto_node_bcast(node, src, bytes, 0); break;
+    case REDUCE: stretto_node_reduce(node, src, dst, bytes / 8, 8, sum, 0); break;
+    case ALLREDUCE: stretto_node_allreduce(node, src, dst, bytes / 8, 8, sum); break;
+    default: stretto_node_allgather(node, src, dst, bytes);
+    }
+}
+
+int main(int argc, char **argv) {
+    int ranks = argc > 1 ? atoi(argv[1]) : 2, batches = argc > 3 ? atoi(argv[3]) : 60;
+    const char *filter = argc > 2 ? argv[2] : "";
+    int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (ranks < 2 || ranks > MAX_RANKS || batches < 1 || batches > MAX_BATCHES) {
+        fprintf(stderr, "node_bench: 2..%d ranks, 1..%d batches\n", MAX_RANKS, MAX_BATCHES);
+        return 2;
+    }
+    size_t memory_bytes = stretto_node_bytes(ranks);
+    shared_state *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(NULL, memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED || memory == MAP_FAILED) {
+        perror("node_bench: mmap");
+        return 1;
+    }
+    printf("%d ranks on %d cores, %zu KiB shared\n", ranks, cores, memory_bytes / 1024);
+    fflush(stdout);
+    int rank = 0;
+    while (rank < ranks - 1 && fork())
+        rank++;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(rank % cores, &set);
+    if (sched_setaffinity(0, sizeof set, &set))
+        perror("node_bench: not pinned");
+    shared->pids[rank] = (int)getpid();
+    atomic_fetch_add(&shared->ready, 1);
+    while (atomic_load(&shared->ready) < ranks)
+        sched_yield();
+
+    stretto_wait wait = {.spins = ranks > cores ? 10 : 1000,
+                         .yield = ranks > cores,
+                         .progress = no_progress,
+                         .cma = argc <= 4 || strcmp(argv[4], "off") != 0};
+    stretto_node *node = stretto_node_attach(memory, ranks, rank, shared->pids, &wait);
+    stretto_reduce_fn sum = stretto_reduce_kernel(STRETTO_OP_SUM, STRETTO_DOUBLE);
+    size_t largest = sizes[sizeof sizes / sizeof *sizes - 1];
+    unsigned char *src = aligned_alloc(4096, largest),
+                  *dst = aligned_alloc(4096, largest * (size_t)ranks);
+    memset(src, 0, largest);
+    memset(dst, 0, largest * (size_t)ranks);
+    if (ranks == 2)
+        floor_flag(shared, rank);
+    if (rank == 0)
+        floor_copy(dst, src);
+
+    for (phase p = BARRIER; p < PHASES; p++) {
+        if (!strstr(phase_name[p], filter) && !strstr(filter, phase_name[p]))
+            continue;
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            size_t bytes = p == BARRIER ? 0 : sizes[i];
+            int calls = (int)(2e-4 / (1e-7 + (double)bytes * 1e-10) / (ranks > cores ? 10 : 1)) + 2;
+            for (int b = -2; b < batches; b++) {
+                stretto_node_barrier(node);
+                double t = now();
+                for (int k = 0; k < calls; k++)
+                    call(node, p, src, dst, bytes, sum);
+                t = (now() - t) / calls;
+                shared->times[b < 0 ? 0 : b][rank] = t;
+            }
+            stretto_node_barrier(node);
+            if (rank == 0)
+                report(phase_name[p], bytes, shared, ranks, batches);
+            stretto_node_barrier(node);
+            if (p == BARRIER)
+                break;
+        }
+    }
+    stretto_node_detach(node);
+    if (rank == ranks - 1)
+        while (wait4(-1, NULL, 0, NULL) > 0) {
+        }
+    return 0;
+}
