@@ -81,8 +81,14 @@ static bool choose(measuring *m, candidate *c) {
     }
     if (m->shape->collective == STRETTO_BENCH_SELF)
         return true; /* passes through in any case */
-    return bench->choose(bench->work, stretto_bench_collective_name(m->shape->collective), c->name,
-                         c->detail, sizeof c->detail) == 0;
+    int rc = bench->choose(bench->work, stretto_bench_collective_name(m->shape->collective),
+                           c->name, c->detail, sizeof c->detail);
+    if (rc != 0 && strcmp(c->name, "native") == 0) {
+        /* A collective that the library does not know is the MPI's own already. */
+        c->detail[0] = '\0';
+        return true;
+    }
+    return rc == 0;
 }
 
 /* Until the agreed time; whether this rank was there before it. */

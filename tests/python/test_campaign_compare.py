@@ -29,8 +29,19 @@ def campaign(
         for (name, size, mode), true in times.items():
             values = true * shift * (1 + noise * np.abs(random.standard_normal(15)))
             records.append(
-                Sample(launch, collective, name, size, "MPI_DOUBLE", "MPI_SUM", 0, mode, 10,
-                       [float(v) for v in values], True)  # fmt: skip
+                Sample(
+                    launch,
+                    collective,
+                    name,
+                    size,
+                    "MPI_DOUBLE",
+                    "MPI_SUM",
+                    0,
+                    mode,
+                    10,
+                    [float(v) for v in values],
+                    True,
+                )
             )
     host = Host("h", "c", 2, "k", 1)
     return Bench(Header("0", "t", host, MPIIdentity("openmpi", "openmpi", "4"), []), records)
@@ -59,9 +70,7 @@ def test_a_difference_below_three_percent_is_no_claim() -> None:
 
 
 def test_five_launches_make_no_test_and_say_so() -> None:
-    bench = campaign(
-        {("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 0.1}, launches=5
-    )
+    bench = campaign({("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 0.1}, launches=5)
     c = by_name(compare(timings(bench)))["shm"]
     assert c.p is None and c.outcome == "untested"
     assert "5 launches are too few" in c.why

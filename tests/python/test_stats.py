@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -89,7 +91,7 @@ def test_benjamini_hochberg_properties(ps: list[float | None]) -> None:
     assert [q is None for q in qs] == [p is None for p in ps]
     pairs = sorted((p, q) for p, q in zip(ps, qs, strict=True) if p is not None and q is not None)
     assert all(p <= q <= 1 for p, q in pairs)
-    assert all(x[1] <= y[1] for x, y in zip(pairs, pairs[1:], strict=False))
+    assert all(x[1] <= y[1] for x, y in itertools.pairwise(pairs))
     given_ps = [p for p in ps if p is not None]
     if given_ps:
         expected = scipy_stats.false_discovery_control(given_ps)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,7 +111,7 @@ def test_tables_cover_all_sizes_and_only_allow_what_was_faster(
     assert all(c == "native" or c in options[s] for s, c in chosen.items())
     parts = segments(chosen, {})
     assert parts[0].low == 0 and parts[-1].high is None
-    for a, b in zip(parts, parts[1:], strict=False):
+    for a, b in itertools.pairwise(parts):
         assert a.high is not None and b.low == a.high + 1 and a.choice != b.choice
     for size, choice in chosen.items():
         (part,) = [p for p in parts if p.low <= size and (p.high is None or size <= p.high)]
@@ -123,5 +125,5 @@ def test_spans_never_break_the_tiling(options: dict[int, dict[str, float]], widt
     spans = {s: Span(s >> width, s << width) for s in options}
     parts = segments(choose(options), spans)
     assert parts[0].low == 0 and parts[-1].high is None
-    assert all(b.low == (a.high or 0) + 1 for a, b in zip(parts, parts[1:], strict=False))
+    assert all(b.low == (a.high or 0) + 1 for a, b in itertools.pairwise(parts))
     assert all(p.high is None or p.low <= p.high for p in parts)

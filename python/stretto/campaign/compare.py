@@ -64,7 +64,7 @@ class Comparison:
     ratio
         Median time of the candidate / the baseline's, over launches, with its interval.
     p, q
-        Of the rank test, and adjusted for all comparisons made together; None: no test could be made.
+        Of the rank test, and adjusted for all comparisons made together; None: no test was made.
     outcome
         ``faster`` and ``slower`` need q < 5% and a difference above 3%.
     why
@@ -139,8 +139,8 @@ def compare_times(
 
     Launches that both have are pairs (they were interleaved in one process). Up to nine pairs the
     rank-sum test is used, because the signed-rank test of so few pairs cannot reach a p that stands
-    when many comparisons are made; from ten pairs on the signed-rank test, which is not disturbed by
-    differences between launches. Candidates of different launches are compared as independent ones.
+    when many comparisons are made; from ten pairs on the signed-rank test, which differences
+    between launches do not disturb. Candidates of different launches are taken as independent.
 
     Parameters
     ----------
@@ -216,8 +216,8 @@ def compare(times: Mapping[Cell, Mapping[str, Timing]], baseline: str = NATIVE) 
 def deciding_mode(native_us: Mapping[str, float]) -> str:
     """Return the mode that decides in a cell, of those that were measured.
 
-    Below 2 us single calls cannot be timed, and the batches decide; above, calls that all ranks begin
-    together, which is what an application's ranks wait for.
+    Below 2 us single calls cannot be timed, and the batches decide; above, calls that all ranks
+    begin together, which is what an application's ranks wait for.
 
     Parameters
     ----------

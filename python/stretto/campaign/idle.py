@@ -1,4 +1,4 @@
-"""Is the machine idle enough to time microseconds?"""
+"""Whether the machine is idle enough to time microseconds."""
 
 from __future__ import annotations
 

@@ -7,10 +7,12 @@ import ctypes
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import IO
 
 from stretto.errors import StrettoError, from_oserror
@@ -39,7 +41,8 @@ def run(
 ) -> Ended:
     """Run a command in a process group of its own until it ends or `watch` says stop.
 
-    Whatever ends this function, an interrupt included, nothing of the group is left.
+    Whatever ends this function, an interrupt included, nothing of the group is left. SIGTERM and
+    SIGHUP count as interrupts: a batch system's end of time keeps what was measured.
 
     Parameters
     ----------
@@ -51,6 +54,7 @@ def run(
         Called some twenty times a second; True stops the command.
     """
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_interruptible())
         try:
             stream: IO[bytes] = stack.enter_context(log.open("wb"))
         except OSError as error:
@@ -86,6 +90,24 @@ def run(
     return Ended(process.returncode, stopped, tail(log), wall)
 
 
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into KeyboardInterrupt (in the main thread)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    old = {n: signal.signal(n, interrupt) for n in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
 def _die_with_parent() -> None:
     """Make the launcher end when we are killed ourselves; it takes its ranks down."""
     with contextlib.suppress(OSError):
@@ -93,7 +115,7 @@ def _die_with_parent() -> None:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process group: politely, so that the launcher cleans up on other nodes; then for sure."""
+    """End a process group: politely, so that the launcher cleans up other nodes; then for sure."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)

@@ -1,8 +1,8 @@
-"""Runs a campaign: launches in turn, what they measured into the results file, and no faults hidden.
+"""Runs a campaign: launches in turn, all they measured into the results file, no fault hidden.
 
-A launch that hangs or dies names the candidate that was running; that candidate is excluded, and the
-launch is repeated for what is missing. Everything measured is in the file at once, so that a campaign
-can be stopped at any moment and goes on from there.
+A launch that hangs or dies names the candidate that was running; that candidate is excluded, and
+the launch is repeated for what is missing. Everything measured is in the file at once, so that a
+campaign can be stopped at any moment and goes on from there.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Campaign:
         return out
 
     def order(self) -> list[int]:
-        """Return the launches in the order in which they run: rounds, each in an order of its own."""
+        """Return the launches as they will run: rounds, each in an order of its own."""
         n = len(self.settings.variants)
         out = []
         for turn in range(self.settings.launches):
@@ -133,8 +133,9 @@ class Campaign:
             self._start(launch, self._share(left), progress)
             fruitless = 0 if len(self.done) + len(self.gone) > before else fruitless + 1
         if self.pending(launch) and launch == self.order()[0] and not self.done:
+            why = self.notes[-1] if self.notes else "no reason is known"
             raise StrettoError(
-                f"the first launch measured nothing: {self.notes[-1] if self.notes else 'no reason'}",
+                f"the first launch measured nothing: {why}",
                 self.settings.variant_of(launch),
                 "run `stretto check`, and the same mpirun with a small MPI program",
             )
@@ -368,7 +369,7 @@ class _Reader:
 
 
 def _directory(results: Path, launch: int) -> Path:
-    """Return a fresh directory beside the results (a place that all nodes see, where there are more)."""
+    """Return a fresh directory beside the results: a place that all nodes see."""
     try:
         return Path(
             tempfile.mkdtemp(prefix=f".{results.name}.launch{launch}.", dir=results.parent or ".")

@@ -100,8 +100,6 @@ class Settings:
 
     def estimate_s(self) -> float:
         """Return about how long the campaign takes, in seconds."""
-        if self.budget_s is not None:
-            return max(self.budget_s, self.total() * STARTUP_S)
         seconds = 0.0
         for case in self.cases:
             moved = case.bytes * (
@@ -113,7 +111,10 @@ class Settings:
             check_us = 0.03 * moved * self.nranks
             each = rounds * visit_us + 36 * self.batch_us + check_us
             seconds += 1e-6 * each * len(case.candidates)
-        return self.launches * (seconds + STARTUP_S * len(self.variants))
+        whole = self.launches * (seconds + STARTUP_S * len(self.variants))
+        if self.budget_s is None:
+            return whole
+        return min(whole, max(self.budget_s, self.total() * STARTUP_S))
 
 
 def _plain(value: Any) -> Any:

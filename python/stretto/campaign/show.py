@@ -1,4 +1,4 @@
-"""Results for people and for programs: tables with intervals, JSON, and the OSU benchmarks' form."""
+"""Results for people and for programs: tables, JSON, and the OSU benchmarks' form."""
 
 from __future__ import annotations
 

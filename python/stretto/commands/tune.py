@@ -64,7 +64,7 @@ def command(
 ) -> None:
     """Choose algorithms by measurement; with CMD, only for what it uses, and prove the gain on it.
 
-    Without CMD a table for all applications is made for a layout, and stretto run finds it by itself.
+    Without CMD a table for all applications is made for a layout; stretto run finds it by itself.
     """
     from stretto.campaign.settings import parse_collectives, parse_duration
 
@@ -78,6 +78,8 @@ def command(
             only, names, launches, mpi, limit, seed, restart, as_json,
         )  # fmt: skip
         return
+    if "--" in sys.argv:
+        raise UsageError("there is no command after --", None, "write: -- mpirun -n 4 ./app")
     for given, name in (
         (metric, "--metric"),
         (pairs, "--pairs"),
@@ -258,6 +260,4 @@ def _general(
     print("\n".join(rows_lines(rows)) or "native stays everywhere: nothing was faster than it with "
           "significance")  # fmt: skip
     print(f"table: {path}")
-    print(
-        f"next: stretto run {'--table ' + str(path) + ' ' if out else ''}-- mpirun -n {nranks} ./app"
-    )
+    print(f"next: stretto run {f'--table {path} ' if out else ''}-- mpirun -n {nranks} ./app")

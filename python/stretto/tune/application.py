@@ -6,6 +6,7 @@ Every step leaves a file in the output directory; the same command goes on from 
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -135,8 +136,8 @@ class Tuning:
         library_for("interposer", self.job.mpi)  # say at once when it is missing
         budget = "" if self.o.budget_s is None else f", within about {self.o.budget_s:.0f} s"
         self.say(
-            f"stretto: CMD runs once with the recorder, then what it uses is measured, then CMD runs "
-            f"native and tuned in turn ({self.o.place.words()}){budget}"
+            "stretto: CMD runs once with the recorder, then what it uses is measured, then CMD "
+            f"runs native and tuned in turn ({self.o.place.words()}){budget}"
         )
         profile = self.profile()
         needs = find_needs(profile, self.o.only)
@@ -376,8 +377,8 @@ class Tuning:
             )
         if pairs < PAIRS:
             self.say(
-                f"stretto: warning: {pairs} pairs of runs are too few for a test (at least {PAIRS}); "
-                "give more --budget, or --pairs"
+                f"stretto: warning: {pairs} pairs of runs are too few for a test (at least "
+                f"{PAIRS}); give more --budget, or --pairs"
             )
         kept = f"runs so far are in {path}; the same command goes on"
         with keeping(kept), Progress(f"running {self.name}", len(plan)) as progress:
@@ -389,6 +390,7 @@ class Tuning:
                     self._verdict(profile, runs, predicted, None, None, unfinished, benches), path
                 )
                 progress.advance()
+        shutil.rmtree(self.o.place.work, ignore_errors=True)
         measured = gain(runs, self.o.metric)
         outputs = self._outputs(runs)
         conclusion = conclude(self.o.metric, predicted, measured, outputs)

@@ -123,7 +123,7 @@ def _boundary(
     sizes, choices
         Of the two.
     high, low
-        End of what the first stands for, begin of what the second does; native fills what is between.
+        End of what the first stands for, begin of what the second does; native fills the gap.
     """
     high = min(high, sizes[1] - 1)
     low = max(low, high + 1)
@@ -211,7 +211,7 @@ def _one_shape_each(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _evidence(segment: Segment, found: Sequence[Comparison], source: str) -> dict[str, str]:
-    """Return the words that stand behind a row: the weakest of its sizes, the mean of its ratios."""
+    """Return what stands behind a row: the weakest of its sizes, the mean of its ratios."""
     if not segment.measured or not found:
         return {} if not segment.measured else {"ratio": "1", "source": source}
     sizes = ",".join(str(s) for s in segment.measured)

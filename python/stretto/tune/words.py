@@ -79,7 +79,7 @@ def conclude(
     else:
         text += "; CMD is significantly SLOWER when tuned: do not use this table"
     if predicted is not None:
-        text += f". Predicted: {gain_words(predicted)}"
+        text += f". Predicted in wall time: {gain_words(predicted)}"
     if outputs is False:
         text += ". The outputs differ (beyond what differs between native runs): look at them"
     elif outputs:

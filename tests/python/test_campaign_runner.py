@@ -1,0 +1,297 @@
+"""Campaigns against a stand-in for mpirun and stretto-bench: hangs, crashes, resuming.
+
+The stand-in reads the real job file and writes the real lines, so that only the MPI is missing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from stretto.campaign import runner
+from stretto.campaign.compare import compare, timings
+from stretto.campaign.job import format_job, parse_line, parse_sample, read_status
+from stretto.campaign.runner import measure, settings_environment
+from stretto.campaign.settings import (
+    Settings,
+    make_case,
+    parse_collectives,
+    parse_duration,
+    parse_sizes,
+    variants_of,
+)
+from stretto.errors import Interrupted, StrettoError, UsageError
+from stretto.files.bench import read_bench
+from stretto.files.identity import MPIIdentity, collect
+from stretto.mpi.openmpi import OpenMPI
+
+FAKE = r"""#!/usr/bin/env python3
+import json, os, signal, sys, time
+behaviour = dict(p.split("=") for p in os.environ.get("FAKE", "").split(",") if p)
+keys, cases = {}, []
+lines = open(sys.argv[-1]).read().splitlines()
+assert lines[0] == "stretto-job 1" and lines[-1] == "end", lines
+for line in lines[1:-1]:
+    key, _, value = line.partition(" ")
+    if key == "case":
+        cases.append((value.split(), []))
+    elif key == "candidate":
+        cases[-1][1].append(value)
+    else:
+        keys[key] = value
+launch = int(keys["launch"])
+open(os.environ["FAKE_LOG"], "a").write(f"{launch} {keys['variant']}\n")
+out = open(keys["output"], "a", buffering=1)
+print(json.dumps({"type": "launch", "launch": launch, "nodes": 1, "ppn": 2, "nranks": 2,
+                  "clock_error_us": 0.0}), file=out)
+for done, ((collective, size, datatype, operation, root), candidates) in enumerate(cases):
+    lines = []
+    for candidate in candidates:
+        open(keys["status"], "w").write(f"{done} {len(cases)} {collective} {size} {candidate} 1\n")
+        what = behaviour.get(candidate)
+        if what == "hang":
+            time.sleep(1000)
+        if what == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if what == "stubborn":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            time.sleep(1000)
+        if what == "slow":
+            time.sleep(0.3)
+        us = {"native": 1.0, "shm": 0.5}.get(candidate, 0.8) + 0.01 * launch
+        sample = {"type": "sample", "launch": launch, "collective": collective,
+                  "candidate": candidate, "bytes": int(size), "datatype": datatype,
+                  "operation": operation, "root": int(root), "mode": "throughput", "batch": 10,
+                  "times_us": [us, us * 1.01, us * 1.02], "missed": 1, "correct": True}
+        if what == "wrong":
+            sample |= {"correct": False, "detail": "rank 1: element 3"}
+        if what == "refuse":
+            sample |= {"refused": True, "times_us": [], "detail": "no such algorithm"}
+        if what == "native":
+            sample["done_by"] = "native: too large"
+        lines.append(json.dumps(sample))
+    print("\n".join(lines), file=out)
+sys.exit(int(behaviour.get("exit", 0)))
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class FakeMPI(OpenMPI):
+    def launch(self, nranks, program, **options):  # type: ignore[no-untyped-def]
+        return [sys.executable, str(self.prefix / "fake"), program[-1]], dict(os.environ)
+
+
+@pytest.fixture
+def mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMPI:
+    fake = tmp_path / "fake"
+    fake.write_text(FAKE)
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    lib = tmp_path / "lib"
+    lib.mkdir()
+    for name in ("stretto-bench-openmpi", "libstretto-openmpi.so"):
+        (lib / name).write_text("")
+    monkeypatch.setenv("STRETTO_LIB_DIR", str(lib))
+    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
+    monkeypatch.delenv("FAKE", raising=False)
+    return FakeMPI("openmpi", "openmpi", "4.1.4", "Open MPI", tmp_path, None, tmp_path / "fake")
+
+
+def settings(candidates: Sequence[str] = ("native", "shm"), **more: object) -> Settings:
+    cases = tuple(make_case("allreduce", size, candidates) for size in (8, 64))
+    values = {"nranks": 2, "cases": cases, "variants": variants_of(cases), "stall_s": 1.0}
+    return Settings(**(values | more))  # type: ignore[arg-type]
+
+
+def go(mpi: FakeMPI, s: Settings, path: Path, **more: object):  # type: ignore[no-untyped-def]
+    said: list[str] = []
+    identity = collect(MPIIdentity("openmpi", "openmpi", "4.1.4"))
+    bench, notes = measure(s, mpi, path, identity, ["t"], said.append, quiet=True, **more)  # type: ignore[arg-type]
+    return bench, notes
+
+
+def starts(tmp_path: Path) -> list[str]:
+    return (tmp_path / "log").read_text().splitlines()
+
+
+def test_a_campaign_measures_everything_once(mpi: FakeMPI, tmp_path: Path) -> None:
+    path = tmp_path / "r.bench.jsonl"
+    bench, notes = go(mpi, settings(), path)
+    assert notes == []
+    assert len(bench.launches) == 6 and len(bench.samples) == 24
+    assert {e.status for e in bench.ends.values()} == {"ok"}
+    assert bench.samples[0].missed == 1
+    found = [c for c in compare(timings(bench)) if c.candidate == "shm"]
+    assert [c.outcome for c in found] == ["faster", "faster"]
+    assert not list(tmp_path.glob(".r.bench.jsonl*")), "nothing is left behind"
+
+
+def test_going_on_measures_only_what_is_missing(mpi: FakeMPI, tmp_path: Path) -> None:
+    path = tmp_path / "r.bench.jsonl"
+    go(mpi, settings(launches=2), path)
+    go(mpi, settings(launches=3), path)
+    assert len(starts(tmp_path)) == 3
+    text = path.read_text()
+    path.write_text(text[: text.rindex('"sample"') + 20])  # killed while writing
+    bench, _ = go(mpi, settings(launches=3), path)
+    assert len(starts(tmp_path)) == 4
+    # The cell that was cut is measured again as a whole: its candidates are of one process.
+    assert len(bench.samples) == 13
+    assert len({(x.launch, x.bytes, x.candidate) for x in bench.samples}) == 12
+    assert bench.complete_cells() == {(k, "allreduce", s) for k in range(3) for s in (8, 64)}
+
+
+def test_restart_keeps_the_old_file(mpi: FakeMPI, tmp_path: Path) -> None:
+    path = tmp_path / "r.bench.jsonl"
+    go(mpi, settings(launches=1), path)
+    old = path.read_text()
+    go(mpi, settings(launches=1), path, restart=True)
+    assert (tmp_path / "r.bench.jsonl.old").read_text() == old
+    assert len(starts(tmp_path)) == 2
+
+
+def test_results_of_another_layout_are_not_mixed(mpi: FakeMPI, tmp_path: Path) -> None:
+    path = tmp_path / "r.bench.jsonl"
+    go(mpi, settings(launches=1), path)
+    before = path.read_text()
+    with pytest.raises(StrettoError, match="nranks 2, and now it is 4"):
+        go(mpi, settings(nranks=4), path)
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [("hang", "hung"), ("stubborn", "hung"), ("crash", "failed"), ("wrong", "wrong"),
+     ("refuse", "refused"), ("native", "not_done")],
+)  # fmt: skip
+def test_a_bad_candidate_is_named_and_the_rest_goes_on(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, reason: str
+) -> None:
+    monkeypatch.setenv("FAKE", f"ring={what}")
+    monkeypatch.setattr(runner.process, "GRACE_S", 0.5)
+    bench, notes = go(mpi, settings(("native", "ring", "shm")), tmp_path / "r.bench.jsonl")
+    (gone,) = bench.excluded
+    assert (gone.candidate, gone.reason, gone.collective) == ("ring", reason, "allreduce")
+    assert any("ring" in note for note in notes)
+    names = {s.candidate for s in bench.samples}
+    assert names == {"native", "shm"}
+    assert len([s for s in bench.samples if s.candidate == "shm"]) == 12
+    assert not list(tmp_path.glob(".r.bench.jsonl*"))
+    assert not _left(mpi)
+
+
+def test_native_that_crashes_blames_nobody_else(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE", "native=crash")
+    with pytest.raises(StrettoError, match=r"the first launch measured nothing.*native"):
+        go(mpi, settings(), tmp_path / "r.bench.jsonl")
+    assert read_bench(tmp_path / "r.bench.jsonl").excluded == []
+
+
+def test_bare_launches_are_interleaved(mpi: FakeMPI, tmp_path: Path) -> None:
+    s = settings(("native", "shm", "bare"))
+    assert s.variants == ("stretto", "bare")
+    bench, _ = go(mpi, s, tmp_path / "r.bench.jsonl")
+    kinds = [line.split()[1] for line in starts(tmp_path)]
+    assert kinds.count("bare") == kinds.count("stretto") == 6
+    assert all({kinds[i], kinds[i + 1]} == {"bare", "stretto"} for i in range(0, 12, 2))
+    assert kinds[::2] != ["stretto"] * 6, "the order changes"
+    assert {x.variant for x in bench.launches} == {"bare", "stretto"}
+
+
+def test_an_interrupt_keeps_everything(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE", "shm=slow")
+    pid = os.getpid()
+    killer = subprocess.Popen(["sh", "-c", f"sleep 1.5; kill -TERM {pid}"])
+    with pytest.raises(Interrupted, match="measurements so far are in"):
+        go(mpi, settings(), tmp_path / "r.bench.jsonl")
+    killer.wait()
+    kept = read_bench(tmp_path / "r.bench.jsonl")
+    assert 0 < len(kept.samples) < 24
+    assert not _left(mpi)
+    bench, _ = go(mpi, settings(), tmp_path / "r.bench.jsonl")
+    assert len({(x.launch, x.bytes, x.candidate) for x in bench.samples}) == 24
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_budget_ends_a_campaign(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE", "shm=slow")
+    begin = time.monotonic()
+    _, notes = go(mpi, settings(launches=100, budget_s=2.0), tmp_path / "r.bench.jsonl")
+    assert time.monotonic() - begin < 8
+    assert any("budget" in n for n in notes)
+
+
+def _left(mpi: FakeMPI) -> list[str]:
+    out = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().decode(errors="replace")
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if str(mpi.prefix / "fake") in words and state != "Z":
+                out.append(words)
+    return out
+
+
+def test_sizes_and_times_as_typed() -> None:
+    assert parse_sizes("8:64") == [8, 16, 32, 64]
+    assert parse_sizes("8:1K:4,3,1M") == [3, 8, 32, 128, 512, 1 << 20]
+    assert parse_duration("1.5h") == 5400 and parse_duration("90") == 90
+    assert parse_collectives("MPI_Allreduce,bcast") == ["allreduce", "bcast"]
+    for bad in ("x", "8:4", "8:64:1", "1:2:3:4", "-8", "99999G"):
+        with pytest.raises(UsageError):
+            parse_sizes(bad)
+    for bad in ("", "5 days", "-1", "0"):
+        with pytest.raises(UsageError):
+            parse_duration(bad)
+    with pytest.raises(UsageError, match="allscatter"):
+        parse_collectives("allscatter")
+    with pytest.raises(UsageError, match="no whole number"):
+        make_case("allreduce", 3, ("native",))
+
+
+def test_a_job_file_is_as_the_program_reads_it(tmp_path: Path) -> None:
+    s = settings()
+    text = format_job(s, 3, s.cases, tmp_path / "o", tmp_path / "s", 1.5)
+    assert text.startswith("stretto-job 1\n") and text.endswith("end\n")
+    assert "case allreduce 8 MPI_DOUBLE MPI_SUM 0\ncandidate native\ncandidate shm\n" in text
+    with pytest.raises(StrettoError, match="line break"):
+        format_job(s, 3, s.cases, tmp_path / "a\nb", tmp_path / "s", 0)
+
+
+def test_lines_and_status_that_are_not_ours(tmp_path: Path) -> None:
+    assert parse_line("not json", 0) is None
+    assert parse_line('{"launch": 1}', 0) is None
+    assert read_status(tmp_path / "none") is None
+    (tmp_path / "s").write_bytes(b"garbage\0\0\0")
+    assert read_status(tmp_path / "s") is None
+    value = {"type": "sample", "launch": 0, "collective": "bcast", "candidate": "shm", "bytes": 8,
+             "correct": True, "times_us": [], "mode": "latency"}  # fmt: skip
+    seen = parse_sample(value)
+    assert seen.sample is None and seen.excluded is None
+
+
+def test_settings_of_an_mpi_as_candidates() -> None:
+    assert settings_environment("openmpi", "coll_tuned_allreduce_algorithm=4") == {
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_allreduce_algorithm": "4",
+    }
+    assert settings_environment("mpich", "MPIR_CVAR_X=ring") == {"MPIR_CVAR_X": "ring"}
+    with pytest.raises(StrettoError):
+        settings_environment("mpich", "nonsense")
