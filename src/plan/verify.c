@@ -186,7 +186,8 @@ static int check_result(verify_state *v, int rank) {
         if (s->collective == STRETTO_ALLREDUCE || s->collective == STRETTO_REDUCE) {
             verify_block *reference =
                 v->ranks[s->collective == STRETTO_REDUCE ? rank : 0].blocks[STRETTO_OUT];
-            if (check_reduced(v, rank, b, out[b].value, reference[b].value) != 0)
+            bool known = reference != out && out[b].value == reference[b].value;
+            if (!known && check_reduced(v, rank, b, out[b].value, reference[b].value) != 0)
                 return -1;
             continue;
         }

@@ -105,60 +105,79 @@ static int match_pair(verify_state *v, int sender, int send, int receiver, int r
     return 0;
 }
 
-/* Sends to one receiver: the first not yet matched of each sender, and the next of the same one. */
-int stretto_verify_match(verify_state *v) {
-    int *first = malloc((size_t)v->nranks * (size_t)v->nranks * sizeof *first);
-    int *last = malloc((size_t)v->nranks * (size_t)v->nranks * sizeof *last);
-    int *next = malloc(((size_t)v->nactions + 1) * sizeof *next);
-    int status = -1;
-    if (!first || !last || !next) {
-        stretto_verify_fail(v, -1, -1, "out of memory");
-        goto done;
-    }
-    for (int i = 0; i < v->nranks * v->nranks; i++)
-        first[i] = last[i] = -1;
-    for (int rank = 0; rank < v->nranks; rank++) {
-        for (int i = 0; i < v->plans[rank].nactions; i++) {
-            const stretto_action *a = &v->plans[rank].actions[i];
-            if (a->kind != STRETTO_SEND)
-                continue;
-            int channel = rank * v->nranks + a->peer, global = v->ranks[rank].base + i;
-            next[global] = -1;
-            if (last[channel] < 0)
-                first[channel] = global;
-            else
-                next[last[channel]] = global;
-            last[channel] = global;
-        }
-    }
-    for (int rank = 0; rank < v->nranks; rank++) {
-        for (int i = 0; i < v->plans[rank].nactions; i++) {
-            const stretto_action *a = &v->plans[rank].actions[i];
-            if (a->kind != STRETTO_RECV)
-                continue;
-            int *head = &first[a->peer * v->nranks + rank];
-            if (*head < 0) {
-                stretto_verify_fail(v, rank, i, "receives from rank %d, which sends nothing more",
-                                    a->peer);
-                goto done;
+/* Sends waiting for their receives, found by sender, for one receiver at a time: memory grows with
+ * the messages and the ranks, not with the pairs of ranks. */
+typedef struct {
+    int *start;         /* [nranks + 1] where each receiver's sends begin in `sends` */
+    int *sends;         /* all sends, by receiver, then by sender, then in issue order */
+    int *sender;        /* [the same] who sends it */
+    int *next, *behind; /* [nranks] by sender: its first send not yet matched, and the end */
+} match_table;
+
+static bool make_table(verify_state *v, match_table *t) {
+    const int n = v->nranks;
+    t->start = calloc((size_t)n + 2, sizeof *t->start);
+    t->sends = calloc((size_t)v->nactions + 1, sizeof *t->sends);
+    t->sender = calloc((size_t)v->nactions + 1, sizeof *t->sender);
+    t->next = calloc((size_t)n, sizeof *t->next);
+    t->behind = calloc((size_t)n, sizeof *t->behind);
+    if (!t->start || !t->sends || !t->sender || !t->next || !t->behind)
+        return false;
+    /* a counting sort; start[r + 1] is where receiver r's next send goes, and in the end its end */
+    for (int rank = 0; rank < n; rank++)
+        for (int i = 0; i < v->plans[rank].nactions; i++)
+            if (v->plans[rank].actions[i].kind == STRETTO_SEND)
+                t->start[v->plans[rank].actions[i].peer + 2]++;
+    for (int r = 0; r < n; r++)
+        t->start[r + 2] += t->start[r + 1];
+    for (int rank = 0; rank < n; rank++)
+        for (int i = 0; i < v->plans[rank].nactions; i++)
+            if (v->plans[rank].actions[i].kind == STRETTO_SEND) {
+                int at = t->start[v->plans[rank].actions[i].peer + 1]++;
+                t->sends[at] = i;
+                t->sender[at] = rank;
             }
-            if (match_pair(v, a->peer, *head - v->ranks[a->peer].base, rank, i) != 0)
-                goto done;
-            *head = next[*head];
-        }
+    return true;
+}
+
+static int match_receiver(verify_state *v, match_table *t, int rank) {
+    const int end = t->start[rank + 1];
+    for (int at = t->start[rank]; at < end; at++) {
+        if (at == t->start[rank] || t->sender[at] != t->sender[at - 1])
+            t->next[t->sender[at]] = at;
+        t->behind[t->sender[at]] = at + 1;
     }
-    for (int channel = 0; channel < v->nranks * v->nranks; channel++) {
-        if (first[channel] >= 0) {
-            int rank = channel / v->nranks;
-            stretto_verify_fail(v, rank, first[channel] - v->ranks[rank].base,
-                                "is never received by rank %d", channel % v->nranks);
-            goto done;
-        }
+    for (int i = 0; i < v->plans[rank].nactions; i++) {
+        const stretto_action *a = &v->plans[rank].actions[i];
+        if (a->kind != STRETTO_RECV)
+            continue;
+        if (t->next[a->peer] == t->behind[a->peer])
+            return stretto_verify_fail(v, rank, i,
+                                       "receives from rank %d, which sends nothing more", a->peer);
+        if (match_pair(v, a->peer, t->sends[t->next[a->peer]++], rank, i) != 0)
+            return -1;
     }
-    status = 0;
-done:
-    free(first);
-    free(last);
-    free(next);
+    for (int at = t->start[rank]; at < end; at++) {
+        int sender = t->sender[at];
+        if (t->next[sender] < t->behind[sender])
+            return stretto_verify_fail(v, sender, t->sends[t->next[sender]],
+                                       "is never received by rank %d", rank);
+        t->next[sender] = t->behind[sender] = 0;
+    }
+    return 0;
+}
+
+int stretto_verify_match(verify_state *v) {
+    match_table t = {0};
+    int status = 0;
+    if (!make_table(v, &t))
+        status = stretto_verify_fail(v, -1, -1, "out of memory");
+    for (int rank = 0; rank < v->nranks && status == 0; rank++)
+        status = match_receiver(v, &t, rank);
+    free(t.start);
+    free(t.sends);
+    free(t.sender);
+    free(t.next);
+    free(t.behind);
     return status;
 }

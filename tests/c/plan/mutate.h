@@ -266,7 +266,7 @@ static inline bool is_barrier(const stretto_plan *plans, int n) {
     do {                                                                                           \
         if (!seen[r][i]) {                                                                         \
             seen[r][i] = true;                                                                     \
-            stack[top++] = (r) * MOST_ACTIONS + (i);                                               \
+            stack[top++] = (r)*MOST_ACTIONS + (i);                                                 \
         }                                                                                          \
     } while (0)
         VISIT(start, 0);

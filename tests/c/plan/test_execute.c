@@ -28,7 +28,7 @@ static void run_case(call_case *c) {
 static void run_variants(call_case *c) {
     stretto_collective collective = c->shape.collective;
     int p = c->shape.nranks;
-    for (int root = 0; root < (rooted(collective) ? p : 1); root += p > 4 ? p / 2 : 1) {
+    for (int root = 0; root<(rooted(collective) ? p : 1); root += p> 4 ? p / 2 : 1) {
         for (int variant = 0; variant < 4; variant++) {
             c->shape.root = root;
             c->shape.in_place = variant & 1;

@@ -7,9 +7,7 @@
 #include "execute.h"
 #include "mutate.h"
 
-static struct {
-    long caught, harmless;
-} counts[MUTATIONS];
+static struct { long caught, harmless; } counts[MUTATIONS];
 static long blocking_deadlocks, blocking_fine;
 
 static void copy_plans(stretto_plan *to, const stretto_plan *from, int n) {
