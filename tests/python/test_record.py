@@ -14,7 +14,7 @@ from mpis import ALL, MPIS, REPOSITORY, Mpi, library
 from stretto.errors import StrettoError
 from stretto.files.profile import Call, Profile
 from stretto.profiling.join import join_run, load_runs
-from stretto.profiling.raw import ABORTED, EXITED, FINALIZED, RUNNING, find_raw, read_raw
+from stretto.profiling.raw import ABORTED, EXITED, FINALIZED, RUNNING, find_raw, read_raw, thinned
 
 APPS = REPOSITORY / "tests" / "apps"
 pytestmark = pytest.mark.mpi
@@ -250,6 +250,10 @@ def test_events_are_thinned_out_alike(tmp_path: Path) -> None:
     row = calls(join_run(run, ["x"]).profile, "MPI_Allreduce")
     assert row.calls == [5000, 5000]
     assert row.sampled == len(kept[0])
+    # Python thins out by the same rule: what the recorder kept stays, and half of it at most twice
+    stride = int(run[0].header["stride_log2"])
+    assert len(thinned(run[0].events, stride)) == len(run[0].events)
+    assert len(thinned(run[0].events, stride + 1)) < len(run[0].events)
 
 
 def test_two_clocks(tmp_path: Path) -> None:

@@ -177,6 +177,41 @@ class RawFile:
         return max(ticks, 0) * self.ns_per_tick * 1e-9
 
 
+def mix(x: Array) -> Array:
+    """Scramble 64-bit numbers as ``stretto_mix`` in clock.h does.
+
+    Parameters
+    ----------
+    x
+        Unsigned 64-bit numbers.
+    """
+    factor = np.uint64(0xD6E8FEB86659FD93)
+    half = np.uint64(32)
+    x = x ^ (x >> half)
+    x = x * factor
+    x = x ^ (x >> half)
+    x = x * factor
+    mixed: Array = x ^ (x >> half)
+    return mixed
+
+
+def thinned(events: Array, stride_log2: int) -> Array:
+    """Return the events that the recorder would keep at a stride, the same on all ranks.
+
+    Parameters
+    ----------
+    events
+        Events of one rank.
+    stride_log2
+        0 keeps all.
+    """
+    if not stride_log2:
+        return events
+    chosen = mix(events["communicator"] + (events["sequence"] & ~ROOT))
+    kept: Array = events[chosen >> np.uint64(64 - stride_log2) == 0]
+    return kept
+
+
 def _text(value: bytes) -> str:
     return bytes(value).split(b"\0")[0].decode("utf-8", "replace")
 
@@ -190,11 +225,14 @@ def read_raw(path: Path) -> RawFile:
         The file.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as stream:
+            magic = stream.read(8)
+        if magic != MAGIC:
+            raise StrettoError("this is not a file of Stretto's recorder", path, _REMEDY)
+        # mapped, not read: most of the room for events may be empty, and there may be many ranks
+        data = np.memmap(path, np.uint8, "r")
     except OSError as error:
         raise from_oserror(error, "cannot read the recorder's file", path) from error
-    if data[:8] != MAGIC:
-        raise StrettoError("this is not a file of Stretto's recorder", path, _REMEDY)
     if len(data) < _HEADER.itemsize:
         raise _truncated(path, len(data), _HEADER.itemsize)
     header = np.frombuffer(data, _HEADER, 1)[0]

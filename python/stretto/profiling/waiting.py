@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stretto.files.profile import CallKind, Communicator
-from stretto.profiling.raw import ROOT, Array, RawFile
+from stretto.profiling.raw import ROOT, Array, RawFile, thinned
 
 #: others wait for the root: what they wait for is its entry, not that of the last rank
 FROM_ROOT = ("MPI_Bcast", "MPI_Scatter", "MPI_Scatterv")
 #: the root waits for the others; they may leave before the last has come, and then did not wait
 TO_ROOT = ("MPI_Reduce", "MPI_Gather", "MPI_Gatherv")
+
+#: events joined at the most, of all ranks together; of more the same half is left out on all
+MOST_EVENTS = 8_000_000
 
 #: what tells rows of a profile apart: function, kind, communicator, operation, datatype, size
 #: class, detail
@@ -148,6 +151,9 @@ def collect_samples(
     """
     offsets = clock_offsets(run)
     out = Samples()
+    stride = 0
+    while sum(len(raw.events) for raw in run) >> stride > MOST_EVENTS:
+        stride += 1
     pieces: list[dict[str, Array]] = []
     index: dict[Row, int] = {}
     for raw in run:
@@ -156,28 +162,29 @@ def collect_samples(
             out.notes.append(f"the clock of rank {raw.rank} cannot be compared: its calls are not")
             continue
         out.clock_error_s[raw.rank] = offset[2]
-        if not len(raw.events):
+        events = thinned(raw.events, stride)
+        if not len(events):
             continue
-        keys, inverse = np.unique(raw.events["key"], return_inverse=True)
+        keys, inverse = np.unique(events["key"], return_inverse=True)
         numbers = []
         for key in keys:
             row = row_of[raw.rank](int(key))
             numbers.append(index.setdefault(row, len(index)))
         pieces.append(
             {
-                "communicator": raw.events["communicator"],
-                "sequence": raw.events["sequence"] & ~ROOT,
-                "root": (raw.events["sequence"] & ROOT) != 0,
+                "communicator": events["communicator"],
+                "sequence": events["sequence"] & ~ROOT,
+                "root": (events["sequence"] & ROOT) != 0,
                 "row": np.array(numbers, np.int64)[inverse.reshape(-1)],
-                "enter": _stamps(raw, offset, raw.events["enter"]),
-                "leave": _stamps(raw, offset, raw.events["leave"]),
-                "rank": np.full(len(raw.events), raw.rank, np.int64),
+                "enter": _stamps(raw, offset, events["enter"]),
+                "leave": _stamps(raw, offset, events["leave"]),
+                "rank": np.full(len(events), raw.rank, np.int64),
             }
         )
     out.rows = list(index)
     if pieces:
-        events = {name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]}
-        _join(out, events, communicators)
+        joined = {name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]}
+        _join(out, joined, communicators)
     return out
 
 
