@@ -1,0 +1,147 @@
+"""Running a command: its status and output, the time limit, signals, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stretto.errors import CommandFailedError, StrettoError
+from stretto.launch.execute import _descendants, run
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_status_and_output() -> None:
+    result = run(["sh", "-c", "echo out; echo err >&2; exit 3"], os.environ, capture="yes")
+    assert (result.status, result.stdout, result.stderr) == (3, "out\n", "err\n")
+    assert not result.timed_out and result.wall_s > 0
+    with pytest.raises(CommandFailedError, match="ended with 3; it said: err"):
+        result.require(["sh"])
+
+
+def test_signal_gives_the_shells_status() -> None:
+    assert run(["sh", "-c", "kill -TERM $$"], os.environ).status == 128 + signal.SIGTERM
+
+
+def test_no_output_is_lost() -> None:
+    script = "import sys; sys.stdout.write('x' * 5000000); sys.stderr.write('y' * 3000000)"
+    result = run([sys.executable, "-c", script], os.environ, capture="yes")
+    assert len(result.stdout) == 5000000 and len(result.stderr) == 3000000
+
+
+def test_output_that_is_not_text() -> None:
+    result = run(["printf", "a\\377b"], os.environ, capture="yes")
+    assert result.stdout == "a\ufffdb"
+
+
+def test_environment_and_directory(tmp_path: Path) -> None:
+    result = run(
+        ["sh", "-c", "pwd; echo $A"], {"A": "1", "PATH": os.defpath}, tmp_path, None, "yes"
+    )
+    assert result.stdout == f"{tmp_path}\n1\n"
+
+
+def test_cannot_start() -> None:
+    with pytest.raises(StrettoError, match="cannot be started") as caught:
+        run(["/nonexistent/app"], os.environ)
+    assert caught.value.exit_code == 3
+
+
+def test_tee(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    script = (
+        "import os; from stretto.launch import run;"
+        "r = run(['sh', '-c', 'echo a; echo b >&2'], os.environ, capture='tee');"
+        "assert (r.stdout, r.stderr) == ('a\\n', 'b\\n')"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    found = capfdbinary.readouterr()
+    assert (found.out, found.err) == (b"a\n", b"b\n")
+
+
+# Like the ranks of Open MPI: in a group of their own, deaf to SIGTERM, one of them an orphan.
+CHILD = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+time.sleep(600)
+"""
+MIDDLE = f"""
+import subprocess, sys
+p = subprocess.Popen([sys.executable, "-c", {CHILD!r}], start_new_session=True)
+print(p.pid, flush=True)
+"""
+STUBBORN = f"""
+import os, subprocess, sys, time
+direct = subprocess.Popen([sys.executable, "-c", {CHILD!r}], preexec_fn=os.setpgrp)
+print(direct.pid, flush=True)
+subprocess.run([sys.executable, "-c", {MIDDLE!r}])
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def test_time_limit_ends_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.launch.execute.GRACE_S", 1.0)
+    before = set(_descendants(os.getpid()))
+    start = time.monotonic()
+    result = run([sys.executable, "-c", STUBBORN], os.environ, timeout=6, capture="yes")
+    assert result.timed_out and result.status != 0
+    assert time.monotonic() - start < 40
+    pids = [int(line) for line in result.stdout.split() if line.isdigit()]
+    assert len(pids) == 2 and "ready" in result.stdout
+    assert not any(alive(p) for p in pids)
+    assert not {p for p in _descendants(os.getpid()) if alive(p)} - before
+    with pytest.raises(CommandFailedError, match="took too long"):
+        result.require(["x"])
+
+
+DRIVER = """
+import os, sys
+import stretto.launch.execute as execute
+from stretto.errors import Interrupted
+execute.GRACE_S = 1.0
+try:
+    execute.run([sys.executable, "-c", sys.argv[1]], os.environ)
+except Interrupted as error:
+    print("kept:", error.kept, flush=True)
+    sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_passed_on(number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, STUBBORN], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    pids: list[int] = []
+    for line in process.stdout:
+        if line.strip().isdigit():
+            pids.append(int(line))
+        if line == "ready\n":
+            break
+    process.send_signal(number)
+    rest = process.stdout.read()
+    assert process.wait(timeout=60) == 130
+    assert number.name in rest
+    assert len(pids) == 2 and not any(alive(p) for p in pids)
+
+
+def test_a_daemon_that_keeps_the_pipe_is_not_waited_for() -> None:
+    start = time.monotonic()
+    result = run(["sh", "-c", "sleep 30 & echo $!"], os.environ, capture="yes")
+    assert time.monotonic() - start < 15
+    pid = int(result.stdout)
+    assert alive(pid)  # the command ended by itself: what it left on purpose stays
+    os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,233 @@
+"""Finding MPI installations: launchers and libraries asked, ELF files read, places searched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpis import MPIS, have, one_job_at_a_time
+from stretto import mpi
+from stretto.errors import StrettoError
+from stretto.launch import run
+from stretto.mpi import detect, library
+from stretto.mpi.elf import find_needed, read_dynamic
+from stretto.mpi.openmpi import env_list
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "version"),
+    [
+        ("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4", "openmpi", "4.1.4"),
+        ("Open MPI v5.0.11rc1, package: x", "openmpi", "5.0.11rc1"),
+        ("MPICH Version:      5.0.2\nMPICH Release date: x", "mpich", "5.0.2"),
+        ("Intel(R) MPI Library 2021.18.1 for Linux* OS\n\n", "intel", "2021.18.1"),
+        ("MVAPICH Version      :       4.0\nMVAPICH Release", "mpich", "4.0"),
+        ("MPI VERSION    : CRAY MPICH version 8.1.29 (ANL base 3.4a2)", "mpich", "8.1.29"),
+    ],
+)
+def test_library_versions(text: str, family: str, version: str) -> None:
+    found = library.parse_library_version(text, None, "x")
+    assert (found.family, found.version) == (family, version)
+    assert found.abi == ("openmpi" if family == "openmpi" else "mpich")
+
+
+def test_unknown_library() -> None:
+    with pytest.raises(StrettoError, match="LAM/MPI"):
+        library.parse_library_version("LAM/MPI 7.1", None, "x")
+    with pytest.raises(StrettoError, match="says nothing"):
+        library.parse_library_version("", None, "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "abi"),
+    [
+        ("libmpi.so.40", "openmpi"),
+        ("libmpi.so.40.30.4", "openmpi"),
+        ("libmpi.so.12", "mpich"),
+        ("libmpich.so.12", "mpich"),
+        ("libmpi_abi.so.1", "mpi5"),
+        ("libmpi_cray.so.12", "mpich"),
+        ("libmpi.so", None),
+        ("libmpi.so.20", None),
+    ],
+)
+def test_abi_of_names(name: str, abi: str | None) -> None:
+    assert library.abi_of_name(name) == abi
+
+
+def test_elf_reader_agrees_with_readelf() -> None:
+    readelf = have("readelf", "binutils")
+    names = [Path(sys.executable).resolve(), Path(shutil.which("ls") or "/bin/ls").resolve()]
+    names += [m.libmpi.resolve() for m in MPIS.values() if m.libmpi.exists()]
+    for path in names:
+        done = subprocess.run(
+            [readelf, "-dW", str(path)], capture_output=True, text=True, check=True
+        )
+        wanted = [
+            x.split("[")[1].split("]")[0] for x in done.stdout.splitlines() if "(NEEDED)" in x
+        ]
+        found = read_dynamic(path)
+        assert found is not None
+        assert list(found.needed) == wanted
+        run_path = [x for x in done.stdout.splitlines() if "(RUNPATH)" in x or "(RPATH)" in x]
+        text = run_path[0].split("[")[1].split("]")[0].split(":") if run_path else []
+        assert list(found.runpath or found.rpath) == text
+
+
+@given(data=st.data())
+def test_damaged_elf(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    original = Path(shutil.which("ls") or "/bin/ls").read_bytes()[:6000]
+    raw = bytearray(original[: data.draw(st.integers(0, len(original)))])
+    for _ in range(data.draw(st.integers(0, 4))):
+        if raw:
+            raw[data.draw(st.integers(0, min(700, len(raw)) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("elf") / "f"
+    path.write_bytes(bytes(raw))
+    read_dynamic(path)  # no exception
+
+
+def build(folder: Path, name: str, needs: list[Path], *options: str) -> Path:
+    """Build a library (or, by its name, a program) that needs others."""
+    source = folder / "s.c"
+    source.write_text("int main(void) { return 0; }\n")
+    out = folder / name
+    kind = ["-shared", "-fPIC", f"-Wl,-soname,{name}"] if ".so" in name else []
+    argv = ["cc", *kind, str(source), "-o", str(out), "-Wl,--no-as-needed", *map(str, needs)]
+    subprocess.run([*argv, "-Wl,--allow-shlib-undefined", *options], check=True)
+    return out
+
+
+def test_search_follows_the_loader(tmp_path: Path) -> None:
+    """Through a library in between; by RUNPATH with $ORIGIN, RPATH, LD_LIBRARY_PATH."""
+    for name in ("mpi", "between", "bin", "other"):
+        (tmp_path / name).mkdir()
+    libmpi = build(tmp_path / "mpi", "libmpi.so.40", [])
+    between = build(tmp_path / "between", "libbetween.so", [libmpi], "-Wl,-rpath,$ORIGIN/../mpi")
+    direct = build(tmp_path / "bin", "direct", [libmpi])
+    program = build(tmp_path / "bin", "app", [between], "-Wl,-rpath,$ORIGIN/../between")
+    (found,) = find_needed(program, ("libmpi.so",), {})
+    assert found.path is not None and found.path.resolve() == libmpi
+    (lost,) = find_needed(direct, ("libmpi.so",), {})
+    if lost.path is not None:  # the distribution's Open MPI
+        assert not lost.path.is_relative_to(tmp_path)
+    shutil.copy(libmpi, tmp_path / "other")
+    env = {"LD_LIBRARY_PATH": f"{tmp_path / 'other'}"}
+    (found,) = find_needed(direct, ("libmpi.so",), env)
+    assert found.path == tmp_path / "other" / "libmpi.so.40"
+    # LD_LIBRARY_PATH wins over RUNPATH, and not over RPATH
+    old = build(
+        tmp_path / "bin", "old", [libmpi], f"-Wl,-rpath,{tmp_path}/mpi", "-Wl,--disable-new-dtags"
+    )
+    new = build(
+        tmp_path / "bin", "new", [libmpi], f"-Wl,-rpath,{tmp_path}/mpi", "-Wl,--enable-new-dtags"
+    )
+    paths = [find_needed(p, ("libmpi.so",), env)[0].path for p in (old, new)]
+    assert paths == [libmpi, tmp_path / "other" / "libmpi.so.40"]
+
+
+def test_no_mpi_in_ls() -> None:
+    assert detect.needed_mpi(Path("/bin/ls"), os.environ) is None
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", MPIS)
+def test_installation_from_launcher_and_library(name: str) -> None:
+    known = MPIS[name].require()
+    launcher = Path(known.launcher(1)[0])
+    found = mpi.from_launcher(launcher, known.environment)
+    assert found.family == name.rstrip("45")
+    assert found.libmpi is not None and found.libmpi.resolve() == known.libmpi.resolve()
+    assert found.abi == known.family
+    assert found.major == {"openmpi4": 4, "openmpi5": 5}.get(name, found.major)
+    assert found.version in found.library
+    by_library = mpi.from_library(known.libmpi, known.environment)
+    assert by_library.identity == found.identity
+    assert by_library.launcher is not None
+    assert mpi.find_installation(str(launcher), known.environment).identity == found.identity
+    if known.prefix != Path("/usr"):
+        assert found.private
+        by_prefix = mpi.find_installation(str(known.prefix), known.environment)
+        assert by_prefix.identity == found.identity
+
+
+@pytest.mark.mpi
+def test_links_are_followed(tmp_path: Path) -> None:
+    """As Debian's alternatives: a link to a link to the launcher."""
+    known = MPIS["openmpi4"].require()
+    (tmp_path / "first").symlink_to(known.launcher(1)[0])
+    (tmp_path / "mpirun").symlink_to(tmp_path / "first")
+    found = mpi.from_launcher(tmp_path / "mpirun", known.environment)
+    assert found.libmpi is not None and found.libmpi.resolve() == known.libmpi.resolve()
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", MPIS)
+def test_launch(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own way of starting ranks, with nothing of the MPI in our environment."""
+    known = MPIS[name].require()
+    source = tmp_path / "p.c"
+    source.write_text(
+        "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+        "int main(int c, char **v) { int s; MPI_Init(&c, &v); MPI_Comm_size(MPI_COMM_WORLD, &s);"
+        'printf("%d %s\\n", s, getenv("STRETTO_CHOICE")); MPI_Finalize(); return 0; }\n'
+    )
+    argv = ["gcc", f"-I{known.include}", str(source), "-o", str(tmp_path / "p")]
+    link = [str(known.libmpi), "-Wl,--allow-shlib-undefined"]
+    subprocess.run([*argv, *link], check=True)
+    for variable in ("I_MPI_ROOT", "FI_PROVIDER_PATH", "LD_LIBRARY_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("I_MPI_FABRICS", "shm")
+    found = mpi.from_launcher(Path(known.launcher(1)[0]))
+    words, environ = found.launch(
+        2, [str(tmp_path / "p")], variables={"STRETTO_CHOICE": "a=b;c=d"}, oversubscribe=True
+    )
+    with one_job_at_a_time():
+        result = run(words, environ, timeout=100, capture="yes")
+    assert result.status == 0, result.stderr
+    assert result.stdout.splitlines() == ["2 a=b;c=d"] * 2
+
+
+def test_no_such_mpi() -> None:
+    with pytest.raises(StrettoError, match="there is no MPI 'lam'"):
+        mpi.find_installation("lam")
+    with pytest.raises(StrettoError, match="no Intel MPI is installed") as caught:
+        mpi.find_installation("intel", {"PATH": "/nonexistent"})
+    assert "stretto[openmpi]" in str(caught.value.remedy)
+
+
+def test_broken_library(tmp_path: Path) -> None:
+    path = tmp_path / "libmpi.so.40"
+    path.write_bytes(b"\x7fELF not really")
+    with pytest.raises(StrettoError, match="could not be loaded"):
+        library.identify_library(path)
+
+
+def test_answers_are_kept_until_the_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    script = tmp_path / "mpirun"
+    count = tmp_path / "count"
+    script.write_text(f"#!/bin/sh\necho x >> {count}\necho 'mpirun (Open MPI) 4.1.4'\n")
+    script.chmod(0o755)
+    for _ in range(3):
+        assert mpi.identify_launcher(script).version == "4.1.4"
+    assert count.read_text().count("x") == 1
+    script.write_text(script.read_text().replace("4.1.4", "5.0.11"))
+    assert mpi.identify_launcher(script).version == "5.0.11"
+    for file in (tmp_path / "cache").rglob("*.json"):
+        file.write_text("{ broken")
+    assert mpi.identify_launcher(script).version == "5.0.11"
+
+
+def test_environment_lists() -> None:
+    text, plain = env_list({"A": "1;2", "LD_PRELOAD": "/x:/y"})
+    assert text == "A;LD_PRELOAD=/x:/y"
+    assert plain == {"A": "1;2"}
