@@ -1,10 +1,10 @@
 /* Node phases: collectives among the ranks of one communicator that share a node, over a piece of
- * shared memory that the caller maps. No MPI here: waiting calls `progress`, which the runtime binds
- * to the MPI's progress engine, and tests to nothing.
+ * shared memory that the caller maps. No MPI here: waiting calls `progress`, which the runtime
+ * binds to the MPI's progress engine, and tests to nothing.
  *
- * Results of a reduction are src_0 op src_1 op ... evaluated by one expression tree that is the same
- * for every element position's owner and every rank, in local order, so that every rank gets the
- * same bits and non-commutative operations are valid.
+ * Results of a reduction are src_0 op src_1 op ... evaluated by one expression tree that is the
+ * same for every element position's owner and every rank, in local order, so that every rank gets
+ * the same bits and non-commutative operations are valid.
  *
  * Memory model: C11 atomics with the orderings written out; nothing relies on x86's strong order.
  */
@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 #if defined(__aarch64__)
-#define STRETTO_LINE 128 /* prefetch pairs on Neoverse; also covers A64FX's 256 by padding in pairs */
+#define STRETTO_LINE                                                                               \
+    128 /* prefetch pairs on Neoverse; also covers A64FX's 256 by padding in pairs */
 #else
 #define STRETTO_LINE 64
 #endif
@@ -68,15 +69,41 @@ void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size
 
 /* Kernels for the predefined operations on the C representation of the predefined types. */
 typedef enum {
-    STRETTO_OP_SUM, STRETTO_OP_PROD, STRETTO_OP_MAX, STRETTO_OP_MIN, STRETTO_OP_LAND,
-    STRETTO_OP_LOR, STRETTO_OP_LXOR, STRETTO_OP_BAND, STRETTO_OP_BOR, STRETTO_OP_BXOR,
-    STRETTO_OP_MAXLOC, STRETTO_OP_MINLOC, STRETTO_OPS
+    STRETTO_OP_SUM,
+    STRETTO_OP_PROD,
+    STRETTO_OP_MAX,
+    STRETTO_OP_MIN,
+    STRETTO_OP_LAND,
+    STRETTO_OP_LOR,
+    STRETTO_OP_LXOR,
+    STRETTO_OP_BAND,
+    STRETTO_OP_BOR,
+    STRETTO_OP_BXOR,
+    STRETTO_OP_MAXLOC,
+    STRETTO_OP_MINLOC,
+    STRETTO_OPS
 } stretto_op;
 typedef enum {
-    STRETTO_INT8, STRETTO_INT16, STRETTO_INT32, STRETTO_INT64, STRETTO_UINT8, STRETTO_UINT16,
-    STRETTO_UINT32, STRETTO_UINT64, STRETTO_FLOAT, STRETTO_DOUBLE, STRETTO_LONG_DOUBLE,
-    STRETTO_BOOL, STRETTO_COMPLEX_FLOAT, STRETTO_COMPLEX_DOUBLE, STRETTO_DOUBLE_INT,
-    STRETTO_FLOAT_INT, STRETTO_INT_INT, STRETTO_LONG_INT, STRETTO_SHORT_INT, STRETTO_TYPES
+    STRETTO_INT8,
+    STRETTO_INT16,
+    STRETTO_INT32,
+    STRETTO_INT64,
+    STRETTO_UINT8,
+    STRETTO_UINT16,
+    STRETTO_UINT32,
+    STRETTO_UINT64,
+    STRETTO_FLOAT,
+    STRETTO_DOUBLE,
+    STRETTO_LONG_DOUBLE,
+    STRETTO_BOOL,
+    STRETTO_COMPLEX_FLOAT,
+    STRETTO_COMPLEX_DOUBLE,
+    STRETTO_DOUBLE_INT,
+    STRETTO_FLOAT_INT,
+    STRETTO_INT_INT,
+    STRETTO_LONG_INT,
+    STRETTO_SHORT_INT,
+    STRETTO_TYPES
 } stretto_type;
 /* NULL where the MPI standard does not define the operation on the type, or there is no kernel. */
 stretto_reduce_fn stretto_reduce_kernel(stretto_op op, stretto_type type);
