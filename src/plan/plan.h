@@ -39,8 +39,8 @@ stretto_collective stretto_collective_parse(const char *name);
 typedef struct {
     int nranks;
     int nnodes;
-    const int *node_of;    /* [nranks] node index 0..nnodes-1, nodes numbered by their lowest rank */
-    const int *local_of;   /* [nranks] position of the rank on its node, 0 is the leader */
+    const int *node_of;  /* [nranks] node index 0..nnodes-1, nodes numbered by their lowest rank */
+    const int *local_of; /* [nranks] position of the rank on its node, 0 is the leader */
     const int *node_start; /* [nnodes + 1] prefix sums into node_ranks */
     const int *node_ranks; /* [nranks] ranks grouped by node, ascending within a node */
     bool consecutive;      /* each node holds one run of consecutive ranks */
@@ -50,12 +50,12 @@ typedef struct {
 typedef struct {
     stretto_collective collective;
     int rank, nranks;
-    int root;           /* rooted collectives only, else 0 */
-    int radix;          /* the algorithm's k; 0 = its default */
-    int segments;       /* number of segments for pipelined algorithms, >= 1 */
-    int window;         /* most messages in flight for windowed algorithms; 0 = unlimited */
-    bool in_place;      /* IN is absent: this rank's contribution already lies in OUT */
-    bool commutative;   /* operation may be reordered */
+    int root;         /* rooted collectives only, else 0 */
+    int radix;        /* the algorithm's k; 0 = its default */
+    int segments;     /* number of segments for pipelined algorithms, >= 1 */
+    int window;       /* most messages in flight for windowed algorithms; 0 = unlimited */
+    bool in_place;    /* IN is absent: this rank's contribution already lies in OUT */
+    bool commutative; /* operation may be reordered */
     const stretto_layout *layout; /* NULL: unknown, treat as flat */
 } stretto_shape;
 
@@ -78,20 +78,19 @@ typedef struct {
     int first, count; /* blocks; count 0 = empty span */
 } stretto_span;
 
-static inline stretto_span stretto_span_of(stretto_buffer buffer, int first, int count)
-{
+static inline stretto_span stretto_span_of(stretto_buffer buffer, int first, int count) {
     return (stretto_span){buffer, first, count};
 }
 
 typedef enum {
-    STRETTO_SEND,   /* src -> peer */
-    STRETTO_RECV,   /* peer -> dst */
-    STRETTO_COPY,   /* dst = src, local */
+    STRETTO_SEND,         /* src -> peer */
+    STRETTO_RECV,         /* peer -> dst */
+    STRETTO_COPY,         /* dst = src, local */
     STRETTO_REDUCE_LOCAL, /* dst = src op dst (SRC_LEFT) or dst = dst op src (SRC_RIGHT); the
                        executor may destroy src, which must be in TMP */
-    STRETTO_WAIT,   /* peer = index of the action that must be complete */
-    STRETTO_FENCE,  /* all earlier actions must be complete. A finished plan ends with nothing
-                       under way: each message is covered by a WAIT or a FENCE */
+    STRETTO_WAIT,         /* peer = index of the action that must be complete */
+    STRETTO_FENCE,        /* all earlier actions must be complete. A finished plan ends with nothing
+                             under way: each message is covered by a WAIT or a FENCE */
     /* Node actions: every rank of this rank's node issues the same one at the same point among its
      * node actions. peer = local index (position on the node) of the root where there is one. */
     STRETTO_NODE_BARRIER,
@@ -110,13 +109,13 @@ typedef struct {
     stretto_action_kind kind;
     stretto_side side; /* REDUCE_LOCAL only */
     int peer;
-    int round;         /* for people and pictures: calls of stretto_plan_fence before this action */
+    int round; /* for people and pictures: calls of stretto_plan_fence before this action */
     stretto_span src, dst;
 } stretto_action;
 
 /* tmp_shape values that name no single block. A LARGEST block stands alone in its span; a message
- * received into it may be shorter, and a COPY or REDUCE between it and a named block has the size of
- * the named block. It is never sent, except where all blocks of the call are equal. */
+ * received into it may be shorter, and a COPY or REDUCE between it and a named block has the size
+ * of the named block. It is never sent, except where all blocks of the call are equal. */
 #define STRETTO_SHAPE_LARGEST (-1) /* as large as the largest block of the call */
 
 /* A piece of TMP that recv_reduce uses over and over (builder's own). */
@@ -129,7 +128,7 @@ typedef struct {
     stretto_shape shape;
     int vector_blocks; /* blocks that IN and OUT of a vector collective are cut into */
     int tmp_blocks;
-    int *tmp_shape;    /* [tmp_blocks] block of OUT (vector, allgather), or STRETTO_SHAPE_LARGEST */
+    int *tmp_shape; /* [tmp_blocks] block of OUT (vector, allgather), or STRETTO_SHAPE_LARGEST */
     int nactions;
     stretto_action *actions; /* [nactions] */
     bool failed;             /* out of memory while building; stretto_plan_build reports it */
