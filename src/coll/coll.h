@@ -34,7 +34,8 @@ typedef struct {
     int (*build)(stretto_plan *plan, const stretto_shape *shape);
 } stretto_algorithm;
 
-/* int stretto_build_<collective>_<algorithm>(stretto_plan *, const stretto_shape *) of every row. */
+/* int stretto_build_<collective>_<algorithm>(stretto_plan *, const stretto_shape *) of every row.
+ */
 #define ALGORITHM(lower, UPPER, name, param, min, preset, max, needs, help)                        \
     int stretto_build_##lower##_##name(stretto_plan *plan, const stretto_shape *shape);
 #include "coll/algorithms.def"
@@ -68,10 +69,11 @@ int stretto_choice_parse(stretto_collective collective, const char *text, strett
 /* Canonical text of a choice (parses back to the same); returns text. */
 char *stretto_choice_format(const stretto_choice *choice, char *text, size_t size);
 
-/* Builds shape->rank's plan for a flat or shm choice into *plan, which need not be initialised (sets radix, segments and window of the shape
- * from the choice; `bytes` = size of the vector or block, for the number of segments, capped at
- * 1024). One node with "shm" or "shm+X" gives the single node action. 0, or -1 with the reason in error. The
- * decision to refuse depends only on what is equal on all ranks. */
+/* Builds shape->rank's plan for a flat or shm choice into *plan, which need not be initialised
+ * (sets radix, segments and window of the shape from the choice; `bytes` = size of the vector or
+ * block, for the number of segments, capped at 1024). One node with "shm" or "shm+X" gives the
+ * single node action. 0, or -1 with the reason in error. The decision to refuse depends only on
+ * what is equal on all ranks. */
 int stretto_plan_build(stretto_plan *plan, const stretto_choice *choice, const stretto_shape *shape,
                        size_t bytes, char *error, size_t error_size);
 
