@@ -4,8 +4,8 @@
 
 #include "coll/coll.h"
 
-/* Runs the algorithm on the shape, whose parameters it sets from the choice; finished plan. Also for
- * one rank, where no algorithm is asked. -1 with the reason, nothing left to free. */
+/* Runs the algorithm on the shape, whose parameters it sets from the choice; finished plan. Also
+ * for one rank, where no algorithm is asked. -1 with the reason, nothing left to free. */
 int stretto_build_flat(stretto_plan *plan, const stretto_choice *choice, const stretto_shape *shape,
                        size_t bytes, char *error, size_t error_size);
 /* Appends all that a collective of one rank has to do. */
