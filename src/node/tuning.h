@@ -21,15 +21,17 @@
 #define STRETTO_NODE_SEGMENT (32 * 1024) /* reductions: cut into so large segments, all shares */
 #define STRETTO_NODE_SHARE 4096          /* but a share of a rank is at least this if it fits */
 #define STRETTO_NODE_DEPTH 3             /* segments under way in the reductions */
-#define STRETTO_NODE_STREAM 2048 /* shared buffers are written past the caches from this size on   \
-                                  */
+#define STRETTO_NODE_STREAM                                                                        \
+    2048 /* shared buffers are written past the caches from this size on                           \
+          */
 
 /* Large messages copied directly (CMA), where that works: from so many bytes on. */
 #define STRETTO_NODE_DIRECT_BCAST (96 * 1024)
 #define STRETTO_NODE_DIRECT_ALLREDUCE (512 * 1024)
 #define STRETTO_NODE_DIRECT_ALLGATHER (32 * 1024) /* of a block */
-#define STRETTO_NODE_DIRECT_PIECE (64 * 1024) /* at a time: half of a cache, and progress between  \
-                                               */
+#define STRETTO_NODE_DIRECT_PIECE                                                                  \
+    (64 * 1024) /* at a time: half of a cache, and progress between                                \
+                 */
 
 /* How long to poll between two calls of the MPI's progress once `spins` are used up. */
 #define STRETTO_NODE_POLLS 16
