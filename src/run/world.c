@@ -76,6 +76,32 @@ static bool oversubscribed(const stretto_world *w) {
     return ranks > ours;
 }
 
+/* Whether this node's ranks can read one another's memory. Each offers a word of its own: in
+ * containers a process id may mean another process here, even another rank of this job. Collective
+ * over node_comm. */
+static bool try_cma(const stretto_world *w) {
+    static uint64_t word;
+    uint64_t seed = (uint64_t)w->node_pids[0] << 32 ^ (uintptr_t)&seed;
+    int n = w->node_nranks, mine = 1, all = 0;
+    uint64_t *addresses = malloc((size_t)n * sizeof *addresses);
+    if (!addresses)
+        PMPI_Abort(MPI_COMM_WORLD, 1);
+    if (PMPI_Bcast(&seed, 1, MPI_UINT64_T, 0, w->node_comm) != MPI_SUCCESS)
+        mine = 0;
+    word = seed + (uint64_t)w->node_rank;
+    uint64_t address = (uintptr_t)&word;
+    if (PMPI_Allgather(&address, 1, MPI_UINT64_T, addresses, 1, MPI_UINT64_T, w->node_comm) !=
+        MPI_SUCCESS)
+        mine = 0;
+    for (int i = 0; mine && i < n; i++) {
+        uintptr_t at = (uintptr_t)addresses[i];
+        mine = i == w->node_rank ||
+               stretto_node_cma_works(1, &w->node_pids[i], &at, seed + (uint64_t)i);
+    }
+    free(addresses);
+    return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, w->node_comm) == MPI_SUCCESS && all;
+}
+
 /* Rank 0 tells when the table has nothing for the job's own layout: then it was made for another
  * one. */
 static void check_layout(const stretto_world *w) {
@@ -117,8 +143,8 @@ STRETTO_COLD void stretto_engine_init(void) {
     w->wait.cma = false;
     stretto_types_init();
     stretto_comms_init();
-    if (w->node_nranks > 1)
-        stretto_arena_create((size_t)stretto_config.arena_mb << 20);
+    if (w->node_nranks > 1 && stretto_arena_create((size_t)stretto_config.arena_mb << 20))
+        w->wait.cma = try_cma(w);
     if (w->rank == 0)
         check_layout(w);
     w->active = true;
