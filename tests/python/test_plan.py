@@ -234,3 +234,14 @@ def test_a_closed_call_says_so() -> None:
     call.close()
     with pytest.raises(ValueError, match="closed"):
         call.verify()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=names)
+def test_hundreds_of_ranks(algorithm: plan.Algorithm) -> None:
+    """Beyond 64: sets of ranks no longer fit one word."""
+    composed = algorithm in COMPOSABLE
+    hosts = [r // 12 for r in range(131)] if composed else None
+    choice = f"shm+{algorithm.name}" if composed else algorithm.name
+    for text, on in {(algorithm.name, None), (choice, None if hosts is None else tuple(hosts))}:
+        with plan.Call(algorithm.collective, text, 131, on, nbytes=1 << 20) as call:
+            assert call.verify() is None

@@ -116,6 +116,7 @@ typedef struct {
     stretto_choice choice;
     stretto_shape shape; /* of rank 0 */
     size_t bytes;
+    bool mixed; /* every third rank is in place, whatever the shape says */
     stretto_plan plans[MOST_RANKS];
     char error[1000];
     char text[300]; /* names the case */
@@ -145,6 +146,8 @@ static inline int build_plans(call_case *c) {
     for (int r = 0; r < c->shape.nranks; r++) {
         stretto_shape shape = c->shape;
         shape.rank = r;
+        if (c->mixed)
+            shape.in_place = r % 3 == shape.nranks % 3;
         memset(&c->plans[r], 0, sizeof c->plans[r]);
         if (stretto_plan_build(&c->plans[r], &c->choice, &shape, c->bytes, error, sizeof error)) {
             if (refused++ && strcmp(error, c->error) != 0)

@@ -37,11 +37,24 @@ static void prove_variants(call_case *c, const stretto_algorithm *a) {
     }
 }
 
+/* Whether a rank passes MPI_IN_PLACE is its own affair (for reduce only the root may), so plans
+ * must fit together however ranks differ in it. */
+static void prove_mixed(call_case *c) {
+    stretto_collective collective = c->shape.collective;
+    if (!reduces(collective) && collective != STRETTO_ALLGATHER)
+        return;
+    c->mixed = true;
+    c->shape.commutative = true;
+    prove(c, true);
+    c->mixed = false;
+}
+
 static void prove_roots(call_case *c, const stretto_algorithm *a) {
     int roots = rooted(c->shape.collective) ? c->shape.nranks : 1;
     for (c->shape.root = 0; c->shape.root < roots; c->shape.root++)
         prove_variants(c, a);
     c->shape.root = 0;
+    prove_mixed(c);
 }
 
 static void prove_flat(const stretto_algorithm *a, int most) {
