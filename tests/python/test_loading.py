@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -301,6 +302,75 @@ def test_other_tool(name: str, order: str, probe: dict[str, Path], tmp_path: Pat
     # who stands first sees the call, and its PMPI_Allreduce is the MPI's
     assert counts(done.stderr)["allreduce"] == (0 if order == "tool first" else 24)
     assert ("tool: allreduce 24" in done.stderr) == (order == "tool first")
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("openmpi4", "C"), ("openmpi4", "mpi_f08"), ("mpich", "C"), ("intel-abi", "C")],
+)
+def test_recorder_before_interposer(name: str, language: str, tmp_path: Path) -> None:
+    """Both at once, as `stretto profile` of a tuned run has them: each sees the calls once."""
+    mpi = ALL[name].require()
+    if language == "C":
+        program = mpi.compile(PROGRAMS / "program.c", tmp_path / "program")
+    else:
+        program = mpi.fortran(PROGRAMS / DIALECTS[language], tmp_path / "program", language)
+    plain = mpi.run(2, [str(program)])
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    family = "openmpi4" if name == "openmpi4" else mpi.family
+    preload = f"{library(family, 'record')}:{library(mpi.family)}"
+    environment = ACT | {"LD_PRELOAD": preload, "STRETTO_PROFILE_DIR": str(raw)}
+    done = mpi.run(2, [str(program)], rank_env=environment)
+    assert (done.returncode, done.stdout) == (0, plain.stdout), done.stderr
+    assert re.search(r"stretto.*allreduce.*shm", done.stderr), done.stderr
+    assert len(list(raw.iterdir())) == 2
+
+
+OPEN = """
+#include "mpi/host.h"
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    char error[400] = "";
+    int rc = stretto_host_open(argc > 1 ? argv[1] : NULL, error, sizeof error);
+    printf("%d %s%s\\n", rc, stretto_host_path(), error);
+    return rc != 0;
+}
+"""
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_opening_the_mpi(name: str, tmp_path: Path) -> None:
+    """A program without libmpi (stretto-bench) opens it; what is not one is refused in words."""
+    mpi = ALL[name].require()
+    other = MPIS["mpich" if mpi.family == "openmpi" else "openmpi5"].require()
+    source, program = tmp_path / "open.c", tmp_path / "open"
+    source.write_text(OPEN)
+    flags = ["-D_GNU_SOURCE", "-DSTRETTO_HOST_MPI", FAMILY_MACRO[mpi.family], f"-I{SOURCE}"]
+    sources = [str(source), str(SOURCE / "mpi" / "host.c")]
+    subprocess.run(["gcc", *flags, *sources, "-o", str(program), "-ldl"], check=True)
+
+    def opened(*arguments: str, env: Mapping[str, str] = mpi.environment) -> tuple[int, str]:
+        done = subprocess.run(
+            [str(program), *arguments],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout.strip()
+
+    code, words = opened()
+    assert code == 0
+    assert words.endswith(f"/{mpi.libmpi.name}")
+    assert opened(str(mpi.libmpi)) == (0, f"0 {mpi.libmpi}")
+    code, words = opened("/nowhere/libmpi.so")
+    assert code == 1
+    assert "/nowhere/libmpi.so: cannot open" in words
+    code, words = opened(str(other.libmpi), env=other.environment)
+    assert code == 1
+    assert f"{other.libmpi} is not a library of" in words
 
 
 @pytest.mark.parametrize("name", ALL)
