@@ -141,6 +141,24 @@ class Campaign:
             )
         progress.update(done_before + total)
 
+    def launch_once(self, launch: int, budget_s: float, progress: Progress) -> None:
+        """Start one launch, and again for what is missing, for callers with an order of their own.
+
+        Parameters
+        ----------
+        launch
+            Its number.
+        budget_s
+            Seconds for measuring; 0 for no limit.
+        progress
+            Moved on as cells are done.
+        """
+        fruitless = 0
+        while self.pending(launch) and fruitless < TRIES:
+            before = len(self.done) + len(self.gone)
+            self._start(launch, budget_s, progress)
+            fruitless = 0 if len(self.done) + len(self.gone) > before else fruitless + 1
+
     def _share(self, left: int) -> float:
         """Return the seconds that this launch may measure; 0 for no limit."""
         if self.stop_at is None:

@@ -1,0 +1,231 @@
+"""From a profile to a verdict: needs, prediction, runs of the command, and what is said."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stretto.campaign.compare import Cell, Comparison
+from stretto.campaign.stats import Interval
+from stretto.errors import CommandFailedError, StrettoError, UsageError
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.profile import Call, Communicator, Node, Profile
+from stretto.files.table import Row, Table
+from stretto.files.verdict import Gain, Metric, Run
+from stretto.launch.execute import Result
+from stretto.tune.needs import find_needs
+from stretto.tune.predict import predict
+from stretto.tune.trials import (
+    Place,
+    check_copy,
+    find_value,
+    fresh,
+    gain,
+    make_metric,
+    order,
+    same_outputs,
+)
+from stretto.tune.words import conclude, no_help
+
+HOST = Host("h", "c", 2, "k", 1)
+MPI = MPIIdentity("openmpi", "openmpi", "4.1.4")
+
+
+def call(function: str = "MPI_Allreduce", **more: object) -> Call:
+    values: dict[str, object] = {
+        "function": function, "kind": "collective", "communicator": 0, "operation": "MPI_SUM",
+        "datatype": "MPI_DOUBLE", "bytes_min": 8, "bytes_max": 15, "calls": [100, 100],
+        "bytes": [800, 800], "time_s": [1.0, 3.0], "wait_s": [0.0, 2.0], "transfer_s": [1.0, 1.0],
+        "sampled": 100,
+    }  # fmt: skip
+    return Call(**(values | more))  # type: ignore[arg-type]
+
+
+def profile(*calls: Call, wall: float = 10.0) -> Profile:
+    return Profile(
+        "0", "t", HOST, MPI, ["x"], 2, [Node("a", [0, 1])], True, [], [wall, wall], [4.0, 4.0],
+        [0.0, 0.0], [0.0, 0.0], [Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)], list(calls),
+    )  # fmt: skip
+
+
+def test_needs_are_the_costly_classes() -> None:
+    rows = [
+        call(),
+        call("MPI_Bcast", transfer_s=[0.5, 0.5], bytes_min=64, bytes_max=127, bytes=[10000, 10000]),
+        call("MPI_Reduce", transfer_s=[0.001, 0.001]),
+        call("MPI_Alltoallw", transfer_s=[5.0, 5.0]),
+        call("MPI_Iallreduce", kind="nonblocking_collective"),
+    ]
+    needs = find_needs(profile(*rows))
+    assert [(n.collective, n.bytes) for n in needs.chosen] == [("allreduce", 8), ("bcast", 100)]
+    assert needs.tunable_s == pytest.approx(1.501)
+    assert needs.bound == pytest.approx(0.15, rel=0.01)
+    assert needs.chosen[1].span.low == 64 and needs.chosen[1].span.high == 127
+
+
+def test_rows_of_one_class_are_one_need() -> None:
+    needs = find_needs(profile(call(), call(datatype="MPI_INTEGER", operation="MPI_MAX")))
+    (need,) = needs.chosen
+    assert need.transfer_s == 2.0 and need.calls == 200
+
+
+def test_unknown_types_are_measured_by_their_like() -> None:
+    (need,) = find_needs(profile(call(datatype=None, operation=None))).chosen
+    assert (need.datatype, need.operation) == ("MPI_DOUBLE", "MPI_SUM")
+    (need,) = find_needs(
+        profile(call(datatype="MPI_INTEGER", bytes_min=4, bytes_max=7, bytes=[400, 400]))
+    ).chosen
+    assert (need.datatype, need.bytes) == ("MPI_INT", 4)
+
+
+def test_without_joined_samples_there_is_only_a_bound() -> None:
+    (need,) = find_needs(profile(call(wait_s=None, transfer_s=None))).chosen
+    assert need.bound and need.transfer_s == 1.0
+
+
+def test_waiting_is_no_ground_for_tuning() -> None:
+    needs = find_needs(profile(call(transfer_s=[0.01, 0.01], wait_s=[0.0, 8.0])))
+    reason = no_help(needs)
+    assert reason is not None and "The ranks wait for one another" in reason
+    assert no_help(find_needs(profile(call()))) is None
+    nothing = no_help(find_needs(profile()))
+    assert nothing is not None and "less than" in nothing
+
+
+def comparison(ratios: list[float]) -> Comparison:
+    cell = Cell("allreduce", 8, "MPI_DOUBLE", "MPI_SUM", 0, "throughput")
+    middle = float(np.median(ratios))
+    return Comparison(
+        cell, "shm", "native", Interval(middle, min(ratios), max(ratios), len(ratios)),
+        tuple(ratios), 0.001, 0.001, "faster", "",
+    )  # fmt: skip
+
+
+def table(*rows: Row) -> Table:
+    return Table("openmpi", "4.1.4", 1, 2, "t", "0", "h", "c", list(rows))
+
+
+def test_the_prediction_is_transfer_times_what_is_saved() -> None:
+    needs = find_needs(profile(call()))
+    found = predict(
+        needs, table(Row("allreduce", 1, 2, 0, 15, "shm")), [comparison([0.38, 0.4, 0.4, 0.42] * 3)]
+    )
+    assert found is not None
+    assert found.median == pytest.approx(0.1 * 0.6)
+    assert 0.1 * 0.57 < found.low <= found.median <= found.high < 0.1 * 0.63
+    assert predict(needs, table(Row("allreduce", 1, 2, 0, None, "native")), []) is None
+
+
+def runs(native: list[float], tuned: list[float]) -> list[Run]:
+    out = []
+    for i, (a, b) in enumerate(zip(native, tuned, strict=True)):
+        out += [Run("native", 2 * i, a, a, 0), Run("tuned", 2 * i + 1, b, b, 0)]
+    return out
+
+
+def test_measured_gain_in_time_and_in_a_rate() -> None:
+    slow, fast = [10.0, 10.1, 10.2, 10.3, 10.4, 10.5], [8.0, 8.1, 8.2, 8.3, 8.4, 8.5]
+    found = gain(runs(slow, fast), Metric())
+    assert found is not None and found.p is not None and found.p < 0.05
+    assert found.low <= found.median <= found.high
+    assert found.median == pytest.approx(0.195, abs=0.01)
+    rate = Metric("r", "1/s", "higher", "r")
+    found = gain(runs(fast, slow), rate)
+    assert found is not None and found.median == pytest.approx(0.24, abs=0.02)
+    worse = gain(runs(fast, slow), Metric())
+    assert worse is not None and worse.median < 0
+    assert "SLOWER" in conclude(Metric(), None, worse, True)
+
+
+def test_five_pairs_claim_nothing() -> None:
+    found = gain(runs([10.0] * 5, [1.0] * 5), Metric())
+    assert found is not None and found.p is None
+    assert "nothing is claimed" in conclude(Metric(), None, found, None)
+
+
+def test_failed_runs_have_no_value() -> None:
+    some = runs([10.0] * 6, [9.0] * 6)
+    some[1] = Run("tuned", 1, None, 1.0, 1)
+    found = gain(some, Metric())
+    assert found is not None and found.p is None
+    assert gain([], Metric()) is None
+
+
+def test_pairs_are_shuffled_and_go_on_where_they_stopped() -> None:
+    whole = order(20, 3)
+    assert all({whole[i], whole[i + 1]} == {"native", "tuned"} for i in range(0, 40, 2))
+    assert len({tuple(whole[i : i + 2]) for i in range(0, 40, 2)}) == 2
+    assert order(20, 3, [Run("native", 0, 1, 1, 0)] * 7) == whole[7:]
+
+
+def test_the_metric_is_the_last_match() -> None:
+    metric = make_metric(r"rate: ([\d.]+)", "higher", "1/s")
+    assert find_value(metric, Result(0, 1.0, "rate: 1\nrate: 2.5\n")) == 2.5
+    assert find_value(metric, Result(0, 1.0, "", "rate: 3\n")) == 3
+    assert find_value(metric, Result(0, 1.0, "nothing")) is None
+    assert find_value(make_metric(None, "lower", None), Result(0, 1.5)) == 1.5
+    for bad in (("(", "lower"), ("x", "lower"), ("(a)(b)", "lower"), ("(a)", "faster")):
+        with pytest.raises(UsageError):
+            make_metric(*bad, None)
+
+
+def test_outputs_are_compared_without_what_changes_anyway() -> None:
+    native = ["a\ntime 1\nb", "a\ntime 2\nb"]
+    assert same_outputs(native, ["a\ntime 3\nb"]) is True
+    assert same_outputs(native, ["a\ntime 3\nc"]) is False
+    assert same_outputs(native, ["a\ntime 3"]) is False
+    assert same_outputs(native[:1], ["a"]) is None
+    assert same_outputs(["1", "2"], ["3"]) is None
+
+
+def test_each_run_has_fresh_files(tmp_path: Path) -> None:
+    base, out = tmp_path / "case", tmp_path / "case" / "stretto-app"
+    base.mkdir()
+    (base / "input").write_text("x")
+    out.mkdir()
+    (out / "old").write_text("y")
+    place = Place(base, out / "work")
+    check_copy(place, out)
+    with fresh(place) as cwd:
+        assert (cwd / "input").read_text() == "x"
+        assert not (cwd / "stretto-app").exists()
+        (cwd / "input").write_text("changed")
+    with fresh(place) as cwd:
+        assert (cwd / "input").read_text() == "x"
+    assert (base / "input").read_text() == "x"
+    assert not list((out / "work").iterdir())
+
+
+def test_reset_command_and_in_place(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("dirty")
+    with fresh(Place(tmp_path, tmp_path / "w", "echo clean > state")) as cwd:
+        assert cwd == tmp_path and (cwd / "state").read_text() == "clean\n"
+    with (
+        pytest.raises(CommandFailedError, match="no such thing"),
+        fresh(Place(tmp_path, tmp_path / "w", "echo no such thing >&2; false")),
+    ):
+        pass
+    with fresh(Place(tmp_path, tmp_path / "w", None, True)) as cwd:
+        assert cwd == tmp_path
+
+
+def test_what_is_too_large_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "big").write_bytes(b"x" * 100)
+    monkeypatch.setattr("stretto.tune.trials.MOST_COPY_BYTES", 50)
+    with pytest.raises(StrettoError, match="too large") as caught:
+        check_copy(Place(tmp_path, tmp_path / "w"), tmp_path / "o")
+    assert "--reset-command" in str(caught.value.remedy)
+    with pytest.raises(StrettoError):
+        check_copy(Place(Path("/"), tmp_path / "w"), tmp_path / "o")
+
+
+def test_words_of_a_conclusion() -> None:
+    good = Gain(0.03, 0.05, 0.07, 0.002)
+    text = conclude(Metric(), Gain(0.04, 0.06, 0.08), good, True)
+    assert re.search(r"measured gain in wall time: 5\.0% \(3\.0% to 7\.0%\), p=0\.002", text)
+    assert "significant" in text and "Predicted in wall time: 6.0%" in text
+    assert "The outputs are the same" in text
+    assert "differ" in conclude(Metric(), None, good, False)
