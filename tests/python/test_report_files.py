@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from report_samples import make
 
+from report_samples import make
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.report.load import kind_of, load
@@ -68,6 +68,25 @@ def test_the_medians_are_those_of_the_samples(small: Path) -> None:
     assert point is not None
     assert point.estimate.median == pytest.approx((medians[2] + medians[3]) / 2)
     assert (point.estimate.low, point.estimate.high) == (medians[0], medians[-1])
+
+
+def test_ratios_are_taken_launch_by_launch(copy: Path) -> None:
+    """A slow launch slows both candidates; their ratio must not show it."""
+    path = copy / "app.bench.jsonl"
+    lines = path.read_text().splitlines()
+    for i, line in enumerate(lines[1:], start=1):
+        record = json.loads(line)
+        if record["type"] == "sample" and record["collective"] == "bcast":
+            factor = 1.0 + record["launch"]
+            steady = {"native": 10.0, "shm": 5.0}.get(record["candidate"], 20.0)
+            record["times_us"] = [steady * factor] * 3
+            lines[i] = json.dumps(record)
+    path.write_text("\n".join(lines) + "\n")
+    (system,) = load([copy])
+    point = next(p for p in system.panels if p.collective == "bcast").point("shm", 4096)
+    assert point is not None and point.relative is not None
+    assert (point.relative.low, point.relative.median, point.relative.high) == (0.5, 0.5, 0.5)
+    assert point.estimate.high > 5 * point.estimate.low
 
 
 def test_single_files_of_any_name(small: Path, tmp_path: Path) -> None:
@@ -140,7 +159,9 @@ def test_foreign_files(tmp_path: Path) -> None:
 
 def test_mpis_are_not_mixed(copy: Path) -> None:
     make.bench(make.CASES["other"], copy / "second.bench.jsonl")
-    with pytest.raises(StrettoError, match=r"different MPIs: openmpi 4\.1\.4 and mpich 5\.0\.0") as e:
+    with pytest.raises(
+        StrettoError, match=r"different MPIs: openmpi 4\.1\.4 and mpich 5\.0\.0"
+    ) as e:
         load([copy])
     assert "second.bench.jsonl" in str(e.value.place)
     assert "stretto report A B" in str(e.value.remedy)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import vl_convert as vlc
-from report_samples import make
 
+from report_samples import make
 from stretto.cli import main
 from stretto.report import render, sections
 from stretto.report.load import load
@@ -131,7 +131,7 @@ def test_partial_input_gives_sensible_words(
     offline(text)
     page = Page(text)
     assert tuple(page.sections) == SECTIONS
-    headline = re.search(r"<h1>(.*?)</h1>", text)
+    headline = re.search(r"<h1[^>]*>(.*?)</h1>", text)
     assert headline is not None and len(headline.group(1)) > 20
     if "profile.json" not in kept:
         assert "stretto profile -- CMD" in page.sections["time"]
@@ -149,7 +149,9 @@ def test_partial_input_gives_sensible_words(
 
 def test_simulated_is_said_everywhere_or_nowhere(systems: Path, tmp_path: Path) -> None:
     text = page_of(systems / "small", tmp_path / "s.html")
-    figures = re.findall(r"<figure id=\"((?:latency|relative|bars)-[^\"]*)\".*?</figure>", text, re.S)
+    figures = re.findall(
+        r"<figure id=\"((?:latency|relative|bars)-[^\"]*)\".*?</figure>", text, re.S
+    )
     whole = re.findall(r"<figure id=\"(?:latency|relative|bars)-.*?</figure>", text, re.S)
     assert len(figures) > 15
     for figure in whole:
@@ -298,6 +300,43 @@ def test_systems_of_different_layouts_say_so(systems: Path, tmp_path: Path) -> N
     offline(text)
     assert "The layouts differ" in text
     assert "The commands differ" in text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("iterations per second: ([0-9.]+)", "iterations per second"),
+        (r"ExecutionTime = ([\d.]+) s", "ExecutionTime"),
+        (r"^\s*Loop time of (\S+)", "Loop time of"),
+        (r"([0-9.]+)", "the metric"),
+    ],
+)
+def test_a_pattern_is_not_shown_as_a_name(
+    pattern: str, name: str, systems: Path, tmp_path: Path
+) -> None:
+    value = json.loads((systems / "small" / "app.verdict.json").read_text())
+    value["metric"] = {"name": pattern, "unit": "1/s", "better": "higher", "pattern": pattern}
+    value["conclusion"] = f"measured gain in the metric /{pattern}/: 5%"
+    path = tmp_path / "app.verdict.json"
+    path.write_text(json.dumps(value))
+    text = page_of(path, tmp_path / "p.html")
+    assert f"<h1>Measured gain in {name}: 5%.</h1>" in text
+    assert f"<dt>{name}, native</dt>" in text
+
+
+def test_the_picture_of_a_single_size(systems: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "one"
+    directory.mkdir()
+    for name in ("app.table", "app.verdict.json"):
+        (directory / name).write_bytes((systems / "small" / name).read_bytes())
+    lines = (systems / "small" / "app.bench.jsonl").read_text().splitlines(keepends=True)
+    kept = [s for s in lines if '"sample"' not in s or '"bytes": 8,' in s]
+    (directory / "app.bench.jsonl").write_text("".join(kept))
+    assert main(["report", str(directory), "--picture", str(tmp_path / "one.svg")]) == 0
+    text = (tmp_path / "one.svg").read_text()
+    assert "of 8 B" in text and "chosen" in text
+    page = page_of(directory, tmp_path / "one.html")
+    assert "Only one size was measured" in page
 
 
 def test_the_small_picture(systems: Path, tmp_path: Path) -> None:

@@ -80,18 +80,18 @@ def method(system: System) -> list[str]:
         )
     if system.verdict is not None:
         m = system.verdict.metric
-        found = f", found in the output by {m.pattern!r}" if m.pattern else ""
+        found = f", found in the output by /{m.pattern}/" if m.pattern else ""
         out.append(
-            f"The application was run native and tuned in turn; compared is {m.name}{found} "
-            f"({m.better} is better)."
+            "The application was run native and tuned in turn; compared is "
+            f"{findings.metric_name(m)}{found} ({m.better} is better)."
         )
     p = system.profile
     if p is not None:
-        joined = sum(c.sampled for c in p.calls)
+        joined, error = sum(c.sampled for c in p.calls), max(p.clock_error_s)
         out.append(
             "Profile: waiting is the time from a rank's entry until the last rank entered, from "
             f"{fmt.count(joined)} joined samples of collective calls; transfer is the rest. "
-            f"Clocks agree within {fmt.seconds(max(p.clock_error_s))}."
+            + (f"Clocks agree within {fmt.seconds(error)}." if error > 0 else "")
         )
     return out
 
@@ -101,9 +101,25 @@ def settings(system: System) -> list[tuple[str, str]]:
     out: dict[str, str] = {}
     for bench in system.benches:
         for key, value in bench.header.settings.items():
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            out.setdefault(key.replace("_", " "), text)
+            text = _setting(value)
+            if text:
+                out.setdefault(key.replace("_", " "), text)
     return list(out.items())
+
+
+def _setting(value: object) -> str:
+    """Return a setting for people; empty when it is not set, or says what other sections say."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return fmt.significant(value, 4).rstrip("0").rstrip(".") if value % 1 else f"{value:.0f}"
+    if isinstance(value, list):
+        return (
+            ""
+            if any(isinstance(v, (dict, list)) for v in value)
+            else ", ".join(map(_setting, value))
+        )
+    return "" if value is None or isinstance(value, dict) else str(value)
 
 
 def files(system: System) -> list[dict[str, str]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 
 from stretto.files.table import Row
+from stretto.files.verdict import Metric, Verdict
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown
 from stretto.report.load import System
@@ -17,6 +19,25 @@ ALPHA = 0.05
 def command_line(words: Sequence[str]) -> str:
     """Return a command as one would type it."""
     return shlex.join(words)
+
+
+def metric_name(metric: Metric) -> str:
+    """Return what was compared, for people: a pattern such as ``speed: ([0-9.]+)`` is ``speed``."""
+    if metric.pattern is None or metric.name != metric.pattern:
+        return metric.name
+    words = re.sub(r"\(.*|\[.*|\\[a-zA-Z][*+?]?", " ", metric.pattern)
+    words = re.sub(r"[\^$*+?|\\]|[:=]\s*$", " ", words.strip())
+    return " ".join(words.split()) or "the metric"
+
+
+def conclusion(verdict: Verdict) -> str:
+    """Return the verdict's own conclusion as a sentence."""
+    text = verdict.conclusion.strip()
+    if verdict.metric.pattern is not None:
+        for quoted in (f"the metric /{verdict.metric.pattern}/", f"/{verdict.metric.pattern}/"):
+            text = text.replace(quoted, metric_name(verdict.metric))
+    text = text[:1].upper() + text[1:]
+    return text if not text or text[-1] in ".!?)" else text + "."
 
 
 def headline(system: System) -> tuple[str, str]:
@@ -33,11 +54,10 @@ def headline(system: System) -> tuple[str, str]:
     verdict = system.verdict
     if verdict is not None:
         if verdict.outputs_equal is False:
-            return f"The outputs differ with the tuning. {verdict.conclusion}".strip(), "wrong"
+            return f"The outputs differ with the tuning. {conclusion(verdict)}".strip(), "wrong"
         m = verdict.measured
-        if m is None or m.low <= 0 or (m.p is not None and m.p > ALPHA):
-            return verdict.conclusion, "none"
-        return verdict.conclusion, "gain"
+        told = m is not None and m.low > 0 and m.p is not None and m.p <= ALPHA
+        return conclusion(verdict), "gain" if told else "none"
     rows = [r for t in system.tables for r in t.rows]
     if rows:
         return _table_sentence(rows) + " The application has not been run with it yet.", "open"
@@ -63,8 +83,9 @@ def _table_sentence(rows: Sequence[Row]) -> str:
             f"{fmt.plural(len(rows), 'row')} of the table."
         )
     text = (
-        f"Of {fmt.plural(len(rows), 'row')} in the table, {len(faster)} choose something "
-        "faster than native"
+        f"Of {fmt.plural(len(rows), 'row')} in the table, {len(faster)} "
+        f"choose{'s' if len(faster) == 1 else ''} "
+        "something faster than native"
     )
     known = [(r.ratio, r) for r in faster if r.ratio]
     if known:
@@ -126,6 +147,7 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
     if v is None:
         return []
     out: list[tuple[str, str]] = []
+    name = metric_name(v.metric)
     for kind in ("native", "tuned"):
         found = estimate([[float(r.value)] for r in usable(v.runs, kind) if r.value is not None])
         if found is not None:
@@ -137,13 +159,13 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
             runs = fmt.plural(found.observations, "run")
             out.append(
                 (
-                    f"{v.metric.name}, {kind}",
+                    f"{name}, {kind}",
                     f"{value_text(v, found.median)} (median of {runs}{interval})",
                 )
             )
     word = "less" if v.metric.better == "lower" else "more"
     if v.measured is not None:
-        out.append(("gain measured", f"{gain_text(v.measured)} {word} {v.metric.name}"))
+        out.append(("gain measured", f"{gain_text(v.measured)} {word} {name}"))
         out.append(("rank test", _test(v.measured.p)))
     if v.predicted is not None:
         out.append(("gain predicted", f"{gain_text(v.predicted)}"))

@@ -44,6 +44,9 @@ class Point:
         False when any launch found wrong contents in the buffers; such a candidate is never chosen.
     variant
         Datatype and operation, as in ``MPI_DOUBLE, MPI_SUM``.
+    relative
+        Time divided by native's in the same launch, over the launches that measured both; None
+        where no launch did.
     """
 
     collective: str
@@ -55,6 +58,7 @@ class Point:
     source: str
     correct: bool = True
     variant: str = ""
+    relative: Estimate | None = None
 
     @property
     def simulated(self) -> bool:
@@ -87,6 +91,11 @@ class Panel:
         """Return the panel's name, usable as an id and file name."""
         words = [self.collective, self.layout.slug, self.mode, *self.variant.split(", ")]
         return "-".join(w.removeprefix("MPI_").replace(" ", "").lower() for w in words if w)
+
+    @property
+    def setting(self) -> str:
+        """Return layout, datatype, operation and mode, as under a chart's title."""
+        return ", ".join(w for w in (str(self.layout), self.variant, self.mode) if w)
 
     @property
     def simulated(self) -> bool:

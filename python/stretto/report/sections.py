@@ -141,7 +141,7 @@ def build(system: System) -> Content:
         _time(system, parts),
         latency,
         _scaling(system),
-        _bars(system, views[:1], colours),
+        _bars(system, [v for v in views if v.layout == views[0].layout], colours),
         _matrices(system),
         tables.shapes(system, parts),
         tables.rows(system, views),
@@ -189,11 +189,12 @@ def _scaling(system: System) -> list[list[Figure]]:
 
 def _bars(system: System, views: list[View], colours: dict[str, str]) -> list[Slot]:
     out = []
-    for view in views:
-        for panel in view.panels:
-            sizes, first = bar_sizes(panel, system)
-            found = [(n, f) for n in sizes if (f := bars.candidates(panel, n, colours))]
-            if found:
-                keys = [fmt.size(n) for n, _ in found]
-                out.append(Slot([f for _, f in found], keys, first, view.key, panel))
+    both = [(panel, view.key) for view in views for panel in view.panels]
+    key = importance(system)  # the modes of one collective stand side by side
+    for panel, view_key in sorted(both, key=lambda b: (key(b[0].collective), b[0].variant)):
+        sizes, first = bar_sizes(panel, system)
+        found = [(n, f) for n in sizes if (f := bars.candidates(panel, n, colours))]
+        if found:
+            keys = [fmt.size(n) for n, _ in found]
+            out.append(Slot([f for _, f in found], keys, first, view_key, panel))
     return out

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
 from stretto.files.bench import Bench
 from stretto.files.table import Table
-from stretto.report.points import Layout, Panel, Point
-from stretto.report.stats import estimate
+from stretto.report.points import NATIVE, Layout, Panel, Point
+from stretto.report.stats import Estimate, estimate
 
 _Key = tuple[str, str, Layout, int, str, str, str]
 _Place = tuple[str, Layout]
+_Launches = dict[tuple[int, int], list[float]]
 Failed = dict[_Place, dict[str, str]]
 
 
 def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
     """Sum samples up into points, and tell which candidates gave none."""
     key: _Key
-    times: dict[_Key, dict[tuple[int, int], list[float]]] = defaultdict(lambda: defaultdict(list))
+    times: dict[_Key, _Launches] = defaultdict(lambda: defaultdict(list))
     wrong: set[_Key] = set()
     wanted: dict[_Place, set[str]] = defaultdict(set)
     for number, bench in enumerate(benches):
@@ -57,6 +60,7 @@ def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
                 source,
                 key not in wrong,
                 variant,
+                _relative(by_launch, times.get((collective, NATIVE, *key[2:]), {})),
             )
         )
     failed: Failed = {}
@@ -66,6 +70,20 @@ def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
             **{n: "gave wrong results" for n in sorted(bad[place])},
         }
     return out, failed
+
+
+def _relative(mine: _Launches, native: _Launches) -> Estimate | None:
+    """Return the ratio to native, launch by launch.
+
+    What makes one launch slower than another (placement, the machine's mood) touches both of its
+    candidates; in their ratio it cancels.
+    """
+    ratios = []
+    for launch in sorted(mine.keys() & native.keys()):
+        base = float(np.median(native[launch]))
+        if base > 0:
+            ratios.append([float(np.median(mine[launch])) / base])
+    return estimate(ratios)
 
 
 def choose(panel: Panel, tables: Sequence[Table]) -> None:

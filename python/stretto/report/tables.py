@@ -137,7 +137,18 @@ def _number(row: Row, key: str) -> float | None:
 
 def _row(r: Row, bottom: float) -> dict[str, Any]:
     ratio, low, high = _number(r, "ratio"), _number(r, "low"), _number(r, "high")
-    known = {"ratio", "low", "high", "p", "launches", "source"}
+    known = {
+        "ratio",
+        "low",
+        "high",
+        "p",
+        "launches",
+        "source",
+        "sizes",
+        "modes",
+        "best",
+        "best_ratio",
+    }
     layout = (
         f"{'any' if r.nodes is None else r.nodes} {fmt.TIMES} {'any' if r.ppn is None else r.ppn}"
     )
@@ -155,10 +166,27 @@ def _row(r: Row, bottom: float) -> dict[str, Any]:
         "p": fmt.pvalue(_number(r, "p")),
         "launches": r.evidence.get("launches", fmt.NONE),
         "simulated": r.simulated,
-        "source": r.evidence.get("source", ""),
+        "source": r.evidence.get("source", "not measured"),
         "plot": None if ratio is None else _forest(ratio, low or ratio, high or ratio, bottom),
-        "more": ", ".join(f"{k} {v}" for k, v in r.evidence.items() if k not in known),
+        "more": ", ".join(
+            [*_more(r), *(f"{k} {v}" for k, v in r.evidence.items() if k not in known)]
+        ),
     }
+
+
+def _more(r: Row) -> list[str]:
+    """Return the rest of a row's evidence in words: sizes measured, mode, the best other choice."""
+    out = []
+    sizes = [int(s) for s in r.evidence.get("sizes", "").split(",") if s.isdigit()]
+    if sizes:
+        shown = [fmt.size(s) for s in sizes]
+        out.append("at " + ", ".join(shown if len(shown) <= 4 else [shown[0], "\u2026", shown[-1]]))
+    if "modes" in r.evidence:
+        out.append(r.evidence["modes"].replace("+", " and "))
+    if "best" in r.evidence:
+        best = fmt.ratio(_number(r, "best_ratio"))
+        out.append(f"next best {fmt.choice(r.evidence['best'])} at {best}")
+    return out
 
 
 def forest_bottom(rows: Iterable[Row]) -> float:

@@ -23,6 +23,10 @@ _TIME_EXPR = (
 )
 
 
+# Thin spaces between thousands, as everywhere else in the report.
+THOUSANDS = "replace(datum.label, regexp(',', 'g'), '\u202f')"
+
+
 def log_ticks(low: float, high: float, at_most: int = 7) -> list[float]:
     """Return ticks for a logarithmic axis: decades where there are enough, else 1-2-5."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))

@@ -60,8 +60,8 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
         words = fmt.microseconds(e.median)
         if clipped:
             words += f"  ({fmt.factor(e.median / anchor)} native)" if native else ""
-        mark = " \u25c0 chosen" if p.candidate == chosen else ""
-        wrong = "" if p.correct else " \u2717 wrong results"
+        mark = " \u2190 chosen" if p.candidate == chosen else ""
+        wrong = "" if p.correct else "  WRONG RESULTS"
         rows.append(
             {
                 "name": p.candidate,
@@ -121,7 +121,7 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
                 x=x
             ),
         )
-    note = str(panel.layout)
+    note = panel.setting
     if len(kept) < len(points):
         note += f"; the {len(points) - len(kept)} slowest of {len(points)} candidates are left out"
     return Figure(

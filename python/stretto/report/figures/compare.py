@@ -15,6 +15,7 @@ from stretto.report.figures.curves import MICRO, Line
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer
 from stretto.report.figures.runs import KINDS, usable, value_text
+from stretto.report.findings import metric_name
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
 from stretto.report.stats import estimate
@@ -149,12 +150,12 @@ def runs(verdicts: Sequence[Verdict], names: tuple[str, str]) -> Figure | None:
     values = [float(str(r["v"])) for r in rows]
     low, high = min(values), max(values)
     pad = 0.1 * (high - low) or abs(high) * 0.05 or 1.0
-    metric = verdicts[0].metric
+    unit, name = verdicts[0].metric.unit, metric_name(verdicts[0].metric)
     x = alt.X(
         "v:Q",
-        title=f"{metric.name[:1].upper()}{metric.name[1:]} ({metric.unit})",
+        title=f"{name[:1].upper()}{name[1:]} ({unit})",
         scale=alt.Scale(domain=[low - pad, high + pad], nice=False, zero=False),
-        axis=alt.Axis(tickCount=6),
+        axis=alt.Axis(tickCount=6, labelExpr=axes.THOUSANDS),
     )
     y = alt.Y(
         "row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220)

@@ -32,12 +32,14 @@ LARGE, SMALL = Room(330, 250), Room(210, 180)
 
 Colours = Mapping[str, str]
 Row = dict[str, object]
-Scale = Callable[[Point], float | None]
+Values = tuple[float, float, float]
+Scale = Callable[[Point], Values | None]
 
 
-def in_seconds(point: Point) -> float | None:
-    """Return what a point's times are multiplied with to be drawn: here, to seconds."""
-    return MICRO
+def in_seconds(point: Point) -> Values | None:
+    """Return what is drawn of a point: median, low, high; here, its times in seconds."""
+    e = point.estimate
+    return e.median * MICRO, e.low * MICRO, e.high * MICRO
 
 
 @dataclass(frozen=True)
@@ -87,15 +89,15 @@ def _describe(point: Point, chosen: bool) -> str:
 def _rows(line: Line, chosen: Mapping[int, str], scale: Scale) -> list[Row]:
     out: list[Row] = []
     for x, p in zip(line.xs, line.points, strict=True):
-        unit = scale(p)
-        if unit is None:
+        values = scale(p)
+        if values is None:
             continue
         out.append(
             {
                 "x": x,
-                "t": p.estimate.median * unit,
-                "lo": p.estimate.low * unit,
-                "hi": p.estimate.high * unit,
+                "t": values[0],
+                "lo": values[1],
+                "hi": values[2],
                 "d": (f"{line.who} | " if line.who else "")
                 + _describe(p, chosen.get(p.bytes) == line.name),
             }
@@ -163,10 +165,10 @@ def _labels(
 
     ends, wanted = [], []
     for line in lines:
-        unit = scale(line.points[-1]) if line.points else None
-        if unit is not None:
+        values = scale(line.points[-1]) if line.points else None
+        if values is not None:
             ends.append(line)
-            wanted.append(pixel(line.points[-1].estimate.median * unit))
+            wanted.append(pixel(values[0]))
     placed = axes.spread(wanted, LABEL_GAP, 0, room.height)
     rows = [
         {"label": q.label, "hue": q.colour, "own": own, "at": at, "bold": bool(q.emphasis)}
@@ -220,9 +222,9 @@ def _halo(panel: Panel, x: alt.X, y: alt.Y, scale: Scale) -> list[alt.Chart]:
     for n in panel.sizes:
         name = panel.chosen.get(n)
         p = None if name is None else panel.point(name, n)
-        unit = None if p is None else scale(p)
-        if p is not None and unit is not None and low <= p.estimate.median * unit <= high:
-            rows.append({"x": n, "t": p.estimate.median * unit})
+        values = None if p is None else scale(p)
+        if values is not None and low <= values[0] <= high:
+            rows.append({"x": n, "t": values[0]})
     if not rows:
         return []
     band = chart_of(rows).mark_line(
@@ -260,7 +262,7 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     low = min(p.estimate.low for p in points) * MICRO
     high = max(p.estimate.high for p in points) * MICRO
     name = f"MPI_{panel.collective.capitalize()}"
-    note = ", ".join(w for w in (str(panel.layout), panel.variant) if w)
+    note = panel.setting
     out = [
         Figure(
             f"latency-{panel.name}",
@@ -272,11 +274,17 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     ]
     native = {p.bytes: p.estimate.median * MICRO for p in drawn.of(NATIVE)}
 
-    def relative(point: Point) -> float | None:
-        base = native.get(point.bytes)
-        return None if base is None else MICRO / base
+    def relative(point: Point) -> Values | None:
+        r = point.relative
+        if r is not None and point.candidate != NATIVE:
+            return r.median, r.low, r.high
+        base, e = native.get(point.bytes), point.estimate
+        if base is None:
+            return None
+        # native's own interval, and what no launch measured together with native
+        return e.median * MICRO / base, e.low * MICRO / base, e.high * MICRO / base
 
-    ratios = [p.estimate.median * r for p in points if (r := relative(p)) is not None]
+    ratios = [v[0] for p in points if (v := relative(p)) is not None]
     if len(native) > 1 and len(lines) > 1:
         y = axes.ratio_y("t", min(ratios), max(ratios))
         out.append(

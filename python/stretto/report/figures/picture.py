@@ -7,22 +7,18 @@ import altair as alt
 from stretto.errors import StrettoError
 from stretto.report import findings, theme
 from stretto.report import format as fmt
-from stretto.report.figures import axes, curves, runs
+from stretto.report.figures import axes, bars, curves, runs
 from stretto.report.figures.curves import MICRO, Line
 from stretto.report.load import System
 from stretto.report.points import NATIVE, Panel
-from stretto.report.render import Figure
+from stretto.report.render import Chart, Figure
 from stretto.report.tables import importance
 
 
 def _best_panel(system: System) -> Panel | None:
     """Return the panel that the application uses most, else the one that gains most."""
     own = system.layout
-    usable = [
-        p
-        for p in system.panels
-        if p.layout == own and len([n for n in p.sizes if n > 0 and p.gain(n)]) > 1
-    ]
+    usable = [p for p in system.panels if p.layout == own and any(p.gain(n) for n in p.sizes)]
     if not usable:
         return None
     key = importance(system)
@@ -36,7 +32,17 @@ def _best_panel(system: System) -> Panel | None:
     )
 
 
-def _latency(panel: Panel) -> alt.LayerChart:
+def _latency(panel: Panel) -> Chart:
+    """Draw native and tuned against size; the candidates where only one size was measured."""
+    sizes = [n for n in panel.sizes if n > 0 and panel.gain(n)]
+    if len(sizes) < 2:
+        number = max(panel.sizes, key=lambda n: panel.gain(n) or 0.0)
+        one = bars.candidates(panel, number, {})
+        assert one is not None  # there is a gain: native and the choice both have a point
+        what = f"MPI_{panel.collective.capitalize()}"
+        return one.chart.properties(
+            title=alt.TitleParams(f"{what} of {fmt.size(number)}" if number else what)
+        )
     native = [p for p in panel.of(NATIVE) if p.bytes > 0 and p.estimate.low > 0]
     tuned = [
         p
@@ -74,10 +80,10 @@ def picture(system: System) -> Figure:
             ", ".join(str(path) for _, path in system.files),
             "make both with: stretto tune -- CMD",
         )
-    charts: list[alt.Chart | alt.LayerChart] = []
+    charts: list[Chart] = []
     if panel is not None:
         charts.append(_latency(panel))
-    if dots is not None and isinstance(dots.chart, (alt.Chart, alt.LayerChart)):
+    if dots is not None:
         charts.append(dots.chart)
     facts = []
     if system.verdict is not None:

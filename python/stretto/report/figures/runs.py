@@ -9,8 +9,10 @@ import altair as alt
 from stretto.files.verdict import Gain, Run, Verdict
 from stretto.report import format as fmt
 from stretto.report import theme
+from stretto.report.figures import axes
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer
+from stretto.report.findings import metric_name
 from stretto.report.render import Figure
 from stretto.report.stats import estimate
 
@@ -24,7 +26,8 @@ def value_text(verdict: Verdict, value: float) -> str:
     """Return a value of the metric with its unit."""
     if verdict.metric.unit == "s":
         return fmt.seconds(value)
-    return f"{fmt.significant(value, 4)} {verdict.metric.unit}".strip()
+    text = fmt.significant(value, 4) if abs(value) < 1000 else fmt.count(round(value))
+    return f"{text} {verdict.metric.unit}".strip()
 
 
 def usable(runs: Sequence[Run], kind: str) -> list[Run]:
@@ -54,12 +57,13 @@ def dots(verdict: Verdict, band: int = BAND) -> Figure | None:
     low, high = min(values), max(values)
     pad = 0.12 * (high - low) or abs(high) * 0.05 or 1.0
     unit = verdict.metric.unit
-    title = f"{verdict.metric.name[:1].upper()}{verdict.metric.name[1:]}"
+    name = metric_name(verdict.metric)
+    title = f"{name[:1].upper()}{name[1:]}"
     x = alt.X(
         "v:Q",
         title=f"{title} ({unit})" if unit else title,
         scale=alt.Scale(domain=[low - pad, high + pad], nice=False, zero=False),
-        axis=alt.Axis(tickCount=6, grid=True),
+        axis=alt.Axis(tickCount=6, grid=True, labelExpr=axes.THOUSANDS),
     )
     y = alt.Y(
         "kind:N",
@@ -165,7 +169,9 @@ def gain(verdict: Verdict) -> Figure | None:
     low = min(0.0, *(float(str(r["lo"])) for r in rows))
     high = max(0.0, *(float(str(r["hi"])) for r in rows))
     pad = 0.1 * (high - low) or 1.0
-    word = "less time" if verdict.metric.better == "lower" else f"more {verdict.metric.name}"
+    word = (
+        "less time" if verdict.metric.better == "lower" else f"more {metric_name(verdict.metric)}"
+    )
     x = alt.X(
         "v:Q",
         title=f"Gain (% {word})",
