@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -229,3 +230,12 @@ def test_words_of_a_conclusion() -> None:
     assert "significant" in text and "Predicted in wall time: 6.0%" in text
     assert "The outputs are the same" in text
     assert "differ" in conclude(Metric(), None, good, False)
+
+
+def test_a_disturbed_profile_does_not_promise_its_disturbance() -> None:
+    """10 ms a call in the profile, 1 us in the measurement: the gain lies anywhere between."""
+    needs = find_needs(profile(call()))
+    quick = dataclasses.replace(comparison([0.5] * 8), baseline_us=1.0)
+    found = predict(needs, table(Row("allreduce", 1, 2, 0, 15, "shm")), [quick])
+    assert found is not None
+    assert found.low < 1e-4 < found.median < 0.01 < found.high <= 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -65,6 +65,8 @@ class Comparison:
         Median time of the candidate / the baseline's, over launches, with its interval.
     p, q
         Of the rank test, and adjusted for all comparisons made together; None: no test was made.
+    baseline_us
+        The baseline's median time, in microseconds.
     outcome
         ``faster`` and ``slower`` need q < 5% and a difference above 3%.
     why
@@ -81,6 +83,7 @@ class Comparison:
     outcome: Outcome
     why: str
     paired: bool = False
+    baseline_us: float | None = None
 
     @property
     def launches(self) -> int:
@@ -209,7 +212,10 @@ def compare(times: Mapping[Cell, Mapping[str, Timing]], baseline: str = NATIVE) 
     out = []
     for (cell, name, ratio, ratios, p, paired), q in zip(raw, adjusted, strict=True):
         outcome, why = judge(ratio, q, ratio.n)
-        out.append(Comparison(cell, name, baseline, ratio, ratios, p, q, outcome, why, paired))
+        base_us = times[cell][baseline].interval.median
+        out.append(
+            Comparison(cell, name, baseline, ratio, ratios, p, q, outcome, why, paired, base_us)
+        )
     return out
 
 
@@ -262,11 +268,8 @@ def decisive(
         chosen = by_mode[mode]
         for other in by_mode.values():
             if other is not chosen and other.outcome == "slower" and chosen.outcome == "faster":
-                chosen = Comparison(
-                    chosen.cell, chosen.candidate, chosen.baseline, chosen.ratio, chosen.ratios,
-                    chosen.p, chosen.q, "same",
-                    f"{chosen.why} in {mode}, but {other.why} in {other.cell.mode}", chosen.paired,
-                )  # fmt: skip
+                why = f"{chosen.why} in {mode}, but {other.why} in {other.cell.mode}"
+                chosen = replace(chosen, outcome="same", why=why)
         out.append(chosen)
     return out
 

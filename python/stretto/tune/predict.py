@@ -18,10 +18,13 @@ DRAWS = 4000
 def predict(
     needs: Needs, table: Table, comparisons: Sequence[Comparison], seed: int = 1
 ) -> Gain | None:
-    """Return the predicted gain in wall time: transfer time x (1 - ratio), over the wall time.
+    """Return the predicted gain in wall time: time in the collective x (1 - ratio) / wall time.
 
-    Only what the table changes counts. The interval is that of the ratios over launches; how much
-    an earlier return of a collective shortens the waiting elsewhere is not in it.
+    Only what the table changes counts. The time in the collective is uncertain: the profile's
+    transfer time is an upper bound, as it also holds cold caches and ranks that the system put off
+    the processor, which no algorithm changes; the time of the same call in the measurement is a
+    lower one, as nothing disturbs there. It is drawn between the two, evenly in the logarithm, and
+    the ratio from its launches (bootstrap). What an earlier return changes elsewhere is not in it.
 
     Parameters
     ----------
@@ -43,14 +46,19 @@ def predict(
     saved = np.zeros(DRAWS)
     middle = 0.0
     used = False
+    place = random.random(DRAWS)  # the same for all: what disturbs one call disturbs the others
     for need in needs.chosen:
         found = applied(need, table, comparisons)
         if found is None:
             continue
         used = True
         draws = bootstrap_medians(found.ratios, DRAWS, random)
-        saved += need.transfer_s * (1 - draws)
-        middle += need.transfer_s * (1 - found.ratio.median)
+        high = need.transfer_s
+        low = high
+        if found.baseline_us is not None and found.baseline_us > 0:
+            low = min(high, 1e-6 * found.baseline_us * need.calls)
+        saved += low ** (1 - place) * high**place * (1 - draws)
+        middle += (low * high) ** 0.5 * (1 - found.ratio.median)
     if not used or needs.wall_s <= 0:
         return None
     gains = saved / needs.wall_s
