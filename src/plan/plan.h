@@ -92,8 +92,8 @@ typedef enum {
     STRETTO_FENCE,        /* all earlier actions must be complete. A finished plan ends with nothing
                              under way: each message is covered by a WAIT or a FENCE */
     /* Node actions: every rank of this rank's node issues the same one at the same point among its
-     * node actions. peer = local index (position on the node) of the root where there is one. Messages
-     * may be under way meanwhile (their blocks are read at most): waiting drives the MPI. */
+     * node actions. peer = local index (position on the node) of the root where there is one.
+     * Messages may be under way meanwhile: waiting for the node drives the MPI. */
     STRETTO_NODE_BARRIER,
     STRETTO_NODE_BCAST,     /* dst on every rank = dst of local root */
     STRETTO_NODE_REDUCE,    /* dst of local root = src_0 op src_1 op ... in local order; src may

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from stretto import plan
+from stretto import plan, plan_sweep
+from stretto.cli import main
 from stretto.plan_picture import picture
 from stretto.plan_timeline import timeline
 
@@ -60,6 +61,21 @@ def test_verify_proves_and_counts() -> None:
     assert report["faults"] == []
     # 10 pairs of rank count and root, 7 radices, in place or not, ordered or not
     assert report["algorithms"][0]["proven"] == 10 * 7 * 4
+
+
+def test_a_fault_is_named_and_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wrong_for_three(case: plan_sweep.Case) -> plan_sweep.Fault | None:
+        bad = case.nranks == 3 and case.choice == "dissemination(2)"
+        return plan_sweep.Fault(case, False, "rank 1: because") if bad else None
+
+    monkeypatch.setattr(plan_sweep, "prove", wrong_for_three)
+    assert main(["plan", "verify", "barrier", "-n", "4"]) == 1
+    out, err = capsys.readouterr()
+    assert "1 WRONG" in out
+    assert "barrier dissemination(2), 3 ranks, root 0: rank 1: because" in err
+    assert "1 calls have plans that are wrong" in err
 
 
 def test_verify_composed_with_node_phases() -> None:
