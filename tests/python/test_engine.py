@@ -234,3 +234,46 @@ def _running(program: str) -> list[int]:
                 if (entry / "cmdline").read_bytes().split(b"\0")[0].decode() == program:
                     found.append(int(entry.name))
     return sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("refuse", "ours", "said"),
+    [
+        ("memfd", True, None),
+        ("cma", True, None),
+        ("shm", False, "no shared memory on this node"),
+        ("pages", False, "no shared memory was to be had"),
+    ],
+)
+def test_a_machine_that_refuses_something(
+    build, tmp_path: Path, refuse: str, ours: bool, said: str | None
+) -> None:
+    """What the node phases need is missing: another way, or the MPI, and never a wrong answer."""
+    mpi = MPIS["openmpi4"].require()
+    shim = tmp_path / "no_memory.so"
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", str(APPS / "no_memory.c"), "-o", str(shim), "-ldl"], check=True
+    )
+    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_VERBOSE=1, REFUSE=refuse)
+    env["LD_PRELOAD"] = f"{shim}:{env['LD_PRELOAD']}"
+    done = mpi.run(3, [build(mpi, "conformance"), "9", "200", "300000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (": shm (forced)" in done.stderr) == ours
+    assert said is None or said in done.stderr
+    assert not _segments()
+
+
+@pytest.mark.parametrize("name", ["intel", "mpich"])
+def test_imb_runs_unmodified(name: str) -> None:
+    """Intel's benchmark, a binary that we did not build, with its own check of the data."""
+    mpi = MPIS[name].require()
+    program = MPIS["intel"].require().prefix / "bin" / "IMB-MPI1"
+    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_VERBOSE=1)
+    words = [str(program), "-npmin", "2", "-msglog", "3:12", "-iter", "50", "-time", "5"]
+    done = mpi.run(
+        2, [*words, "Allreduce", "Bcast", "Reduce", "Allgather", "Barrier"], rank_env=env
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for collective in names:
+        assert f"# Benchmarking {collective}" in done.stdout
+        assert f"{collective.lower()} of" in done.stderr and "shm (forced)" in done.stderr
