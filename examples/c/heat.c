@@ -1,6 +1,6 @@
 /* Heat in a plate: explicit steps until the temperature no longer changes.
  *
- *     mpicc -O2 heat.c -o heat -lm && mpirun -n 2 ./heat [SIZE]
+ *     mpicc -O2 heat.c -o heat && mpirun -n 2 ./heat [SIZE]
  *
  * Rows are divided among the ranks; neighbours exchange their edge rows, and every step ends with
  * the largest change anywhere, an MPI_Allreduce of 8 bytes that all ranks wait for. The left edge
@@ -47,7 +47,8 @@ int main(int argc, char **argv) {
             for (int j = 1; j <= size; j++) {
                 int at = i * width + j;
                 new[at] = 0.25 * (old[at - 1] + old[at + 1] + old[at - width] + old[at + width]);
-                largest = fmax(largest, fabs(new[at] - old[at]));
+                double moved = fabs(new[at] - old[at]);
+                largest = moved > largest ? moved : largest;
             }
         double *swap = old;
         old = new;
