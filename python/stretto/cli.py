@@ -151,6 +151,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         result = build_app(name)(arguments, prog_name="stretto", standalone_mode=False)
         sys.stdout.flush()
+        if result == EXIT_INTERRUPTED:  # Typer 0.16 and later, from a KeyboardInterrupt
+            return _interrupted(Interrupted.latest or KeyboardInterrupt())
         return result if isinstance(result, int) else EXIT_DONE
     except StrettoError as error:
         for line in error.lines():

@@ -10,6 +10,7 @@ import contextlib
 import errno
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 EXIT_DONE = 0
 EXIT_FAULT = 1
@@ -77,9 +78,13 @@ class CommandFailedError(StrettoError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a sentence on what was kept."""
 
+    #: the latest one, for Typer turns a KeyboardInterrupt into a bare exit code
+    latest: ClassVar[Interrupted | None] = None
+
     def __init__(self, kept: str) -> None:
         super().__init__(kept)
         self.kept = kept
+        Interrupted.latest = self
 
 
 @contextlib.contextmanager

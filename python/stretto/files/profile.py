@@ -77,7 +77,8 @@ class Call:
     #: waits: the function that made the awaited request (None: a message); barriers: what came
     #: before ("after files"); persistent operations: "set-up" for their creation
     detail: str | None = None
-    #: median over the joined calls of the operation itself (mean of the ranks), seconds a call
+    #: median over the joined calls of the operation itself, seconds a call: of the ranks the lower
+    #: median (rooted collectives: the mean), so that a rank that lost its core does not count
     typical_s: float | None = None
 
     @property

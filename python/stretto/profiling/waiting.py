@@ -57,7 +57,7 @@ class Samples:
         present = np.unique(ranks)
         groups = np.unique(self.group[chosen], return_inverse=True)[1].reshape(-1)
         moving = (self.end_s - self.start_s - self.wait_s)[chosen]
-        each = np.bincount(groups, moving) / np.maximum(np.bincount(groups), 1)
+        each = _of_each_call(groups, moving, row[0] in FROM_ROOT + TO_ROOT)
         return (
             {int(r): float(time[r]) for r in present},
             {int(r): float(wait[r]) for r in present},
@@ -94,6 +94,21 @@ class Samples:
                 strict=True,
             )
         ]
+
+
+def _of_each_call(groups: Array, moving: Array, rooted: bool) -> Array:
+    """Return one figure a call of the ranks' times in the operation.
+
+    Where all ranks do alike it is the lower median: a rank that is slow to leave because it lost
+    its core says nothing of the operation. Where they do not (rooted), it is the mean.
+    """
+    counts = np.bincount(groups)
+    if rooted:
+        mean: Array = np.bincount(groups, moving) / np.maximum(counts, 1)
+        return mean
+    order = np.lexsort((moving, groups))
+    middle: Array = moving[order][np.cumsum(counts) - counts + (counts - 1) // 2]
+    return middle
 
 
 def clock_offsets(run: Sequence[RawFile]) -> dict[int, tuple[Array, Array, float] | None]:
