@@ -30,6 +30,7 @@ stretto_node *harness_attach(harness *h, int rank) {
                          .progress = progress,
                          .progress_arg = &h->progress[rank],
                          .cma = strcmp(h->direct, "off") != 0};
+    faults_begin(rank, h->ranks, h->seed);
     h->pids[rank] = (int)getpid();
     atomic_fetch_add(&h->ready, 1);
     while (atomic_load(&h->ready) < h->ranks)
@@ -143,6 +144,7 @@ int harness_main(int argc, char **argv, void (*run)(harness *, int)) {
         fprintf(stderr, "node_test: --ranks 1..%d\n", HARNESS_RANKS);
         return 2;
     }
+    faults_install(h->direct);
     size_t bytes = stretto_node_bytes(h->ranks);
     h->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (h->memory == MAP_FAILED) {

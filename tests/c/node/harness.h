@@ -29,4 +29,8 @@ int harness_main(int argc, char **argv, void (*run)(harness *h, int rank));
 stretto_node *harness_attach(harness *h, int rank);
 void harness_detach(harness *h, int rank, stretto_node *node);
 
+/* faults.c: what --direct MODE does to process_vm_readv and process_vm_writev. */
+void faults_install(const char *mode);
+void faults_begin(int rank, int ranks, uint64_t seed);
+
 #endif
