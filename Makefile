@@ -66,7 +66,7 @@ build/tests/build.ninja: $(VENV)/.created CMakeLists.txt
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/tests -G Ninja >/dev/null
 ctest: build/tests/build.ninja
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/tests -j $(JOBS) --target stretto-tests -- --quiet
-	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests --output-on-failure --no-tests=error
+	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests -j $(JOBS) --output-on-failure --no-tests=error
 pytest: dev mpi
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 test:

@@ -170,10 +170,11 @@ def test_c_tests_under_qemu() -> None:
     cmake, ctest = (str(Path(sys.prefix) / "bin" / name) for name in ("cmake", "ctest"))
     env = os.environ | {"PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
     toolchain = REPOSITORY / "cmake" / "aarch64-linux-gnu.cmake"
+    # The node phases' tests are long under qemu; `make ctest` has an aarch64 selection of its own.
     steps = [
         [cmake, "-S", ".", "-B", str(build), "-G", "Ninja", "--toolchain", str(toolchain)],
         [cmake, "--build", str(build), "--target", "stretto-tests"],
-        [ctest, "--test-dir", str(build), "--output-on-failure", "--no-tests=error"],
+        [ctest, "--test-dir", str(build), "--output-on-failure", "--no-tests=error", "-E", "^node"],
     ]
     for step in steps:
         done = subprocess.run(step, cwd=REPOSITORY, env=env, capture_output=True, text=True)
