@@ -123,6 +123,19 @@ static void *data(void *handle, const char *name) {
     return symbol ? symbol : dlsym(handle, name);
 }
 
+#ifdef STRETTO_ABI_MPI5
+/* The draft that Intel MPI 2021.18 follows has RETURN before ABORT. Its MPI_Errhandler_toint tells:
+ * it gives the number by which MPICH knows the handle inside, MPICH's own gives the value itself.
+ */
+MPI_Errhandler stretto_errhandler(int standard) {
+    enum { ABORT = 0x142, RETURN = 0x143, MPICH_RETURN = 0x54000001 };
+    bool exchanged = STRETTO_HOST_HAS(Errhandler_toint) &&
+                     PMPI_Errhandler_toint((MPI_Errhandler)ABORT) == MPICH_RETURN;
+    int host = exchanged ? ABORT + RETURN - standard : standard;
+    return (MPI_Errhandler)(intptr_t)host;
+}
+#endif
+
 static const char *const names[] = {
 #define F(name, parameters, arguments) #name,
 #define R(type, name, parameters, arguments) #name,
