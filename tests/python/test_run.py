@@ -1,0 +1,201 @@
+"""`stretto run` and `stretto env`: from a table to the ranks of a real job."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from stretto.files.identity import collect_host
+from stretto.files.locate import table_path
+from stretto.files.table import Row, Table, write_table
+from stretto.mpi import from_launcher
+
+pytestmark = pytest.mark.mpi
+
+SHOW = """#!/bin/sh
+echo "${LD_PRELOAD##*/} | $STRETTO_TABLE | $STRETTO_CHOICE | $STRETTO_VERBOSE | $*"
+exit 7
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    show = tmp_path / "show.sh"
+    show.write_text(SHOW)
+    show.chmod(0o755)
+    return tmp_path
+
+
+def stretto(
+    *words: str, env: dict[str, str], cwd: Path, libs: Path
+) -> subprocess.CompletedProcess[str]:
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        if k.startswith(("XDG_", "STRETTO_", "PYTHONPATH", "HOME"))
+    }
+    with one_job_at_a_time():
+        return subprocess.run(
+            [sys.executable, "-m", "stretto", *words],
+            env=env | kept | {"STRETTO_LIB_DIR": str(libs)},
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+
+def table(name: str, path: Path, family: str | None = None) -> Path:
+    """Write a table for one of the MPIs here, one node, two ranks."""
+    mpi = MPIS[name]
+    found = from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)
+    value = Table(
+        family or found.family,  # type: ignore[arg-type]
+        found.version,
+        1,
+        2,
+        "2026-11-21T20:00:00Z",
+        "0.1.0",
+        "h",
+        collect_host().cpu,
+        [Row("allreduce", 1, 2, 0, None, "shm")],
+    )
+    write_table(value, path)
+    return path
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_without_a_table_nothing_changes(name: str, folder: Path, stand_ins: Path) -> None:
+    mpi = MPIS[name].require()
+    words = [*mpi.launcher(2), "./show.sh", "a b", "--table", "x"]
+    done = stretto("run", "--", *words, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert done.stdout.splitlines() == [" |  |  |  | a b --table x"] * 2
+    assert "so nothing is changed" in done.stderr and "stretto tune" in done.stderr
+    plain = mpi.run(2, ["./show.sh"], cwd=folder)
+    assert done.returncode == plain.returncode == 7
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_table(name: str, folder: Path, stand_ins: Path) -> None:
+    """Given by hand, and found in its place."""
+    mpi = MPIS[name].require()
+    lib = f"libstretto-{mpi.family}.so"
+    mine = table(name, folder / "my.table")
+    words = [*mpi.launcher(2), "./show.sh", "-v"]
+    options = ["--table", "my.table", "--verbose", "--choice", "bcast=shm"]
+    done = stretto("run", *options, "--", *words, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert done.stdout.splitlines() == [f"{lib} | {mine} | bcast=shm | 1 | -v"] * 2
+    assert "my.table" in done.stderr and done.returncode == 7
+    found = from_launcher(Path(words[0]), mpi.environment)
+    placed = table(name, table_path(found, collect_host(), 1, 2))
+    try:
+        done = stretto("run", *words, env=mpi.environment, cwd=folder, libs=stand_ins)
+    finally:
+        placed.unlink()
+    assert done.stdout.splitlines() == [f"{lib} | {placed} |  |  | -v"] * 2
+
+
+def test_table_of_another_mpi(folder: Path, stand_ins: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    table("openmpi4", folder / "my.table", family="mpich")
+    options = ["--table", "my.table", "--", *mpi.launcher(2), "./show.sh"]
+    done = stretto("run", *options, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "made on mpich, and the job uses Open MPI" in done.stderr
+
+
+def test_table_of_another_layout_is_said(folder: Path, stand_ins: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    table("openmpi4", folder / "my.table")
+    options = ["--table", "my.table", "--", *mpi.launcher(3), "./show.sh"]
+    done = stretto("run", *options, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert "made for 1 x 2 (nodes x ppn), and this is 1 x 3" in done.stderr
+    assert len(done.stdout.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--choice", "allreduce=Nosuch"], 2, "is not a choice"),
+        (["--choice", "allgatherv=shm"], 2, "is not COLLECTIVE=CHOICE"),
+        (["--table", "none.table"], 1, "no such file"),
+        (["--table", "show.sh"], 1, "does not begin with 'stretto-table'"),
+    ],
+)
+def test_bad_input(
+    folder: Path, stand_ins: Path, options: list[str], code: int, words: str
+) -> None:
+    mpi = MPIS["openmpi4"].require()
+    line = ["run", *options, "--", *mpi.launcher(2), "./show.sh"]
+    done = stretto(*line, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert words in done.stderr and "try:" in done.stderr
+
+
+def test_library_not_built(folder: Path, tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    line = ["run", "--choice", "bcast=shm", "--", *mpi.launcher(2), "./show.sh"]
+    done = stretto(*line, env=mpi.environment, cwd=folder, libs=tmp_path / "none")
+    assert done.returncode == 1 and "libstretto-openmpi.so is not built" in done.stderr
+
+
+def test_program_that_is_not_there(folder: Path, stand_ins: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    done = stretto("run", "--", "./none", env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert done.returncode != 0 and "no such program" in done.stderr
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_env_lines_need_no_python(name: str, folder: Path, stand_ins: Path) -> None:
+    """The printed lines, put into a job script, do what `stretto run` does."""
+    mpi = MPIS[name].require()
+    launch = [*mpi.launcher(2), "./show.sh"]
+    options = ["--choice", "bcast=shm;reduce=shm"]
+    lines = stretto("env", *options, "--", *launch, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert lines.returncode == 0, lines.stderr
+    assert lines.stdout.startswith("# stretto: ")
+    assert all(x.startswith("export ") for x in lines.stdout.splitlines()[1:])
+    script = folder / "job.sh"
+    script.write_text(f"{lines.stdout}exec {shlex.join(launch)}\n")
+    with one_job_at_a_time():
+        done = subprocess.run(
+            ["sh", "job.sh"],
+            env=mpi.environment,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+    expected = f"libstretto-{mpi.family}.so |  | bcast=shm;reduce=shm |  | "
+    assert done.stdout.splitlines() == [expected] * 2
+
+
+def test_env_json_and_layout(folder: Path, stand_ins: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    found = from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)
+    options = ["env", "--json", "--mpi", mpi.launcher(1)[0], "--nodes", "1", "--ppn", "2"]
+    done = stretto(*options, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert json.loads(done.stdout)["variables"] == {}
+    placed = table("openmpi4", table_path(found, collect_host(), 1, 2))
+    try:
+        done = stretto(*options, env=mpi.environment, cwd=folder, libs=stand_ins)
+    finally:
+        placed.unlink()
+    assert json.loads(done.stdout)["variables"]["STRETTO_TABLE"] == str(placed)
+
+
+def test_environment_document_is_up_to_date() -> None:
+    tool = REPOSITORY / "tools" / "make_environment_doc.py"
+    done = subprocess.run(
+        [sys.executable, str(tool), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
