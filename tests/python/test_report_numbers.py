@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
 
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.stats import estimate, median_rank
+from stretto.report.stats import estimate
 
 
 @pytest.mark.parametrize(
@@ -77,18 +76,6 @@ def test_names_of_native_settings_are_shortened() -> None:
     long = "native:coll_tuned_allreduce_algorithm=4"
     assert fmt.choice(long) == "native (algorithm 4)"
     assert fmt.choice("x" * 60) == "x" * 23 + "\u2026"
-
-
-@given(st.integers(1, 3000))
-def test_median_rank_is_the_binomial_quantile(n: int) -> None:
-    k = median_rank(n)
-    if k is None:
-        assert n < 6
-        return
-    covered = 1 - 2 * scipy_stats.binom.cdf(k - 1, n, 0.5)
-    next_one = 1 - 2 * scipy_stats.binom.cdf(k, n, 0.5)
-    assert covered >= 0.95 - 1e-9
-    assert next_one < 0.95 + 1e-9
 
 
 def test_interval_covers_the_median_of_launches() -> None:

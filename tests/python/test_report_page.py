@@ -210,6 +210,34 @@ def test_every_axis_has_a_title_or_names(systems: Path) -> None:
         assert len(words) >= 4, figure.name
 
 
+def test_many_candidates_leave_the_chart_readable(tmp_path: Path) -> None:
+    """A sweep of an MPI's own algorithms has dozens; names beside the lines must not overlap."""
+    directory = make.make(tmp_path / "many")
+    path = directory / "app.bench.jsonl"
+    out = []
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        more = [f"native:coll_tuned_bcast_algorithm={i}" for i in range(40)]
+        if record.get("type") == "launch":
+            record["candidates"]["bcast"] += more
+        out.append(json.dumps(record))
+        if record.get("candidate") == "knomial(4)" and record["collective"] == "bcast":
+            for i, name in enumerate(more):
+                times = [t * (1 + i / 10) for t in record["times_us"]]
+                out.append(json.dumps({**record, "candidate": name, "times_us": times}))
+    path.write_text("\n".join(out) + "\n")
+    text = page_of(directory, tmp_path / "p.html")
+    offline(text)
+    figure = re.search(r"<figure id=\"latency-bcast.*?</figure>", text, re.S)
+    assert figure is not None
+    assert "the 28 slowest of 46 candidates are left out" in figure.group(0)
+    names = re.findall(r"translate\(342,([0-9.]+)\)", figure.group(0))
+    heights = sorted(map(float, names))
+    assert len(heights) == 18
+    assert min(b - a for a, b in itertools.pairwise(heights)) > 12
+    assert "the 22 slowest of 46 candidates are left out" in text
+
+
 def test_json_says_what_the_page_says(
     systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

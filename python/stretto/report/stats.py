@@ -8,13 +8,13 @@ the point says so.
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+
+from stretto.campaign.stats import order_rank
 
 Kind = Literal["launches", "range", "calls", "none"]
 
@@ -48,28 +48,9 @@ class Estimate:
     observations: int
 
 
-@functools.cache
-def median_rank(n: int, level: float = 0.95) -> int | None:
-    """Return k such that the k-th smallest and k-th largest of n hold the median with `level`.
-
-    Distribution-free: the number of observations below the median is binomial(n, 1/2). None when
-    even the extremes do not reach the level (n below 6 for 95 %).
-    """
-    tail, k = 0.0, 0
-    for i in range(n // 2 + 1):
-        # in logarithms, because 2**-n underflows for the many calls of one launch
-        log_term = (
-            math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) - n * math.log(2)
-        )
-        tail += math.exp(log_term)
-        if 2 * tail > 1 - level:
-            break
-        k = i + 1
-    return k or None
-
-
 def _order_interval(values: np.ndarray) -> tuple[float, float] | None:
-    k = median_rank(len(values))
+    """Return the 95 % interval of the median by order statistics, as the decisions use it."""
+    k = order_rank(len(values))
     if k is None:
         return None
     ordered = np.sort(values)

@@ -18,6 +18,7 @@ from stretto.report.points import NATIVE, Panel, Point
 from stretto.report.render import Figure
 
 LABEL_GAP = 13
+MOST_LINES = 18  # as many names as fit beside a chart
 MICRO = 1e-6
 
 
@@ -233,6 +234,24 @@ def _halo(panel: Panel, x: alt.X, y: alt.Y, scale: Scale) -> list[alt.Chart]:
     return [band.encode(x=x, y=y)]
 
 
+def _kept(panel: Panel) -> set[str]:
+    """Return the candidates to draw: native, what is chosen, and the best of the others."""
+
+    def best(name: str) -> float:
+        ratios = [p.relative.median for p in panel.of(name) if p.relative is not None]
+        if ratios:
+            return min(ratios)
+        native = {p.bytes: p.estimate.median for p in panel.of(NATIVE)}
+        return min(
+            (p.estimate.median / native[p.bytes] for p in panel.of(name) if native.get(p.bytes)),
+            default=math.inf,
+        )
+
+    always = {NATIVE, *panel.ever_chosen()}
+    others = sorted((n for n in panel.candidates if n not in always), key=best)
+    return (always & set(panel.candidates)) | set(others[: max(0, MOST_LINES - len(always))])
+
+
 def latency(panel: Panel, colours: Colours) -> list[Figure]:
     """Draw time per call against message size for one panel, absolute and relative to native.
 
@@ -256,6 +275,8 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     sizes = sorted({p.bytes for p in points})
     if len(sizes) < 2:
         return []
+    kept = _kept(panel)
+    points = [p for p in points if p.candidate in kept]
     drawn = replace(panel, points=points)
     lines = _style(drawn, colours)
     x = axes.size_x("x", sizes)
@@ -263,6 +284,9 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     high = max(p.estimate.high for p in points) * MICRO
     name = f"MPI_{panel.collective.capitalize()}"
     note = panel.setting
+    dropped = len(panel.candidates) - len(kept)
+    if dropped:
+        note += f"; the {dropped} slowest of {len(panel.candidates)} candidates are left out"
     out = [
         Figure(
             f"latency-{panel.name}",
