@@ -241,6 +241,18 @@ static const char *refusal(const stretto_choice *choice, const stretto_shape *sh
     return NULL;
 }
 
+/* A faulty algorithm must come out in the tests by its name, not as a damaged heap of ours. */
+static bool spans_fit(const stretto_plan *x) {
+    for (int i = 0; i < x->nactions; i++) {
+        const stretto_span spans[] = {x->actions[i].src, x->actions[i].dst};
+        for (int s = 0; s < 2; s++)
+            if (spans[s].count < 0 || spans[s].first < 0 ||
+                spans[s].first + spans[s].count > stretto_plan_blocks_of(x, spans[s].buffer))
+                return false;
+    }
+    return true;
+}
+
 static int compose(composition *c, const stretto_choice *choice, size_t bytes, char *error,
                    size_t error_size) {
     stretto_shape over_nodes = *c->shape;
@@ -252,6 +264,11 @@ static int compose(composition *c, const stretto_choice *choice, size_t bytes, c
         over_nodes.in_place = true; /* the node phase leaves it in OUT */
     if (stretto_build_flat(&c->network, choice, &over_nodes, bytes, error, error_size) != 0)
         return -1;
+    if (!spans_fit(&c->network)) {
+        snprintf(error, error_size, "%s is faulty: it uses blocks that there are not",
+                 choice->algorithm->name);
+        return -1;
+    }
     c->index_of = calloc((size_t)c->network.nactions + 1, sizeof(int));
     c->tmp_of = calloc((size_t)c->network.tmp_blocks + 1, sizeof(int));
     c->spread_at =
