@@ -9,8 +9,8 @@ each other, and what communication takes beyond what its size should cost:
   and waits minus what the messages should cost (`Network`). Waiting is explained first by
   serial I/O, then by computing that is spread unevenly (most minus mean, over the whole run); what
   is left changes from step to step and is booked where it was waited: late senders (messages),
-  barriers that nothing needs, or computing imbalance (other collectives; never more than the
-  computing itself could cause).
+  barriers that nothing needs, or computing imbalance (other collectives; beyond the typical
+  operation's own length, and never more than the computing itself could cause).
 - *Barriers that nothing needs*: no one-sided communication, no file and no shared-memory window
   between a barrier and the one before. MPI's own messages need none.
 - *Collectives*: the operation itself minus the least it should cost: tree depth times latency plus
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.diagnose.causes import Cause, Causes
-from stretto.diagnose.numbers import MINOR, Network, mean
+from stretto.diagnose.numbers import BUSY, MINOR, Network, mean
 from stretto.files.profile import Profile
 from stretto.profiling.show import seconds
 
@@ -81,8 +81,10 @@ class _Study(Causes):
         serial = min(self.serial(), waited)
         uneven = min(max(self.compute) - mean(self.compute), waited - serial)
         rest = max(waited - serial - uneven, 0.0) / waited if waited else 0.0
-        # ranks cannot make each other wait for longer than they compute, all of them together
-        changing = min(rest * other_wait, (self.n - 1) * mean(self.compute))
+        # Waiting no longer than the operation itself is jitter, not computing; ranks cannot make
+        # each other wait for longer than they compute, all of them together.
+        jitter = sum(self.typical(c) for c in others if c.wait_s is not None)
+        changing = min(max(rest * other_wait - jitter, 0.0), (self.n - 1) * mean(self.compute))
         noise = rest * other_wait - changing
         algorithm, volume, interrupted, shapes = self.collectives(others)
         causes = [
@@ -114,6 +116,13 @@ class _Study(Causes):
             out.warnings.append(
                 "the run was cut short; what is said here holds for the part that was recorded"
             )
+        for cause in out.causes:
+            if cause.name == "interruption" and cause.share >= BUSY:
+                out.warnings.append(
+                    f"{100 * cause.share:.0f} % of the run goes to interruptions: the machine was "
+                    "busy with other things, and the other numbers are larger for it; run again "
+                    "where nothing else runs"
+                )
         most = max((len(n.ranks) for n in self.p.nodes), default=0)
         if most > self.p.host.cores:
             out.warnings.append(

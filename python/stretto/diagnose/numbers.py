@@ -12,6 +12,8 @@ from stretto.profiling.show import awaits_message, compute_s
 
 #: below this share of the run a cause is minor
 MINOR = 0.03
+#: share of interruptions from which on the user is warned that the machine was not his own
+BUSY = 0.05
 #: of all file time, when one rank's is serial I/O
 SERIAL_SHARE = 0.6
 #: fewer barriers than this a rank are no cause of anything
@@ -28,7 +30,7 @@ class Network:
     judge, they do not measure.
     """
 
-    node_latency_s: float = 0.1e-6
+    node_latency_s: float = 0.05e-6
     node_message_s: float = 1e-6
     node_bandwidth: float = 8e9
     latency_s: float = 10e-6
