@@ -239,3 +239,11 @@ def test_a_disturbed_profile_does_not_promise_its_disturbance() -> None:
     found = predict(needs, table(Row("allreduce", 1, 2, 0, 15, "shm")), [quick])
     assert found is not None
     assert found.low < 1e-4 < found.median < 0.01 < found.high <= 0.05
+
+
+def test_the_median_call_counts_where_it_is_known() -> None:
+    needs = find_needs(profile(call(typical_s=1e-5)))
+    (need,) = needs.chosen
+    assert need.transfer_s == 1.0 and need.typical_s == pytest.approx(1e-3)
+    found = predict(needs, table(Row("allreduce", 1, 2, 0, 15, "shm")), [comparison([0.5] * 8)])
+    assert found is not None and found.high == pytest.approx(5e-5)

@@ -43,7 +43,7 @@ from stretto.tune.trials import (
     order,
     same_outputs,
 )
-from stretto.tune.words import conclude, gain_words, no_help, percent
+from stretto.tune.words import LEAST_GAIN, conclude, gain_words, no_help, percent
 
 #: pairs of runs: the fewest with which a test can be made, and the most that a budget buys
 PAIRS, MOST_PAIRS = 6, 10
@@ -160,6 +160,8 @@ class Tuning:
         predicted = predict(needs, table, comparisons, self.o.seed)
         if predicted is not None:
             self.say(f"stretto: predicted gain in wall time: {gain_words(predicted)}")
+        if self.o.pairs is None and predicted is not None and predicted.high < LEAST_GAIN:
+            return self.tiny(profile, table, predicted, benches)
         return self.verify(profile, table, predicted, benches)
 
     # ---- the steps ----------------------------------------------------------------------------
@@ -332,6 +334,28 @@ class Tuning:
             self.path("verdict.json"),
             self.path("profile.json"),
             list(benches),
+        )
+
+    def tiny(
+        self, profile: Profile, table: Table, predicted: Gain, benches: Sequence[Path]
+    ) -> Outcome:
+        """Write the verdict that the table is good, but CMD has too little of it to show."""
+        text = (
+            f"hardly anything is to be gained on CMD: predicted {gain_words(predicted)} of the "
+            "wall time, which no number of runs would show; the table was written, CMD was not run "
+            "with it (--pairs 6 does that)"
+        )
+        path = self.path("verdict.json")
+        write_verdict(self._verdict(profile, [], predicted, None, None, text, benches), path)
+        return Outcome(
+            text,
+            True,
+            self.path("table"),
+            path,
+            self.path("profile.json"),
+            list(benches),
+            table.rows,
+            predicted,
         )
 
     def _verdict(

@@ -39,6 +39,9 @@ class Need:
         Waiting for the last rank; None when not known.
     bound
         `transfer_s` is an upper bound only: waiting could not be told apart.
+    typical_s
+        The same from the median call, so that calls during which a rank was off its processor do
+        not count; None when not known.
     """
 
     collective: str
@@ -53,6 +56,7 @@ class Need:
     transfer_s: float
     wait_s: float | None
     bound: bool = False
+    typical_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,18 @@ def _need(name: str, size: int, nodes: int, ppn: int, rows: Sequence[Call]) -> N
         sum(p[0] for p in parts),
         sum(waits) if waits else None,
         any(p[2] for p in parts),
+        _typical(rows),
     )
+
+
+def _typical(rows: Sequence[Call]) -> float | None:
+    """Return the calls of all rows at their median call's time, None where one has none."""
+    total = 0.0
+    for row in rows:
+        if row.typical_s is None:
+            return None
+        total += row.typical_s * max(row.calls)
+    return total
 
 
 def _joined(needs: Sequence[Need]) -> list[Need]:
@@ -234,5 +249,6 @@ def _joined(needs: Sequence[Need]) -> list[Need]:
             old.transfer_s + n.transfer_s,
             sum(waits) if waits else None,
             old.bound or n.bound,
+            None if old.typical_s is None or n.typical_s is None else old.typical_s + n.typical_s,
         )
     return list(out.values())

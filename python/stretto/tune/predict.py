@@ -21,10 +21,11 @@ def predict(
     """Return the predicted gain in wall time: time in the collective x (1 - ratio) / wall time.
 
     Only what the table changes counts. The time in the collective is uncertain: the profile's
-    transfer time is an upper bound, as it also holds cold caches and ranks that the system put off
-    the processor, which no algorithm changes; the time of the same call in the measurement is a
-    lower one, as nothing disturbs there. It is drawn between the two, evenly in the logarithm, and
-    the ratio from its launches (bootstrap). What an earlier return changes elsewhere is not in it.
+    transfer time (of its median call, where that is known) is an upper bound, as it also holds cold
+    caches and ranks that the system put off the processor, which no algorithm changes; the time of
+    the same call in the measurement is a lower one, as nothing disturbs there. It is drawn between
+    the two, evenly in the logarithm, and the ratio from its launches (bootstrap). What an earlier
+    return changes elsewhere is not in it.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def predict(
     saved = np.zeros(DRAWS)
     middle = 0.0
     used = False
-    place = random.random(DRAWS)  # the same for all: what disturbs one call disturbs the others
+    place = random.random(DRAWS)  # the same for all: what disturbs one call disturbs others
     for need in needs.chosen:
         found = applied(need, table, comparisons)
         if found is None:
@@ -54,6 +55,8 @@ def predict(
         used = True
         draws = bootstrap_medians(found.ratios, DRAWS, random)
         high = need.transfer_s
+        if need.typical_s is not None:
+            high = min(high, need.typical_s)
         low = high
         if found.baseline_us is not None and found.baseline_us > 0:
             low = min(high, 1e-6 * found.baseline_us * need.calls)

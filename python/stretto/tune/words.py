@@ -8,6 +8,8 @@ from stretto.tune.needs import Needs
 
 #: tuning is not worth a try when even free collectives would gain less
 LEAST_BOUND = 0.01
+#: and not verified on CMD when less than this is predicted: no number of runs would show it
+LEAST_GAIN = 0.003
 
 
 def percent(value: float) -> str:
