@@ -321,6 +321,20 @@ def test_two_systems_side_by_side(
     assert page.svgs >= 5
 
 
+def test_another_operation_is_compared_with_a_note(systems: Path, tmp_path: Path) -> None:
+    other = tmp_path / "max"
+    other.mkdir()
+    text = (systems / "small" / "app.bench.jsonl").read_text()
+    (other / "app.bench.jsonl").write_text(text.replace("MPI_SUM", "MPI_MAX"))
+    target = tmp_path / "both.html"
+    assert main(["report", str(systems / "small"), str(other), "-o", str(target)]) == 0
+    page = target.read_text()
+    offline(page)
+    words = "allreduce: small was measured with MPI_DOUBLE, MPI_SUM, max with MPI_DOUBLE, MPI_MAX"
+    assert words in page
+    assert "takes 1.00 times as long as" in page
+
+
 def test_systems_of_different_layouts_say_so(systems: Path, tmp_path: Path) -> None:
     target = tmp_path / "both.html"
     assert main(["report", str(systems / "small"), str(systems / "other"), "-o", str(target)]) == 0

@@ -52,8 +52,14 @@ def _pairs(a: System, b: System) -> tuple[list[tuple[Panel, Panel]], bool]:
     key = importance(a)
     left = {(p.collective, p.mode, p.variant): p for p in a.panels if p.layout == own[0]}
     right = {(p.collective, p.mode, p.variant): p for p in b.panels if p.layout == own[1]}
-    keys = sorted(set(left) & set(right), key=lambda k: (key(k[0]), k[1:]))
-    return [(left[k], right[k]) for k in keys], same
+    found = {k: k for k in left.keys() & right.keys()}
+    # a sum here and a maximum there may still be compared, when nothing closer is there
+    for k in sorted(left.keys() - found.keys()):
+        others = [o for o in sorted(right) if o[:2] == k[:2] and o not in found.values()]
+        if others and not any(f[:2] == k[:2] for f in found):
+            found[k] = others[0]
+    keys = sorted(found, key=lambda k: (key(k[0]), k[1:]))
+    return [(left[k], right[found[k]]) for k in keys], same
 
 
 def build(a: System, b: System) -> Comparison:
@@ -66,6 +72,12 @@ def build(a: System, b: System) -> Comparison:
             f"The layouts differ: {a.name} was measured on {pairs[0][0].layout}, {b.name} on "
             f"{pairs[0][1].layout}. Their times are those of different numbers of ranks."
         )
+    notes += [
+        f"{p.collective}: {a.name} was measured with {p.variant or 'no data'}, "
+        f"{b.name} with {q.variant or 'no data'} ({p.mode})."
+        for p, q in pairs
+        if p.variant != q.variant
+    ]
     commands = {findings.command_line(s.verdict.command) for s in (a, b) if s.verdict}
     if len(commands) > 1:
         notes.append("The commands differ: " + "; ".join(sorted(commands)) + ".")
@@ -105,6 +117,7 @@ def _rows(a: Panel, b: Panel) -> list[dict[str, Any]]:
                 "bytes": number,
                 "mode": a.mode,
                 "variant": a.variant,
+                "group": f"{a.collective}, {a.mode}",
                 "native": native,
                 "tuned": tuned,
                 "native_ratio": _ratio(*native),

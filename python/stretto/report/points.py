@@ -66,6 +66,10 @@ class Point:
         return self.source == "simulated"
 
 
+def _slug(words: Iterable[str]) -> str:
+    return "-".join(w.removeprefix("MPI_").replace(" ", "").lower() for w in words if w)
+
+
 @dataclass
 class Panel:
     """All points of one collective, layout, mode and variant, and what the table chose there.
@@ -89,8 +93,12 @@ class Panel:
     @property
     def name(self) -> str:
         """Return the panel's name, usable as an id and file name."""
-        words = [self.collective, self.layout.slug, self.mode, *self.variant.split(", ")]
-        return "-".join(w.removeprefix("MPI_").replace(" ", "").lower() for w in words if w)
+        return _slug([self.collective, self.layout.slug, self.mode, *self.variant.split(", ")])
+
+    @property
+    def kind(self) -> str:
+        """Return the name without the layout: what panels of several layouts have in common."""
+        return _slug([self.collective, self.mode, *self.variant.split(", ")])
 
     @property
     def setting(self) -> str:

@@ -60,7 +60,7 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
         f"compare-{a.name}",
         f"MPI_{a.collective.capitalize()} on both systems",
         curves.chart(lines, axes.size_x("x", shared), y),
-        f"{layouts}; squares: native, circles: tuned",
+        f"{layouts}, {a.mode}; squares: native, circles: tuned",
         a.simulated or b.simulated,
     )
 

@@ -401,9 +401,9 @@ def scaling(panels: Sequence[Panel], number: int) -> Figure | None:
         )
     ]
     return Figure(
-        f"scaling-{collective}-{panels[0].mode}-{number}B",
+        f"scaling-{panels[0].kind}-{number}B",
         f"MPI_{collective.capitalize()}" + (f" of {fmt.size(number)}" if number else ""),
         chart(lines, x, y, room=SMALL),
-        "time per call against ranks",
+        f"time per call against ranks, {panels[0].mode}",
         any(p.simulated for p in points),
     )
