@@ -1,10 +1,13 @@
-"""src/mpi/functions.def and the MPIs' own headers, read for tests."""
+"""src/mpi/functions.def, the MPIs' own headers and shared libraries, read for tests."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 from dataclasses import dataclass
+from typing import Any
+
+from elftools.elf.elffile import ELFFile
 
 from mpis import REPOSITORY, Mpi
 
@@ -14,6 +17,8 @@ FAMILY_MACRO = {
     "mpich": "-DSTRETTO_ABI_MPICH",
     "mpi5": "-DSTRETTO_ABI_MPI5",
 }
+FAMILIES = list(FAMILY_MACRO)
+PROGRAMS = REPOSITORY / "tests" / "c" / "loading"
 _ROW = re.compile(r"^(F|FC|L|R)\((?:(\w+), )?(\w+), \((.*)\), \((.*)\)\)$")
 
 
@@ -65,3 +70,10 @@ def declared_functions(mpi: Mpi) -> set[str]:
     names = set(re.findall(r"\b\w+[\s*]+" + pattern + r"\s*\([^)]", text))
     macros = re.findall(f"^#define {pattern}\\(\\w", preprocessed(mpi, "-dM"), flags=re.M)
     return names | set(macros)
+
+
+def section(elf: ELFFile, name: str) -> Any:
+    """Return a section, which must be there."""
+    found = elf.get_section_by_name(name)
+    assert found is not None, name
+    return found
