@@ -40,7 +40,7 @@ $(VENV)/.created:
 $(VENV)/.installed: $(VENV)/.created $(SOURCES)
 	@echo "Building and installing stretto into $(VENV)"
 	@rm -f $(WHEEL); PATH="$(CURDIR)/$(BIN):$$PATH" \
-	  $(PIP) wheel --no-deps --no-build-isolation -C build-dir=build/wheel -w build/dist .
+	  $(PIP) wheel --no-deps --no-build-isolation --config-settings build-dir=build/wheel -w build/dist .
 	@$(PIP) install --force-reinstall --no-deps $(WHEEL)
 	@$(PIP) install $(WHEEL)
 	@touch $@

@@ -17,7 +17,7 @@ build() { # MACHINE, BUILD FOLDER, further cmake arguments
     echo "wheel for $machine"
     mkdir -p "$work/raw/$machine"
     _PYTHON_HOST_PLATFORM=linux-$machine CMAKE_ARGS="$*" python -m pip -q wheel . --no-deps \
-        --no-build-isolation -C build-dir="$folder" -w "$work/raw/$machine"
+        --no-build-isolation --config-settings build-dir="$folder" -w "$work/raw/$machine"
     wheel=$(ls "$work/raw/$machine"/stretto-*.whl)
     case $wheel in
     *_"$machine".whl) ;;
