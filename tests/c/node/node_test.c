@@ -259,7 +259,7 @@ static void small_calls(state *s, long calls) {
     for (long i = 0; i < calls; i++) {
         uint64_t v[2] = {(uint64_t)i + (uint64_t)s->rank, (uint64_t)i * (uint64_t)s->rank}, got[2];
         uint64_t n = (uint64_t)s->n, ranks = n * (n - 1) / 2, k = (uint64_t)i;
-        int root = (int)(i % s->n);
+        int root = (int)(i / 64 % s->n); /* one for a run, or it could not run ahead */
         bool wrong = false;
         switch (i / 64 % 4) { /* runs of one kind, so that roots run ahead */
         case 0:
