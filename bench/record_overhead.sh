@@ -10,8 +10,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$compiler" -O2 "$here/record_overhead.c" -o "$work/record_overhead"
 for i in 1 2 3 4 5 6; do
-    "$@" -n 1 "$work/record_overhead" >"$work/bare.$i"
-    "$@" -n 1 env LD_PRELOAD="$library" STRETTO_PROFILE_DIR="$work" "$work/record_overhead" \
+    "$@" -n 2 "$work/record_overhead" >"$work/bare.$i"
+    "$@" -n 2 env LD_PRELOAD="$library" STRETTO_PROFILE_DIR="$work" "$work/record_overhead" \
         >"$work/recorded.$i"
 done
 ls "$work"/*.strettoraw >/dev/null 2>&1 || {
