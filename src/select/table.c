@@ -182,7 +182,8 @@ int stretto_table_force(stretto_table *table, const char *choices, char *error, 
         snprintf(error, error_size, "out of memory");
         return -1;
     }
-    for (char *one = strtok_r(copy, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
+    /* blanks too: Open MPI's lists of variables cannot carry a semicolon to remote ranks */
+    for (char *one = strtok_r(copy, "; ", &save); one; one = strtok_r(NULL, "; ", &save)) {
         char *equals = strchr(one, '=');
         if (equals)
             *equals = '\0';

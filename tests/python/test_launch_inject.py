@@ -24,6 +24,8 @@ from stretto.mpi.openmpi import ENV_LIST, ENV_LIST_INTERNAL, OpenMPI
 
 LIB = Path("/opt/stretto/libstretto.so")
 CHOICE = {"STRETTO_CHOICE": "allreduce=shm;bcast=shm"}
+SENT = {"STRETTO_CHOICE": "allreduce=shm bcast=shm"}  # as it reaches the ranks
+LISTED = f"STRETTO_CHOICE={SENT['STRETTO_CHOICE']};LD_PRELOAD={LIB}"
 VERSIONS = {
     "openmpi4": "mpirun (Open MPI) 4.1.4",
     "openmpi5": "mpirun (Open MPI) 5.0.11",
@@ -62,23 +64,21 @@ def prepared(job: Job) -> tuple[str, dict[str, str]]:
 def test_openmpi4_by_the_second_list(tmp_path: Path) -> None:
     words, env = prepared(job(tmp_path, "openmpi4", "mpirun -x A -n 2 a : -n 1 b"))
     assert words == "mpirun -x A -n 2 a : -n 1 b"
-    assert env == {**CHOICE, ENV_LIST_INTERNAL: f"STRETTO_CHOICE;LD_PRELOAD={LIB}"}
+    assert env == {ENV_LIST_INTERNAL: LISTED}
 
 
 def test_openmpi4_where_the_user_has_a_list(tmp_path: Path) -> None:
     line = "mpirun --mca mca_base_env_list A=1 -n 2 a"
     words, env = prepared(job(tmp_path, "openmpi4", line))
-    assert words == (f"mpirun --mca mca_base_env_list A=1;STRETTO_CHOICE;LD_PRELOAD={LIB} -n 2 a")
-    assert env == CHOICE
+    assert words == f"mpirun --mca mca_base_env_list A=1;{LISTED} -n 2 a"
+    assert env == {}
     words, env = prepared(job(tmp_path, "openmpi4", "mpirun -n 2 a", **{ENV_LIST: "A=1"}))
-    assert env == {**CHOICE, ENV_LIST: f"A=1;STRETTO_CHOICE;LD_PRELOAD={LIB}"}
+    assert env == {ENV_LIST: f"A=1;{LISTED}"}
 
 
 def test_openmpi5_by_options(tmp_path: Path) -> None:
     words, env = prepared(job(tmp_path, "openmpi5", "mpirun -n 2 a"))
-    assert (
-        words == f"mpirun -x STRETTO_CHOICE={CHOICE['STRETTO_CHOICE']} -x LD_PRELOAD={LIB} -n 2 a"
-    )
+    assert words == f"mpirun -x STRETTO_CHOICE={SENT['STRETTO_CHOICE']} -x LD_PRELOAD={LIB} -n 2 a"
     assert env == {}
 
 
@@ -86,7 +86,7 @@ def test_hydra_by_options(tmp_path: Path) -> None:
     for kind in ("mpich", "intel"):
         words, env = prepared(job(tmp_path, kind, "mpirun -n 2 a"))
         assert words == (
-            f"mpirun -genv STRETTO_CHOICE {CHOICE['STRETTO_CHOICE']} -genv LD_PRELOAD {LIB} -n 2 a"
+            f"mpirun -genv STRETTO_CHOICE {SENT['STRETTO_CHOICE']} -genv LD_PRELOAD {LIB} -n 2 a"
         )
         assert env == {}
 
@@ -94,7 +94,7 @@ def test_hydra_by_options(tmp_path: Path) -> None:
 def test_hydra_configuration_file(tmp_path: Path) -> None:
     words, env = prepared(job(tmp_path, "mpich", "mpirun -configfile f"))
     assert words == "mpirun -configfile f"
-    assert env == {**CHOICE, "LD_PRELOAD": str(LIB)}
+    assert env == {**SENT, "LD_PRELOAD": str(LIB)}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_hydra_configuration_file(tmp_path: Path) -> None:
 def test_slurm(tmp_path: Path, line: str, export: str) -> None:
     words, env = prepared(job(tmp_path, "slurm", line))
     assert words == export
-    assert env == CHOICE
+    assert env == SENT
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_the_users_preload_in_the_environment_stays(tmp_path: Path) -> None:
 
 def test_settings_of_env_before_the_launcher_do_not_hide_ours(tmp_path: Path) -> None:
     words, _ = prepared(job(tmp_path, "openmpi4", "env STRETTO_CHOICE=x STRETTO_AFTER=1 mpirun a"))
-    assert words == f"env STRETTO_CHOICE={CHOICE['STRETTO_CHOICE']} STRETTO_AFTER=1 mpirun a"
+    assert words == f"env STRETTO_CHOICE={SENT['STRETTO_CHOICE']} STRETTO_AFTER=1 mpirun a"
 
 
 def test_the_users_settings_reach_every_rank(tmp_path: Path) -> None:
@@ -161,14 +161,18 @@ def test_scripts_get_all_by_environment(tmp_path: Path) -> None:
     for kind, name in (("openmpi4", ENV_LIST_INTERNAL), ("openmpi5", ENV_LIST)):
         words, env = prepared(job(tmp_path, kind, "sh s.sh"))
         assert words == "sh s.sh"
-        listed = f"STRETTO_CHOICE;LD_PRELOAD={LIB}"
-        assert env == {**CHOICE, "LD_PRELOAD": str(LIB), name: listed}
+        assert env == {**SENT, "LD_PRELOAD": str(LIB), name: LISTED}
     _, env = prepared(job(tmp_path, "mpich", "sh s.sh"))
-    assert env == {**CHOICE, "LD_PRELOAD": str(LIB)}
+    assert env == {**SENT, "LD_PRELOAD": str(LIB)}
 
 
 def test_join_preload() -> None:
     assert join_preload("/a /b", "/b:/c", "") == "/a:/b:/c"
+
+
+def test_values_that_no_launcher_can_carry(tmp_path: Path) -> None:
+    with pytest.raises(StrettoError, match="holds a semicolon"):
+        rank_variables(job(tmp_path, "mpich", "mpirun a"), [LIB], {"STRETTO_TABLE": "/a;b"})
 
 
 def test_paths_that_no_launcher_can_carry(tmp_path: Path) -> None:
@@ -226,7 +230,7 @@ def test_every_rank_gets_it(
         result = run(argv, env, tmp_path, timeout=60, capture="yes")
     assert result.status == 0, result.stderr
     mine = "1" if how in ("users", "script") else ""
-    expected = f"a: {lib} | {CHOICE['STRETTO_CHOICE']} | {mine}"
+    expected = f"a: {lib} | {SENT['STRETTO_CHOICE']} | {mine}"
     assert result.stdout.splitlines() == [expected] * 2
     loaded = set(log.read_text().split())
     assert "sh" in loaded or "show.sh" in loaded

@@ -175,7 +175,7 @@ def test_env_lines_need_no_python(name: str, folder: Path, stand_ins: Path) -> N
             timeout=100,
             check=False,
         )
-    expected = f"libstretto-{mpi.family}.so |  | bcast=shm;reduce=shm |  | "
+    expected = f"libstretto-{mpi.family}.so |  | bcast=shm reduce=shm |  | "
     assert done.stdout.splitlines() == [expected] * 2
 
 

@@ -43,6 +43,16 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
     seen = {**job.environ, **job.command.assignments}
     out = {k: v for k, v in seen.items() if k.startswith("STRETTO_") and k not in _OURS}
     out |= env
+    if "STRETTO_CHOICE" in out:
+        # Open MPI's lists of variables cannot carry a semicolon; blanks separate choices as well.
+        out["STRETTO_CHOICE"] = " ".join(out["STRETTO_CHOICE"].replace(";", " ").split())
+    for name, value in out.items():
+        if ";" in value or "\n" in value:
+            raise StrettoError(
+                f"{name} holds a semicolon or a line feed, which no launcher carries to the ranks",
+                value,
+                "write it without",
+            )
     for lib in libs:
         if re.search(r"[:;\s,]", str(lib)):
             raise StrettoError(
@@ -146,9 +156,7 @@ def _openmpi(
                 words[at] = f"{name}={rest[name]}"
         elif option.name in ("mca", "omca") and option.values[0] == "mca_base_env_list":
             # The user's list on the command line hides any in the environment: ours goes into it.
-            text, plain = env_list(rest)
-            words[at + 1] = f"{words[at + 1]};{text}"
-            environ |= plain
+            words[at + 1] = f"{words[at + 1]};{env_list(rest)}"
             rest = {}
     if not rest:
         return
@@ -158,12 +166,9 @@ def _openmpi(
         options = [w for n, v in rest.items() for w in ("-x", f"{n}={v}")]
         words[_insert_at(command) : _insert_at(command)] = options
         return
+    # All stands in the list, for the ranks only.
     extra = job.mpi.script_environment(rest, environ)
-    if "LD_PRELOAD" in extra and "LD_PRELOAD" not in job.environ:
-        del extra["LD_PRELOAD"]  # it stands in the list, for the ranks only
-    elif "LD_PRELOAD" in extra:
-        extra["LD_PRELOAD"] = job.environ["LD_PRELOAD"]
-    environ |= extra
+    environ |= {k: v for k, v in extra.items() if k not in rest}
 
 
 def _major(command: Command, job: Job) -> int:

@@ -4,9 +4,8 @@ What was seen by running both (4.1.4, 5.0.11): a variable reaches remote ranks b
 list in ``OMPI_MCA_mca_base_env_list``, which also sets it for local ones without the launcher
 itself seeing it. 4.1 aborts when a user's ``-x`` meets that list, and gives ``-x`` to the first
 application of ``A : B`` only; its second list, ``..._internal``, has neither fault but aborts
-when the user sets the first list. 5.0 knows no second list, mixes both freely, and cannot have a
-semicolon in a listed value. Names without value in a list take their value from the launcher's
-environment in both.
+when the user sets the first list. 5.0 knows no second list and mixes both freely. A listed value
+cannot hold a semicolon, and a name listed without value reaches local ranks only.
 """
 
 from __future__ import annotations
@@ -20,24 +19,19 @@ ENV_LIST = "OMPI_MCA_mca_base_env_list"
 ENV_LIST_INTERNAL = "OMPI_MCA_mca_base_env_list_internal"
 
 
-def env_list(variables: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return an environment list for `variables`, and what must be in the launcher's environment.
-
-    LD_PRELOAD stands in the list with its value, so that the launcher is not preloaded.
+def env_list(variables: Mapping[str, str]) -> str:
+    """Return an environment list for `variables`.
 
     Parameters
     ----------
     variables
-        What the ranks are to get.
+        What the ranks are to get. No value may hold a semicolon, but those between the choices of
+        STRETTO_CHOICE, which may as well be blanks.
     """
-    words, plain = [], {}
-    for name, value in variables.items():
-        if name == "LD_PRELOAD":
-            words.append(f"{name}={value}")
-        else:
-            words.append(name)
-            plain[name] = value
-    return ";".join(words), plain
+    listed = dict(variables)
+    if "STRETTO_CHOICE" in listed:
+        listed["STRETTO_CHOICE"] = listed["STRETTO_CHOICE"].replace(";", " ")
+    return ";".join(f"{name}={value}" for name, value in listed.items())
 
 
 @dataclass(frozen=True)
@@ -67,8 +61,7 @@ class OpenMPI(MPIInstallation):
             return [], {}
         if self.major >= 5:
             return [w for n, v in variables.items() for w in ("-x", f"{n}={v}")], {}
-        text, plain = env_list(variables)
-        return [], {ENV_LIST_INTERNAL: text, **plain}
+        return [], {ENV_LIST_INTERNAL: env_list(variables)}
 
     def script_environment(
         self, variables: Mapping[str, str], base: Mapping[str, str]
@@ -76,7 +69,7 @@ class OpenMPI(MPIInstallation):
         """Return the variables themselves and the list that brings them to other nodes."""
         if not variables:
             return {}
-        text, _ = env_list(variables)
+        text = env_list(variables)
         name = ENV_LIST
         if self.major < 5 and not base.get(ENV_LIST):
             name = ENV_LIST_INTERNAL
