@@ -291,6 +291,31 @@ def test_two_clocks(tmp_path: Path) -> None:
     assert sum(row.wait_s) < sum(row.time_s)  # and not all of it, as with clocks taken as they are
 
 
+def test_two_nodes(tmp_path: Path) -> None:
+    """Ranks with different host names are on different nodes, in shapes and in the matrix."""
+    mpi = MPIS["openmpi4"].require()
+    if subprocess.run(["unshare", "--uts", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("UTS namespaces need root")
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    script = tmp_path / "rank.sh"
+    script.write_text(
+        "#!/bin/sh\nexec unshare --uts sh -c "
+        '\'hostname node$((OMPI_COMM_WORLD_RANK % 2)); exec "$@"\' sh "$@"\n'
+    )
+    script.chmod(0o755)
+    done = run_recorded(
+        mpi, 4, [str(script), str(program), str(tmp_path / "file")], tmp_path / "raw"
+    )
+    assert done.returncode == 0, done.stderr
+    p = join(tmp_path / "raw")
+    assert [(n.name, n.ranks) for n in p.nodes] == [("node0", [0, 2]), ("node1", [1, 3])]
+    shapes = {c.name: (c.size, c.nodes, c.ppn) for c in p.communicators}
+    assert shapes["MPI_COMM_WORLD"] == (4, 2, 2)
+    assert shapes["split"] == (2, 1, 2)  # even ranks, odd ranks
+    assert {(s, t) for s, t, _, _ in p.node_matrix.messages} == {(0, 1), (1, 0)}
+    assert sum(m[2] for m in p.node_matrix.messages) == sum(m[2] for m in p.matrix.messages)
+
+
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_a_directory_that_cannot_be_written(name: str, tmp_path: Path) -> None:
     """One message for the whole job, and the program goes on."""
