@@ -1,9 +1,8 @@
 /* Times the node phases without MPI: 2..N pinned processes over a shared mapping, next to the floor
  * (a flag one way, a copy). Batches of calls back to back; of each batch the slowest rank's time
- * per call counts; the least and the median over the batches are printed.
+ * per call counts; the least and the median over the batches are printed. See bench/README.md.
  *
- *   gcc -O3 -D_GNU_SOURCE -Isrc bench/node_bench.c src/node/*.c -o node_bench -lpthread   (or
- * CMake) node_bench [ranks] [filter] [batches] [off|cma]      e.g.  node_bench 2 allreduce
+ *   node_bench [ranks] [phases] [batches] [off|cma]      e.g.  node_bench 2 allreduce
  */
 #include "node/node.h"
 
