@@ -99,7 +99,8 @@ void stretto_node_bcast(stretto_node *node, void *buffer, size_t bytes, int root
         return;
     if (bytes <= STRETTO_SMALL_MAX)
         stretto_small_bcast(node, buffer, bytes, root);
-    else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_BCAST)
+    else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_BCAST &&
+             node->nlocal <= STRETTO_NODE_DIRECT_BCAST_RANKS)
         stretto_direct_bcast(node, buffer, bytes, root);
     else
         stretto_chunk_bcast(node, buffer, bytes, root);

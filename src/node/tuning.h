@@ -67,11 +67,15 @@
 #ifndef STRETTO_NODE_DIRECT_BCAST
 #define STRETTO_NODE_DIRECT_BCAST (96 * 1024)
 #endif
+/* bcast: up to so many ranks; with more, the shared buffers were twice as fast. */
+#ifndef STRETTO_NODE_DIRECT_BCAST_RANKS
+#define STRETTO_NODE_DIRECT_BCAST_RANKS 2
+#endif
 #ifndef STRETTO_NODE_DIRECT_ALLREDUCE
 #define STRETTO_NODE_DIRECT_ALLREDUCE (4 * 1024 * 1024)
 #endif
 #ifndef STRETTO_NODE_DIRECT_ALLGATHER /* of a block */
-#define STRETTO_NODE_DIRECT_ALLGATHER (32 * 1024)
+#define STRETTO_NODE_DIRECT_ALLGATHER (512 * 1024)
 #endif
 /* Copied at a time; progress is called in between. */
 #ifndef STRETTO_NODE_DIRECT_PIECE
