@@ -75,7 +75,6 @@ struct stretto_node {
     uint64_t chunks;    /* base of the chunk counters */
     stretto_wait wait;
     int *pids;
-    void *raw; /* what malloc gave for this handle */
     _Alignas(64) unsigned char scratch[3][STRETTO_NODE_SMALL_LINES * STRETTO_LINE_DATA];
 };
 
