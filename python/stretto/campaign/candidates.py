@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 from stretto.campaign import programs
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.settings import EXTRA, variant_for
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Abi
 
 
@@ -67,3 +68,33 @@ def need_interposer(candidates: list[str], abi: Abi) -> None:
     """
     if any(variant_for(c) == "stretto" for c in candidates):
         programs.interposer(abi)
+
+
+def refuse_unknown(collectives: Sequence[str], candidates: Sequence[str]) -> None:
+    """Refuse a candidate that is a choice for none of the collectives, with the library's reason.
+
+    Parameters
+    ----------
+    collectives
+        What is to be measured.
+    candidates
+        As the user named them.
+    """
+    for candidate in candidates:
+        if candidate.startswith((NATIVE, BARE)):
+            continue
+        problems = [choice_problem(c, candidate) for c in collectives if c not in EXTRA]
+        if problems and all(problems):
+            raise UsageError(
+                str(problems[0]), "--candidates", "stretto plan show lists the algorithms"
+            )
+
+
+def choice_problem(collective: str, choice: str) -> str | None:
+    """Return what the plan library has against a choice; None when nothing, or not built."""
+    try:
+        plan: Any = importlib.import_module("stretto.plan")
+        found = plan.choice_problem(collective, choice)
+    except (ImportError, StrettoError):
+        return None
+    return None if found is None else str(found)

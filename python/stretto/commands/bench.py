@@ -66,8 +66,14 @@ def command(
 
     Every number is kept in the results file. The same command goes on after an interruption.
     """
+    from stretto.campaign import programs
     from stretto.campaign import settings as s
-    from stretto.campaign.candidates import default_candidates, need_interposer
+    from stretto.campaign.candidates import (
+        choice_problem,
+        default_candidates,
+        need_interposer,
+        refuse_unknown,
+    )
     from stretto.campaign.compare import BARE, NATIVE, compare, timings
     from stretto.campaign.idle import cores, idle_warning
     from stretto.campaign.runner import measure
@@ -88,7 +94,14 @@ def command(
     def candidates_of(name: str) -> list[str]:
         if candidates is None or name in s.EXTRA:
             return default_candidates(name, installation.abi, nodes, nranks)
-        return s.check_candidates(name, split_candidates(candidates))
+        found = s.check_candidates(name, split_candidates(candidates))
+        return [
+            c for c in found if c.startswith(("native", "bare")) or choice_problem(name, c) is None
+        ]
+
+    programs.bench_program(installation.abi)
+    if candidates is not None:
+        refuse_unknown(names, split_candidates(candidates))
 
     cases = [
         s.make_case(

@@ -194,8 +194,9 @@ def _general(
     restart: bool,
     as_json: bool,
 ) -> None:
+    from stretto.campaign import programs
     from stretto.campaign import settings as s
-    from stretto.campaign.candidates import default_candidates, need_interposer
+    from stretto.campaign.candidates import default_candidates, need_interposer, refuse_unknown
     from stretto.campaign.compare import compare, decisive, timings
     from stretto.campaign.idle import cores, idle_warning
     from stretto.campaign.runner import measure
@@ -220,6 +221,8 @@ def _general(
         need_interposer(["native", *found], installation.abi)
         return found
 
+    programs.bench_program(installation.abi)
+    refuse_unknown(only or list(s.COLLECTIVES), candidates or [])
     cases = s.grid(only or list(s.COLLECTIVES), s.parse_sizes(sizes), candidates_of)
     settings = s.Settings(
         nranks=nranks,

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from stretto.campaign.candidates import default_candidates
+from stretto.campaign.candidates import default_candidates, refuse_unknown
 from stretto.campaign.compare import NATIVE, Comparison, compare, decisive, timings
 from stretto.campaign.idle import cores
 from stretto.campaign.runner import Starter, measure
-from stretto.campaign.settings import STARTUP_S, Case, Settings, make_case, variants_of
+from stretto.campaign.settings import COLLECTIVES, STARTUP_S, Case, Settings, make_case, variants_of
 from stretto.errors import CommandFailedError, StrettoError, keeping
 from stretto.files.identity import collect
 from stretto.files.profile import Profile, read_profile
@@ -133,7 +133,9 @@ class Tuning:
         for note in self.job.notes:
             self.say(f"stretto: note: {note}")
         check_copy(self.o.place, self.o.out)
-        library_for("interposer", self.job.mpi)  # say at once when it is missing
+        for kind in ("interposer", "bench", "record"):
+            library_for(kind, self.job.mpi)  # say at once when one is missing
+        refuse_unknown(self.o.only or COLLECTIVES, self.o.candidates or [])
         budget = "" if self.o.budget_s is None else f", within about {self.o.budget_s:.0f} s"
         self.say(
             "stretto: CMD runs once with the recorder, then what it uses is measured, then CMD "

@@ -14,7 +14,7 @@ LEAST_GAIN = 0.003
 
 def percent(value: float) -> str:
     """Return a fraction as percent with the digits that count."""
-    return f"{100 * value:.1f}%"
+    return f"{100 * value:.1f}%" if abs(value) >= 0.005 else f"{100 * value:.2g}%"
 
 
 def gain_words(gain: Gain) -> str:

@@ -1,0 +1,123 @@
+"""stretto-bench itself under real MPIs: results checked, clocks of ranks that differ, bad jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mpis import ALL, library
+
+pytestmark = pytest.mark.mpi
+
+CASES = """case allreduce 64 MPI_FLOAT MPI_PROD 0
+candidate CANDIDATE
+case reduce 8 MPI_INT MPI_MAX 1
+candidate CANDIDATE
+case bcast 100 MPI_BYTE MPI_SUM 1
+candidate CANDIDATE
+case allgather 24 MPI_LONG MPI_SUM 0
+candidate CANDIDATE
+case barrier 0 MPI_BYTE MPI_SUM 0
+candidate CANDIDATE
+"""
+
+
+def program(family: str) -> Path:
+    return library(family).parent / f"stretto-bench-{family}"
+
+
+def bench(name: str, tmp: Path, job: str, ranks: int = 2, **more: str):  # type: ignore[no-untyped-def]
+    mpi = ALL[name].require()
+    (tmp / "job").write_text(job)
+    env = {"LD_LIBRARY_PATH": str(mpi.libmpi.parent)}
+    return mpi.run(
+        ranks, [str(program(mpi.family)), str(tmp / "job")], env=env, rank_env=env | more
+    )
+
+
+def job(tmp: Path, cases: str, *lines: str) -> str:
+    head = ["stretto-job 1", f"output {tmp / 'out'}", f"status {tmp / 'status'}", "launch 0"]
+    return "\n".join([*head, "batch 100", "batches 6 8", "budget 3", *lines, cases]) + "end\n"
+
+
+def lines(tmp: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (tmp / "out").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_mpi_gives_checked_times(name: str, tmp_path: Path) -> None:
+    done = bench(name, tmp_path, job(tmp_path, CASES.replace("CANDIDATE", "bare")))
+    assert done.returncode == 0, done.stderr
+    head, *samples = lines(tmp_path)
+    assert head["type"] == "launch" and head["nranks"] == 2 and head["nodes"] == 1
+    assert {s["collective"] for s in samples} == {
+        "allreduce", "reduce", "bcast", "allgather", "barrier",
+    }  # fmt: skip
+    assert all(s["correct"] for s in samples)
+    assert all(min(s["times_us"]) > 0 for s in samples if s["times_us"])
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_the_library_carries_out_what_is_chosen(name: str, tmp_path: Path) -> None:
+    mpi = ALL[name].require()
+    done = bench(
+        name,
+        tmp_path,
+        job(tmp_path, CASES.replace("CANDIDATE", "native\ncandidate shm")),
+        LD_PRELOAD=str(library(mpi.family)),
+        STRETTO_API="1",
+    )
+    assert done.returncode == 0, done.stderr
+    samples = lines(tmp_path)[1:]
+    ours = [s for s in samples if s["candidate"] == "shm"]
+    assert ours and all(s["correct"] and not s.get("refused") for s in ours)
+    assert all(s["done_by"].startswith("shm") for s in ours)
+    theirs = [s for s in samples if s["candidate"] == "native"]
+    assert all(s["done_by"].startswith("native") for s in theirs if "done_by" in s)
+
+
+def test_without_the_library_its_choices_are_refused(tmp_path: Path) -> None:
+    cases = "case allreduce 8 MPI_DOUBLE MPI_SUM 0\ncandidate shm\n"
+    assert bench("openmpi4", tmp_path, job(tmp_path, cases)).returncode == 0
+    (sample,) = lines(tmp_path)[1:]
+    assert sample["refused"] and "not preloaded" in sample["detail"]
+
+
+def test_clocks_that_differ_are_corrected(tmp_path: Path) -> None:
+    """Rank 1's clock is half a second off and runs 300 ppm fast: times must not show it."""
+    cases = "case barrier 0 MPI_BYTE MPI_SUM 0\ncandidate bare\n"
+    text = job(tmp_path, cases, "fake_clock 500000 300")
+    assert bench("openmpi4", tmp_path, text).returncode == 0
+    head, *samples = lines(tmp_path)
+    assert head["clock_true_error_us"] < 20
+    (latency,) = [s for s in samples if s["mode"] == "latency"]
+    assert 0 < np.median(latency["times_us"]) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("stretto-job 2\nend\n", "not a stretto job of version 1"),
+        ("stretto-job 1\noutput x\ncase allreduce 8 MPI_DOUBLE MPI_SUM 0\n", "truncated"),
+        ("stretto-job 1\ncase allreduce 9 MPI_DOUBLE MPI_SUM 0\nend\n", "multiple"),
+        ("stretto-job 1\ncase allreduce 8 MPI_BYTE MPI_SUM 0\nend\n", "does not define"),
+        ("stretto-job 1\ncase bcast 8 MPI_BYTE MPI_SUM 7\nend\n", "ROOT is not a rank"),
+        ("stretto-job 1\ncandidate x\nend\n", "candidate before any case"),
+        ("stretto-job 1\nnonsense 1\nend\n", "unknown key"),
+    ],
+)
+def test_a_bad_job_is_refused_with_its_line(tmp_path: Path, text: str, words: str) -> None:
+    done = bench("openmpi4", tmp_path, text)
+    assert done.returncode != 0
+    assert words in done.stderr and str(tmp_path / "job") in done.stderr
+
+
+def test_results_that_cannot_be_written_end_the_run(tmp_path: Path) -> None:
+    cases = "case barrier 0 MPI_BYTE MPI_SUM 0\ncandidate bare\n"
+    text = job(tmp_path, cases).replace(str(tmp_path / "out"), "/dev/full")
+    done = bench("openmpi4", tmp_path, text)
+    assert done.returncode != 0 and "No space left" in done.stderr
