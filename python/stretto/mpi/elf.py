@@ -41,7 +41,7 @@ def read_dynamic(path: Path) -> Dynamic | None:
     try:
         with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as m:
             return _parse(path, m)
-    except (OSError, ValueError, KeyError, struct.error):
+    except (OSError, ValueError, KeyError, IndexError, OverflowError, struct.error):
         return None
 
 
