@@ -247,3 +247,7 @@ def test_the_median_call_counts_where_it_is_known() -> None:
     assert need.transfer_s == 1.0 and need.typical_s == pytest.approx(1e-3)
     found = predict(needs, table(Row("allreduce", 1, 2, 0, 15, "shm")), [comparison([0.5] * 8)])
     assert found is not None and found.high == pytest.approx(5e-5)
+
+
+def test_an_interval_that_holds_zero_is_no_claim() -> None:
+    assert "not significant" in conclude(Metric(), None, Gain(-0.01, 0.01, 0.02, 0.04), None)

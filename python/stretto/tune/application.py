@@ -21,7 +21,7 @@ from stretto.campaign.compare import NATIVE, Comparison, compare, decisive, timi
 from stretto.campaign.idle import cores
 from stretto.campaign.runner import Starter, measure
 from stretto.campaign.settings import COLLECTIVES, STARTUP_S, Case, Settings, make_case, variants_of
-from stretto.errors import CommandFailedError, StrettoError, keeping
+from stretto.errors import CommandFailedError, Interrupted, StrettoError, keeping
 from stretto.files.identity import collect
 from stretto.files.profile import Profile, read_profile
 from stretto.files.table import Row, Table, write_table
@@ -159,7 +159,9 @@ class Tuning:
                 needs,
                 benches,
             )
-        predicted = predict(needs, table, comparisons, self.o.seed)
+        # The user's own metric mostly leaves the start of the job out, wall time does not.
+        wall = self.run_s if self.o.metric.pattern is None else None
+        predicted = predict(needs, table, comparisons, self.o.seed, wall)
         if predicted is not None:
             self.say(f"stretto: predicted gain in wall time: {gain_words(predicted)}")
         if self.o.pairs is None and predicted is not None and predicted.high < LEAST_GAIN:
@@ -179,7 +181,7 @@ class Tuning:
                     path,
                     "begin again with --restart, or give another directory with --out",
                 )
-            self.run_s = float(np.median(found.wall_s)) + 0.5
+            self.run_s = self._recorded_wall(found)
             self.say(f"stretto: going on with the profile in {path}")
             return found
         from stretto.profiling.record import check_result, record
@@ -205,9 +207,18 @@ class Tuning:
                 "--in-place or --reset-command",
             ) from error
         self.run_s = recorded.result.wall_s
+        (self.o.out / "outputs").mkdir(exist_ok=True)
+        (self.o.out / "outputs" / "profiled-wall-s").write_text(f"{self.run_s}\n", "utf-8")
         for note in recorded.joined[0].notes:
             self.say(f"stretto: note: {note}")
         return recorded.profile
+
+    def _recorded_wall(self, profile: Profile) -> float:
+        """Return the wall time of the profiled run, its start included."""
+        try:
+            return float((self.o.out / "outputs" / "profiled-wall-s").read_text("utf-8"))
+        except (OSError, ValueError):
+            return float(np.median(profile.wall_s)) + 0.5
 
     @property
     def home(self) -> Path:
@@ -410,13 +421,17 @@ class Tuning:
         with keeping(kept), Progress(f"running {self.name}", len(plan)) as progress:
             for kind in plan:
                 progress.update(progress.done, kind)
-                runs.append(self._one(kind, len(runs)))
+                try:
+                    runs.append(self._one(kind, len(runs)))
+                except Interrupted as stop:
+                    raise Interrupted(f"{stop.kept}; {kept}") from stop
+                finally:
+                    shutil.rmtree(self.o.place.work, ignore_errors=True)
                 unfinished = f"{len(runs)} of {2 * pairs} runs made"
                 write_verdict(
                     self._verdict(profile, runs, predicted, None, None, unfinished, benches), path
                 )
                 progress.advance()
-        shutil.rmtree(self.o.place.work, ignore_errors=True)
         measured = gain(runs, self.o.metric)
         outputs = self._outputs(runs)
         conclusion = conclude(self.o.metric, predicted, measured, outputs)

@@ -16,7 +16,11 @@ DRAWS = 4000
 
 
 def predict(
-    needs: Needs, table: Table, comparisons: Sequence[Comparison], seed: int = 1
+    needs: Needs,
+    table: Table,
+    comparisons: Sequence[Comparison],
+    seed: int = 1,
+    wall_s: float | None = None,
 ) -> Gain | None:
     """Return the predicted gain in wall time: time in the collective x (1 - ratio) / wall time.
 
@@ -37,6 +41,8 @@ def predict(
         What it was decided by.
     seed
         Of the bootstrap.
+    wall_s
+        Wall time of the whole command, its start included; by default from MPI_Init to Finalize.
 
     Returns
     -------
@@ -62,11 +68,12 @@ def predict(
             low = min(high, 1e-6 * found.baseline_us * need.calls)
         saved += low ** (1 - place) * high**place * (1 - draws)
         middle += (low * high) ** 0.5 * (1 - found.ratio.median)
-    if not used or needs.wall_s <= 0:
+    wall = needs.wall_s if wall_s is None else max(wall_s, needs.wall_s)
+    if not used or wall <= 0:
         return None
-    gains = saved / needs.wall_s
+    gains = saved / wall
     low, high = np.percentile(gains, [2.5, 97.5])
-    median = middle / needs.wall_s
+    median = middle / wall
     return Gain(float(min(low, median)), float(median), float(max(high, median)))
 
 

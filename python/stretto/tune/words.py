@@ -74,7 +74,7 @@ def conclude(
     text = f"measured gain in {name}: {gain_words(measured)}"
     if measured.p is None:
         text += "; fewer than six pairs of runs, so no test could be made and nothing is claimed"
-    elif measured.p >= ALPHA:
+    elif measured.p >= ALPHA or measured.low <= 0 <= measured.high:
         text += "; this is not significant: the runs vary more than that"
     elif measured.median > 0:
         text += "; this is significant"
