@@ -7,133 +7,37 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast, get_args
 
 from stretto.errors import EXIT_USAGE, StrettoError
-from stretto.files.identity import Family, MPIIdentity
+from stretto.files.identity import Family
 from stretto.files.io import read_text, write_atomic
+from stretto.files.rows import Row, Table, layout_name, merge_rows, star
+
+__all__ = [
+    "COLLECTIVES",
+    "Row",
+    "Table",
+    "check_choice",
+    "check_choices",
+    "format_table",
+    "layout_name",
+    "merge_rows",
+    "parse_table",
+    "read_table",
+    "write_table",
+]
 
 VERSION = 1
 WHAT = "a table"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier", "alltoall", "alltoallv")
-LARGEST_SIZE = 2**64 - 1
 _REMEDY = "correct the line, or make the table again with: stretto tune"
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,18})\Z")
 _CHOICE = re.compile(
     r"(native(:[!-~]{1,199})?|shm|(shm\+)?[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?\))?"
     r"|lanes\([1-9][0-9]*\)\+[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?\))?)\Z"
 )
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a table.
-
-    Attributes
-    ----------
-    collective
-        ``"allreduce"``.
-    nodes, ppn
-        The layout it is for; None stands for any (``*``).
-    low, high
-        Sizes in bytes, both included; `high` None is without end.
-    choice
-        ``"shm+bruck_k(8)"``, ``"native"``.
-    evidence
-        Words such as ``ratio=0.41``, in order.
-    """
-
-    collective: str
-    nodes: int | None
-    ppn: int | None
-    low: int
-    high: int | None
-    choice: str
-    evidence: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def ratio(self) -> float | None:
-        """Median time of the choice divided by native's, None when not measured."""
-        try:
-            return float(self.evidence["ratio"])
-        except (KeyError, ValueError):
-            return None
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the evidence comes from a model, not from a measurement."""
-        return self.evidence.get("source") == "simulated"
-
-
-@dataclass
-class Table:
-    """A whole table and where it comes from; `nodes` and `ppn` None mean any layout."""
-
-    family: Family
-    mpi_version: str
-    nodes: int | None
-    ppn: int | None
-    created: str
-    stretto: str
-    host: str
-    cpu: str
-    rows: list[Row] = field(default_factory=list)
-
-    def find(self, collective: str, nodes: int, ppn: int, size: int) -> Row | None:
-        """Return the row that applies to a call, as the C library finds it, or None (native).
-
-        Exact nodes x ppn before one of the two exact before ``*`` for both; among equals the
-        narrowest range of sizes, then the first in the file.
-
-        Parameters
-        ----------
-        collective, nodes, ppn, size
-            The call; `size` in bytes.
-        """
-        best: Row | None = None
-        best_key = (-1, 0)
-        for row in self.rows:
-            if row.collective != collective or size < row.low:
-                continue
-            high = LARGEST_SIZE if row.high is None else row.high
-            if size > high or row.nodes not in (None, nodes) or row.ppn not in (None, ppn):
-                continue
-            key = ((row.nodes is not None) + (row.ppn is not None), row.low - high)
-            if key > best_key:
-                best, best_key = row, key
-        return best
-
-    def mismatches(self, mpi: MPIIdentity, nodes: int | None, ppn: int | None) -> list[str]:
-        """Say, in words, in what the table is of another MPI or layout than the job.
-
-        Parameters
-        ----------
-        mpi
-            The job's.
-        nodes, ppn
-            The job's layout; None where it is not known.
-        """
-        out = []
-        if mpi.family != self.family:
-            out.append(f"it was made on {self.family}, and this is {mpi.family}")
-        elif mpi.version != self.mpi_version:
-            out.append(
-                f"it was made on {self.family} {self.mpi_version}, and this is {mpi.version}"
-            )
-        layout_differs = (self.nodes is not None and nodes is not None and nodes != self.nodes) or (
-            self.ppn is not None and ppn is not None and ppn != self.ppn
-        )
-        if layout_differs:
-            mine = f"{_star(self.nodes)} x {_star(self.ppn)}"
-            out.append(f"it was made for {mine} (nodes x ppn), and this is {nodes} x {ppn}")
-        return out
-
-
-def _star(number: int | None) -> str:
-    return "*" if number is None else str(number)
 
 
 def check_choice(collective: str, choice: str, place: str) -> None:
@@ -390,7 +294,7 @@ def format_table(table: Table) -> str:
     head = [
         f"stretto-table {VERSION}",
         f"mpi {_word(table.family)} {_word(table.mpi_version)}",
-        f"layout nodes={_star(table.nodes)} ppn={_star(table.ppn)}",
+        f"layout nodes={star(table.nodes)} ppn={star(table.ppn)}",
         f"created {_word(table.created)} stretto {_word(table.stretto)} "
         f'host {_word(table.host)} cpu "{_quotable(table.cpu)}"',
     ]
@@ -406,8 +310,8 @@ def _cells(row: Row) -> list[str]:
     high = "inf" if row.high is None else str(row.high)
     return [
         f"row {_word(row.collective)}",
-        _star(row.nodes),
-        _star(row.ppn),
+        star(row.nodes),
+        star(row.ppn),
         f"{row.low}-{high}",
         _word(row.choice),
         evidence,
@@ -433,36 +337,3 @@ def write_table(table: Table, path: Path) -> None:
     text = format_table(table)
     parse_table(text, str(path))
     write_atomic(path, text, "the table")
-
-
-def layout_name(nodes: int | None, ppn: int | None) -> str:
-    """Return the file name for a layout: ``4x64.table``, or ``any.table`` for any."""
-    if nodes is None and ppn is None:
-        return "any.table"
-    return f"{_star(nodes).replace('*', 'any')}x{_star(ppn).replace('*', 'any')}.table"
-
-
-def merge_rows(rows: Iterable[Row]) -> list[Row]:
-    """Join neighbouring rows of equal collective, layout, choice and evidence.
-
-    Parameters
-    ----------
-    rows
-        In ascending order of size within each collective and layout.
-    """
-    out: list[Row] = []
-    for row in rows:
-        last = out[-1] if out else None
-        if (
-            last is not None
-            and (last.collective, last.nodes, last.ppn) == (row.collective, row.nodes, row.ppn)
-            and (last.choice, last.evidence) == (row.choice, row.evidence)
-            and last.high is not None
-            and last.high + 1 == row.low
-        ):
-            out[-1] = Row(
-                last.collective, last.nodes, last.ppn, last.low, row.high, row.choice, row.evidence
-            )
-        else:
-            out.append(row)
-    return out

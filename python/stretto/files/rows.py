@@ -1,0 +1,152 @@
+"""What a table holds: rows, and the rule by which one of them applies to a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from stretto.files.identity import Family, MPIIdentity
+
+LARGEST_SIZE = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table.
+
+    Attributes
+    ----------
+    collective
+        ``"allreduce"``.
+    nodes, ppn
+        The layout it is for; None stands for any (``*``).
+    low, high
+        Sizes in bytes, both included; `high` None is without end.
+    choice
+        ``"shm+bruck_k(8)"``, ``"native"``.
+    evidence
+        Words such as ``ratio=0.41``, in order.
+    """
+
+    collective: str
+    nodes: int | None
+    ppn: int | None
+    low: int
+    high: int | None
+    choice: str
+    evidence: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float | None:
+        """Median time of the choice divided by native's, None when not measured."""
+        try:
+            return float(self.evidence["ratio"])
+        except (KeyError, ValueError):
+            return None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the evidence comes from a model, not from a measurement."""
+        return self.evidence.get("source") == "simulated"
+
+
+@dataclass
+class Table:
+    """A whole table and where it comes from; `nodes` and `ppn` None mean any layout."""
+
+    family: Family
+    mpi_version: str
+    nodes: int | None
+    ppn: int | None
+    created: str
+    stretto: str
+    host: str
+    cpu: str
+    rows: list[Row] = field(default_factory=list)
+
+    def find(self, collective: str, nodes: int, ppn: int, size: int) -> Row | None:
+        """Return the row that applies to a call, as the C library finds it, or None (native).
+
+        Exact nodes x ppn before one of the two exact before ``*`` for both; among equals the
+        narrowest range of sizes, then the first in the file.
+
+        Parameters
+        ----------
+        collective, nodes, ppn, size
+            The call; `size` in bytes.
+        """
+        best: Row | None = None
+        best_key = (-1, 0)
+        for row in self.rows:
+            if row.collective != collective or size < row.low:
+                continue
+            high = LARGEST_SIZE if row.high is None else row.high
+            if size > high or row.nodes not in (None, nodes) or row.ppn not in (None, ppn):
+                continue
+            key = ((row.nodes is not None) + (row.ppn is not None), row.low - high)
+            if key > best_key:
+                best, best_key = row, key
+        return best
+
+    def mismatches(self, mpi: MPIIdentity, nodes: int | None, ppn: int | None) -> list[str]:
+        """Say, in words, in what the table is of another MPI or layout than the job.
+
+        Parameters
+        ----------
+        mpi
+            The job's.
+        nodes, ppn
+            The job's layout; None where it is not known.
+        """
+        out = []
+        if mpi.family != self.family:
+            out.append(f"it was made on {self.family}, and this is {mpi.family}")
+        elif mpi.version != self.mpi_version:
+            out.append(
+                f"it was made on {self.family} {self.mpi_version}, and this is {mpi.version}"
+            )
+        layout_differs = (self.nodes is not None and nodes is not None and nodes != self.nodes) or (
+            self.ppn is not None and ppn is not None and ppn != self.ppn
+        )
+        if layout_differs:
+            mine = f"{star(self.nodes)} x {star(self.ppn)}"
+            out.append(f"it was made for {mine} (nodes x ppn), and this is {nodes} x {ppn}")
+        return out
+
+
+def star(number: int | None) -> str:
+    """Return a number of nodes or ranks as tables write it: ``*`` for any."""
+    return "*" if number is None else str(number)
+
+
+def layout_name(nodes: int | None, ppn: int | None) -> str:
+    """Return the file name for a layout: ``4x64.table``, or ``any.table`` for any."""
+    if nodes is None and ppn is None:
+        return "any.table"
+    return f"{star(nodes).replace('*', 'any')}x{star(ppn).replace('*', 'any')}.table"
+
+
+def merge_rows(rows: Iterable[Row]) -> list[Row]:
+    """Join neighbouring rows of equal collective, layout, choice and evidence.
+
+    Parameters
+    ----------
+    rows
+        In ascending order of size within each collective and layout.
+    """
+    out: list[Row] = []
+    for row in rows:
+        last = out[-1] if out else None
+        if (
+            last is not None
+            and (last.collective, last.nodes, last.ppn) == (row.collective, row.nodes, row.ppn)
+            and (last.choice, last.evidence) == (row.choice, row.evidence)
+            and last.high is not None
+            and last.high + 1 == row.low
+        ):
+            out[-1] = Row(
+                last.collective, last.nodes, last.ppn, last.low, row.high, row.choice, row.evidence
+            )
+        else:
+            out.append(row)
+    return out
