@@ -35,6 +35,17 @@ def shell(argv: list[str], cwd: Path, **variables: str) -> subprocess.CompletedP
     return done
 
 
+def expected_runs(table: Path) -> list[str]:
+    """Return which runs one pair makes, by what the table chooses.
+
+    On a machine that others use too, nothing may be faster with significance. That is a result, and
+    then there is nothing to compare.
+    """
+    chosen = re.findall(r"^row +(?:\S+ +){4}(\S+)", table.read_text(), re.MULTILINE)
+    assert chosen
+    return ["native", "tuned"] if set(chosen) - {"native"} else []
+
+
 def test_quickstart(tmp_path: Path) -> None:
     MPIS["openmpi5"].require()
     quickstart = str(REPOSITORY / "examples" / "quickstart.sh")
@@ -47,11 +58,8 @@ def test_quickstart(tmp_path: Path) -> None:
     words = done.stderr.strip().splitlines()[-1]  # the sentence that says what was gained
     assert re.search(r"gain|faster|help|slower", words), words
     verdict = json.loads((tmp_path / "out" / "tuned" / "inversion.verdict.json").read_text())
-    table = (tmp_path / "out" / "tuned" / "inversion.table").read_text()
-    chosen = re.findall(r"^row +(?:\S+ +){4}(\S+)", table, re.MULTILINE)
     kinds = sorted(run["kind"] for run in verdict["runs"])
-    # On a machine that others use too, nothing may be faster with significance: that is a result.
-    assert kinds == (["native", "tuned"] if set(chosen) - {"native"} else [])
+    assert kinds == expected_runs(tmp_path / "out" / "tuned" / "inversion.table")
     assert all(run["exit"] == 0 for run in verdict["runs"])
     # The program's figure varies, its result does not.
     assert len(set(re.findall(r"emissions: (\S+)", done.stdout + done.stderr))) <= 1
@@ -74,7 +82,7 @@ def test_openfoam_example_tunes_and_runs(tmp_path: Path) -> None:
     shell([*common, "tune", "--budget", "40s", "--pairs", "1"], tmp_path, **home)
     table = tmp_path / "cavity.tuned" / "icoFoam.table"
     verdict = json.loads(table.with_name("icoFoam.verdict.json").read_text())
-    assert {run["kind"] for run in verdict["runs"]} == {"native", "tuned"} and table.exists()
+    assert sorted(run["kind"] for run in verdict["runs"]) == expected_runs(table)
     assert verdict["conclusion"]
     assert table.read_text().startswith("stretto-table 1\n")
     profile = json.loads(table.with_name("icoFoam.profile.json").read_text())
