@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "node_bench: 2..%d ranks, 1..%d batches\n", MAX_RANKS, MAX_BATCHES);
         return 2;
     }
-    size_t memory_bytes = stretto_node_bytes(ranks);
+    size_t memory_bytes = stretto_node_bytes(ranks, stretto_node_area(ranks, false));
     shared_state *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     void *memory =
@@ -158,7 +158,8 @@ int main(int argc, char **argv) {
                          .yield = ranks > cores,
                          .progress = no_progress,
                          .cma = argc <= 4 || strcmp(argv[4], "off") != 0};
-    stretto_node *node = stretto_node_attach(memory, ranks, rank, shared->pids, &wait);
+    stretto_node *node = stretto_node_attach(memory, ranks, rank, stretto_node_area(ranks, false),
+                                             shared->pids, &wait);
     stretto_reduce_fn sum = stretto_reduce_kernel(STRETTO_OP_SUM, STRETTO_DOUBLE);
     size_t largest = sizes[sizeof sizes / sizeof *sizes - 1];
     unsigned char *src = aligned_alloc(4096, largest),

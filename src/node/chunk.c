@@ -5,7 +5,6 @@
  * when all ranks have left the last call that used the buffers (catch_up), so only reuse within a
  * call needs an argument; it stands at each function.
  */
-#include "node/copy.h"
 #include "node/internal.h"
 
 #include <stdio.h>
@@ -46,7 +45,7 @@ static void await_taken(const stretto_node *node, uint64_t chunk) {
  * (await_taken acquires what they released after reading). */
 void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
     const size_t size = STRETTO_NODE_BCAST_CHUNK;
-    const int depth = STRETTO_NODE_CHUNK_AREA / STRETTO_NODE_BCAST_CHUNK;
+    const int depth = (int)(node->area / STRETTO_NODE_BCAST_CHUNK);
     size_t n = (bytes + size - 1) / size;
     uint64_t base = begin(node, n);
     stretto_area *mine = stretto_area_of(node, node->me);
@@ -57,7 +56,7 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
         if (node->me == root) {
             if (c >= (size_t)depth)
                 await_taken(node, base + c - (size_t)depth + 1);
-            stretto_publish(shared, data, part);
+            stretto_publish(&node->publisher, shared, data, part);
             stretto_set(&mine->posted, base + c + 1);
         } else {
             stretto_await(node, &stretto_area_of(node, root)->posted.value, base + c + 1);
@@ -72,7 +71,7 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
  * one that lay there. */
 void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
     const size_t size = STRETTO_NODE_BCAST_CHUNK;
-    const int depth = STRETTO_NODE_CHUNK_AREA / STRETTO_NODE_BCAST_CHUNK;
+    const int depth = (int)(node->area / STRETTO_NODE_BCAST_CHUNK);
     size_t n = (bytes + size - 1) / size;
     uint64_t base = begin(node, n);
     stretto_area *mine = stretto_area_of(node, node->me);
@@ -81,7 +80,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, siz
         size_t part = least(size, bytes - c * size);
         if (c >= (size_t)depth)
             await_taken(node, base + c - (size_t)depth + 1);
-        stretto_publish(slot(node, node->me, base + c, size, depth),
+        stretto_publish(&node->publisher, slot(node, node->me, base + c, size, depth),
                         (const unsigned char *)src + c * size, part);
         stretto_set(&mine->posted, base + c + 1);
         if (own != src)
@@ -101,7 +100,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, siz
  * with the root's `taken` as the one to wait for. The root's own buffer is its scratch. */
 static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigned char *dst,
                            size_t count, size_t size, stretto_reduce_fn reduce, int root) {
-    const int depth = STRETTO_NODE_CHUNK_AREA / STRETTO_NODE_REDUCE_CHUNK;
+    const int depth = (int)(node->area / STRETTO_NODE_REDUCE_CHUNK);
     size_t elements = STRETTO_NODE_REDUCE_CHUNK / size;
     size_t n = (count + elements - 1) / elements;
     uint64_t base = begin(node, n);
@@ -120,7 +119,8 @@ static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigne
         } else {
             if (c >= (size_t)depth)
                 stretto_await(node, &top->taken.value, base + c - (size_t)depth + 1);
-            stretto_publish(slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
+            stretto_publish(&node->publisher,
+                            slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
                             src + first * size, part * size);
             stretto_set(&mine->posted, base + c + 1);
         }
@@ -133,7 +133,7 @@ static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigne
  * one it folds, so dst of a chunk is written after src of it was published (in place). */
 static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsigned char *dst,
                               size_t count, size_t size, stretto_reduce_fn reduce) {
-    const int depth = STRETTO_NODE_CHUNK_AREA / STRETTO_NODE_REDUCE_CHUNK - 1; /* last: scratch */
+    const int depth = (int)(node->area / STRETTO_NODE_REDUCE_CHUNK) - 1; /* last: scratch */
     size_t elements = STRETTO_NODE_REDUCE_CHUNK / size;
     size_t n = (count + elements - 1) / elements;
     uint64_t base = begin(node, n);
@@ -145,7 +145,8 @@ static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsi
             size_t first = c * elements, part = least(elements, count - first);
             if (c >= (size_t)depth)
                 await_taken(node, base + c - (size_t)depth + 1);
-            stretto_publish(slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
+            stretto_publish(&node->publisher,
+                            slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
                             src + first * size, part * size);
             stretto_set(&mine->posted, base + c + 1);
         }
@@ -194,7 +195,7 @@ static void reduce_giant(stretto_node *node, const unsigned char *src, unsigned 
  * the shares. A of segment s, B of s - 1 and C of s - 2 are done together, so that the flags waited
  * for are usually there.
  *
- * Reuse, DEPTH = 3 slots for operands and for results:
+ * Reuse, at least 3 slots for operands and for results (shown for 3):
  * - A(s) overwrites operands of s - 3: this rank did C(s - 3) before, so it acquired taken_r of all
  *   r, which r released after B(s - 3), its last reading of them.
  * - B(s) overwrites results of s - 3: it has acquired posted_r > s of all r, which r released at
@@ -214,8 +215,7 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
         reduce_at_root(node, src, dst, count, size, reduce, root);
         return;
     }
-    const size_t depth = STRETTO_NODE_DEPTH;
-    size_t share = STRETTO_NODE_CHUNK_AREA / (depth * (n + 1) * size);
+    size_t share = node->area / (STRETTO_NODE_DEPTH * (n + 1) * size);
     if (share == 0) {
         reduce_giant(node, src, dst, count, size, reduce, root);
         return;
@@ -231,6 +231,7 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
 
     const bool wants = root < 0 || root == node->me;
     const size_t segment = n * share;
+    const size_t depth = node->area / ((n + 1) * share * size); /* at least DEPTH */
     unsigned char *const area = stretto_area_of(node, node->me)->chunks;
     const size_t results = depth * segment * size; /* offset of the result slots */
     uint64_t base = begin(node, segments);
@@ -241,26 +242,28 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
         if (s < segments) { /* A */
             size_t from = s * segment, to = least(from + segment, count);
             size_t own = least(from + (size_t)node->me * share, to), after = least(own + share, to);
-            unsigned char *operands = area + s % depth * segment * size;
-            stretto_publish(operands, src + from * size, (own - from) * size);
-            stretto_publish(operands + (after - from) * size, src + after * size,
+            unsigned char *operands = area + (base + s) % depth * segment * size;
+            stretto_publish(&node->publisher, operands, src + from * size, (own - from) * size);
+            stretto_publish(&node->publisher, operands + (after - from) * size, src + after * size,
                             (to - after) * size);
             stretto_set(&mine->posted, base + s + 1);
         }
         if (s >= 1 && s - 1 < segments) { /* B */
             size_t t = s - 1, from = t * segment, to = least(from + segment, count);
             size_t own = least(from + (size_t)node->me * share, to), after = least(own + share, to);
-            unsigned char *result = area + results + t % depth * share * size;
+            unsigned char *result = area + results + (base + t) % depth * share * size;
             await_posted(node, base + t + 1);
             if (after > own) {
                 for (int r = 0; r < node->nlocal; r++)
-                    source[r] = r == node->me ? src + own * size
-                                              : stretto_area_of(node, r)->chunks +
-                                                    (t % depth * segment + own - from) * size;
+                    source[r] = r == node->me
+                                    ? src + own * size
+                                    : stretto_area_of(node, r)->chunks +
+                                          ((base + t) % depth * segment + own - from) * size;
                 if (wants) { /* the result slot is the scratch, then takes the result */
                     stretto_fold(source, node->nlocal, node->me, dst + own * size, result,
                                  after - own, reduce);
-                    stretto_publish(result, dst + own * size, (after - own) * size);
+                    stretto_publish(&node->publisher, result, dst + own * size,
+                                    (after - own) * size);
                 } else {
                     stretto_fold(source, node->nlocal, 0, result, NULL, after - own, reduce);
                 }
@@ -275,7 +278,8 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
                 const stretto_area *theirs = stretto_area_of(node, r);
                 stretto_await(node, &theirs->taken.value, base + t + 1);
                 if (wants)
-                    memcpy(dst + first * size, theirs->chunks + results + t % depth * share * size,
+                    memcpy(dst + first * size,
+                           theirs->chunks + results + (base + t) % depth * share * size,
                            (end - first) * size);
             }
         }

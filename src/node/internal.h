@@ -31,6 +31,7 @@
 #ifndef STRETTO_NODE_INTERNAL_H
 #define STRETTO_NODE_INTERNAL_H
 
+#include "node/copy.h"
 #include "node/node.h"
 #include "node/tuning.h"
 
@@ -62,12 +63,15 @@ typedef struct {
     stretto_flag taken;
     stretto_tiny tiny[STRETTO_WAYS][STRETTO_NODE_TINY_RING];
     stretto_line small[STRETTO_WAYS][STRETTO_NODE_SMALL_RING][STRETTO_NODE_SMALL_LINES];
-    _Alignas(128) unsigned char chunks[STRETTO_NODE_CHUNK_AREA];
+    _Alignas(128) unsigned char chunks[]; /* node->area bytes */
 } stretto_area;
 
 struct stretto_node {
     unsigned char *memory;
     size_t stride; /* from one rank's area to the next */
+    size_t area;   /* bytes of a rank's buffer for large messages */
+    size_t small;  /* bytes of the longest small message */
+    stretto_publisher publisher;
     int nlocal, me;
     uint64_t seq;       /* calls begun */
     uint64_t known;     /* calls that are over on all ranks, as far as this rank knows */

@@ -24,9 +24,12 @@ uint64_t stretto_await_slow(const stretto_node *node, const _Atomic uint64_t *fl
         relax();
     }
     int polls = node->wait.yield ? 1 : STRETTO_NODE_POLLS;
-    for (;;) {
+    for (int rounds = 0;; rounds++) {
         node->wait.progress(node->wait.progress_arg);
-        if (node->wait.yield)
+        /* After so long a wait a system call more is nothing, and the rank that is waited for may
+         * be waiting for this very core: other jobs, helper threads, a launcher that bound us
+         * badly. */
+        if (node->wait.yield || rounds >= STRETTO_NODE_PATIENCE)
             sched_yield();
         for (int i = 0; i < polls; i++) {
             if ((seen = atomic_load_explicit(flag, memory_order_acquire)) >= value)
@@ -51,26 +54,38 @@ void stretto_catch_up_slow(stretto_node *node, uint64_t call) {
 
 /* An odd number of 128-byte units, so that the same flag of different ranks does not fall into the
  * same set of every cache. */
-static size_t area_stride(void) {
-    return (sizeof(stretto_area) / 128 | 1) * 128;
+static size_t stride_for(size_t area) {
+    return ((sizeof(stretto_area) + area) / 128 | 1) * 128;
 }
 
-size_t stretto_node_bytes(int nlocal) {
-    return (area_stride() * (size_t)nlocal + 4095) / 4096 * 4096;
+size_t stretto_node_area(int nlocal, bool modest) {
+    size_t area = STRETTO_NODE_AREA_ALL / (size_t)nlocal / 4096 * 4096;
+    if (modest || area < STRETTO_NODE_AREA_MODEST)
+        return STRETTO_NODE_AREA_MODEST;
+    return area < STRETTO_NODE_AREA ? area : STRETTO_NODE_AREA;
 }
 
-stretto_node *stretto_node_attach(void *memory, int nlocal, int me, const int *pids,
+size_t stretto_node_bytes(int nlocal, size_t area) {
+    return (stride_for(area) * (size_t)nlocal + 4095) / 4096 * 4096;
+}
+
+stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area, const int *pids,
                                   const stretto_wait *wait) {
     stretto_node *node = aligned_alloc(64, (sizeof *node + 63) / 64 * 64);
     if (!node)
         return NULL;
     memset(node, 0, sizeof *node);
     node->memory = memory;
-    node->stride = area_stride();
+    node->area = area;
+    bool modest = area <= STRETTO_NODE_AREA_MODEST;
+    node->small = STRETTO_SMALL_MAX;
+    if (!modest && nlocal <= STRETTO_NODE_FOLD_RANKS)
+        node->small = (size_t)STRETTO_NODE_SMALL_LINES_FEW * STRETTO_LINE_DATA;
+    node->stride = stride_for(area);
     node->nlocal = nlocal;
     node->me = me;
     node->wait = *wait;
-    node->wait.cma = wait->cma && pids;
+    node->wait.cma = wait->cma && pids && modest;
     if (pids) {
         node->pids = malloc(sizeof *pids * (size_t)nlocal);
         if (!node->pids) {
@@ -97,7 +112,7 @@ void stretto_node_barrier(stretto_node *node) {
 void stretto_node_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
     if (node->nlocal == 1 || bytes == 0)
         return;
-    if (bytes <= STRETTO_SMALL_MAX)
+    if (bytes <= node->small)
         stretto_small_bcast(node, buffer, bytes, root);
     else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_BCAST &&
              node->nlocal <= STRETTO_NODE_DIRECT_BCAST_RANKS)
@@ -114,7 +129,7 @@ void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t 
     if (node->nlocal == 1) {
         if (dst != src)
             memcpy(dst, src, bytes);
-    } else if (bytes <= STRETTO_SMALL_MAX) {
+    } else if (bytes <= node->small) {
         stretto_small_reduce(node, src, dst, count, size, reduce, root);
     } else {
         stretto_chunk_reduce(node, src, dst, count, size, reduce, root);
@@ -129,7 +144,7 @@ void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size
     if (node->nlocal == 1) {
         if (dst != src)
             memcpy(dst, src, bytes);
-    } else if (bytes <= STRETTO_SMALL_MAX) {
+    } else if (bytes <= node->small) {
         stretto_small_allreduce(node, src, dst, count, size, reduce);
     } else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_ALLREDUCE &&
                size <= STRETTO_NODE_DIRECT_PIECE) {
@@ -145,7 +160,7 @@ void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size
     if (node->nlocal == 1) {
         if (dst != src)
             memcpy(dst, src, bytes);
-    } else if (bytes <= STRETTO_SMALL_MAX) {
+    } else if (bytes <= node->small) {
         stretto_small_allgather(node, src, dst, bytes);
     } else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_ALLGATHER) {
         stretto_direct_allgather(node, src, dst, bytes);

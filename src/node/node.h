@@ -37,14 +37,19 @@ typedef struct {
 
 typedef struct stretto_node stretto_node; /* one rank's handle of one node group */
 
-/* Bytes of shared memory a group of nlocal ranks needs; a multiple of 4096, nlocal >= 1. */
-size_t stretto_node_bytes(int nlocal);
+/* Size of each rank's buffer for large messages in a group of nlocal ranks: the best, or a modest
+ * one where memory is to be saved (many communicators). To be the same on all ranks of the group.
+ */
+size_t stretto_node_area(int nlocal, bool modest);
+/* Bytes of shared memory a group of nlocal ranks with such buffers needs; a multiple of 4096,
+ * nlocal >= 1. */
+size_t stretto_node_bytes(int nlocal, size_t area);
 
 /* Attaches local rank `me` of `nlocal` to `memory` (shared, zeroed before the first rank attaches,
- * aligned to 4096, at least stretto_node_bytes(nlocal) long, mapped at any address). pids[nlocal] =
- * process ids as seen in this rank's pid namespace (for CMA; may be NULL when !wait->cma).
- * The handle is this rank's own; NULL when out of memory. Does not communicate. */
-stretto_node *stretto_node_attach(void *memory, int nlocal, int me, const int *pids,
+ * aligned to 4096, at least stretto_node_bytes(nlocal, area) long, mapped at any address).
+ * pids[nlocal] = process ids as seen in this rank's pid namespace (for CMA; may be NULL when
+ * !wait->cma). The handle is this rank's own; NULL when out of memory. Does not communicate. */
+stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area, const int *pids,
                                   const stretto_wait *wait);
 /* Frees the handle only. The memory may be used again only when zeroed and when all ranks left. */
 void stretto_node_detach(stretto_node *node);

@@ -24,12 +24,28 @@
 #define STRETTO_NODE_SMALL_LINES 74
 #endif
 
+/* The same up to FOLD_RANKS ranks in a group with a large ring: 1064 bytes. Beyond, whole chunks
+ * are quicker than a sequence number for each line (Zen 4, 4 KiB: 0.35 against 0.74 us). */
+#ifndef STRETTO_NODE_SMALL_LINES_FEW
+#define STRETTO_NODE_SMALL_LINES_FEW 19
+#endif
+
 /* ---- large messages through the shared buffers ------------------------------------------------
  */
 
-/* Shared buffer of one rank, in bytes. */
-#ifndef STRETTO_NODE_CHUNK_AREA
-#define STRETTO_NODE_CHUNK_AREA (256 * 1024)
+/* Shared buffer of one rank, in bytes. A line that is written again while it still lies in a
+ * reader's cache costs 6 to 27 ns, one that has left it 1 to 3: the ring must be larger than the L2
+ * cache of a core (1 MiB on Zen 4, 2 MiB on Graviton 3 and Sapphire Rapids), but all ranks' rings
+ * should stay in L3. A group that gets only the modest size writes past the caches instead
+ * (STREAM). */
+#ifndef STRETTO_NODE_AREA
+#define STRETTO_NODE_AREA (4 * 1024 * 1024)
+#endif
+#ifndef STRETTO_NODE_AREA_ALL /* of all ranks of the group together, unless that is too modest */
+#define STRETTO_NODE_AREA_ALL (16 * 1024 * 1024)
+#endif
+#ifndef STRETTO_NODE_AREA_MODEST
+#define STRETTO_NODE_AREA_MODEST (256 * 1024)
 #endif
 /* Transferred at a time: in bcast and allgather, and in reductions with few ranks. */
 #ifndef STRETTO_NODE_BCAST_CHUNK
@@ -53,16 +69,31 @@
 #ifndef STRETTO_NODE_SHARE
 #define STRETTO_NODE_SHARE 4096
 #endif
-/* Segments under way; the reuse argument in chunk.c is for 3. */
-#define STRETTO_NODE_DEPTH 3
-/* Pieces of so many bytes are written past the caches (x86-64). Zen 4: ordinary stores win below.
+/* Least number of segments that have a place of their own; the reuse argument in chunk.c is for 3.
  */
+#define STRETTO_NODE_DEPTH 3
+/* Pieces from so many bytes on may be written past the caches (x86-64; see copy.h): when so many
+ * more were slow than quick, slow meaning more than TICKS ticks of the time stamp counter for
+ * TICKS_BYTES bytes (about 10 GB/s). */
 #ifndef STRETTO_NODE_STREAM
 #define STRETTO_NODE_STREAM 12288
 #endif
+#ifndef STRETTO_NODE_SLOW
+#define STRETTO_NODE_SLOW 4
+#endif
+#ifndef STRETTO_NODE_PROBE
+#define STRETTO_NODE_PROBE 256
+#endif
+#ifndef STRETTO_NODE_TICKS
+#define STRETTO_NODE_TICKS 1
+#endif
+#ifndef STRETTO_NODE_TICKS_BYTES
+#define STRETTO_NODE_TICKS_BYTES 4
+#endif
 
-/* ---- large messages copied directly (CMA), where that works: from so many bytes on -------------
- */
+/* ---- large messages copied directly (CMA), where that works and the ring is modest: from so many
+ * bytes on. A ring that outgrows L2 is quicker for all sizes tried (Zen 4, 1 MiB bcast: 31 against
+ * 49 us). -- */
 
 #ifndef STRETTO_NODE_DIRECT_BCAST
 #define STRETTO_NODE_DIRECT_BCAST (96 * 1024)
@@ -88,6 +119,10 @@
 /* Polls between two calls of the MPI's progress once `spins` are used up. */
 #ifndef STRETTO_NODE_POLLS
 #define STRETTO_NODE_POLLS 16
+#endif
+/* Calls of progress before the core is offered to others, too; about 100 us. */
+#ifndef STRETTO_NODE_PATIENCE
+#define STRETTO_NODE_PATIENCE 200
 #endif
 
 #endif

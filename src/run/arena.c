@@ -30,6 +30,7 @@ typedef struct {
     uint64_t magic;
     _Atomic int lock;
     uint32_t units;
+    uint32_t used; /* units, under the lock */
     _Atomic int32_t users[];
 } arena_header;
 
@@ -178,6 +179,7 @@ int64_t stretto_arena_allocate(size_t bytes, int users) {
         arena->users[first] = users;
         for (uint32_t i = 1; i < want; i++)
             arena->users[first + i] = -1;
+        arena->used += want;
     }
     unlock_arena();
     if (run < want)
@@ -187,10 +189,20 @@ int64_t stretto_arena_allocate(size_t bytes, int users) {
         lock_arena();
         for (uint32_t i = 0; i < want; i++)
             arena->users[first + i] = 0;
+        arena->used -= want;
         unlock_arena();
         return -1;
     }
     return offset;
+}
+
+size_t stretto_arena_used(void) {
+    if (!arena)
+        return 0;
+    lock_arena();
+    size_t used = (size_t)arena->used * UNIT;
+    unlock_arena();
+    return used;
 }
 
 void *stretto_arena_at(int64_t offset) {
@@ -214,6 +226,7 @@ void stretto_arena_leave(int64_t offset) {
         lock_arena();
         for (uint32_t i = 0; i < n; i++)
             arena->users[first + i] = 0;
+        arena->used -= n;
     }
     unlock_arena();
 }

@@ -63,6 +63,8 @@ bool stretto_arena_create(size_t bytes);
 void stretto_arena_destroy(void);
 /* A zeroed piece with memory behind it, or -1. Local; the piece is shared by telling its offset. */
 int64_t stretto_arena_allocate(size_t bytes, int users);
+/* Bytes handed out on this node. Local. */
+size_t stretto_arena_used(void);
 void *stretto_arena_at(int64_t offset);
 /* One of the users leaves; the last one's leaving gives the piece back. Local. */
 void stretto_arena_leave(int64_t offset);

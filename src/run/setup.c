@@ -12,6 +12,7 @@
 /* What each rank tells the others. */
 typedef struct {
     int64_t arena; /* leader of a node: offset of the piece, -1 = none to be had, -2 = not needed */
+    int64_t area;  /* leader of a node: size of each rank's buffer in it */
     int64_t well;
 } offer;
 
@@ -87,7 +88,7 @@ static void wants(const stretto_comm *c, bool *node, bool *shadow) {
     }
 }
 
-static bool attach_node(stretto_comm *c, const int *world, int64_t offset) {
+static bool attach_node(stretto_comm *c, const int *world, const offer *leader) {
     int me = c->layout.node_of[c->rank], first = c->layout.node_start[me];
     int nlocal = c->layout.node_start[me + 1] - first;
     int *pids = malloc((size_t)nlocal * sizeof *pids);
@@ -100,8 +101,9 @@ static bool attach_node(stretto_comm *c, const int *world, int64_t offset) {
             if (stretto_the_world.node_world[j] == wanted)
                 pids[i] = stretto_the_world.node_pids[j];
     }
-    c->node = stretto_node_attach(stretto_arena_at(offset), nlocal, c->layout.local_of[c->rank],
-                                  pids, &stretto_the_world.wait);
+    c->node =
+        stretto_node_attach(stretto_arena_at(leader->arena), nlocal, c->layout.local_of[c->rank],
+                            (size_t)leader->area, pids, &stretto_the_world.wait);
     free(pids);
     return c->node != NULL;
 }
@@ -127,6 +129,17 @@ bool stretto_comm_shadow(stretto_comm *c) {
     return true;
 }
 
+/* Large rings for the first communicators (the world, the solver's own), modest ones when many
+ * come. */
+static void take_memory(offer *mine, int nlocal) {
+    static const size_t plenty = 96u << 20;
+    for (int modest = stretto_arena_used() >= plenty; modest <= 1 && mine->arena < 0; modest++) {
+        size_t area = stretto_node_area(nlocal, modest);
+        mine->area = (int64_t)area;
+        mine->arena = stretto_arena_allocate(stretto_node_bytes(nlocal, area), nlocal);
+    }
+}
+
 static const char *set_up(stretto_comm *c) {
     int inter = 0, nranks = 0, rank = 0;
     const char *why = NULL;
@@ -148,17 +161,17 @@ static const char *set_up(stretto_comm *c) {
         why = "ranks of another MPI_COMM_WORLD";
         goto out;
     }
-    offer mine = {-2, make_layout(c, world) &&
-                          stretto_comms_count() < stretto_config.max_communicators};
+    offer mine = {
+        -2, 0, make_layout(c, world) && stretto_comms_count() < stretto_config.max_communicators};
     bool node = false, shadow = false;
     if (mine.well) {
         wants(c, &node, &shadow);
         int home = c->layout.node_of[rank];
         int nlocal = c->layout.node_start[home + 1] - c->layout.node_start[home];
         if (node && c->layout.local_of[rank] == 0 && nlocal > 1)
-            mine.arena = stretto_arena_allocate(stretto_node_bytes(nlocal), nlocal);
+            take_memory(&mine, nlocal);
     }
-    if (PMPI_Allgather(&mine, 2, MPI_INT64_T, offers, 2, MPI_INT64_T, c->comm) != MPI_SUCCESS) {
+    if (PMPI_Allgather(&mine, 3, MPI_INT64_T, offers, 3, MPI_INT64_T, c->comm) != MPI_SUCCESS) {
         why = "the MPI failed";
         goto out;
     }
@@ -183,7 +196,7 @@ static const char *set_up(stretto_comm *c) {
         bool attached = true;
         if (nlocal > 1) {
             c->arena = offers[c->layout.node_ranks[first]].arena;
-            attached = attach_node(c, world, c->arena);
+            attached = attach_node(c, world, &offers[c->layout.node_ranks[first]]);
         }
         if (!agree(c->comm, attached)) {
             why = "no memory";

@@ -86,7 +86,7 @@ def refuse_unknown(collectives: Sequence[str], candidates: Sequence[str]) -> Non
         problems = [choice_problem(c, candidate) for c in collectives if c not in EXTRA]
         if problems and all(problems):
             raise UsageError(
-                str(problems[0]), "--candidates", "stretto plan show lists the algorithms"
+                str(problems[0]), "--candidates", "stretto plan list names the algorithms"
             )
 
 

@@ -84,7 +84,7 @@ def check_choices(text: str) -> None:
         try:
             check_choice(collective, choice, "--choice")
         except StrettoError as error:
-            error.remedy = "stretto plan show lists the algorithms"
+            error.remedy = "stretto plan list names the algorithms"
             error.exit_code = EXIT_USAGE
             raise
 

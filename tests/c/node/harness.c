@@ -21,6 +21,11 @@ static void progress(void *arg) {
     atomic_fetch_add_explicit((_Atomic uint64_t *)arg, 1, memory_order_relaxed);
 }
 
+/* Both sizes of the buffers are tried, by seed. */
+static size_t harness_area(const harness *h) {
+    return stretto_node_area(h->ranks, h->seed % 2);
+}
+
 stretto_node *harness_attach(harness *h, int rank) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     stretto_wait wait = {.spins = h->spins >= 0      ? h->spins
@@ -35,7 +40,8 @@ stretto_node *harness_attach(harness *h, int rank) {
     atomic_fetch_add(&h->ready, 1);
     while (atomic_load(&h->ready) < h->ranks)
         sched_yield();
-    stretto_node *node = stretto_node_attach(h->memory, h->ranks, rank, h->pids, &wait);
+    stretto_node *node =
+        stretto_node_attach(h->memory, h->ranks, rank, harness_area(h), h->pids, &wait);
     if (!node) {
         fprintf(stderr, "node_test: no handle\n");
         abort();
@@ -145,7 +151,7 @@ int harness_main(int argc, char **argv, void (*run)(harness *, int)) {
         return 2;
     }
     faults_install(h->direct);
-    size_t bytes = stretto_node_bytes(h->ranks);
+    size_t bytes = stretto_node_bytes(h->ranks, harness_area(h));
     h->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (h->memory == MAP_FAILED) {
         perror("node_test: mmap");
