@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from stretto.launch.execute import Result
 from stretto.tune.needs import find_needs
 from stretto.tune.predict import predict
 from stretto.tune.trials import (
+    COPIES,
     Place,
     check_copy,
     find_value,
@@ -197,7 +200,46 @@ def test_each_run_has_fresh_files(tmp_path: Path) -> None:
     with fresh(place) as cwd:
         assert (cwd / "input").read_text() == "x"
     assert (base / "input").read_text() == "x"
-    assert not list((out / "work").iterdir())
+    assert not (out / "work").exists()
+
+
+def test_links_in_a_copy_lead_where_they_did(tmp_path: Path) -> None:
+    base = tmp_path / "case"
+    base.mkdir()
+    (tmp_path / "mesh").write_text("m")
+    (base / "input").write_text("x")
+    (base / "out").symlink_to("../mesh")
+    (base / "inner").symlink_to("input")
+    (base / "absolute").symlink_to(base / "input")
+    with fresh(Place(base, base / "stretto-app" / COPIES)) as cwd:
+        assert (cwd / "out").read_text() == "m"
+        for name in ("inner", "absolute"):
+            (cwd / name).write_text("changed")
+            assert (cwd / "input").read_text() == "changed"
+        assert (base / "input").read_text() == "x"
+
+
+def test_results_may_lie_in_the_directory_itself(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "mine").write_text("x")
+    with fresh(Place(tmp_path, tmp_path / COPIES)) as cwd:
+        assert (cwd / "work" / "mine").exists() and not (cwd / COPIES).exists()
+    assert (tmp_path / "work" / "mine").exists() and not (tmp_path / COPIES).exists()
+
+
+def test_every_run_reads_its_input_from_the_beginning(tmp_path: Path) -> None:
+    (tmp_path / "input").write_text("x")
+    code = (
+        "import os, pathlib; from stretto.tune.trials import Place, fresh\n"
+        "for _ in range(2):\n"
+        "    with fresh(Place(pathlib.Path('.'), pathlib.Path('w'), None, True)):\n"
+        "        print(os.read(0, 9))\n"
+    )
+    with (tmp_path / "input").open("rb") as stream:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdin=stream, capture_output=True, text=True, check=True
+        )
+    assert done.stdout.split() == ["b'x'", "b'x'"]
 
 
 def test_reset_command_and_in_place(tmp_path: Path) -> None:

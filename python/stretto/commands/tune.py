@@ -112,7 +112,7 @@ def _application(
 ) -> None:
     from stretto.launch.job import understand
     from stretto.tune.application import Options, Tuning, app_name
-    from stretto.tune.trials import Place, make_metric
+    from stretto.tune.trials import COPIES, Place, make_metric
 
     if reset is not None and in_place:
         raise UsageError("--reset-command and --in-place exclude one another", None, "take one")
@@ -121,7 +121,7 @@ def _application(
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is not a directory", "--out", "name another")
     directory = directory.absolute()
-    place = Place(Path.cwd(), directory / "work", reset, in_place)
+    place = Place(Path.cwd(), directory / COPIES, reset, in_place)
     options = Options(
         words, directory, wanted, place, budget, pairs, launches, only, candidates, mpi, timeout,
         seed, restart,

@@ -21,8 +21,9 @@ from stretto.campaign.compare import NATIVE, Comparison, compare, decisive, timi
 from stretto.campaign.idle import cores
 from stretto.campaign.runner import Starter, measure
 from stretto.campaign.settings import COLLECTIVES, STARTUP_S, Case, Settings, make_case, variants_of
-from stretto.errors import CommandFailedError, Interrupted, StrettoError, keeping
+from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
 from stretto.files.identity import collect
+from stretto.files.io import write_atomic
 from stretto.files.profile import Profile, read_profile
 from stretto.files.table import Row, Table, write_table
 from stretto.files.verdict import Gain, Metric, Run, Verdict, read_verdict, write_verdict
@@ -181,12 +182,25 @@ class Tuning:
                     path,
                     "begin again with --restart, or give another directory with --out",
                 )
-            self.run_s = self._recorded_wall(found)
-            self.say(f"stretto: going on with the profile in {path}")
-            return found
+            if found.mpi.family != self.job.mpi.family:
+                raise StrettoError(
+                    f"the profile here was recorded under {found.mpi.family} {found.mpi.version}, "
+                    f"and the command now uses {self.job.mpi.name}",
+                    path,
+                    "begin again with --restart, or give another directory with --out",
+                )
+            if self._wall_file.exists():
+                self.run_s = self._recorded_wall(found)
+                self.say(f"stretto: going on with the profile in {path}")
+                return found
+            self.say(f"stretto: {path} is of a run that did not end well; CMD runs again")
         from stretto.profiling.record import check_result, record
 
-        self.o.out.mkdir(parents=True, exist_ok=True)
+        try:
+            self.o.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_oserror(error, "cannot make the directory", self.o.out) from error
+        self._wall_file.unlink(missing_ok=True)  # written again when the run has ended well
         with fresh(self.o.place) as cwd, _directory(cwd):
             recorded = record(
                 self.o.words,
@@ -207,16 +221,20 @@ class Tuning:
                 "--in-place or --reset-command",
             ) from error
         self.run_s = recorded.result.wall_s
-        (self.o.out / "outputs").mkdir(exist_ok=True)
-        (self.o.out / "outputs" / "profiled-wall-s").write_text(f"{self.run_s}\n", "utf-8")
+        write_atomic(self._wall_file, f"{self.run_s}\n", "the profiled run's time")
         for note in recorded.joined[0].notes:
             self.say(f"stretto: note: {note}")
         return recorded.profile
 
+    @property
+    def _wall_file(self) -> Path:
+        """The wall time of the profiled run; there only when that run ended well."""
+        return self.o.out / "outputs" / "profiled-wall-s"
+
     def _recorded_wall(self, profile: Profile) -> float:
         """Return the wall time of the profiled run, its start included."""
         try:
-            return float((self.o.out / "outputs" / "profiled-wall-s").read_text("utf-8"))
+            return float(self._wall_file.read_text("utf-8"))
         except (OSError, ValueError):
             return float(np.median(profile.wall_s)) + 0.5
 

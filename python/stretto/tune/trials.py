@@ -6,10 +6,11 @@ import os
 import random
 import re
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,8 @@ from stretto.launch.job import Job, understand
 Kind = Literal["native", "tuned"]
 MOST_COPY_BYTES = 2 << 30
 MOST_COPY_FILES = 100_000
+#: directory for the copies; only what has this name is ever removed as a whole
+COPIES = "stretto-copies"
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,32 @@ def _ours(path: Path, own: Path) -> bool:
     return path.resolve() == own.resolve() or path.name.startswith("stretto-")
 
 
+def _mend_links(base: Path, copy: Path) -> None:
+    """Let links in a copy lead where they did: to the copy's own files, or out of it as before.
+
+    A relative link out of the directory (``mesh -> ../mesh``) would lead nowhere, and an absolute
+    one into it would have CMD write to the original.
+    """
+    for root, directories, names in os.walk(copy):
+        for link in (Path(root) / n for n in [*directories, *names]):
+            if not link.is_symlink():
+                continue
+            place = base / link.relative_to(copy)
+            target = Path(os.path.normpath(place.parent / link.readlink()))
+            inside = target == base or base in target.parents
+            if inside and not link.readlink().is_absolute():
+                continue
+            link.unlink()
+            link.symlink_to(copy / target.relative_to(base) if inside else target)
+
+
+def _rewind_input() -> None:
+    """Give every run the whole of what CMD reads (``< input``): all of them share one offset."""
+    with suppress(OSError):
+        if stat.S_ISREG(os.fstat(0).st_mode):
+            os.lseek(0, 0, os.SEEK_SET)
+
+
 @contextmanager
 def fresh(place: Place) -> Iterator[Path]:
     """Give the directory for one run; a copy is removed afterwards.
@@ -97,9 +126,16 @@ def fresh(place: Place) -> Iterator[Path]:
     place
         The place.
     """
+    _rewind_input()
     if place.reset is not None:
         done = subprocess.run(
-            place.reset, shell=True, cwd=place.base, capture_output=True, text=True, check=False
+            place.reset,
+            shell=True,
+            cwd=place.base,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
@@ -125,6 +161,7 @@ def fresh(place: Place) -> Iterator[Path]:
                     n for n in names if _ours(Path(where) / n, place.work.parent)
                 ],
             )
+            _mend_links(place.base, target)
         except (OSError, shutil.Error) as error:
             raise StrettoError(
                 f"the directory cannot be copied: {str(error)[:300]}",
@@ -134,6 +171,8 @@ def fresh(place: Place) -> Iterator[Path]:
         yield target
     finally:
         shutil.rmtree(holder, ignore_errors=True)
+        with suppress(OSError):
+            place.work.rmdir()
 
 
 @dataclass(frozen=True)
