@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from stretto.campaign.compare import Cell, Comparison
+from stretto.campaign.runner import require_layout
 from stretto.campaign.stats import Interval
 from stretto.errors import CommandFailedError, StrettoError, UsageError
+from stretto.files.bench import Bench, Header, Launch, Sample
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, Node, Profile
 from stretto.files.table import Row, Table
@@ -121,6 +123,27 @@ def test_the_prediction_is_transfer_times_what_is_saved() -> None:
     assert found.median == pytest.approx(0.1 * 0.6)
     assert 0.1 * 0.57 < found.low <= found.median <= found.high < 0.1 * 0.63
     assert predict(needs, table(Row("allreduce", 1, 2, 0, None, "native")), []) is None
+
+
+def test_each_layout_has_a_prediction_of_its_own() -> None:
+    """A communicator of four ranks gains nothing; that of two, with the same size, half."""
+    four = dataclasses.replace(comparison([1.0] * 8), layout=(4, 1, 4))
+    two = dataclasses.replace(comparison([0.5] * 8), layout=(2, 1, 2))
+    needs = find_needs(profile(call()))
+    found = predict(needs, table(Row("allreduce", 1, 2, 0, 15, "shm")), [four, two])
+    assert found is not None and found.median == pytest.approx(0.05)
+
+
+def test_ranks_elsewhere_than_meant_make_no_table(tmp_path: Path) -> None:
+    sample = Sample(
+        1, "barrier", "native", 0, "MPI_BYTE", "MPI_SUM", 0, "throughput", 1, [1.0], True
+    )
+    failed, good = (Launch(n, n, 2, 4, {"barrier": ["native"]}) for n in (1, 2))
+    good = dataclasses.replace(good, launch=1)
+    bench = Bench(Header("0", "t", HOST, MPI, ["x"], {}), [failed, good, sample])
+    require_layout(bench, 2, 2, tmp_path)
+    with pytest.raises(StrettoError, match="not on 4 x 1"):
+        require_layout(bench, 4, 1, tmp_path)
 
 
 def runs(native: list[float], tuned: list[float]) -> list[Run]:

@@ -84,6 +84,8 @@ class Comparison:
     why: str
     paired: bool = False
     baseline_us: float | None = None
+    #: ranks, nodes and ranks per node that it was measured on, where several are compared
+    layout: tuple[int, int, int] | None = None
 
     @property
     def launches(self) -> int:

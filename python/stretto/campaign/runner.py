@@ -470,6 +470,34 @@ def measure(
     return read_bench(path), campaign.notes
 
 
+def require_layout(bench: Bench, nodes: int, ppn: int, path: Path) -> None:
+    """Refuse results whose ranks were not where a table of them would say.
+
+    Parameters
+    ----------
+    bench
+        What was measured.
+    nodes, ppn
+        The layout that the table is for.
+    path
+        The file.
+    """
+    seen: dict[int, set[tuple[int, int]]] = {s.launch: set() for s in bench.samples}
+    for record in bench.launches:
+        if record.launch in seen:  # a start that measured nothing may not know where it was
+            seen[record.launch].add((record.nodes, record.ppn))
+    for launch, layouts in seen.items():
+        if (nodes, ppn) not in layouts:
+            where = " or ".join(f"{n} x {p}" for n, p in sorted(layouts))
+            raise StrettoError(
+                f"the ranks of launch {launch} were on {where} (nodes x ranks), not on "
+                f"{nodes} x {ppn}, so no table for that layout can be made of it",
+                path,
+                "name as many nodes as are meant (--hosts), and see with `stretto check -- mpirun "
+                "...` where the launcher puts the ranks",
+            )
+
+
 def check_same(settings: Settings, previous: Bench, path: Path) -> None:
     """Refuse to go on with results of another layout.
 

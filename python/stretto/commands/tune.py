@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -134,9 +135,11 @@ def _application(
         print(line)
     print(f"stretto: {outcome.conclusion}")
     shown = _near(directory)
+    following = [f"stretto report {shlex.quote(shown)}"]
     if outcome.helps and outcome.table is not None:
-        print(f"next: stretto run --table {_near(outcome.table)} -- {' '.join(words)}")
-    print(f"      stretto report {shown}")
+        near = shlex.quote(_near(outcome.table))
+        following.insert(0, f"stretto run --table {near} -- {shlex.join(words)}")
+    print("next: " + "\n      ".join(following))
 
 
 def _near(path: Path) -> str:
@@ -199,7 +202,7 @@ def _general(
     from stretto.campaign.candidates import default_candidates, need_interposer, refuse_unknown
     from stretto.campaign.compare import compare, decisive, timings
     from stretto.campaign.idle import cores, idle_warning
-    from stretto.campaign.runner import measure
+    from stretto.campaign.runner import measure, require_layout
     from stretto.campaign.show import as_json as results_json
     from stretto.campaign.show import table_lines
     from stretto.commands.bench import announcement
@@ -213,7 +216,9 @@ def _general(
     host_names = tuple(h for h in (hosts or "").split(",") if h)
     nodes = len(host_names) or (max(1, -(-nranks // ppn)) if ppn else 1)
     identity = collect(installation.identity)
-    each = -(-nranks // nodes)
+    each = min(ppn, nranks) if ppn else -(-nranks // nodes)
+    if ppn and host_names:
+        nodes = min(nodes, -(-nranks // ppn))  # they are filled one after another
 
     def candidates_of(name: str) -> list[str]:
         found = candidates or default_candidates(name, installation.abi, nodes, nranks)
@@ -246,6 +251,7 @@ def _general(
     bench, notes = measure(
         settings, installation, results, identity, ["stretto", *sys.argv[1:]], say, restart
     )
+    require_layout(bench, nodes, each, results)
     times = timings(bench)
     comparisons = compare(times)
     rows = decide(decisive(comparisons, times), nodes, each)

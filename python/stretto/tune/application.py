@@ -11,15 +11,15 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from stretto.campaign.candidates import default_candidates, refuse_unknown
-from stretto.campaign.compare import NATIVE, Comparison, compare, decisive, timings
+from stretto.campaign.compare import ALPHA, NATIVE, Comparison, compare, decisive, timings
 from stretto.campaign.idle import cores
-from stretto.campaign.runner import Starter, measure
+from stretto.campaign.runner import Starter, measure, require_layout
 from stretto.campaign.settings import COLLECTIVES, STARTUP_S, Case, Settings, make_case, variants_of
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
 from stretto.files.identity import collect
@@ -252,6 +252,10 @@ class Tuning:
         rows: list[Row] = []
         comparisons: list[Comparison] = []
         paths: list[Path] = []
+        # A table tells nodes x ppn apart, not 7 ranks of 2 x 4 from 8: they decide together.
+        spans: dict[tuple[int, int], dict[str, dict[int, Span]]] = defaultdict(
+            lambda: defaultdict(dict)
+        )
         for (nranks, nodes, ppn), members in groups.items():
             cases = self._cases(members, nodes, nranks)
             share = None if budget is None else budget * len(members) / len(needs.chosen)
@@ -270,8 +274,9 @@ class Tuning:
                 batches=(9, 30),
                 oversubscribed=nranks > cores() * nodes,
             )
-            main = len(paths) == 0
-            path = self.path("bench.jsonl" if main else f"{nodes}x{ppn}.bench.jsonl")
+            path = self.path("bench.jsonl" if not paths else f"{nodes}x{ppn}.bench.jsonl")
+            if path in paths:
+                path = self.path(f"{nodes}x{ppn}.{nranks}.bench.jsonl")
             estimate = settings.estimate_s()
             self.say(
                 f"stretto: measuring {len(cases)} call shapes on {nodes} x {ppn} (nodes x ranks), "
@@ -287,14 +292,20 @@ class Tuning:
                 restart=self.o.restart,
                 start=self._starter() if whole else None,
             )
+            require_layout(bench, nodes, ppn, path)
             times = timings(bench)
-            found = decisive(compare(times), times)
-            spans: dict[str, dict[int, Span]] = defaultdict(dict)
+            comparisons += [
+                replace(c, layout=(nranks, nodes, ppn)) for c in decisive(compare(times), times)
+            ]
+            own = spans[nodes, ppn]
             for need in members:
-                spans[need.collective][need.bytes] = need.span
-            rows += decide(found, nodes, ppn, spans)
-            comparisons += found
+                own[need.collective][need.bytes] = _wider(
+                    need.span, own[need.collective].get(need.bytes)
+                )
             paths.append(path)
+        for (nodes, ppn), known in spans.items():
+            here = [c for c in comparisons if c.layout is not None and c.layout[1:] == (nodes, ppn)]
+            rows += decide(here, nodes, ppn, known)
         return rows, comparisons, paths
 
     def _cases(self, members: Sequence[Need], nodes: int, nranks: int) -> list[Case]:
@@ -456,9 +467,10 @@ class Tuning:
         write_verdict(
             self._verdict(profile, runs, predicted, measured, outputs, conclusion, benches), path
         )
+        slower = measured is not None and measured.high < 0 and (measured.p or 1.0) < ALPHA
         return Outcome(
             conclusion,
-            True,
+            not slower,
             self.path("table"),
             path,
             self.path("profile.json"),
@@ -523,6 +535,13 @@ class Tuning:
             if path.exists():
                 texts[r.kind].append(path.read_text("utf-8", "replace"))
         return same_outputs(texts["native"], texts["tuned"])
+
+
+def _wider(span: Span, other: Span | None) -> Span:
+    """Return the span that holds both."""
+    if other is None:
+        return span
+    return Span(min(span.low, other.low), max(span.high, other.high))
 
 
 def _rows_text(path: Path) -> str:

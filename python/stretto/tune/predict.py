@@ -93,6 +93,8 @@ def applied(need: Need, table: Table, comparisons: Sequence[Comparison]) -> Comp
     if row is None or row.choice == NATIVE:
         return None
     for c in comparisons:
+        if c.layout not in (None, (need.nranks, need.nodes, need.ppn)):
+            continue
         if (c.cell.collective, c.cell.bytes, c.candidate) == (
             need.collective,
             need.bytes,
