@@ -6,6 +6,7 @@
 #include "run/engine.h"
 
 #include <limits.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,28 @@ typedef struct {
     int64_t arena; /* leader of a node: offset of the piece, -1 = none to be had, -2 = not needed */
     int64_t area;  /* leader of a node: size of each rank's buffer in it */
     int64_t well;
+    int64_t
+        devices; /* this rank has a device runtime loaded: its buffers may lie in device memory */
 } offer;
+
+static int is_device_runtime(struct dl_phdr_info *info, size_t size, void *found) {
+    static const char *const names[] = {"/libcuda.so", "/libcudart.so", "/libamdhip64.so",
+                                        "/libze_loader.so"};
+    (void)size;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (info->dlpi_name && strstr(info->dlpi_name, names[i]))
+            *(int *)found = 1;
+    return *(int *)found;
+}
+
+/* Whether a pointer may mean device memory, which only the MPI can tell and handle. What kind a
+ * pointer is is one rank's own affair, so the communicator as a whole passes through when any of
+ * its ranks has CUDA, HIP or Level Zero loaded by now. */
+static bool devices_loaded(void) {
+    int found = 0;
+    dl_iterate_phdr(is_device_runtime, &found);
+    return found;
+}
 
 /* World ranks of comm's ranks; false when one of them is of another world (spawned, connected):
  * those have another table, or no Stretto. Every rank comes to the same answer, since each is
@@ -161,8 +183,9 @@ static const char *set_up(stretto_comm *c) {
         why = "ranks of another MPI_COMM_WORLD";
         goto out;
     }
-    offer mine = {
-        -2, 0, make_layout(c, world) && stretto_comms_count() < stretto_config.max_communicators};
+    offer mine = {-2, 0,
+                  make_layout(c, world) && stretto_comms_count() < stretto_config.max_communicators,
+                  devices_loaded()};
     bool node = false, shadow = false;
     if (mine.well) {
         wants(c, &node, &shadow);
@@ -171,7 +194,7 @@ static const char *set_up(stretto_comm *c) {
         if (node && c->layout.local_of[rank] == 0 && nlocal > 1)
             take_memory(&mine, nlocal);
     }
-    if (PMPI_Allgather(&mine, 3, MPI_INT64_T, offers, 3, MPI_INT64_T, c->comm) != MPI_SUCCESS) {
+    if (PMPI_Allgather(&mine, 4, MPI_INT64_T, offers, 4, MPI_INT64_T, c->comm) != MPI_SUCCESS) {
         why = "the MPI failed";
         goto out;
     }
@@ -179,6 +202,8 @@ static const char *set_up(stretto_comm *c) {
     for (int i = 0; i < nranks; i++) {
         if (!offers[i].well)
             why = "too many communicators (STRETTO_MAX_COMMUNICATORS) or no memory";
+        if (offers[i].devices)
+            why = "a rank has CUDA, HIP or Level Zero loaded, and its buffers may be device memory";
         if (offers[i].arena == -1)
             arena = false;
     }
@@ -218,7 +243,8 @@ STRETTO_COLD void stretto_comm_setup(stretto_comm *c) {
     c->status = c->why ? STRETTO_COMM_NATIVE : STRETTO_COMM_READY;
     if (c->why)
         stretto_comm_teardown(c, true);
-    if (c->why && stretto_config.verbose > 1 && c->rank == 0)
+    /* one rank is the ordinary case of nothing to do */
+    if (c->why && stretto_config.verbose && c->rank == 0 && c->nranks > 1)
         stretto_say("a communicator of %d ranks stays with the MPI: %s", c->nranks, c->why);
 }
 

@@ -276,3 +276,23 @@ def test_imb_runs_unmodified(name: str) -> None:
     for collective in names:
         assert f"# Benchmarking {collective}" in done.stdout
         assert f"{collective.lower()} of" in done.stderr and "shm (forced)" in done.stderr
+
+
+def test_a_job_with_devices_stays_with_the_mpi(build, tmp_path: Path) -> None:
+    """Where one rank of three has a device runtime loaded (a stand-in), all three pass through."""
+    mpi = MPIS["openmpi4"].require()
+    runtime = tmp_path / "libcudart.so.12"
+    (tmp_path / "empty.c").write_text("int stand_in_for_cuda;\n")
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", str(tmp_path / "empty.c"), "-o", str(runtime)], check=True
+    )
+    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_VERBOSE=1)
+    script = tmp_path / "job.sh"
+    script.write_text(
+        f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] && export LD_PRELOAD="$LD_PRELOAD:{runtime}"\n'
+        f"exec {build(mpi, 'conformance')} 4 100 1000\n"
+    )
+    done = mpi.run(3, ["sh", str(script)], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "stays with the MPI: a rank has CUDA" in done.stderr
+    assert not re.search(r"on 3 ranks.*forced", done.stderr)
