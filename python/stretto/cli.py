@@ -93,7 +93,7 @@ def build_app(name: str | None) -> typer.Typer:
     app = typer.Typer(
         name="stretto",
         help="Make MPI collectives fast on your cluster, for applications you cannot change.",
-        epilog="Example: stretto tune -- mpirun -n 64 ./app && stretto run -- mpirun -n 64 ./app",
+        epilog="Example: stretto diagnose -- mpirun -n 64 ./app",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -135,6 +135,18 @@ def test_bytes_are_not_blamed_on_the_algorithm() -> None:
     assert found.next_command == "stretto tune -- mpirun -n 2 './a b'"
 
 
+def test_what_stretto_leaves_to_the_mpi_promises_no_tuning() -> None:
+    """A slow alltoall is the algorithm's time, but no table changes it."""
+    slow = row(
+        "MPI_Alltoall", "collective", calls=[100, 100], time_s=[5.0] * 2, wait_s=[0.0] * 2,
+        transfer_s=[5.0] * 2, sampled=100, typical_s=0.05,
+    )  # fmt: skip
+    found = diagnose(profile([slow], (0.1, 0.1)))
+    assert first(found) == "collective" and found.causes[0].tuning_s == 0
+    assert not found.can_help and "leaves these collectives to the MPI" in found.verdict
+    assert "stretto tune" not in found.next_command
+
+
 def test_rare_long_calls_are_interruptions() -> None:
     """The mean is ten times the median: no algorithm mends that."""
     reduce = row(

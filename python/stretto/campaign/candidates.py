@@ -11,6 +11,7 @@ from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.settings import EXTRA, variant_for
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Abi
+from stretto.files.table import TUNABLE
 
 
 def own_choices(collective: str, nodes: int, nranks: int, most: int = 12) -> list[str]:
@@ -53,6 +54,8 @@ def default_candidates(collective: str, abi: Abi, nodes: int, nranks: int) -> li
         return [BARE, NATIVE]
     if not programs.has_interposer(abi):
         return [BARE]
+    if collective not in TUNABLE:
+        return [NATIVE]
     return [NATIVE, *own_choices(collective, nodes, nranks)]
 
 

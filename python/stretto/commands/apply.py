@@ -84,4 +84,4 @@ def _check_fits(table: Table, path: Path, job: Job) -> None:
             "give a table of the same MPI, or make one with: stretto tune -- CMD",
         )
     for difference in table.mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn):
-        say(f"stretto: note: {path}: {difference}; rows of other layouts do not apply")
+        say(f"stretto: note: {path}: {difference}")

@@ -68,9 +68,17 @@ def command(
     Without CMD a table for all applications is made for a layout; stretto run finds it by itself.
     """
     from stretto.campaign.settings import parse_collectives, parse_duration
+    from stretto.files.table import TUNABLE
 
     seconds = None if budget is None else parse_duration(budget)
-    only = None if collective is None else [c for c in parse_collectives(collective) if c != "self"]
+    only = None if collective is None else parse_collectives(collective)
+    for name in only or []:
+        if name not in TUNABLE:
+            raise UsageError(
+                f"Stretto leaves {name} to the MPI, so there is nothing to tune",
+                "--collective",
+                f"there are {', '.join(TUNABLE)}",
+            )
     names = None if candidates is None else [c for c in candidates.split(",") if c]
     if cmd:
         limit = None if timeout is None else parse_duration(timeout)
@@ -208,7 +216,7 @@ def _general(
     from stretto.commands.bench import announcement
     from stretto.files.identity import collect
     from stretto.files.locate import table_path
-    from stretto.files.table import Table, write_table
+    from stretto.files.table import TUNABLE, Table, write_table
     from stretto.mpi.detect import find_installation
     from stretto.tune.decide import decide
 
@@ -227,8 +235,8 @@ def _general(
         return found
 
     programs.bench_program(installation.abi)
-    refuse_unknown(only or list(s.COLLECTIVES), candidates or [])
-    cases = s.grid(only or list(s.COLLECTIVES), s.parse_sizes(sizes), candidates_of)
+    refuse_unknown(only or list(TUNABLE), candidates or [])
+    cases = s.grid(only or list(TUNABLE), s.parse_sizes(sizes), candidates_of)
     settings = s.Settings(
         nranks=nranks,
         cases=tuple(cases),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stretto.diagnose.numbers import ENOUGH_CALLS, FEW_BARRIERS, Numbers, mean
 from stretto.files.profile import Call
+from stretto.files.table import TUNABLE
 from stretto.profiling.show import seconds, size
 
 
@@ -186,6 +187,7 @@ class Causes(Numbers):
     def collective_cause(self, lost: float, shapes: list[tuple[float, Call]]) -> Cause | None:
         """Return what collectives take beyond the least."""
         evidence = []
+        tuning = sum(amount for amount, call in shapes if call.collective in TUNABLE)
         for amount, call in shapes[:3]:
             if amount <= 0:
                 continue
@@ -199,9 +201,10 @@ class Causes(Numbers):
             "collective algorithms: more time than the size should cost",
             lost,
             evidence,
-            "let Stretto choose the algorithms",
-            f"stretto tune -- {self.command}",
-            tuning=lost,
+            "let Stretto choose the algorithms" if tuning > 0 else "try other settings of the MPI",
+            f"stretto tune -- {self.command}" if tuning > 0 else self.show_command(),
+            tuning=tuning,
+            because=None if tuning > 0 else "Stretto leaves these collectives to the MPI",
         )
 
     def interruption_cause(self, lost: float, calls: list[Call]) -> Cause | None:

@@ -101,10 +101,10 @@ class Numbers:
         depth = math.ceil(math.log2(max(ppn, 1))) * self.net.node_latency_s
         depth += math.ceil(math.log2(max(nodes, 1))) * self.net.latency_s
         volume = sum(call.bytes) / self.n
-        name = call.function.removeprefix("MPI_")
-        if "lltoall" in name or "llgather" in name:
+        name = call.collective or ""
+        if "alltoall" in name or "allgather" in name:
             volume *= max(ranks - 1, 1)
-        elif name in ("Allreduce",):
+        elif name == "allreduce":
             volume *= 2 * (ranks - 1) / max(ranks, 1)
         rate = self.net.bandwidth if nodes > 1 else self.net.node_bandwidth
         return calls * depth, volume / rate

@@ -110,7 +110,10 @@ class Table:
         )
         if layout_differs:
             mine = f"{star(self.nodes)} x {star(self.ppn)}"
-            out.append(f"it was made for {mine} (nodes x ppn), and this is {nodes} x {ppn}")
+            out.append(
+                f"it was made for {mine} (nodes x ppn), and this is {nodes} x {ppn}; "
+                "rows of other layouts do not apply"
+            )
         return out
 
 

@@ -17,6 +17,7 @@ from stretto.files.rows import Row, Table, layout_name, merge_rows, star
 
 __all__ = [
     "COLLECTIVES",
+    "TUNABLE",
     "Row",
     "Table",
     "check_choice",
@@ -32,6 +33,8 @@ __all__ = [
 VERSION = 1
 WHAT = "a table"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier", "alltoall", "alltoallv")
+#: those that the interposer carries out: for the others a table can change nothing as yet
+TUNABLE = ("allreduce", "bcast", "reduce", "allgather", "barrier")
 _REMEDY = "correct the line, or make the table again with: stretto tune"
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,18})\Z")
 _CHOICE = re.compile(

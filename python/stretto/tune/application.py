@@ -20,12 +20,12 @@ from stretto.campaign.candidates import default_candidates, refuse_unknown
 from stretto.campaign.compare import ALPHA, NATIVE, Comparison, compare, decisive, timings
 from stretto.campaign.idle import cores
 from stretto.campaign.runner import Starter, measure, require_layout
-from stretto.campaign.settings import COLLECTIVES, STARTUP_S, Case, Settings, make_case, variants_of
+from stretto.campaign.settings import STARTUP_S, Case, Settings, make_case, variants_of
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
 from stretto.files.identity import collect
 from stretto.files.io import write_atomic
 from stretto.files.profile import Profile, read_profile
-from stretto.files.table import Row, Table, write_table
+from stretto.files.table import TUNABLE, Row, Table, write_table
 from stretto.files.verdict import Gain, Metric, Run, Verdict, read_verdict, write_verdict
 from stretto.launch.inject import prepare
 from stretto.launch.job import Job, understand
@@ -136,7 +136,7 @@ class Tuning:
         check_copy(self.o.place, self.o.out)
         for kind in ("interposer", "bench", "record"):
             library_for(kind, self.job.mpi)  # say at once when one is missing
-        refuse_unknown(self.o.only or COLLECTIVES, self.o.candidates or [])
+        refuse_unknown(self.o.only or TUNABLE, self.o.candidates or [])
         budget = "" if self.o.budget_s is None else f", within about {self.o.budget_s:.0f} s"
         self.say(
             "stretto: CMD runs once with the recorder, then what it uses is measured, then CMD "

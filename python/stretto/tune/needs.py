@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stretto.campaign.settings import COLLECTIVES, REDUCTIONS
+from stretto.campaign.settings import REDUCTIONS
 from stretto.files.profile import Call, Profile
+from stretto.files.table import TUNABLE
 from stretto.tune.decide import Span
 
 #: the needs that are measured cover so much of the time in tunable collectives
@@ -94,7 +95,7 @@ def tunable(call: Call) -> str | None:
     if call.kind != "collective" or call.communicator is None:
         return None
     name = call.collective
-    return name if name in COLLECTIVES else None
+    return name if name in TUNABLE else None
 
 
 def transfer_of(call: Call) -> tuple[float, float | None, bool]:
