@@ -20,13 +20,14 @@ import pytest
 from stretto.campaign import runner
 from stretto.campaign.compare import compare, timings
 from stretto.campaign.job import format_job, parse_line, parse_sample, read_status
-from stretto.campaign.runner import measure, settings_environment
+from stretto.campaign.runner import measure
 from stretto.campaign.settings import (
     Settings,
     make_case,
     parse_collectives,
     parse_duration,
     parse_sizes,
+    settings_environment,
     variants_of,
 )
 from stretto.errors import Interrupted, StrettoError, UsageError

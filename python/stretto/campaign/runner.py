@@ -18,8 +18,9 @@ from typing import Literal
 
 from stretto.campaign import process, programs
 from stretto.campaign.compare import NATIVE
-from stretto.campaign.job import Seen, Status, format_job, parse_line, parse_sample, read_status
-from stretto.campaign.settings import STARTUP_S, Case, Settings
+from stretto.campaign.job import Seen, format_job
+from stretto.campaign.reader import Reader
+from stretto.campaign.settings import STARTUP_S, Case, Settings, settings_environment
 from stretto.errors import StrettoError, from_oserror, keeping
 from stretto.files.bench import (
     Bench,
@@ -177,7 +178,7 @@ class Campaign:
             except OSError as error:
                 raise from_oserror(error, "cannot write the job", job) from error
             command, environ = self.command(launch, job)
-            reader = _Reader(self, launch, cases, output, status, progress)
+            reader = Reader(self, launch, cases, output, status, progress)
             try:
                 ended = process.run(command, environ, directory / "log", reader.watch)
             finally:
@@ -229,7 +230,7 @@ class Campaign:
             environ.pop("LD_PRELOAD")
         return command, environ
 
-    def _conclude(self, launch: int, ended: process.Ended, reader: _Reader) -> None:
+    def _conclude(self, launch: int, ended: process.Ended, reader: Reader) -> None:
         """Write how the launch ended, and exclude the candidate that ended it."""
         if ended.status == 0 and not ended.stopped:
             self._end(launch, reader, "ok", "")
@@ -255,7 +256,7 @@ class Campaign:
         self._end(launch, reader, status, detail)
 
     def _end(
-        self, launch: int, reader: _Reader, status: Literal["ok", "timeout", "failed"], detail: str
+        self, launch: int, reader: Reader, status: Literal["ok", "timeout", "failed"], detail: str
     ) -> None:
         reader.announce()
         self.writer.write(LaunchEnd(launch, status, detail))
@@ -286,106 +287,6 @@ class Campaign:
         self.say(f"stretto: warning: {text}")
 
 
-class _Reader:
-    """Follows one launch: its lines into the campaign, its status to the watch for hangs."""
-
-    def __init__(
-        self,
-        campaign: Campaign,
-        launch: int,
-        cases: list[Case],
-        output: Path,
-        status: Path,
-        progress: Progress,
-    ) -> None:
-        self.campaign = campaign
-        self.launch = launch
-        self.cases = cases
-        self.started = False
-        self._output = output
-        self._status = status
-        self._progress = progress
-        self._base = progress.done
-        self._offset = 0
-        self._announced = False
-        self._header: dict[str, object] = {}
-        self._last: tuple[float, bytes] = (time.monotonic(), b"")
-        self._read_at = 0.0
-
-    def status(self) -> Status | None:
-        """Return what the program is at."""
-        return read_status(self._status)
-
-    def announce(self) -> None:
-        """Write the launch's record, once."""
-        if self._announced:
-            return
-        self._announced = True
-        head = self._header
-        settings = self.campaign.settings
-        candidates: dict[str, list[str]] = {}
-        for case in self.cases:
-            names = candidates.setdefault(case.collective, [])
-            names += [c for c in case.candidates if c not in names]
-        ppn = settings.ppn or settings.nranks
-        error = head.get("clock_error_us")
-        self.campaign.writer.write(
-            Launch(
-                self.launch,
-                int(str(head.get("nodes", max(1, -(-settings.nranks // ppn))))),
-                int(str(head.get("ppn", min(ppn, settings.nranks)))),
-                settings.nranks,
-                candidates,
-                float(str(error)) if error is not None else None,
-                settings.variant_of(self.launch),
-            )
-        )
-
-    def read(self) -> None:
-        """Take over all complete lines that are new."""
-        try:
-            with self._output.open("rb") as stream:
-                stream.seek(self._offset)
-                data = stream.read()
-        except OSError:
-            return
-        complete = data.rfind(b"\n") + 1
-        self._offset += complete
-        for line in data[:complete].decode("utf-8", "replace").splitlines():
-            value = parse_line(line, self.launch)
-            if value is None:
-                continue
-            if value.get("type") == "launch":
-                self._header = value
-                self.started = True
-                self.announce()
-            elif value.get("type") == "sample":
-                self.announce()
-                self.campaign.keep(parse_sample(value))
-
-    def watch(self) -> bool:
-        """Read what is new; return True when nothing has happened for too long."""
-        now = time.monotonic()
-        if now - self._read_at < 0.2:
-            return False
-        self._read_at = now
-        self.read()
-        try:
-            # The program counts its batches there.
-            trace = self._status.read_bytes() + str(self._offset).encode()
-        except OSError:
-            trace = b""
-        if trace != self._last[1]:
-            self._last = (now, trace)
-        at = self.status()
-        if at is not None:
-            self._progress.update(
-                self._base + min(at.done, len(self.cases)),
-                f"{at.collective} {at.bytes} B, launch {self.launch}",
-            )
-        return now - self._last[0] > self.campaign.settings.stall_s
-
-
 def _directory(results: Path, launch: int) -> Path:
     """Return a fresh directory beside the results: a place that all nodes see."""
     try:
@@ -396,31 +297,6 @@ def _directory(results: Path, launch: int) -> Path:
         raise from_oserror(
             error, "cannot make a directory for the launch", results.parent
         ) from error
-
-
-def settings_environment(family: str, text: str) -> dict[str, str]:
-    """Return the variables for a candidate ``native:NAME=VALUE,...``.
-
-    Parameters
-    ----------
-    family
-        Of the MPI: Open MPI's parameters are set as ``OMPI_MCA_NAME``, the others' by their names.
-    text
-        What follows ``native:``.
-    """
-    out = {}
-    for part in text.split(","):
-        name, equals, value = part.partition("=")
-        if not equals or not name:
-            raise StrettoError(
-                f"{part!r} is not NAME=VALUE", "--candidates", "write native:NAME=VALUE"
-            )
-        if family == "openmpi" and not name.startswith("OMPI_"):
-            name = f"OMPI_MCA_{name}"
-            if name.startswith("OMPI_MCA_coll_tuned_"):
-                out["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
-        out[name] = value
-    return out
 
 
 def measure(

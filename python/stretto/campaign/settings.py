@@ -275,3 +275,28 @@ def check_candidates(collective: str, candidates: Sequence[str]) -> list[str]:
     if NATIVE not in out and any(variant_for(c) == "stretto" for c in out):
         out.insert(0, NATIVE)
     return out
+
+
+def settings_environment(family: str, text: str) -> dict[str, str]:
+    """Return the variables for a candidate ``native:NAME=VALUE,...``.
+
+    Parameters
+    ----------
+    family
+        Of the MPI: Open MPI's parameters are set as ``OMPI_MCA_NAME``, the others' by their names.
+    text
+        What follows ``native:``.
+    """
+    out = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals or not name:
+            raise UsageError(
+                f"{part!r} is not NAME=VALUE", "--candidates", "write native:NAME=VALUE"
+            )
+        if family == "openmpi" and not name.startswith("OMPI_"):
+            name = f"OMPI_MCA_{name}"
+            if name.startswith("OMPI_MCA_coll_tuned_"):
+                out["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
+        out[name] = value
+    return out

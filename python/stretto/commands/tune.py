@@ -120,7 +120,8 @@ def _application(
     as_json: bool,
 ) -> None:
     from stretto.launch.job import understand
-    from stretto.tune.application import Options, Tuning, app_name
+    from stretto.tune.application import Tuning
+    from stretto.tune.steps import Options, app_name
     from stretto.tune.trials import COPIES, Place, make_metric
 
     if reset is not None and in_place:

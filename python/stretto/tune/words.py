@@ -87,3 +87,20 @@ def conclude(
     elif outputs:
         text += ". The outputs are the same"
     return text
+
+
+def needs_lines(needs: Needs) -> list[str]:
+    """Say what will be measured and why."""
+    out = [
+        f"stretto: of {needs.wall_s:.2f} s, collectives that may be made faster take "
+        f"{percent(needs.bound)}; waiting in them takes {percent(needs.waiting_s / needs.wall_s)}, "
+        "which no algorithm changes"
+    ]
+    for n in needs.chosen:
+        share = percent(n.transfer_s / needs.wall_s)
+        bound = " at most" if n.bound else ""
+        out.append(
+            f"stretto:   {n.collective} of {n.span.low} to {n.span.high} B on {n.nranks} ranks: "
+            f"{n.calls} calls,{bound} {share} of the time"
+        )
+    return out

@@ -1,0 +1,115 @@
+"""Follows one launch of the measuring program: its lines, its status, and whether it hangs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stretto.campaign.job import Status, parse_line, parse_sample, read_status
+from stretto.campaign.settings import Case
+from stretto.files.bench import Launch
+from stretto.progress import Progress
+
+if TYPE_CHECKING:
+    from stretto.campaign.runner import Campaign
+
+
+class Reader:
+    """Follows one launch: its lines into the campaign, its status to the watch for hangs."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        launch: int,
+        cases: list[Case],
+        output: Path,
+        status: Path,
+        progress: Progress,
+    ) -> None:
+        self.campaign = campaign
+        self.launch = launch
+        self.cases = cases
+        self.started = False
+        self._output = output
+        self._status = status
+        self._progress = progress
+        self._base = progress.done
+        self._offset = 0
+        self._announced = False
+        self._header: dict[str, object] = {}
+        self._last: tuple[float, bytes] = (time.monotonic(), b"")
+        self._read_at = 0.0
+
+    def status(self) -> Status | None:
+        """Return what the program is at."""
+        return read_status(self._status)
+
+    def announce(self) -> None:
+        """Write the launch's record, once."""
+        if self._announced:
+            return
+        self._announced = True
+        head = self._header
+        settings = self.campaign.settings
+        candidates: dict[str, list[str]] = {}
+        for case in self.cases:
+            names = candidates.setdefault(case.collective, [])
+            names += [c for c in case.candidates if c not in names]
+        ppn = settings.ppn or settings.nranks
+        error = head.get("clock_error_us")
+        self.campaign.writer.write(
+            Launch(
+                self.launch,
+                int(str(head.get("nodes", max(1, -(-settings.nranks // ppn))))),
+                int(str(head.get("ppn", min(ppn, settings.nranks)))),
+                settings.nranks,
+                candidates,
+                float(str(error)) if error is not None else None,
+                settings.variant_of(self.launch),
+            )
+        )
+
+    def read(self) -> None:
+        """Take over all complete lines that are new."""
+        try:
+            with self._output.open("rb") as stream:
+                stream.seek(self._offset)
+                data = stream.read()
+        except OSError:
+            return
+        complete = data.rfind(b"\n") + 1
+        self._offset += complete
+        for line in data[:complete].decode("utf-8", "replace").splitlines():
+            value = parse_line(line, self.launch)
+            if value is None:
+                continue
+            if value.get("type") == "launch":
+                self._header = value
+                self.started = True
+                self.announce()
+            elif value.get("type") == "sample":
+                self.announce()
+                self.campaign.keep(parse_sample(value))
+
+    def watch(self) -> bool:
+        """Read what is new; return True when nothing has happened for too long."""
+        now = time.monotonic()
+        if now - self._read_at < 0.2:
+            return False
+        self._read_at = now
+        self.read()
+        try:
+            # The program counts its batches there.
+            trace = self._status.read_bytes() + str(self._offset).encode()
+        except OSError:
+            trace = b""
+        if trace != self._last[1]:
+            self._last = (now, trace)
+        at = self.status()
+        if at is not None:
+            self._progress.update(
+                self._base + min(at.done, len(self.cases)),
+                f"{at.collective} {at.bytes} B, launch {self.launch}",
+            )
+        return now - self._last[0] > self.campaign.settings.stall_s
