@@ -24,7 +24,7 @@ uint64_t stretto_await_slow(const stretto_node *node, const _Atomic uint64_t *fl
         relax();
     }
     int polls = node->wait.yield ? 1 : STRETTO_NODE_POLLS;
-    for (int rounds = 0;; rounds++) {
+    for (int rounds = 0;; rounds += rounds < STRETTO_NODE_PATIENCE) {
         node->wait.progress(node->wait.progress_arg);
         /* After so long a wait a system call more is nothing, and the rank that is waited for may
          * be waiting for this very core: other jobs, helper threads, a launcher that bound us

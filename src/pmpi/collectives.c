@@ -42,9 +42,11 @@ static inline const stretto_decision *decision(stretto_comm *c, stretto_collecti
     int MPI_##name(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype,         \
                    MPI_Op op, MPI_Comm comm) {                                                     \
         stretto_comm *c = ours(comm);                                                              \
-        if (c && sendbuf != recvbuf) {                                                             \
+        if (c) {                                                                                   \
             const stretto_decision *d = decision(c, STRETTO_ALLREDUCE, count, datatype, op);       \
-            int rc = d ? stretto_call_allreduce(c, d, sendbuf, recvbuf) : STRETTO_PASS;            \
+            const void *in =                                                                       \
+                sendbuf == recvbuf ? MPI_IN_PLACE : sendbuf; /* one rank's own mistake */          \
+            int rc = d ? stretto_call_allreduce(c, d, in, recvbuf) : STRETTO_PASS;                 \
             if (STRETTO_LIKELY(rc != STRETTO_PASS))                                                \
                 return rc;                                                                         \
         }                                                                                          \

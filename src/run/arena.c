@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,7 +63,11 @@ static bool all_well(bool well) {
 static bool share(int fd, const char *name, size_t bytes) {
     stretto_world *w = &stretto_the_world;
     bool leader = w->node_rank == 0;
-    if (leader && fd >= 0 && ftruncate(fd, (off_t)bytes)) {
+    struct rlimit limit;
+    /* past `ulimit -f` a signal would end the application, not an error code */
+    bool allowed = getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+                   (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
+    if (leader && fd >= 0 && (!allowed || ftruncate(fd, (off_t)bytes))) {
         close(fd);
         fd = -1;
     }
@@ -164,6 +169,20 @@ void stretto_arena_destroy(void) {
     arena_fd = -1;
 }
 
+/* In steps short enough that a profiling timer's signal does not interrupt each try. */
+static bool back_with_memory(off_t offset, off_t bytes) {
+    const off_t step = 1 << 20;
+    for (off_t done = 0; done < bytes;) {
+        off_t part = bytes - done < step ? bytes - done : step;
+        int rc = posix_fallocate(arena_fd, offset + done, part);
+        if (rc && rc != EINTR)
+            return false;
+        if (!rc)
+            done += part;
+    }
+    return true;
+}
+
 int64_t stretto_arena_allocate(size_t bytes, int users) {
     if (!arena || bytes == 0)
         return -1;
@@ -185,7 +204,7 @@ int64_t stretto_arena_allocate(size_t bytes, int users) {
     if (run < want)
         return -1;
     off_t offset = (off_t)first * UNIT;
-    if (posix_fallocate(arena_fd, offset, (off_t)want * UNIT)) {
+    if (!back_with_memory(offset, (off_t)want * UNIT)) {
         lock_arena();
         for (uint32_t i = 0; i < want; i++)
             arena->users[first + i] = 0;

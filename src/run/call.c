@@ -62,7 +62,7 @@ int stretto_call_allreduce(stretto_comm *c, const stretto_decision *d, const voi
 
 int stretto_call_reduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
                         int root) {
-    bool in_place = in == MPI_IN_PLACE, commutative;
+    bool in_place = in == MPI_IN_PLACE || (c->rank == root && in == out), commutative;
     if (d->run == STRETTO_RUN_NODE) {
         stretto_node_reduce(c->node, in_place ? out : in, out, (size_t)d->elements, d->extent,
                             d->reduce, root);

@@ -25,7 +25,7 @@
 /* ---- settings (config.c): rank 0's environment, the same on all ranks ----------------------- */
 
 typedef struct {
-    int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn;
+    int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn, devices;
     int has_table; /* a table or forced choices were given and are valid */
 } stretto_settings;
 

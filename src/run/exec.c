@@ -101,8 +101,11 @@ static int copy(const running *r, piece from, piece to) {
         memmove(to.at, from.at, from.n * (size_t)r->e->stride);
         return MPI_SUCCESS;
     }
-    return PMPI_Sendrecv(from.at, (int)from.n, r->e->type, 0, TAG, to.at, (int)from.n, r->e->type,
-                         0, TAG, stretto_the_world.self, MPI_STATUS_IGNORE);
+    /* to oneself on the shadow: one collective at a time there, so that threads cannot mix messages
+     * up */
+    const stretto_comm *c = r->c;
+    return PMPI_Sendrecv(from.at, (int)from.n, r->e->type, c->rank, TAG, to.at, (int)to.n,
+                         r->e->type, c->rank, TAG, c->shadow, MPI_STATUS_IGNORE);
 }
 
 static int reduce(const running *r, piece src, piece dst, stretto_side side) {

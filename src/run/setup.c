@@ -9,6 +9,7 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What each rank tells the others. */
 typedef struct {
@@ -31,11 +32,14 @@ static int is_device_runtime(struct dl_phdr_info *info, size_t size, void *found
 
 /* Whether a pointer may mean device memory, which only the MPI can tell and handle. What kind a
  * pointer is is one rank's own affair, so the communicator as a whole passes through when any of
- * its ranks has CUDA, HIP or Level Zero loaded by now. */
-static bool devices_loaded(void) {
+ * its ranks has CUDA, HIP or Level Zero loaded, or a device to load it for later: runtimes are
+ * often opened at the first use. */
+static bool devices_possible(void) {
     int found = 0;
+    if (!stretto_config.devices)
+        return false;
     dl_iterate_phdr(is_device_runtime, &found);
-    return found;
+    return found || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/kfd", F_OK) == 0;
 }
 
 /* World ranks of comm's ranks; false when one of them is of another world (spawned, connected):
@@ -185,7 +189,7 @@ static const char *set_up(stretto_comm *c) {
     }
     offer mine = {-2, 0,
                   make_layout(c, world) && stretto_comms_count() < stretto_config.max_communicators,
-                  devices_loaded()};
+                  devices_possible()};
     bool node = false, shadow = false;
     if (mine.well) {
         wants(c, &node, &shadow);
@@ -203,7 +207,8 @@ static const char *set_up(stretto_comm *c) {
         if (!offers[i].well)
             why = "too many communicators (STRETTO_MAX_COMMUNICATORS) or no memory";
         if (offers[i].devices)
-            why = "a rank has CUDA, HIP or Level Zero loaded, and its buffers may be device memory";
+            why = "a rank has a device, and its buffers may be device memory (STRETTO_DEVICES=0 if "
+                  "never)";
         if (offers[i].arena == -1)
             arena = false;
     }

@@ -294,5 +294,17 @@ def test_a_job_with_devices_stays_with_the_mpi(build, tmp_path: Path) -> None:
     )
     done = mpi.run(3, ["sh", str(script)], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "stays with the MPI: a rank has CUDA" in done.stderr
+    assert "stays with the MPI: a rank has a device" in done.stderr
     assert not re.search(r"on 3 ranks.*forced", done.stderr)
+    done = mpi.run(3, ["sh", str(script)], rank_env=env | {"STRETTO_DEVICES": "0"})
+    assert done.returncode == 0 and re.search(r"on 3 ranks.*forced", done.stderr)
+
+
+def test_a_limit_on_file_sizes_does_not_end_the_job(build, tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    script = tmp_path / "job.sh"
+    script.write_text(f"ulimit -f 100000\nexec {build(mpi, 'conformance')} 4 50 1000\n")
+    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_VERBOSE=1)
+    done = mpi.run(2, ["sh", str(script)], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no shared memory on this node" in done.stderr
