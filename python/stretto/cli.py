@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import importlib.util
 import inspect
@@ -23,6 +24,7 @@ from stretto.errors import (
     EXIT_INTERRUPTED,
     Interrupted,
     StrettoError,
+    from_oserror,
 )
 
 #: name, one line of help; in the order in which a user meets them
@@ -42,6 +44,9 @@ COMMANDS: list[tuple[str, str]] = [
     ("table", "Look at table files: show, check, find."),
     ("report", "One self-contained HTML page from the files of the other commands."),
 ]
+
+#: what the system may refuse anywhere, and a person can mend; everything else is a defect
+MENDABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE)
 
 CommandLine = Annotated[
     list[str] | None,
@@ -164,6 +169,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output has gone (as in `stretto ... | head`): nobody is left to tell.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAULT
+    except OSError as error:
+        if error.errno not in MENDABLE:
+            return _unexpected(error)
+        for line in from_oserror(error, "the system refuses").lines():
+            say(line)
         return EXIT_FAULT
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else EXIT_FAULT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -92,6 +93,19 @@ def test_unexpected_exception(
     monkeypatch.setenv("STRETTO_DEBUG", "1")
     assert cli.main(["run"]) == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_no_defect(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(name: str | None) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x/outputs/000-native.txt")
+
+    monkeypatch.setattr(cli, "build_app", full)
+    assert cli.main(["tune"]) == 1
+    error = capsys.readouterr().err
+    assert "No space left" in error and "x/outputs/000-native.txt" in error
+    assert "\n  try: free some space" in error and "defect" not in error
 
 
 def test_interrupts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -143,4 +143,6 @@ def short(output: str, lines: int = 3) -> str:
     """Return the last telling lines of an output as one line."""
     kept = [x.strip() for x in output.splitlines() if x.strip() and set(x.strip()) != {"-"}]
     kept = [x for x in kept if "running as root" not in x]
+    # Our own words tell more than the launcher's about how it took the others down.
+    kept = [x for x in kept if x.startswith("stretto-bench:")] or kept
     return " / ".join(kept[-lines:])[:500]

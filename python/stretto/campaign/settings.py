@@ -169,11 +169,11 @@ def parse_sizes(text: str) -> list[int]:
     return sorted(sizes)
 
 
-def parse_duration(text: str) -> float:
-    """Return the seconds in ``90``, ``90s``, ``10m``, ``1.5h``."""
+def parse_duration(text: str, option: str = "--budget") -> float:
+    """Return the seconds in ``90``, ``90s``, ``10m``, ``1.5h``; `option` is where it was given."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text.strip())
     if not found or float(found.group(1)) <= 0:
-        raise UsageError(f"{text!r} is not a time", "--budget", "write for example 90s, 10m or 1h")
+        raise UsageError(f"{text!r} is not a time", option, "write for example 90s, 10m or 1h")
     return float(found.group(1)) * {"s": 1, "m": 60, "min": 60, "h": 3600}[found.group(2) or "s"]
 
 

@@ -68,6 +68,7 @@ def command(
     Without CMD a table for all applications is made for a layout; stretto run finds it by itself.
     """
     from stretto.campaign.settings import parse_collectives, parse_duration
+    from stretto.commands.bench import split_candidates
     from stretto.files.table import TUNABLE
 
     seconds = None if budget is None else parse_duration(budget)
@@ -79,9 +80,9 @@ def command(
                 "--collective",
                 f"there are {', '.join(TUNABLE)}",
             )
-    names = None if candidates is None else [c for c in candidates.split(",") if c]
+    names = None if candidates is None else [c for c in split_candidates(candidates) if c]
     if cmd:
-        limit = None if timeout is None else parse_duration(timeout)
+        limit = None if timeout is None else parse_duration(timeout, "--timeout")
         _application(
             cmd, seconds, (metric, metric_better, metric_unit), out, pairs, reset_command, in_place,
             only, names, launches, mpi, limit, seed, restart, as_json,
