@@ -252,14 +252,15 @@ def test_results_may_lie_in_the_directory_itself(tmp_path: Path) -> None:
 
 
 def test_every_run_reads_its_input_from_the_beginning(tmp_path: Path) -> None:
-    (tmp_path / "input").write_text("x")
+    (tmp_path / "input").write_text("read already\nx")
     code = (
         "import os, pathlib; from stretto.tune.trials import Place, fresh\n"
         "for _ in range(2):\n"
         "    with fresh(Place(pathlib.Path('.'), pathlib.Path('w'), None, True)):\n"
         "        print(os.read(0, 9))\n"
     )
-    with (tmp_path / "input").open("rb") as stream:
+    with (tmp_path / "input").open("rb", buffering=0) as stream:
+        stream.seek(len("read already\n"))
         done = subprocess.run(
             [sys.executable, "-c", code], stdin=stream, capture_output=True, text=True, check=True
         )

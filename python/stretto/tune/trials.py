@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import re
@@ -110,11 +111,20 @@ def _mend_links(base: Path, copy: Path) -> None:
             link.symlink_to(copy / target.relative_to(base) if inside else target)
 
 
-def _rewind_input() -> None:
-    """Give every run the whole of what CMD reads (``< input``): all of them share one offset."""
+@functools.cache
+def _input_at() -> int | None:
+    """Return where the input file stood before the first run; None where it is no file."""
     with suppress(OSError):
         if stat.S_ISREG(os.fstat(0).st_mode):
-            os.lseek(0, 0, os.SEEK_SET)
+            return os.lseek(0, 0, os.SEEK_CUR)
+    return None
+
+
+def _rewind_input() -> None:
+    """Give every run the whole of what CMD reads (``< input``): all of them share one offset."""
+    at = _input_at()
+    if at is not None:
+        os.lseek(0, at, os.SEEK_SET)
 
 
 @contextmanager
