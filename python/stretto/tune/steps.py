@@ -23,11 +23,12 @@ from stretto.files.io import write_atomic
 from stretto.files.profile import Profile, read_profile
 from stretto.files.table import Row, Table
 from stretto.files.verdict import Metric
+from stretto.launch.execute import Result
 from stretto.launch.inject import prepare
 from stretto.launch.job import Job, understand
 from stretto.tune.decide import Span, decide
 from stretto.tune.needs import Need, Needs
-from stretto.tune.trials import Place, fresh
+from stretto.tune.trials import Place, find_value, fresh
 
 #: the fewest pairs of runs of CMD with which a test can be made
 PAIRS = 6
@@ -148,9 +149,22 @@ class Steps:
             ) from error
         self.run_s = recorded.result.wall_s
         write_atomic(self._wall_file, f"{self.run_s}\n", "the profiled run's time")
+        self._check_metric(recorded.result)
         for note in recorded.joined[0].notes:
             self.say(f"stretto: note: {note}")
         return recorded.profile
+
+    def _check_metric(self, result: Result) -> None:
+        """Refuse a metric that CMD does not print before anything is measured for it."""
+        if find_value(self.o.metric, result) is not None:
+            return
+        printed = self.o.out / "outputs" / "profiled.txt"
+        write_atomic(printed, f"{result.stdout}\n{result.stderr}", "what the command printed")
+        raise StrettoError(
+            f"the command printed no number that matches --metric {self.o.metric.pattern!r}",
+            printed,
+            "try the expression on that file with grep -P; the profile is kept",
+        )
 
     @property
     def _wall_file(self) -> Path:
