@@ -69,6 +69,9 @@ int stretto_choice_parse(stretto_collective collective, const char *text, strett
 /* Canonical text of a choice (parses back to the same); returns text. */
 char *stretto_choice_format(const stretto_choice *choice, char *text, size_t size);
 
+/* The number of segments that a choice cuts so many bytes into, 1 to 1024; 1 without segments. */
+int stretto_choice_segments(const stretto_choice *choice, size_t bytes);
+
 /* Builds shape->rank's plan for a flat or shm choice into *plan, which need not be initialised
  * (sets radix, segments and window of the shape from the choice; `bytes` = size of the vector or
  * block, for the number of segments, capped at 1024). One node with "shm" or "shm+X" gives the

@@ -25,6 +25,10 @@ static inline stretto_comm *ours(MPI_Comm comm) {
 static inline const stretto_decision *decision(stretto_comm *c, stretto_collective collective,
                                                long long count, MPI_Datatype datatype, MPI_Op op) {
     const stretto_decision *d = c->coll[collective].last;
+    if (!c->coll[collective].looked_at) {
+        c->coll[collective].native++;
+        return NULL;
+    }
     if (__builtin_expect(d->count != count || d->datatype != datatype || d->op != op ||
                              d->run == STRETTO_RUN_UNDECIDED,
                          0))

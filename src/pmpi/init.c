@@ -23,11 +23,17 @@ int MPI_Finalize(void) {
 int MPI_Comm_free(MPI_Comm *comm) {
     if (stretto_the_world.active && comm)
         stretto_comm_release(*comm);
-    return PMPI_Comm_free(comm);
+    stretto_comms_closing(true);
+    int rc = PMPI_Comm_free(comm);
+    stretto_comms_closing(false);
+    return rc;
 }
 
 int MPI_Comm_disconnect(MPI_Comm *comm) {
     if (stretto_the_world.active && comm)
         stretto_comm_release(*comm);
-    return PMPI_Comm_disconnect(comm);
+    stretto_comms_closing(true);
+    int rc = PMPI_Comm_disconnect(comm);
+    stretto_comms_closing(false);
+    return rc;
 }

@@ -8,7 +8,9 @@
 
 #include <string.h>
 
+/* The end of a call. */
 static int raise_error(stretto_comm *c, int rc) {
+    stretto_comm_trim(c);
     if (rc != MPI_SUCCESS && rc != STRETTO_PASS)
         PMPI_Comm_call_errhandler(c->comm, rc);
     return rc;
@@ -22,7 +24,7 @@ static int run_plan(stretto_comm *c, const stretto_decision *d, stretto_collecti
     stretto_cached_plan *plan = stretto_plan_for(c, collective, &d->row->choice, root, d->bytes,
                                                  in_place, commutative, error, sizeof error);
     if (!plan) /* lack of memory is one rank's own; a refusal is everybody's */
-        return strcmp(error, "out of memory") ? STRETTO_PASS : MPI_ERR_NO_MEM;
+        return strncmp(error, "out of memory", 13) ? STRETTO_PASS : MPI_ERR_NO_MEM;
     return stretto_execute(c, plan, e, count, in, out);
 }
 
@@ -98,7 +100,7 @@ static stretto_elements as_bytes(void) {
 int stretto_call_bcast(stretto_comm *c, const stretto_decision *d, void *buffer, int root) {
     bool dense = stretto_dense_size(d->datatype) != 0;
     void *bytes = dense ? buffer : stretto_comm_scratch(c, STRETTO_SCRATCH_PACK, d->bytes);
-    int rc = bytes ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    int rc = bytes ? MPI_SUCCESS : dense ? MPI_ERR_BUFFER : MPI_ERR_NO_MEM;
     if (rc == MPI_SUCCESS && !dense && c->rank == root)
         rc = pack(buffer, d->elements, d->datatype, d->bytes, bytes);
     if (rc != MPI_SUCCESS)

@@ -54,6 +54,7 @@ API int stretto_choose(MPI_Comm comm, const char *collective, const char *choice
     }
     c->coll[row.collective].forced = row;
     c->coll[row.collective].is_forced = *words[1] != 0;
+    c->coll[row.collective].looked_at = true;
     for (int i = 0; i < STRETTO_DECISIONS; i++)
         c->coll[row.collective].decisions[i].run = STRETTO_RUN_UNDECIDED;
     c->coll[row.collective].told = 0;
@@ -76,17 +77,17 @@ API int stretto_last(MPI_Comm comm, const char *collective, char *text, size_t s
     const stretto_comm *c = look_up(comm, collective, &which);
     if (!c)
         return -1;
-    const stretto_decision *d = c->coll[which].last;
     if (c->status == STRETTO_COMM_NATIVE) {
         snprintf(text, size, "native: %s", c->why);
         return 0;
     }
-    if (d->run == STRETTO_RUN_UNDECIDED)
+    const stretto_decision *d = c->coll ? c->coll[which].last : NULL;
+    if (!d || d->run == STRETTO_RUN_UNDECIDED)
         return -1;
     char choice[256] = "native";
     if (d->run != STRETTO_RUN_NATIVE)
         stretto_choice_format(&d->row->choice, choice, sizeof choice);
-    if (d->why)
+    if (*d->why)
         snprintf(text, size, "%s: %s", choice, d->why);
     else if (!d->row)
         snprintf(text, size, "%s: no row in %s", choice,
@@ -105,9 +106,9 @@ API int stretto_counters(MPI_Comm comm, const char *collective, unsigned long lo
     if (!c)
         return -1;
     if (ours)
-        *ours = c->coll[which].ours;
+        *ours = c->coll ? c->coll[which].ours : 0;
     if (native)
-        *native = c->coll[which].native;
+        *native = c->coll ? c->coll[which].native : 0;
     return 0;
 }
 

@@ -141,7 +141,7 @@ static stretto_comm *take_out(MPI_Comm comm) {
 }
 
 static void discard(stretto_comm *c, bool free_shadow) {
-    if (c->status == STRETTO_COMM_READY)
+    if (c->holds)
         atomic_fetch_sub(&holding, 1);
     stretto_comm_teardown(c, free_shadow);
     free(c);
@@ -164,8 +164,6 @@ static stretto_comm *create(MPI_Comm comm) {
         return NULL;
     c->comm = comm;
     c->arena = -1;
-    for (int i = 0; i < STRETTO_COLLECTIVES; i++)
-        c->coll[i].last = c->coll[i].decisions;
     pthread_mutex_lock(&writing);
     if (!keyval &&
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL) != MPI_SUCCESS)
@@ -183,19 +181,23 @@ static stretto_comm *create(MPI_Comm comm) {
     return c;
 }
 
+static void set_up(stretto_comm *c) {
+    stretto_comm_setup(c);
+    c->holds = c->node || c->has_shadow;
+    atomic_fetch_add(&holding, c->holds);
+}
+
 STRETTO_COLD stretto_comm *stretto_comm_seen(MPI_Comm comm) {
     if (setting_up || comm == MPI_COMM_NULL)
         return NULL;
     stretto_comm *c = stretto_comm_find(comm);
-    setting_up = 1;
-    if (!c)
-        c = create(comm);
+    setting_up++;
+    if (!c && !(c = create(comm)))
+        stretto_no_memory();
     if (c && c->status == STRETTO_COMM_NEW && ++c->seen >= stretto_config.after) {
-        stretto_comm_setup(c);
-        if (c->status == STRETTO_COMM_READY)
-            atomic_fetch_add(&holding, 1);
+        set_up(c);
     }
-    setting_up = 0;
+    setting_up--;
     return c;
 }
 
@@ -203,16 +205,18 @@ stretto_comm *stretto_comm_ready(MPI_Comm comm) {
     if (setting_up || comm == MPI_COMM_NULL)
         return NULL;
     stretto_comm *c = stretto_comm_find(comm);
-    setting_up = 1;
-    if (!c)
-        c = create(comm);
+    setting_up++;
+    if (!c && !(c = create(comm)))
+        stretto_no_memory();
     if (c && c->status == STRETTO_COMM_NEW) {
-        stretto_comm_setup(c);
-        if (c->status == STRETTO_COMM_READY)
-            atomic_fetch_add(&holding, 1);
+        set_up(c);
     }
-    setting_up = 0;
+    setting_up--;
     return c;
+}
+
+void stretto_comms_closing(bool begin) {
+    setting_up += begin ? 1 : -1;
 }
 
 void stretto_comm_release(MPI_Comm comm) {

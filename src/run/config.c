@@ -26,6 +26,12 @@ void stretto_say(const char *format, ...) {
     fflush(stderr);
 }
 
+void stretto_no_memory(void) {
+    stretto_say(
+        "out of memory; the job is ended, since this rank can no longer do what the others do");
+    PMPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 static int number(const char *name, int fallback, int low, int high) {
     const char *text = getenv(name);
     if (!text || !*text)
@@ -136,7 +142,7 @@ static int broadcast_text(char **text) {
         *text = malloc(length);
     /* A rank without memory here cannot agree to anything later either: let the MPI end the job. */
     if (!*text)
-        return PMPI_Abort(MPI_COMM_WORLD, 1);
+        stretto_no_memory();
     return PMPI_Bcast(*text, (int)length, MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
@@ -175,10 +181,15 @@ int stretto_config_load(void) {
         rc = broadcast_text(&table);
     if (rc == MPI_SUCCESS)
         rc = broadcast_text(&choices);
+    /* rank 0 has found both good: they can fail here for want of memory only */
+    bool well = true;
     if (rc == MPI_SUCCESS && table)
-        stretto_table_parse(&stretto_the_table, path ? path : "table", table, error, sizeof error);
+        well = !stretto_table_parse(&stretto_the_table, path ? path : "table", table, error,
+                                    sizeof error);
     if (rc == MPI_SUCCESS && choices)
-        stretto_table_force(&stretto_the_table, choices, error, sizeof error);
+        well = !stretto_table_force(&stretto_the_table, choices, error, sizeof error) && well;
+    if (!well)
+        stretto_no_memory();
     free(path);
     free(table);
     free(choices);

@@ -12,6 +12,10 @@
 
 static const size_t BYTES_LIMIT = (size_t)1 << 30; /* counts of MPI_BYTE stay well below 2^31 */
 
+static void because(stretto_decision *d, const char *why) {
+    snprintf(d->why, sizeof d->why, "%s", why);
+}
+
 static bool is_reduction(stretto_collective collective) {
     return collective == STRETTO_ALLREDUCE || collective == STRETTO_REDUCE;
 }
@@ -34,6 +38,8 @@ const char *stretto_choice_refused(stretto_comm *c, stretto_collective collectiv
         return "no communicator for our messages";
     if (stretto_plan_for(c, collective, choice, 0, bytes, false, commutative, error, sizeof error))
         return NULL;
+    if (strncmp(error, "out of memory", 13) == 0)
+        stretto_no_memory(); /* the other ranks have their plans */
     return error;
 }
 
@@ -52,15 +58,28 @@ static void tell(stretto_comm *c, stretto_collective collective, const stretto_d
         snprintf(where, sizeof where, "forced");
     stretto_say("%s of %zu bytes on %d ranks (%d x %d): %s (%s%s%s)",
                 stretto_collective_name(collective), d->bytes, c->nranks, c->layout.nnodes, c->ppn,
-                text, where, d->why ? "; but " : "", d->why ? d->why : "");
+                text, where, *d->why ? "; but " : "", d->why);
+}
+
+/* Reductions with a radix hold, and bruck_k sends, several whole vectors at a time, at most one a
+ * rank. */
+static size_t vectors_limit(const stretto_comm *c, stretto_collective collective,
+                            const stretto_choice *choice) {
+    if (!is_reduction(collective) || !choice->algorithm ||
+        choice->algorithm->param != STRETTO_PARAM_RADIX)
+        return BYTES_LIMIT;
+    bool flat = choice->kind == STRETTO_CHOICE_FLAT;
+    return BYTES_LIMIT / (size_t)(flat ? c->nranks : c->layout.nnodes);
 }
 
 static void make(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
     d->run = STRETTO_RUN_NATIVE;
     d->row = NULL;
-    d->why = NULL;
+    d->why[0] = '\0';
     d->reduce = NULL;
     d->bytes = 0;
+    if (!c->coll[collective].looked_at)
+        return; /* an invalid datatype is the MPI's to find, too */
     bool user_op = false, commutative = true;
     if (collective != STRETTO_BARRIER) {
         size_t size = stretto_dense_size(d->datatype);
@@ -68,7 +87,7 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
             int asked;
             if (d->datatype == MPI_DATATYPE_NULL || d->count < 0 ||
                 PMPI_Type_size(d->datatype, &asked) != MPI_SUCCESS || asked < 0) {
-                d->why = "arguments for the MPI to judge";
+                because(d, "arguments for the MPI to judge");
                 return;
             }
             size = (size_t)asked;
@@ -78,7 +97,7 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
         if (collective == STRETTO_ALLGATHER)
             limit /= (size_t)c->nranks;
         if (d->count <= 0 || size == 0 || (size_t)d->count > limit) {
-            d->why = d->count > 0 && size ? "too large" : "nothing to do";
+            because(d, d->count > 0 && size ? "too large" : "nothing to do");
             return;
         }
         d->bytes = size * (size_t)d->count;
@@ -89,25 +108,32 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
                                                                 c->layout.nnodes, c->ppn, d->bytes);
     if (!d->row || d->row->choice.kind == STRETTO_CHOICE_NATIVE)
         return;
+    if (d->bytes > vectors_limit(c, collective, &d->row->choice)) {
+        because(d, "too large for this algorithm");
+        return;
+    }
     if (is_reduction(collective)) {
         d->reduce = stretto_kernel_for(d->op, d->datatype, &d->extent);
         if (!d->reduce) {
             if (d->op == MPI_OP_NULL || stretto_is_predefined_op(d->op)) {
-                d->why = "no kernel for this operation on this datatype";
+                because(d, "no kernel for this operation on this datatype");
                 return;
             }
             int commutes = 0;
             user_op = true;
             if (PMPI_Op_commutative(d->op, &commutes) != MPI_SUCCESS) {
-                d->why = "arguments for the MPI to judge";
+                because(d, "arguments for the MPI to judge");
                 return;
             }
             commutative = commutes;
         }
     }
-    d->why = stretto_choice_refused(c, collective, &d->row->choice, d->bytes, user_op, commutative);
-    if (d->why)
+    const char *refused =
+        stretto_choice_refused(c, collective, &d->row->choice, d->bytes, user_op, commutative);
+    if (refused) {
+        because(d, refused);
         return;
+    }
     d->run = c->one_node && d->row->choice.kind == STRETTO_CHOICE_SHM ? STRETTO_RUN_NODE
                                                                       : STRETTO_RUN_PLAN;
 }

@@ -35,6 +35,8 @@ extern stretto_table stretto_the_table;
 /* Collective over the world, at Init. Complains on rank 0 about what it cannot use. */
 int stretto_config_load(void);
 
+/* Ends the job: a rank without memory cannot agree to anything with the others any more. */
+void stretto_no_memory(void);
 /* A line on stderr, "stretto: ..." */
 void stretto_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -101,17 +103,16 @@ typedef struct {
     size_t extent;      /* bytes of one element as kernels and wires see it */
     stretto_reduce_fn reduce;
     const stretto_row *row; /* NULL: no row; its choice is what is done unless run is NATIVE */
-    const char *why;        /* a reason to be native that is not the table's */
+    char why[160];          /* a reason to be native that is not the table's, or "" */
 } stretto_decision;
 
-enum { STRETTO_DECISIONS = 8, STRETTO_PLANS = 32 };
+enum { STRETTO_DECISIONS = 8, STRETTO_PLANS = 64 };
 
 typedef struct {
     bool used;
     stretto_collective collective;
     stretto_choice choice;
-    int root;
-    size_t bytes; /* segmented algorithms, whose plans depend on it; else 0 */
+    int root, segments;
     bool in_place, commutative;
     unsigned long age;
     stretto_plan plan;
@@ -121,11 +122,24 @@ typedef struct {
 
 typedef enum { STRETTO_COMM_NEW, STRETTO_COMM_READY, STRETTO_COMM_NATIVE } stretto_comm_status;
 
+/* What is known of one collective on one communicator. */
+typedef struct {
+    stretto_decision *last; /* the MRU entry of decisions */
+    stretto_decision decisions[STRETTO_DECISIONS];
+    int next;
+    bool looked_at; /* some row that fits the layout, or a forced choice, is not native */
+    bool is_forced; /* by stretto_choose */
+    stretto_row forced;
+    unsigned long long ours, native;
+    uint64_t told; /* verbose: size classes already explained */
+} stretto_comm_calls;
+
 typedef struct stretto_comm {
     MPI_Comm comm;
     stretto_comm_status status;
     const char *why; /* why NATIVE */
     int seen;        /* blocking collectives before set-up */
+    bool holds;      /* counted among those that hold resources */
     int rank, nranks;
     stretto_node *node; /* NULL: alone on the node, or no arena */
     bool node_ready;    /* agreed: every node with several of its ranks has its arena piece */
@@ -135,16 +149,8 @@ typedef struct stretto_comm {
     MPI_Comm shadow; /* for our own messages */
     stretto_layout layout;
     int *layout_memory;
-    int ppn; /* largest number of ranks on a node */
-    struct {
-        stretto_decision *last; /* the MRU entry of decisions */
-        stretto_decision decisions[STRETTO_DECISIONS];
-        int next;
-        unsigned long long ours, native;
-        stretto_row forced; /* by stretto_choose */
-        bool is_forced;
-        uint64_t told; /* verbose: size classes already explained */
-    } coll[STRETTO_COLLECTIVES];
+    int ppn;                    /* largest number of ranks on a node */
+    stretto_comm_calls *coll;   /* [STRETTO_COLLECTIVES], made with READY */
     stretto_cached_plan *plans; /* [STRETTO_PLANS], made with the first */
     unsigned long plan_clock;
     void *scratch[3];
@@ -163,7 +169,10 @@ stretto_comm *stretto_comm_ready(MPI_Comm comm);
 /* The application is about to free comm (collective): gives back what can be given back. */
 void stretto_comm_release(MPI_Comm comm);
 void stretto_comms_init(void);
-int stretto_comms_count(void); /* that hold resources */
+int stretto_comms_count(void); /* that hold memory or a shadow here */
+/* Between begin (true) and end (false) no state is made on this thread: a communicator is being
+ * freed, and what the application's callbacks call goes to the MPI. */
+void stretto_comms_closing(bool begin);
 /* Sets one communicator up (setup.c); collective. Sets status. */
 void stretto_comm_setup(stretto_comm *c);
 void stretto_comm_teardown(stretto_comm *c, bool free_shadow);
@@ -217,6 +226,7 @@ void stretto_plans_forget(stretto_comm *c);
 /* Memory of at least `bytes` that lasts until the next call on c; NULL when there is none. Slots
  * are independent of each other. */
 enum { STRETTO_SCRATCH_TMP, STRETTO_SCRATCH_OUT, STRETTO_SCRATCH_PACK, STRETTO_SCRATCHES };
+void stretto_comm_trim(stretto_comm *c); /* gives back what is large */
 void *stretto_comm_scratch(stretto_comm *c, int slot, size_t bytes);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG = 7 };
+enum { TAG = 7, SCRATCH_KEPT = 16 << 20 };
 
 typedef struct {
     stretto_comm *c;
@@ -31,6 +31,15 @@ void *stretto_comm_scratch(stretto_comm *c, int slot, size_t bytes) {
         c->scratch_size[slot] = size;
     }
     return c->scratch[slot];
+}
+
+void stretto_comm_trim(stretto_comm *c) {
+    for (int i = 0; i < STRETTO_SCRATCHES; i++)
+        if (c->scratch_size[i] > SCRATCH_KEPT) {
+            free(c->scratch[i]);
+            c->scratch[i] = NULL;
+            c->scratch_size[i] = 0;
+        }
 }
 
 static bool in_blocks_of_count(stretto_collective collective) {
@@ -181,7 +190,8 @@ int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_
     if (p->tmp_blocks &&
         !(r.tmp = elements_scratch(&r, STRETTO_SCRATCH_TMP, cached->tmp_offset[p->tmp_blocks])))
         return MPI_ERR_NO_MEM;
-    if (!out && p->shape.collective != STRETTO_BARRIER &&
+    /* MPI_BOTTOM is NULL, too: only ranks without a result have no OUT */
+    if (p->shape.collective == STRETTO_REDUCE && p->shape.rank != p->shape.root &&
         !(r.out = elements_scratch(&r, STRETTO_SCRATCH_OUT, (size_t)count)))
         return MPI_ERR_NO_MEM;
     if (p->nactions > c->nrequests) {
@@ -223,5 +233,11 @@ int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_
     }
     if (rc == MPI_SUCCESS && p->nactions > open)
         rc = PMPI_Waitall(p->nactions - open, requests + open, MPI_STATUSES_IGNORE);
+    if (rc != MPI_SUCCESS) { /* messages may still be under way: their memory is never used again */
+        c->requests = NULL;
+        c->nrequests = 0;
+        memset(c->scratch, 0, sizeof c->scratch);
+        memset(c->scratch_size, 0, sizeof c->scratch_size);
+    }
     return rc;
 }

@@ -18,8 +18,7 @@ static void drop(stretto_cached_plan *cached) {
 stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collective,
                                       const stretto_choice *choice, int root, size_t bytes,
                                       bool in_place, bool commutative, char *error, size_t size) {
-    if (!choice->algorithm || choice->algorithm->param != STRETTO_PARAM_SEGMENT)
-        bytes = 0;
+    int segments = stretto_choice_segments(choice, bytes);
     if (!c->plans && !(c->plans = calloc(STRETTO_PLANS, sizeof *c->plans))) {
         snprintf(error, size, "out of memory");
         return NULL;
@@ -27,7 +26,7 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
     stretto_cached_plan *oldest = &c->plans[0];
     for (int i = 0; i < STRETTO_PLANS; i++) {
         stretto_cached_plan *p = &c->plans[i];
-        if (p->used && p->collective == collective && p->root == root && p->bytes == bytes &&
+        if (p->used && p->collective == collective && p->root == root && p->segments == segments &&
             p->in_place == in_place && p->commutative == commutative &&
             same_choice(&p->choice, choice)) {
             p->age = ++c->plan_clock;
@@ -40,7 +39,7 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
                                  .collective = collective,
                                  .choice = *choice,
                                  .root = root,
-                                 .bytes = bytes,
+                                 .segments = segments,
                                  .in_place = in_place,
                                  .commutative = commutative,
                                  .count = -1,

@@ -139,11 +139,28 @@ static bool agree(MPI_Comm comm, bool mine) {
     return PMPI_Allreduce(&in, &out, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && out;
 }
 
+/* While we ask the MPI for something that we can do without, it must not end the job. */
+static MPI_Errhandler be_quiet(MPI_Comm comm) {
+    MPI_Errhandler before = MPI_ERRHANDLER_NULL;
+    if (PMPI_Comm_get_errhandler(comm, &before) == MPI_SUCCESS)
+        PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    return before;
+}
+
+static void be_as_before(MPI_Comm comm, MPI_Errhandler before) {
+    if (before != MPI_ERRHANDLER_NULL) {
+        PMPI_Comm_set_errhandler(comm, before);
+        PMPI_Errhandler_free(&before);
+    }
+}
+
 bool stretto_comm_shadow(stretto_comm *c) {
     if (c->has_shadow)
         return true;
     /* split, not dup: dup would run the application's attribute copy callbacks. */
+    MPI_Errhandler before = be_quiet(c->comm);
     bool made = PMPI_Comm_split(c->comm, 0, c->rank, &c->shadow) == MPI_SUCCESS;
+    be_as_before(c->comm, before);
     if (made)
         PMPI_Comm_set_errhandler(c->shadow, MPI_ERRORS_RETURN);
     if (!agree(c->comm, made)) {
@@ -182,7 +199,7 @@ static const char *set_up(stretto_comm *c) {
     offer *offers = malloc((size_t)nranks * sizeof *offers);
     /* Not agreed: without these few bytes a rank cannot take part in an agreement either. */
     if (!world || !offers)
-        PMPI_Abort(MPI_COMM_WORLD, 1);
+        stretto_no_memory();
     if (!world_ranks(c->comm, nranks, world)) {
         why = "ranks of another MPI_COMM_WORLD";
         goto out;
@@ -243,8 +260,30 @@ out:
     return why;
 }
 
+/* Collectives for which a row fits are looked at, the others pass at once. */
+static void prepare_calls(stretto_comm *c) {
+    c->coll = calloc(STRETTO_COLLECTIVES, sizeof *c->coll);
+    if (!c->coll)
+        stretto_no_memory();
+    for (int i = 0; i < STRETTO_COLLECTIVES; i++) {
+        c->coll[i].last = c->coll[i].decisions;
+        /* with STRETTO_VERBOSE each shape is explained, native ones too */
+        c->coll[i].looked_at = stretto_config.verbose > 0;
+    }
+    for (int i = 0; i < stretto_the_table.nrows; i++) {
+        const stretto_row *row = &stretto_the_table.rows[i];
+        if (row->choice.kind != STRETTO_CHOICE_NATIVE &&
+            (!row->nodes || row->nodes == c->layout.nnodes) && (!row->ppn || row->ppn == c->ppn))
+            c->coll[row->collective].looked_at = true;
+    }
+}
+
 STRETTO_COLD void stretto_comm_setup(stretto_comm *c) {
+    MPI_Errhandler before = be_quiet(c->comm);
     c->why = set_up(c);
+    be_as_before(c->comm, before);
+    if (!c->why)
+        prepare_calls(c);
     c->status = c->why ? STRETTO_COMM_NATIVE : STRETTO_COMM_READY;
     if (c->why)
         stretto_comm_teardown(c, true);
@@ -266,6 +305,8 @@ void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
     c->has_shadow = false;
     free(c->layout_memory);
     c->layout_memory = NULL;
+    free(c->coll);
+    c->coll = NULL;
     for (int i = 0; i < STRETTO_SCRATCHES; i++) {
         free(c->scratch[i]);
         c->scratch[i] = NULL;

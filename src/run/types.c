@@ -33,6 +33,8 @@ static inline uint64_t type_key(MPI_Datatype type) {
 }
 
 static inline const known *find(uint64_t key) {
+    if (key == 0)
+        return NULL; /* no handle at all */
     for (uint32_t i = place(key);; i = (i + 1) & (SLOTS - 1)) {
         if (handles[i].key == key)
             return &handles[i];

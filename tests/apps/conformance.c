@@ -2,10 +2,10 @@
  * with the same random arguments, and compares every byte of the results, buffers' surroundings
  * included.
  *
- * Usage: conformance [seed [rounds [largest count]]]. Prints the number of comparisons and of
- * differences; exit status 1 when there are any. Values are small integers, so that floating-point
- * results are exact in any order; non-commutative operations (2x2 integer matrices) show a wrong
- * order.
+ * Usage: conformance [seed [rounds [largest count [bottom]]]]. Prints the number of comparisons and
+ * of differences; exit status 1 when there are any. Values are small integers, so that
+ * floating-point results are exact in any order; non-commutative operations (2x2 integer matrices)
+ * show a wrong order.
  */
 #include <mpi.h>
 
@@ -56,6 +56,14 @@ static void add_first(void *in, void *inout, int *n, MPI_Datatype *type) {
     (void)type;
     for (int i = 0; i < *n; i++)
         b[3 * i] += a[3 * i];
+}
+
+static MPI_Aint offsets[2];
+
+static void add_absolute(void *in, void *inout, int *n, MPI_Datatype *type) {
+    (void)n, (void)type;
+    for (int i = 0; i < 2; i++)
+        *(int *)((char *)inout + offsets[i]) += *(int *)((char *)in + offsets[i]);
 }
 
 typedef struct {
@@ -234,6 +242,41 @@ static void one(MPI_Comm comm, MPI_Comm reference) {
     free(in), free(a), free(b);
 }
 
+/* Results at absolute addresses, that is with MPI_BOTTOM (NULL) as buffer, and another layout on
+ * each rank. No native reference: MPICH 5.0.2 itself crashes in this allreduce. */
+static void at_bottom(MPI_Comm comm) {
+    int data[4], n, me;
+    MPI_Comm_size(comm, &n);
+    MPI_Comm_rank(comm, &me);
+    int which = (me + 1) % 3; /* two of the four, elsewhere on each rank */
+    for (int i = 0; i < 4; i++)
+        data[i] = (me + 1) * (i == 3 ? 4 : 10);
+    MPI_Aint addresses[2];
+    MPI_Datatype absolute;
+    MPI_Op plus;
+    MPI_Get_address(&data[which], &addresses[0]);
+    MPI_Get_address(&data[3], &addresses[1]);
+    MPI_Type_create_hindexed(2, (int[]){1, 1}, addresses, MPI_INT, &absolute);
+    MPI_Type_commit(&absolute);
+    MPI_Op_create(add_absolute, 1, &plus);
+    offsets[0] = addresses[0], offsets[1] = addresses[1];
+    MPI_Allreduce(MPI_IN_PLACE, MPI_BOTTOM, 1, absolute, plus,
+                  comm); /* sums of 1..n, 10 and 4 fold */
+    MPI_Bcast(MPI_BOTTOM, 1, absolute, n - 1, comm);
+    MPI_Op_free(&plus);
+    MPI_Type_free(&absolute);
+    int sum = n * (n + 1) / 2;
+    comparisons++;
+    for (int i = 0; i < 4; i++) {
+        int expected = i == 3 ? 4 * sum : i == which ? 10 * sum : 10 * (me + 1);
+        if (data[i] != expected) {
+            fprintf(stderr, "rank %d: at MPI_BOTTOM: element %d is %d, not %d\n", me, i, data[i],
+                    expected);
+            differences++;
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -254,6 +297,8 @@ int main(int argc, char **argv) {
         int which = below(3);
         one(comms[which], references[which]);
     }
+    for (int i = 0; argc > 4 && i < 3; i++)
+        at_bottom(comms[i]);
     int totals[2], mine[2] = {comparisons, differences};
     PMPI_Allreduce(mine, totals, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < 3; i++)

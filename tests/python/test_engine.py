@@ -308,3 +308,13 @@ def test_a_limit_on_file_sizes_does_not_end_the_job(build, tmp_path: Path) -> No
     done = mpi.run(2, ["sh", str(script)], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no shared memory on this node" in done.stderr
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_buffers_at_absolute_addresses(build, name: str) -> None:
+    """MPI_BOTTOM is NULL: not to be taken for a missing buffer."""
+    mpi = MPIS[name].require()
+    env = preload(mpi, STRETTO_CHOICE="allreduce=recursive_doubling;bcast=shm")
+    done = mpi.run(3, [build(mpi, "conformance"), "2", "60", "1000", "bottom"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{60 * 3 + 9} comparisons, 0 differences" in done.stdout
