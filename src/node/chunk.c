@@ -207,7 +207,8 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
     const unsigned char *src = src_;
     unsigned char *dst = dst_;
     size_t n = (size_t)node->nlocal;
-    if (root < 0 && node->nlocal <= STRETTO_NODE_FOLD_ALL && size <= STRETTO_NODE_REDUCE_CHUNK) {
+    if (root < 0 && node->nlocal <= STRETTO_NODE_FOLD_ALL &&
+        count * size <= STRETTO_NODE_FOLD_ALL_BYTES && size <= STRETTO_NODE_REDUCE_CHUNK) {
         reduce_everywhere(node, src, dst, count, size, reduce);
         return;
     }

@@ -4,13 +4,17 @@
 
 #include "node/tuning.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/* What a writer has learned; zeroed at first. */
+/* What a writer has learned; `ring` is set, the rest zeroed at first. */
 typedef struct {
-    int score;         /* slow pieces less quick ones, within 0 and 2 SLOW */
-    unsigned streamed; /* pieces written past the caches */
+    size_t ring;    /* bytes of the buffer that is written round and round */
+    size_t bytes;   /* of large pieces in this lap, or since streaming began */
+    uint64_t ticks; /* that ordinary stores took in this lap */
+    unsigned laps;  /* with ordinary stores since they began */
+    bool streaming;
 } stretto_publisher;
 
 /* ThreadSanitizer does not see streaming stores: there all stores are ordinary. */
@@ -46,25 +50,33 @@ static inline void stretto_stream(void *to, const void *from, size_t bytes) {
  * finds the data in L3); where the line still lies in the reader's L2 (a modest ring: 5 to 10 GB/s)
  * or the cores share no L3 (two dies or sockets: 4 GB/s) streaming wins, at 50 GB/s for writing and
  * 20 for reading. Which it is no table tells (virtual processors move), so the writer looks at what
- * its stores cost: a score of slow pieces decides, and while streaming one piece in PROBE tries
- * ordinary stores again. A rank's own affair: readers cannot tell the difference. */
+ * its stores cost, lap by lap of its ring; never in the first lap, in which pages are touched, or
+ * lines fetched that streaming had left in memory. While streaming, ordinary stores are given two
+ * laps in PROBE. A rank's own affair: readers cannot tell the difference. */
 static inline void stretto_publish(stretto_publisher *publisher, void *to, const void *from,
                                    size_t bytes) {
     if (bytes < STRETTO_NODE_STREAM) {
         memcpy(to, from, bytes);
         return;
     }
-    if (publisher->score >= STRETTO_NODE_SLOW && ++publisher->streamed % STRETTO_NODE_PROBE) {
+    publisher->bytes += bytes;
+    if (publisher->streaming) {
         stretto_stream(to, from, bytes);
+        if (publisher->bytes >= STRETTO_NODE_PROBE * publisher->ring)
+            *publisher = (stretto_publisher){.ring = publisher->ring};
         return;
     }
     uint64_t begin = __builtin_ia32_rdtsc();
     memcpy(to, from, bytes);
     uint64_t ticks = __builtin_ia32_rdtsc() - begin;
-    if (ticks * STRETTO_NODE_TICKS_BYTES > bytes * STRETTO_NODE_TICKS)
-        publisher->score += publisher->score < 2 * STRETTO_NODE_SLOW;
-    else
-        publisher->score -= publisher->score > 0;
+    /* an interruption counts as no more than one slow piece */
+    publisher->ticks += ticks < bytes ? ticks : bytes;
+    if (publisher->bytes >= publisher->ring) {
+        publisher->streaming = publisher->laps++ && publisher->ticks * STRETTO_NODE_TICKS_BYTES >
+                                                        publisher->bytes * STRETTO_NODE_TICKS;
+        publisher->bytes = 0;
+        publisher->ticks = 0;
+    }
 }
 #else
 static inline void stretto_publish(stretto_publisher *publisher, void *to, const void *from,

@@ -77,6 +77,7 @@ stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area,
     memset(node, 0, sizeof *node);
     node->memory = memory;
     node->area = area;
+    node->publisher.ring = area;
     bool modest = area <= STRETTO_NODE_AREA_MODEST;
     node->small = STRETTO_SMALL_MAX;
     if (!modest && nlocal <= STRETTO_NODE_FOLD_RANKS)

@@ -39,7 +39,7 @@
  * should stay in L3. A group that gets only the modest size writes past the caches instead
  * (STREAM). */
 #ifndef STRETTO_NODE_AREA
-#define STRETTO_NODE_AREA (4 * 1024 * 1024)
+#define STRETTO_NODE_AREA (2 * 1024 * 1024)
 #endif
 #ifndef STRETTO_NODE_AREA_ALL /* of all ranks of the group together, unless that is too modest */
 #define STRETTO_NODE_AREA_ALL (16 * 1024 * 1024)
@@ -62,9 +62,14 @@
 #ifndef STRETTO_NODE_FOLD_ALL
 #define STRETTO_NODE_FOLD_ALL 2
 #endif
+/* ... for vectors up to so many bytes; beyond, sharing the work is quicker (Zen 4, 1 MiB: 58
+ * against 65 us). */
+#ifndef STRETTO_NODE_FOLD_ALL_BYTES
+#define STRETTO_NODE_FOLD_ALL_BYTES (128 * 1024)
+#endif
 /* With more: the segment that all ranks fold together, and the least share of a rank in it. */
 #ifndef STRETTO_NODE_SEGMENT
-#define STRETTO_NODE_SEGMENT (32 * 1024)
+#define STRETTO_NODE_SEGMENT (128 * 1024)
 #endif
 #ifndef STRETTO_NODE_SHARE
 #define STRETTO_NODE_SHARE 4096
@@ -72,23 +77,20 @@
 /* Least number of segments that have a place of their own; the reuse argument in chunk.c is for 3.
  */
 #define STRETTO_NODE_DEPTH 3
-/* Pieces from so many bytes on may be written past the caches (x86-64; see copy.h): when so many
- * more were slow than quick, slow meaning more than TICKS ticks of the time stamp counter for
- * TICKS_BYTES bytes (about 10 GB/s). */
+/* Pieces from so many bytes on may be written past the caches (x86-64; see copy.h), when a lap of
+ * the ring with ordinary stores took more than TICKS ticks of the time stamp counter for
+ * TICKS_BYTES bytes (about 7 GB/s). After PROBE laps ordinary stores are tried again. */
 #ifndef STRETTO_NODE_STREAM
 #define STRETTO_NODE_STREAM 12288
-#endif
-#ifndef STRETTO_NODE_SLOW
-#define STRETTO_NODE_SLOW 4
 #endif
 #ifndef STRETTO_NODE_PROBE
 #define STRETTO_NODE_PROBE 256
 #endif
 #ifndef STRETTO_NODE_TICKS
-#define STRETTO_NODE_TICKS 1
+#define STRETTO_NODE_TICKS 3
 #endif
 #ifndef STRETTO_NODE_TICKS_BYTES
-#define STRETTO_NODE_TICKS_BYTES 4
+#define STRETTO_NODE_TICKS_BYTES 8
 #endif
 
 /* ---- large messages copied directly (CMA), where that works and the ring is modest: from so many

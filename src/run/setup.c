@@ -9,7 +9,12 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
 
 /* What each rank tells the others. */
 typedef struct {
@@ -131,6 +136,12 @@ static bool attach_node(stretto_comm *c, const int *world, const offer *leader) 
         stretto_node_attach(stretto_arena_at(leader->arena), nlocal, c->layout.local_of[c->rank],
                             (size_t)leader->area, pids, &stretto_the_world.wait);
     free(pids);
+    if (leader->area > (int64_t)stretto_node_area(nlocal, true)) {
+        /* Mapped at once rather than page by page in the first thousand calls; a refusal costs
+         * nothing. */
+        size_t bytes = stretto_node_bytes(nlocal, (size_t)leader->area);
+        (void)madvise(stretto_arena_at(leader->arena), bytes, MADV_POPULATE_WRITE);
+    }
     return c->node != NULL;
 }
 
