@@ -103,6 +103,20 @@ def test_table(name: str, folder: Path, stand_ins: Path) -> None:
     assert done.stdout.splitlines() == [f"{lib} | {placed} |  |  | -v"] * 2
 
 
+def test_what_tune_left_for_this_job(folder: Path, stand_ins: Path) -> None:
+    """The table in stretto-APP/ applies to that program, unless it made it slower."""
+    mpi = MPIS["openmpi4"].require()
+    (folder / "stretto-show.sh").mkdir()
+    mine = table("openmpi4", folder / "stretto-show.sh" / "show.sh.table")
+    words = ["--", *mpi.launcher(2), "./show.sh"]
+    done = stretto("run", *words, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert f"| {mine} |" in done.stdout
+    table("openmpi4", mine, family="mpich")
+    done = stretto("run", *words, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert "is not used: it was made on mpich" in done.stderr and "LD_PRELOAD" not in done.stdout
+    assert done.stdout.splitlines() == [" |  |  |  | "] * 2
+
+
 def test_table_of_another_mpi(folder: Path, stand_ins: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     table("openmpi4", folder / "my.table", family="mpich")

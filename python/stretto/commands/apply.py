@@ -10,8 +10,10 @@ from stretto.errors import StrettoError
 from stretto.files.identity import Host, collect_host
 from stretto.files.locate import find_table, table_path
 from stretto.files.table import Table, check_choices, read_table
+from stretto.files.verdict import read_verdict
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
+from stretto.launch.naming import app_name, tuned_directory
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
         check_choices(choice)
     nodes, ppn = job.layout.nodes, job.layout.ppn
     host = collect_host()
-    path = table if table is not None else find_table(job.mpi, host, nodes, ppn, job.environ)
+    path = table if table is not None else _own_table(job)
+    if path is None:
+        path = find_table(job.mpi, host, nodes, ppn, job.environ)
     if path is None and choice is None:
         return Applied([], {}, _no_table(job, host))
     variables: dict[str, str] = {}
@@ -58,6 +62,25 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
         variables["STRETTO_VERBOSE"] = "1"
     words = f"{job.mpi.name} with {' and '.join(parts)}"
     return Applied([library_for("interposer", job.mpi)], variables, words)
+
+
+def _own_table(job: Job) -> Path | None:
+    """Return what `stretto tune -- CMD` has left for this very job in the working directory."""
+    directory = tuned_directory(job)
+    path = directory / f"{app_name(job)}.table"
+    if not path.is_file():
+        return None
+    differences = read_table(path).mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn)
+    if differences:
+        say(f"stretto: note: {path} is not used: {differences[0]}")
+        return None
+    verdict = directory / f"{app_name(job)}.verdict.json"
+    if verdict.is_file():
+        gain = read_verdict(verdict).measured
+        if gain is not None and gain.p is not None and gain.p < 0.05 and gain.high < 0:
+            say(f"stretto: note: {path} is not used: it made the job slower ({verdict})")
+            return None
+    return path
 
 
 def _layout(table: Table) -> str:

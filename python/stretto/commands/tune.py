@@ -121,14 +121,15 @@ def _application(
     as_json: bool,
 ) -> None:
     from stretto.launch.job import understand
+    from stretto.launch.naming import tuned_directory
     from stretto.tune.application import Tuning
-    from stretto.tune.steps import Options, app_name
+    from stretto.tune.steps import Options
     from stretto.tune.trials import COPIES, Place, make_metric
 
     if reset is not None and in_place:
         raise UsageError("--reset-command and --in-place exclude one another", None, "take one")
     wanted = make_metric(*metric)
-    directory = out or Path(f"stretto-{app_name(understand(words, mpi=mpi))}")
+    directory = out or tuned_directory(understand(words, mpi=mpi))
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is not a directory", "--out", "name another")
     directory = directory.absolute()

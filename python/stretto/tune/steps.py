@@ -25,7 +25,8 @@ from stretto.files.table import Row, Table
 from stretto.files.verdict import Metric
 from stretto.launch.execute import Result
 from stretto.launch.inject import prepare
-from stretto.launch.job import Job, understand
+from stretto.launch.job import understand
+from stretto.launch.naming import app_name
 from stretto.tune.decide import Span, decide
 from stretto.tune.needs import Need, Needs
 from stretto.tune.trials import Place, find_value, fresh
@@ -52,21 +53,6 @@ class Options:
     timeout_s: float | None = None
     seed: int = 1
     restart: bool = False
-
-
-def app_name(job: Job) -> str:
-    """Return a name for the files: the program's, or the script's that an interpreter runs."""
-    application = job.command.applications[0]
-    if application.program is None:
-        return "job"
-    words = job.command.words
-    name = Path(words[application.program]).name
-    if name.startswith(("python", "perl", "bash", "sh")):
-        for word in words[application.program + 1 : application.end]:
-            if not word.startswith("-") and Path(word).suffix:
-                name = Path(word).stem
-                break
-    return name or "job"
 
 
 class Steps:

@@ -1,0 +1,27 @@
+"""What a job's files are called: the one place that `tune` writes by and `run` looks by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stretto.launch.job import Job
+
+
+def app_name(job: Job) -> str:
+    """Return a name for the files: the program's, or the script's that an interpreter runs."""
+    application = job.command.applications[0]
+    if application.program is None:
+        return "job"
+    words = job.command.words
+    name = Path(words[application.program]).name
+    if name.startswith(("python", "perl", "bash", "sh")):
+        for word in words[application.program + 1 : application.end]:
+            if not word.startswith("-") and Path(word).suffix:
+                name = Path(word).stem
+                break
+    return name or "job"
+
+
+def tuned_directory(job: Job) -> Path:
+    """Return where `stretto tune -- CMD` puts its files when not told: in the working directory."""
+    return Path(f"stretto-{app_name(job)}")
