@@ -93,7 +93,10 @@ class Cluster:
         """Return what runs ``argv`` on a node; it ends when the process that started it ends."""
         enter = ["nsenter", "-t", str(node.pid), "-n", "-u", "-i", "-m", "-p", "--"]
         enter += ["setpriv", "--pdeathsig", "TERM", "sh", "-c", 'cd "$0" && exec "$@"']
-        return [*enter, str(cwd or Path.home()), *argv]
+        if cwd is None:  # a home in /tmp is hidden by the node's own /tmp
+            home = Path.home()
+            cwd = home if home.is_dir() and not home.is_relative_to("/tmp") else Path("/")
+        return [*enter, str(cwd), *argv]
 
     def run(
         self, index: int, argv: Sequence[str], timeout: float = 60

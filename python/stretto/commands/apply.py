@@ -66,6 +66,8 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
 
 def _own_table(job: Job) -> Path | None:
     """Return what `stretto tune -- CMD` has left for this very job in the working directory."""
+    if not job.command.applications:
+        return None
     directory = tuned_directory(job)
     path = directory / f"{app_name(job)}.table"
     if not path.is_file():

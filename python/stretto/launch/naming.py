@@ -9,9 +9,11 @@ from stretto.launch.job import Job
 
 def app_name(job: Job) -> str:
     """Return a name for the files: the program's, or the script's that an interpreter runs."""
-    application = job.command.applications[0]
-    if application.program is None:
-        return "job"
+    applications = job.command.applications
+    if not applications or applications[0].program is None:
+        return "job"  # no command at all (`stretto env --mpi`), or one that shows no program
+    application = applications[0]
+    assert application.program is not None
     words = job.command.words
     name = Path(words[application.program]).name
     if name.startswith(("python", "perl", "bash", "sh")):
