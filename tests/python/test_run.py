@@ -21,6 +21,7 @@ pytestmark = pytest.mark.mpi
 
 SHOW = """#!/bin/sh
 echo "${LD_PRELOAD##*/} | $STRETTO_TABLE | $STRETTO_CHOICE | $STRETTO_VERBOSE | $*"
+sleep 1 # the first exit with an error makes the launcher end the others: let them speak first
 exit 7
 """
 
