@@ -5,7 +5,8 @@
  * A header page range of STRETTO_RAW_HEADER bytes, then sections named by the directory in the
  * header. All numbers in the writer's byte order (byte_order tells), times in ticks of the clock
  * that `first` and `last` relate to CLOCK_MONOTONIC. The file has a fixed size for a rank and
- * thread: counters are summed by key, and of the time-stamped events every 2^k-th is kept.
+ * thread: counters are summed by key, and of the time-stamped events one in 2^k is kept, chosen by
+ * a hash that is the same on all ranks.
  */
 #ifndef STRETTO_RECORD_RAW_H
 #define STRETTO_RECORD_RAW_H

@@ -137,7 +137,7 @@ def test_fortran(name: str, dialect: str, probe: dict[str, Path], tmp_path: Path
 def test_fortran_of_mpich(dialect: str, probe: dict[str, Path], tmp_path: Path) -> None:
     """MPICH's mpi_f08 goes by MPI_Allreduce and by PMPI_Barrier."""
     if not DEBIAN_MPICH.libmpi.exists():
-        pytest.skip("no MPICH with Fortran here: mpis.py says how to get one")
+        missing("no MPICH with Fortran here: mpis.py says how to get one")
     MPIS["mpich"].require()  # its launcher
     program = DEBIAN_MPICH.fortran(PROGRAMS / DIALECTS[dialect], tmp_path / "program", dialect)
     check_same(DEBIAN_MPICH, [str(program)], probe["mpich"], program_counts(1))
