@@ -15,6 +15,38 @@ static inline void relax(void) {
 #endif
 }
 
+/* With a core to itself: the MPI's progress again and again. After so long a wait a system call
+ * more is nothing, and the rank that is waited for may be waiting for this very core: other jobs,
+ * helper threads, a launcher that bound us badly. */
+static uint64_t await_alone(const stretto_node *node, const _Atomic uint64_t *flag,
+                            uint64_t value) {
+    uint64_t seen;
+    for (int rounds = 0;; rounds += rounds < STRETTO_NODE_PATIENCE) {
+        node->wait.progress(node->wait.progress_arg);
+        if (rounds >= STRETTO_NODE_PATIENCE)
+            sched_yield();
+        for (int i = 0; i < STRETTO_NODE_POLLS; i++) {
+            if ((seen = atomic_load_explicit(flag, memory_order_acquire)) >= value)
+                return seen;
+            relax();
+        }
+    }
+}
+
+/* With more ranks than cores the rank that is waited for most likely waits for the core: offer it
+ * first, and call the MPI's progress (which costs as much as the switch) now and then. */
+static uint64_t await_yielding(const stretto_node *node, const _Atomic uint64_t *flag,
+                               uint64_t value) {
+    uint64_t seen;
+    for (unsigned rounds = 1;; rounds++) {
+        sched_yield();
+        if ((seen = atomic_load_explicit(flag, memory_order_acquire)) >= value)
+            return seen;
+        if (rounds % STRETTO_NODE_YIELDS == 0)
+            node->wait.progress(node->wait.progress_arg);
+    }
+}
+
 uint64_t stretto_await_slow(const stretto_node *node, const _Atomic uint64_t *flag,
                             uint64_t value) {
     uint64_t seen;
@@ -23,21 +55,7 @@ uint64_t stretto_await_slow(const stretto_node *node, const _Atomic uint64_t *fl
             return seen;
         relax();
     }
-    int polls = node->wait.yield ? 1 : STRETTO_NODE_POLLS;
-    for (int rounds = 0;; rounds += rounds < STRETTO_NODE_PATIENCE) {
-        node->wait.progress(node->wait.progress_arg);
-        /* After so long a wait a system call more is nothing, and the rank that is waited for may
-         * be waiting for this very core: other jobs, helper threads, a launcher that bound us
-         * badly. */
-        if (node->wait.yield || rounds >= STRETTO_NODE_PATIENCE)
-            sched_yield();
-        for (int i = 0; i < polls; i++) {
-            if ((seen = atomic_load_explicit(flag, memory_order_acquire)) >= value)
-                return seen;
-            if (polls > 1)
-                relax();
-        }
-    }
+    return node->wait.yield ? await_yielding(node, flag, value) : await_alone(node, flag, value);
 }
 
 void stretto_catch_up_slow(stretto_node *node, uint64_t call) {

@@ -14,7 +14,7 @@
 #endif
 /* Calls that a root may run ahead of its readers: messages of one line, and longer ones. */
 #ifndef STRETTO_NODE_TINY_RING
-#define STRETTO_NODE_TINY_RING 16
+#define STRETTO_NODE_TINY_RING 64
 #endif
 #ifndef STRETTO_NODE_SMALL_RING
 #define STRETTO_NODE_SMALL_RING 8
@@ -121,6 +121,10 @@
 /* Polls between two calls of the MPI's progress once `spins` are used up. */
 #ifndef STRETTO_NODE_POLLS
 #define STRETTO_NODE_POLLS 16
+#endif
+/* With more ranks than cores: offers of the core between two calls of the MPI's progress. */
+#ifndef STRETTO_NODE_YIELDS
+#define STRETTO_NODE_YIELDS 4
 #endif
 /* Calls of progress before the core is offered to others, too; about 100 us. */
 #ifndef STRETTO_NODE_PATIENCE
