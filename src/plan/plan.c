@@ -14,6 +14,15 @@ static const char *const collective_names[STRETTO_COLLECTIVES] = {
     [STRETTO_REDUCE] = "reduce",       [STRETTO_ALLGATHER] = "allgather",
     [STRETTO_BARRIER] = "barrier",     [STRETTO_ALLTOALL] = "alltoall",
     [STRETTO_ALLTOALLV] = "alltoallv",
+    [STRETTO_GATHER] = "gather",
+    [STRETTO_SCATTER] = "scatter",
+    [STRETTO_ALLGATHERV] = "allgatherv",
+    [STRETTO_GATHERV] = "gatherv",
+    [STRETTO_SCATTERV] = "scatterv",
+    [STRETTO_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+    [STRETTO_REDUCE_SCATTER] = "reduce_scatter",
+    [STRETTO_SCAN] = "scan",
+    [STRETTO_EXSCAN] = "exscan",
 };
 
 const char *stretto_collective_name(stretto_collective collective) {

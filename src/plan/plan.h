@@ -27,6 +27,15 @@ typedef enum {
     STRETTO_BARRIER,
     STRETTO_ALLTOALL,
     STRETTO_ALLTOALLV,
+    STRETTO_GATHER,
+    STRETTO_SCATTER,
+    STRETTO_ALLGATHERV,
+    STRETTO_GATHERV,
+    STRETTO_SCATTERV,
+    STRETTO_REDUCE_SCATTER_BLOCK,
+    STRETTO_REDUCE_SCATTER,
+    STRETTO_SCAN,
+    STRETTO_EXSCAN,
     STRETTO_COLLECTIVES
 } stretto_collective;
 
@@ -65,7 +74,16 @@ typedef struct {
  *     blocks; block b of n covers elements [b*count/n, (b+1)*count/n) (64-bit, floor).
  *   bcast: OUT = the user's buffer on every rank, `vector_blocks` blocks; IN unused.
  *   allgather: IN = 1 block (mine), OUT = P blocks, block r from rank r.
- *   alltoall(v): IN = P blocks, block r for rank r; OUT = P blocks, block r from rank r.
+ *   allgatherv: as allgather, the blocks of any sizes (zero too), known on every rank.
+ *   alltoall(v): IN = P blocks, block r for rank r; OUT = P blocks, block r from rank r. For
+ *     alltoallv a rank knows the sizes of its own blocks only (of IN and of OUT).
+ *   gather(v): IN = 1 block (mine); OUT on the root = P blocks, elsewhere empty. For gatherv the
+ *     root knows all sizes, the others their own.
+ *   scatter(v): IN on the root = P blocks, elsewhere empty; OUT = 1 block (mine); sizes as gather.
+ *   reduce_scatter_block, reduce_scatter: IN = P blocks, OUT = 1 block (my share of the result);
+ *     sizes of all blocks known on every rank, equal for reduce_scatter_block.
+ *   scan, exscan: as reduce, every rank with the fold of ranks 0..rank (exscan: 0..rank-1; rank 0's
+ *     OUT undefined).
  *   barrier: all empty; its messages carry empty spans.
  *   TMP: private scratch; block j has the size of the block named by tmp_shape[j].
  * With in_place: allreduce (all ranks) and reduce (root) find their contribution in OUT; allgather
