@@ -119,6 +119,17 @@ static bool insert(stretto_comm *c) {
     return well;
 }
 
+void stretto_comms_each(void (*f)(const stretto_comm *c)) {
+    pthread_mutex_lock(&writing);
+    comm_table *table = atomic_load(&current);
+    for (uint64_t i = 0; table && i <= table->mask; i++) {
+        const stretto_comm *c = atomic_load(&table->slots[i].state);
+        if (c)
+            f(c);
+    }
+    pthread_mutex_unlock(&writing);
+}
+
 static stretto_comm *take_out(MPI_Comm comm) {
     stretto_comm *c = NULL;
     pthread_mutex_lock(&writing);

@@ -173,12 +173,20 @@ int stretto_comms_count(void); /* that hold memory or a shadow here */
 /* Between begin (true) and end (false) no state is made on this thread: a communicator is being
  * freed, and what the application's callbacks call goes to the MPI. */
 void stretto_comms_closing(bool begin);
+/* Calls f for every communicator that has a state; none is made or freed meanwhile. */
+void stretto_comms_each(void (*f)(const stretto_comm *c));
 /* Sets one communicator up (setup.c); collective. Sets status. */
 void stretto_comm_setup(stretto_comm *c);
 void stretto_comm_teardown(stretto_comm *c, bool free_shadow);
 /* Makes the shadow communicator if there is none. Collective over c->comm, agreed; false = cannot.
  */
 bool stretto_comm_shadow(stretto_comm *c);
+
+/* ---- evidence.c: what ran here, for `stretto tune` ------------------------------------------- */
+
+void stretto_evidence_begin(void);                /* at Init */
+void stretto_evidence_add(const stretto_comm *c); /* its counters are about to go */
+void stretto_evidence_end(void);                  /* at Finalize, communicators still there */
 
 /* ---- calls (decide.c, call.c, exec.c) -------------------------------------------------------- */
 
