@@ -71,6 +71,31 @@ void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size
                             size_t size, stretto_reduce_fn reduce);
 /* dst = nlocal blocks of `bytes`; src may equal dst + me * bytes. */
 void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
+/* The same with blocks of bytes[r] at dst + at[r], equal on all ranks; src may equal dst + at[me].
+ */
+void stretto_node_allgatherv(stretto_node *node, const void *src, void *dst, const size_t *at,
+                             const size_t *bytes);
+/* src and dst = nlocal blocks of `bytes`; src NULL: in place, the blocks lie in dst. */
+void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_t bytes);
+/* src_bytes[r] at src + src_at[r] go to rank r, which has room for them at its dst + dst_at[me].
+ * Sizes are known to the two ranks concerned only. src NULL: in place; then src_at and src_bytes
+ * mean dst, src_at[r] = dst_at[r], and as much comes from each rank as goes to it. This is also
+ * gather and scatter of unequal blocks: sizes of 0 cost nothing but the look at them. */
+void stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *src_at,
+                            const size_t *src_bytes, void *dst, const size_t *dst_at);
+/* dst = nlocal blocks, used on root only; there src may equal dst + root * bytes. */
+void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root);
+/* src = nlocal blocks, used on root only; there dst may equal src + root * bytes. */
+void stretto_node_scatter(stretto_node *node, const void *src, void *dst, size_t bytes, int root);
+/* src = a vector of the sum of counts[r] elements; dst = the counts[me] elements of its reduction
+ * that are this rank's. counts are equal on all ranks. src may equal dst: the result is then
+ * written over the front of the vector, of which the rest is left as it was. */
+void stretto_node_reduce_scatter(stretto_node *node, const void *src, void *dst,
+                                 const size_t *counts, size_t size, stretto_reduce_fn reduce);
+/* dst = src_0 op ... op src_me, or without src_me when exclusive (rank 0's dst is then not
+ * touched). */
+void stretto_node_scan(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
+                       stretto_reduce_fn reduce, bool exclusive);
 
 /* Kernels for the predefined operations on the C representation of the predefined types. */
 typedef enum {
