@@ -26,6 +26,7 @@ from stretto.errors import (
     StrettoError,
     from_oserror,
 )
+from stretto.signals import interruptible
 
 #: name, one line of help; in the order in which a user meets them
 COMMANDS: list[tuple[str, str]] = [
@@ -154,7 +155,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     name = next((a for a in arguments if not a.startswith("-")), None)
     try:
-        result = build_app(name)(arguments, prog_name="stretto", standalone_mode=False)
+        with interruptible():
+            result = build_app(name)(arguments, prog_name="stretto", standalone_mode=False)
         sys.stdout.flush()
         if result == EXIT_INTERRUPTED:  # Typer 0.16 and later, from a KeyboardInterrupt
             return _interrupted(Interrupted.latest or KeyboardInterrupt())

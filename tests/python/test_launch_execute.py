@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from stretto.errors import CommandFailedError, StrettoError
-from stretto.launch.execute import _descendants, run
+from stretto.launch.execute import run
+from stretto.launch.guard import descendants as _descendants
 
 
 def alive(pid: int) -> bool:
@@ -145,3 +146,42 @@ def test_a_daemon_that_keeps_the_pipe_is_not_waited_for() -> None:
     pid = int(result.stdout)
     assert alive(pid)  # the command ended by itself: what it left on purpose stays
     os.kill(pid, signal.SIGKILL)
+
+
+def gone(pids: list[int], within_s: float = 20.0) -> bool:
+    end = time.monotonic() + within_s
+    while any(alive(p) for p in pids) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not any(alive(p) for p in pids)
+
+
+def test_what_runs_ends_when_stretto_is_killed() -> None:
+    """No handler can run on SIGKILL: the guard sees the pipe close."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, STUBBORN], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    pids: list[int] = []
+    for line in process.stdout:
+        if line.strip().isdigit():
+            pids.append(int(line))
+        if line == "ready\n":
+            break
+    own = _descendants(process.pid)
+    assert len(pids) == 2 and set(pids) <= set(own)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert gone(own)
+
+
+def test_the_guard_brings_nothing_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No descriptor, no blocked or ignored signal of ours reaches the command."""
+    script = "ls -l /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign)' /proc/self/status"
+    result = run(["sh", "-c", script], os.environ, capture="yes")
+    count, blocked, ignored = result.stdout.split("\n")[:3]
+    assert int(count) == 5  # the total, 0, 1, 2, and the directory itself
+    assert blocked.split()[1] == "0" * 16 and ignored.split()[1] == "0" * 16
+    monkeypatch.setenv("LD_PRELOAD", "/nonexistent/lib.so")
+    result = run(["sh", "-c", "true"], {"PATH": os.defpath}, capture="yes")
+    assert result.status == 0

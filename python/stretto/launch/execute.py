@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -16,12 +15,12 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Literal
 
-from stretto.errors import EXIT_COMMAND, CommandFailedError, Interrupted, StrettoError
+from stretto.errors import CommandFailedError, Interrupted
+from stretto.launch.guarded import Guarded
 
 Capture = Literal["no", "yes", "tee"]
 GRACE_S = 10.0
 _DRAIN_S = 2.0
-_PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass(frozen=True)
@@ -82,70 +81,6 @@ def _signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _adopt_orphans(on: bool) -> None:
-    """Make this process the parent of its descendants' orphans, so that it can find them."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
-
-
-def _children() -> dict[int, list[int]]:
-    """Return all processes by their parent."""
-    out: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - /proc entries come and go
-        if not entry.isdigit():
-            continue
-        try:
-            with open(f"/proc/{entry}/stat", "rb") as stream:  # noqa: PTH123
-                parent = int(stream.read().rpartition(b")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            continue
-        out.setdefault(parent, []).append(int(entry))
-    return out
-
-
-def _descendants(root: int) -> list[int]:
-    children = _children()
-    out: list[int] = []
-    queue = [root]
-    while queue:
-        for pid in children.get(queue.pop(), []):
-            out.append(pid)
-            queue.append(pid)
-    return out
-
-
-def _signal_all(process: subprocess.Popen[bytes], number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
-
-
-def _end(process: subprocess.Popen[bytes], before: set[int], number: int) -> None:
-    """End a command: `number` to its group, time to clean up, then everything that is left."""
-    _signal_all(process, number)
-    deadline = time.monotonic() + GRACE_S
-    while time.monotonic() < deadline:
-        try:
-            process.wait(timeout=0.1)
-            break
-        except subprocess.TimeoutExpired:
-            continue
-        except _Stop:  # a second Ctrl-C: no more waiting
-            break
-    _signal_all(process, signal.SIGKILL)
-    for _ in range(20):
-        left = [p for p in _descendants(os.getpid()) if p not in before]
-        if process.poll() is not None and not left:
-            return
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.05)
-        for pid in left:
-            if pid != process.pid:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
-
-
 class _Reader(threading.Thread):
     """Collects what comes through a pipe, and shows it at the same time when asked."""
 
@@ -193,7 +128,8 @@ def run(
     """Run a command to its end.
 
     It gets a process group of its own. Ctrl-C, SIGTERM and SIGHUP are passed on to it; after a
-    time limit or a signal, whatever it started and left (ranks, Hydra's proxies, daemons) is ended.
+    time limit or a signal, whatever it started and left (ranks, Hydra's proxies, daemons) is ended,
+    and so it is when we are killed ourselves.
 
     Parameters
     ----------
@@ -204,63 +140,38 @@ def run(
     capture
         ``yes`` collects its output, ``tee`` shows it as well.
     """
-    before = set(_descendants(os.getpid()))
-    process: subprocess.Popen[bytes] | None = None
+    process: Guarded | None = None
     readers: list[_Reader] = []
     timed_out = False
-    start = time.monotonic()
-    _adopt_orphans(True)
-    try:
-        with _signals():
+    texts = ["", ""]
+    pipe = subprocess.PIPE if capture != "no" else None
+    # A group in the background that reads from the terminal would be stopped.
+    stdin = subprocess.DEVNULL if os.isatty(0) or not _has_stdin() else None
+    with _signals():
+        try:
             try:
-                process = _start(argv, environ, cwd, capture)
+                process = Guarded(argv, environ, cwd, stdin, pipe, pipe, GRACE_S)
                 readers = _readers(process, capture)
-                process.wait(timeout=timeout)
-            except subprocess.TimeoutExpired:
-                timed_out = True
-                if process is not None:
-                    _end(process, before, signal.SIGTERM)
+                timed_out = not process.wait(timeout)
+                if timed_out:
+                    process.end(signal.SIGTERM)
             except _Stop as stop:
-                if process is not None:
-                    _end(process, before, stop.number)
+                with contextlib.suppress(_Stop):
+                    if process is not None:
+                        process.end(stop.number)
                 name = signal.Signals(stop.number).name
                 raise Interrupted(f"the command was stopped as well ({name})") from None
-    finally:
-        wall = time.monotonic() - start
-        texts = [reader.finish() for reader in readers] or ["", ""]
-        for stream in (process.stdout, process.stderr) if process is not None else ():
-            if stream is not None:
-                stream.close()
-        _adopt_orphans(False)
-    code = -signal.SIGKILL if process is None or process.returncode is None else process.returncode
-    return Result(code if code >= 0 else 128 - code, wall, texts[0], texts[1], timed_out)
+            finally:
+                with contextlib.suppress(_Stop):
+                    texts = [reader.finish() for reader in readers] or texts
+        finally:
+            if process is not None:
+                process.__exit__(None, None, None)
+    code = process.code if process.code is not None else -int(signal.SIGKILL)
+    return Result(code if code >= 0 else 128 - code, process.wall_s, texts[0], texts[1], timed_out)
 
 
-def _start(
-    argv: Sequence[str], environ: Mapping[str, str], cwd: Path | None, capture: Capture
-) -> subprocess.Popen[bytes]:
-    pipe = subprocess.PIPE if capture != "no" else None
-    try:
-        return subprocess.Popen(
-            list(argv),
-            env=dict(environ),
-            cwd=cwd,
-            # A group in the background that reads from the terminal would be stopped.
-            stdin=subprocess.DEVNULL if os.isatty(0) or not _has_stdin() else None,
-            stdout=pipe,
-            stderr=pipe,
-            preexec_fn=os.setpgrp,
-        )
-    except OSError as error:
-        raise StrettoError(
-            f"the command cannot be started: {error.strerror or error}",
-            argv[0] if argv else None,
-            "check its name, its permissions and PATH (`time` is a word of the shell)",
-            exit_code=EXIT_COMMAND,
-        ) from error
-
-
-def _readers(process: subprocess.Popen[bytes], capture: Capture) -> list[_Reader]:
+def _readers(process: Guarded, capture: Capture) -> list[_Reader]:
     if process.stdout is None or process.stderr is None:
         return []
     out, err = (sys.stdout.buffer, sys.stderr.buffer) if capture == "tee" else (None, None)
