@@ -8,23 +8,12 @@
  * --pause P: in about P calls of a thousand one rank sleeps before or after (finds buffers that are
  * reused too early). --direct: off, cma, or a fault to inject (see faults.h).
  */
-#include "node/node.h"
-#include "tests/c/node/harness.h"
+#include "tests/c/node/cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef struct {
-    stretto_node *node;
-    int rank, n;
-    uint64_t random; /* the same on all ranks */
-    uint64_t own;    /* this rank's own randomness: delays */
-    uint64_t call;
-    unsigned char *buffer[3]; /* src, dst, reference; largest * n + room each */
-    size_t largest;
-} state;
 
 static uint64_t next(uint64_t *x) {
     *x += 0x9e3779b97f4a7c15u;
@@ -34,12 +23,12 @@ static uint64_t next(uint64_t *x) {
     return z ^ (z >> 31);
 }
 
-static uint64_t below(uint64_t *x, uint64_t n) {
+uint64_t below(uint64_t *x, uint64_t n) {
     return next(x) % n;
 }
 
 /* Contribution of a rank to a call: any bytes will do, they must only be its own. */
-static void fill(void *to, size_t bytes, uint64_t call, int rank) {
+void fill(void *to, size_t bytes, uint64_t call, int rank) {
     unsigned char *p = to;
     uint64_t x = call * 1000003u + (uint64_t)rank * 7919u + 1;
     for (size_t i = 0; i < bytes; i += 8) {
@@ -105,7 +94,7 @@ enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 #define EDGE_BYTE 0xa5
 
 /* A buffer of `bytes` at an offset that is the same on no two calls, with edges to be checked. */
-static unsigned char *take(state *s, int which, size_t bytes) {
+unsigned char *take(state *s, int which, size_t bytes) {
     unsigned char *p = s->buffer[which] + EDGE + below(&s->own, 3) * (below(&s->own, 64) & ~7u);
     if (below(&s->own, 4) == 0)
         p += below(&s->own, 8);
@@ -114,14 +103,14 @@ static unsigned char *take(state *s, int which, size_t bytes) {
     return p;
 }
 
-static void fail(const state *s, const char *what, const char *detail, size_t bytes, size_t at) {
+void fail(const state *s, const char *what, const char *detail, size_t bytes, size_t at) {
     fprintf(stderr, "node_test: rank %d of %d, call %llu: %s (%s, %zu bytes): wrong at byte %zu\n",
             s->rank, s->n, (unsigned long long)s->call, what, detail, bytes, at);
     abort();
 }
 
-static void check(const state *s, const unsigned char *got, const unsigned char *want, size_t bytes,
-                  const char *what, const char *detail) {
+void check(const state *s, const unsigned char *got, const unsigned char *want, size_t bytes,
+           const char *what, const char *detail) {
     for (size_t i = 0; i < EDGE; i++) {
         if (got[-1 - (ptrdiff_t)i] != EDGE_BYTE)
             fail(s, what, "written before the buffer", bytes, i);
@@ -154,47 +143,51 @@ static size_t pick_bytes(state *s) {
     return bytes < s->largest ? bytes : s->largest;
 }
 
-static void reference_reduce(state *s, unsigned char *want, size_t count, size_t size,
-                             stretto_reduce_fn fn) {
-    unsigned char *right = malloc(count * size + 1);
-    fill(want, count * size, s->call, 0);
-    for (int r = 1; r < s->n; r++) {
-        fill(right, count * size, s->call, r);
-        fn(want, right, want, count);
+operation pick_operation(state *s, size_t bytes, size_t *count) {
+    int i = (int)below(&s->random, OPERATIONS);
+    operation op = {operations[i].name, operations[i].size, operations[i].fn};
+    if (!op.fn)
+        op.fn = stretto_reduce_kernel(operations[i].op, operations[i].type);
+    *count = bytes / op.size;
+    if (op.size > 10000 && below(&s->random, 4))
+        *count = 0; /* these are slow */
+    if (op.size == 1000 && *count > 300)
+        *count = 300;
+    return op;
+}
+
+void reference_reduce(state *s, unsigned char *want, size_t count, operation op, int last) {
+    unsigned char *right = malloc(count * op.size + 1);
+    fill(want, count * op.size, s->call, 0);
+    for (int r = 1; r <= last; r++) {
+        fill(right, count * op.size, s->call, r);
+        op.fn(want, right, want, count);
     }
     free(right);
 }
 
 static void one_reduction(state *s, size_t bytes, bool all) {
-    int op = (int)below(&s->random, OPERATIONS);
+    size_t count;
+    operation op = pick_operation(s, bytes, &count);
     int root = (int)below(&s->random, (uint64_t)s->n);
     bool in_place = below(&s->random, 3) == 0;
-    size_t size = operations[op].size;
-    stretto_reduce_fn fn = operations[op].fn
-                               ? operations[op].fn
-                               : stretto_reduce_kernel(operations[op].op, operations[op].type);
-    size_t count = bytes / size;
-    if (size > 10000 && below(&s->random, 4))
-        count = 0; /* these are slow */
-    if (size == 1000 && count > 300)
-        count = 300;
-    bytes = count * size;
+    bytes = count * op.size;
     unsigned char *dst = take(s, 1, bytes), *src = in_place ? dst : take(s, 0, bytes);
     unsigned char *want = s->buffer[2];
     if (!in_place)
         memset(dst, 0x77, bytes);
     fill(src, bytes, s->call, s->rank);
     if (all)
-        stretto_node_allreduce(s->node, src, dst, count, size, fn);
+        stretto_node_allreduce(s->node, src, dst, count, op.size, op.fn);
     else
-        stretto_node_reduce(s->node, src, s->rank == root || in_place ? dst : NULL, count, size, fn,
-                            root);
+        stretto_node_reduce(s->node, src, s->rank == root || in_place ? dst : NULL, count, op.size,
+                            op.fn, root);
     if (all || s->rank == root) {
-        reference_reduce(s, want, count, size, fn);
-        check(s, dst, want, bytes, all ? "allreduce" : "reduce", operations[op].name);
+        reference_reduce(s, want, count, op, s->n - 1);
+        check(s, dst, want, bytes, all ? "allreduce" : "reduce", op.name);
     } else { /* the contribution must not have been touched */
         fill(want, bytes, s->call, s->rank);
-        check(s, src, want, bytes, "reduce, src", operations[op].name);
+        check(s, src, want, bytes, "reduce, src", op.name);
     }
 }
 
@@ -301,14 +294,23 @@ static void run(harness *h, int rank) {
         s.call++;
         pause_sometimes(&s, h->pause);
         size_t bytes = pick_bytes(&s);
-        switch (below(&s.random, 7)) {
+        switch (below(&s.random, 16)) {
         case 0: one_barrier(&s, h); break;
         case 1: one_bcast(&s, bytes); break;
         case 2:
         case 3: one_reduction(&s, bytes, true); break;
         case 4: one_reduction(&s, bytes, false); break;
         case 5: one_allgather(&s, bytes); break;
-        default: one_rounded_sum(&s, bytes);
+        case 6: one_rounded_sum(&s, bytes); break;
+        case 7: one_allgatherv(&s, bytes); break;
+        case 8:
+        case 9: one_alltoall(&s, bytes); break;
+        case 10: one_alltoallv(&s, bytes); break;
+        case 11: one_gather(&s, bytes); break;
+        case 12: one_scatter(&s, bytes); break;
+        case 13:
+        case 14: one_reduce_scatter(&s, bytes); break;
+        default: one_scan(&s, bytes);
         }
         pause_sometimes(&s, h->pause);
     }
