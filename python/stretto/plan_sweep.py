@@ -9,9 +9,9 @@ from stretto.errors import StrettoError
 from stretto.plan import Algorithm, Call, algorithms, canonical, collectives
 
 #: collectives whose call has a root, or whose operation matters
-_ROOTED = ("bcast", "reduce")
-_REDUCING = ("allreduce", "reduce")
-_WITHOUT_IN_PLACE = ("bcast", "barrier")
+_ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
+_REDUCING = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
+_WITHOUT_IN_PLACE = ("bcast", "barrier", "reduce_scatter", "reduce_scatter_block")
 
 
 @dataclass(frozen=True)

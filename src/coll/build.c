@@ -25,18 +25,9 @@ static void set_parameters(stretto_shape *shape, const stretto_choice *choice, s
 }
 
 void stretto_build_alone(stretto_plan *plan) {
-    switch (plan->shape.collective) {
-    case STRETTO_ALLREDUCE:
-    case STRETTO_REDUCE:
-    case STRETTO_ALLGATHER: stretto_plan_load(plan); break;
-    case STRETTO_ALLTOALL:
-    case STRETTO_ALLTOALLV:
-        if (!plan->shape.in_place)
-            stretto_plan_copy(plan, stretto_span_of(STRETTO_IN, 0, 1),
-                              stretto_span_of(STRETTO_OUT, 0, 1));
-        break;
-    default: break;
-    }
+    const stretto_collective c = plan->shape.collective;
+    if (c != STRETTO_BCAST && c != STRETTO_BARRIER && c != STRETTO_EXSCAN)
+        stretto_plan_load(plan);
 }
 
 int stretto_build_flat(stretto_plan *plan, const stretto_choice *choice, const stretto_shape *shape,
@@ -67,11 +58,13 @@ int stretto_build_flat(stretto_plan *plan, const stretto_choice *choice, const s
 
 int stretto_plan_build(stretto_plan *plan, const stretto_choice *choice, const stretto_shape *shape,
                        size_t bytes, char *error, size_t error_size) {
+    stretto_shape own = *shape;
+    own.in_place = stretto_shape_in_place(shape);
     switch (choice->kind) {
     case STRETTO_CHOICE_FLAT:
-        return stretto_build_flat(plan, choice, shape, bytes, error, error_size);
+        return stretto_build_flat(plan, choice, &own, bytes, error, error_size);
     case STRETTO_CHOICE_SHM:
-        return stretto_build_hierarchy(plan, choice, shape, bytes, error, error_size);
+        return stretto_build_hierarchy(plan, choice, &own, bytes, error, error_size);
     default: snprintf(error, error_size, "native is the MPI's own and has no plan"); return -1;
     }
 }

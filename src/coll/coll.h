@@ -47,6 +47,9 @@ const stretto_algorithm *stretto_algorithm_find(stretto_collective collective, c
 /* NULL when the algorithm can do this shape, else the reason in words (static storage). */
 const char *stretto_algorithm_fits(const stretto_algorithm *algorithm, const stretto_shape *shape);
 
+/* Are there node phases for the collective, so that shm and shm+X are choices? */
+bool stretto_collective_composes(stretto_collective collective);
+
 /* A parsed choice string. */
 typedef enum {
     STRETTO_CHOICE_NATIVE, /* the host MPI's own, with `native` holding what follows "native:" */

@@ -29,13 +29,15 @@ static int ranks_on(const stretto_layout *layout, int node) {
     return layout->node_start[node + 1] - layout->node_start[node];
 }
 
-static bool is_rooted(stretto_collective c) {
-    return c == STRETTO_BCAST || c == STRETTO_REDUCE;
+bool stretto_collective_composes(stretto_collective c) {
+    return c == STRETTO_ALLREDUCE || c == STRETTO_BCAST || c == STRETTO_REDUCE ||
+           c == STRETTO_ALLGATHER || c == STRETTO_BARRIER;
 }
 
 /* Local index of the rank that stands for the node in the network phase. */
 static int delegate(const composition *c, int node) {
-    bool has_root = is_rooted(c->shape->collective) && c->layout->node_of[c->shape->root] == node;
+    bool has_root = stretto_collective_rooted(c->shape->collective) &&
+                    c->layout->node_of[c->shape->root] == node;
     return has_root ? c->layout->local_of[c->shape->root] : 0;
 }
 
@@ -229,12 +231,12 @@ static const char *refusal(const stretto_choice *choice, const stretto_shape *sh
     const stretto_layout *layout = shape->layout;
     if (!layout)
         return "shm cannot be used: which ranks share a node is not known";
-    if (shape->collective == STRETTO_ALLTOALL || shape->collective == STRETTO_ALLTOALLV)
+    if (!stretto_collective_composes(shape->collective))
         return "shm cannot be used: there is no node phase for this collective";
     if (layout->nnodes > 1 && !choice->algorithm)
         return "shm alone serves one node and the ranks are on several; name the algorithm between "
                "nodes too, as in shm+X";
-    bool reduces = shape->collective == STRETTO_ALLREDUCE || shape->collective == STRETTO_REDUCE;
+    bool reduces = stretto_collective_reduces(shape->collective);
     if (reduces && !shape->commutative && layout->nnodes > 1 && !layout->consecutive)
         return "shm cannot be used: the operation is not commutative and the nodes do not hold "
                "consecutive ranks";
@@ -258,7 +260,8 @@ static int compose(composition *c, const stretto_choice *choice, size_t bytes, c
     stretto_shape over_nodes = *c->shape;
     over_nodes.rank = c->node;
     over_nodes.nranks = c->layout->nnodes;
-    over_nodes.root = is_rooted(c->shape->collective) ? c->layout->node_of[c->shape->root] : 0;
+    over_nodes.root =
+        stretto_collective_rooted(c->shape->collective) ? c->layout->node_of[c->shape->root] : 0;
     over_nodes.layout = NULL;
     if (c->nlocal > 1 || c->shape->collective == STRETTO_ALLGATHER)
         over_nodes.in_place = true; /* the node phase leaves it in OUT */

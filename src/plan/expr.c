@@ -44,7 +44,7 @@ int stretto_expr_block(const stretto_exprs *e, int value) {
     return is_leaf(e, value) ? (value - 1) % e->nblocks : node(e, value)->block;
 }
 
-static int highest(const stretto_exprs *e, int value) {
+int stretto_expr_highest(const stretto_exprs *e, int value) {
     return is_leaf(e, value) ? stretto_expr_rank(e, value) : node(e, value)->high;
 }
 
@@ -56,8 +56,8 @@ static uint64_t set_word(const stretto_exprs *e, int value, int w) {
     return rank / 64 == w ? (uint64_t)1 << rank % 64 : 0;
 }
 
-int stretto_expr_missing(const stretto_exprs *e, int value) {
-    for (int rank = 0; rank < e->nranks; rank++)
+int stretto_expr_missing(const stretto_exprs *e, int value, int last) {
+    for (int rank = 0; rank <= last; rank++)
         if (value == 0 || !(set_word(e, value, rank / 64) >> rank % 64 & 1))
             return rank;
     return -1;
@@ -106,14 +106,14 @@ static int fault(const stretto_exprs *e, int left, int right) {
         if (set_word(e, left, w) & set_word(e, right, w))
             return STRETTO_EXPR_DOUBLED;
     /* Operands that are in order themselves cover runs of ranks: by induction only these exist. */
-    if (!e->commutative && highest(e, left) + 1 != stretto_expr_rank(e, right))
+    if (!e->commutative && stretto_expr_highest(e, left) + 1 != stretto_expr_rank(e, right))
         return STRETTO_EXPR_ORDER;
     return 0;
 }
 
 int stretto_expr_op(stretto_exprs *e, int left, int right, bool fixed) {
     int low = stretto_expr_rank(e, left), other = stretto_expr_rank(e, right);
-    int high = highest(e, left), other_high = highest(e, right);
+    int high = stretto_expr_highest(e, left), other_high = stretto_expr_highest(e, right);
     if (e->commutative && !fixed && left > right) {
         int swap = left;
         left = right;

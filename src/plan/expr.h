@@ -43,8 +43,10 @@ int stretto_expr_op(stretto_exprs *e, int left, int right, bool fixed);
 /* Rank of a leaf; of an operation the lowest. */
 int stretto_expr_rank(const stretto_exprs *e, int value);
 int stretto_expr_block(const stretto_exprs *e, int value);
-/* The first rank that does not contribute to the value, or -1 when all do. */
-int stretto_expr_missing(const stretto_exprs *e, int value);
+/* The highest rank that contributes. */
+int stretto_expr_highest(const stretto_exprs *e, int value);
+/* The first of ranks 0..last that does not contribute to the value, or -1 when all do. */
+int stretto_expr_missing(const stretto_exprs *e, int value, int last);
 /* "(0 op 1) op 2" in ranks, cut off to fit; returns text. */
 char *stretto_expr_text(const stretto_exprs *e, int value, char *text, int size);
 

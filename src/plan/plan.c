@@ -9,33 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const collective_names[STRETTO_COLLECTIVES] = {
-    [STRETTO_ALLREDUCE] = "allreduce", [STRETTO_BCAST] = "bcast",
-    [STRETTO_REDUCE] = "reduce",       [STRETTO_ALLGATHER] = "allgather",
-    [STRETTO_BARRIER] = "barrier",     [STRETTO_ALLTOALL] = "alltoall",
-    [STRETTO_ALLTOALLV] = "alltoallv",
-    [STRETTO_GATHER] = "gather",
-    [STRETTO_SCATTER] = "scatter",
-    [STRETTO_ALLGATHERV] = "allgatherv",
-    [STRETTO_GATHERV] = "gatherv",
-    [STRETTO_SCATTERV] = "scatterv",
-    [STRETTO_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
-    [STRETTO_REDUCE_SCATTER] = "reduce_scatter",
-    [STRETTO_SCAN] = "scan",
-    [STRETTO_EXSCAN] = "exscan",
-};
-
-const char *stretto_collective_name(stretto_collective collective) {
-    return (unsigned)collective < STRETTO_COLLECTIVES ? collective_names[collective] : "unknown";
-}
-
-stretto_collective stretto_collective_parse(const char *name) {
-    int c = 0;
-    while (c < STRETTO_COLLECTIVES && strcmp(name, collective_names[c]) != 0)
-        c++;
-    return (stretto_collective)c;
-}
-
 /* Makes room for one more element; NULL and plan->failed when memory is out. */
 static void *grown(stretto_plan *plan, void *array, int used, int *capacity, size_t size) {
     if (used < *capacity)
@@ -50,28 +23,10 @@ static void *grown(stretto_plan *plan, void *array, int used, int *capacity, siz
     return new_array;
 }
 
-static bool is_vector(stretto_collective c) {
-    return c == STRETTO_ALLREDUCE || c == STRETTO_REDUCE || c == STRETTO_BCAST;
-}
-
 void stretto_plan_init(stretto_plan *plan, const stretto_shape *shape) {
     memset(plan, 0, sizeof *plan);
     plan->shape = *shape;
-    plan->vector_blocks = is_vector(shape->collective) ? 1 : 0;
-}
-
-int stretto_plan_blocks_of(const stretto_plan *plan, stretto_buffer buffer) {
-    if (buffer == STRETTO_TMP)
-        return plan->tmp_blocks;
-    switch (plan->shape.collective) {
-    case STRETTO_ALLREDUCE:
-    case STRETTO_REDUCE: return plan->vector_blocks;
-    case STRETTO_BCAST: return buffer == STRETTO_OUT ? plan->vector_blocks : 0;
-    case STRETTO_ALLGATHER: return buffer == STRETTO_OUT ? plan->shape.nranks : 1;
-    case STRETTO_ALLTOALL:
-    case STRETTO_ALLTOALLV: return plan->shape.nranks;
-    default: return 0;
-    }
+    plan->vector_blocks = stretto_collective_vector(shape->collective) ? 1 : 0;
 }
 
 void stretto_plan_blocks(stretto_plan *plan, int n) {
@@ -126,9 +81,15 @@ int stretto_plan_recv(stretto_plan *plan, int peer, stretto_span dst) {
 /* Shape that scratch for block i of dst must have. Single blocks of a cut vector differ in size by
  * an element at most: with LARGEST any of them fits the same scratch. */
 static int scratch_shape(const stretto_plan *plan, stretto_span dst, int i) {
-    if (dst.count == 1 && is_vector(plan->shape.collective) && plan->vector_blocks > 1)
+    if (dst.count == 1 && stretto_collective_vector(plan->shape.collective) &&
+        plan->vector_blocks > 1)
         return STRETTO_SHAPE_LARGEST;
-    return dst.buffer == STRETTO_TMP ? plan->tmp_shape[dst.first + i] : dst.first + i;
+    if (dst.buffer == STRETTO_TMP)
+        return plan->tmp_shape[dst.first + i];
+    return stretto_plan_blocks_of(plan, STRETTO_OUT) == 1 &&
+                   !stretto_collective_vector(plan->shape.collective)
+               ? plan->shape.rank /* reduce_scatter: OUT is my own block alone */
+               : dst.first + i;
 }
 
 /* Position in `free` where blocks of the shapes of dst lie one after another, or -1. */
@@ -213,6 +174,11 @@ void stretto_plan_wait(stretto_plan *plan, int action) {
     finish_message(plan, &follow);
 }
 
+void stretto_plan_limit(stretto_plan *plan, int messages) {
+    while (messages >= 0 && plan->npending > messages)
+        stretto_plan_wait(plan, plan->pending[0].peer);
+}
+
 void stretto_plan_fence(stretto_plan *plan) {
     if (plan->npending > 0)
         stretto_plan_append(plan, &(stretto_action){.kind = STRETTO_FENCE});
@@ -229,22 +195,29 @@ void stretto_plan_node(stretto_plan *plan, stretto_action_kind kind, int local_r
 }
 
 stretto_span stretto_plan_mine(const stretto_plan *plan, int first, int count) {
-    const stretto_shape *shape = &plan->shape;
-    bool in_out =
-        shape->in_place && (shape->collective != STRETTO_REDUCE || shape->rank == shape->root);
-    return stretto_span_of(in_out ? STRETTO_OUT : STRETTO_IN, first, count);
+    return stretto_span_of(stretto_shape_in_place(&plan->shape) ? STRETTO_OUT : STRETTO_IN, first,
+                           count);
 }
 
 void stretto_plan_load(stretto_plan *plan) {
-    if (plan->shape.collective == STRETTO_ALLGATHER) {
-        if (!plan->shape.in_place)
-            stretto_plan_copy(plan, stretto_span_of(STRETTO_IN, 0, 1),
-                              stretto_span_of(STRETTO_OUT, plan->shape.rank, 1));
+    const stretto_shape *shape = &plan->shape;
+    if (stretto_shape_in_place(shape))
         return;
+    stretto_span from = stretto_span_of(STRETTO_IN, 0, 1), to = stretto_span_of(STRETTO_OUT, 0, 1);
+    switch (shape->collective) {
+    case STRETTO_ALLGATHER:
+    case STRETTO_ALLGATHERV:
+    case STRETTO_GATHER:
+    case STRETTO_GATHERV: to.first = shape->rank; break;
+    case STRETTO_ALLTOALL:
+    case STRETTO_ALLTOALLV: from.first = to.first = shape->rank; break;
+    case STRETTO_SCATTER:
+    case STRETTO_SCATTERV:
+    case STRETTO_REDUCE_SCATTER_BLOCK:
+    case STRETTO_REDUCE_SCATTER: from.first = shape->rank; break;
+    default: from.count = to.count = plan->vector_blocks; break;
     }
-    stretto_span mine = stretto_plan_mine(plan, 0, plan->vector_blocks);
-    if (mine.buffer == STRETTO_IN)
-        stretto_plan_copy(plan, mine, stretto_span_of(STRETTO_OUT, 0, plan->vector_blocks));
+    stretto_plan_copy(plan, from, to);
 }
 
 void stretto_plan_finish(stretto_plan *plan) {

@@ -43,6 +43,11 @@ typedef enum {
 const char *stretto_collective_name(stretto_collective collective);
 /* The collective with that name, or STRETTO_COLLECTIVES when there is none. */
 stretto_collective stretto_collective_parse(const char *name);
+/* Does the call have a root; does it combine contributions by an operation; are IN and OUT vectors
+ * that an algorithm may cut into blocks as it likes (allreduce, reduce, bcast, scan, exscan)? */
+bool stretto_collective_rooted(stretto_collective collective);
+bool stretto_collective_reduces(stretto_collective collective);
+bool stretto_collective_vector(stretto_collective collective);
 
 /* Where the ranks of a communicator live. Shared and immutable while a plan is built. */
 typedef struct {
@@ -82,14 +87,23 @@ typedef struct {
  *   scatter(v): IN on the root = P blocks, elsewhere empty; OUT = 1 block (mine); sizes as gather.
  *   reduce_scatter_block, reduce_scatter: IN = P blocks, OUT = 1 block (my share of the result);
  *     sizes of all blocks known on every rank, equal for reduce_scatter_block.
- *   scan, exscan: as reduce, every rank with the fold of ranks 0..rank (exscan: 0..rank-1; rank 0's
- *     OUT undefined).
+ *   scan, exscan: as reduce, every rank with the fold of ranks 0..rank (exscan: 0..rank-1; rank 0
+ *     never writes its OUT, which need not exist, and in place must stay as it is).
  *   barrier: all empty; its messages carry empty spans.
  *   TMP: private scratch; block j has the size of the block named by tmp_shape[j].
- * With in_place: allreduce (all ranks) and reduce (root) find their contribution in OUT; allgather
- * finds it in OUT block `rank`; alltoall in OUT block r. IN must then not be touched; begin with
- * stretto_plan_load, which hides the difference. */
+ * Neighbouring blocks are adjacent in memory, so that a span of several is one message; for
+ * allgatherv the executor sees to it (scratch and a copy where the displacements are others). For
+ * alltoallv, gatherv and scatterv they need not be: there only spans in TMP have several blocks.
+ * With in_place (stretto_shape_in_place): allreduce, scan, exscan (every rank for itself) and
+ * reduce (root) find their contribution in OUT; allgather(v) and gather(v) (root) in OUT block
+ * `rank`; alltoall(v) in OUT block r; IN must then not be touched; begin with stretto_plan_load,
+ * which hides the difference. scatter(v) on the root: OUT is empty, its own block stays in IN.
+ * reduce_scatter(_block): plans do not know; IN is the caller's buffer, OUT scratch of the
+ * executor's, which it copies to the front of that buffer at the end. */
 typedef enum { STRETTO_IN, STRETTO_OUT, STRETTO_TMP } stretto_buffer;
+
+/* Does this rank find its contribution in OUT (scatter: is its share left in IN)? */
+bool stretto_shape_in_place(const stretto_shape *shape);
 
 typedef struct {
     stretto_buffer buffer;
@@ -147,7 +161,7 @@ typedef struct {
     stretto_shape shape;
     int vector_blocks; /* blocks that IN and OUT of a vector collective are cut into */
     int tmp_blocks;
-    int *tmp_shape; /* [tmp_blocks] block of OUT (vector, allgather), or STRETTO_SHAPE_LARGEST */
+    int *tmp_shape; /* [tmp_blocks] block of the call, or STRETTO_SHAPE_LARGEST */
     int nactions;
     stretto_action *actions; /* [nactions] */
     bool failed;             /* out of memory while building; stretto_plan_build reports it */
@@ -162,23 +176,27 @@ typedef struct {
 
 /* ---- building (called by the algorithm files) ------------------------------------------------ */
 
-/* Begins an empty plan for this shape (a vector collective has 1 block, allgather and alltoall
- * nranks, barrier 0). stretto_plan_build calls it and stretto_plan_finish around the algorithm. */
+/* Begins an empty plan for this shape (a vector is 1 block). stretto_plan_build calls it and
+ * stretto_plan_finish around the algorithm. */
 void stretto_plan_init(stretto_plan *plan, const stretto_shape *shape);
 /* Ends building: fences what is under way and frees the builder's own memory. */
 void stretto_plan_finish(stretto_plan *plan);
 /* Number of blocks of IN and OUT (also valid on a finished plan). */
 int stretto_plan_blocks_of(const stretto_plan *plan, stretto_buffer buffer);
+/* Number of blocks that tmp_shape may name: of the vector; else one a rank (allgather, gather,
+ * scatter, reduce_scatter: rank r's share; alltoallv: OUT block r). For gatherv and scatterv a rank
+ * other than the root may name its own only, and not LARGEST. */
+int stretto_plan_call_blocks(const stretto_plan *plan);
 /* Where blocks [first, first + count) of this rank's contribution to a vector collective lie before
  * stretto_plan_load: in IN, or in OUT with in_place. Saves a rank that only sends them the copy. */
 stretto_span stretto_plan_mine(const stretto_plan *plan, int first, int count);
 /* Cuts the vector into n blocks (default 1). Call before any span of a vector buffer is used. */
 void stretto_plan_blocks(stretto_plan *plan, int n);
-/* Reserves one TMP block of the size of OUT block `shape` (or LARGEST); returns its index.
+/* Reserves one TMP block of the size of the call's block `shape` (or LARGEST); returns its index.
  * Blocks reserved one after another are adjacent and may be used as one span. */
 int stretto_plan_tmp(stretto_plan *plan, int shape);
-/* Brings this rank's contribution into OUT: a COPY of the whole of IN to its place, or nothing when
- * in_place. For allgather and vector collectives. */
+/* Brings this rank's contribution into OUT: a COPY of the whole of IN to its place (scatter,
+ * alltoall, reduce_scatter: of my block for myself), or nothing when in_place. */
 void stretto_plan_load(stretto_plan *plan);
 /* Each returns the index of its action, for stretto_plan_wait. */
 int stretto_plan_send(stretto_plan *plan, int peer, stretto_span src);
@@ -189,6 +207,8 @@ int stretto_plan_recv(stretto_plan *plan, int peer, stretto_span dst);
 int stretto_plan_recv_reduce(stretto_plan *plan, int peer, stretto_span dst, stretto_side side);
 void stretto_plan_copy(stretto_plan *plan, stretto_span src, stretto_span dst);
 void stretto_plan_reduce(stretto_plan *plan, stretto_span src, stretto_span dst, stretto_side side);
+/* Waits for the oldest messages until at most so many are under way (below 0: no limit). */
+void stretto_plan_limit(stretto_plan *plan, int messages);
 /* A wait or fence that would cover nothing is left out of the plan. */
 void stretto_plan_wait(stretto_plan *plan, int action);
 void stretto_plan_fence(stretto_plan *plan); /* also ends the round */

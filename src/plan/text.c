@@ -69,7 +69,7 @@ char *stretto_plan_text(const stretto_plan *plan) {
     const stretto_shape *shape = &plan->shape;
     fprintf(out, "rank %d of %d, %s", shape->rank, shape->nranks,
             stretto_collective_name(shape->collective));
-    if (shape->collective == STRETTO_BCAST || shape->collective == STRETTO_REDUCE)
+    if (stretto_collective_rooted(shape->collective))
         fprintf(out, ", root %d", shape->root);
     fprintf(out, "%s: IN %d, OUT %d, TMP %d blocks, %d actions\n",
             shape->in_place ? ", in place" : "", stretto_plan_blocks_of(plan, STRETTO_IN),

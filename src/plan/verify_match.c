@@ -13,9 +13,12 @@ static int check_span(verify_state *v, int rank, int action, stretto_span span, 
         return stretto_verify_fail(v, rank, action,
                                    "%s span [%d, %d) is outside its buffer of %d blocks", which,
                                    span.first, span.first + span.count, blocks);
-    if (span.buffer == STRETTO_IN && stretto_plan_mine(plan, 0, 0).buffer == STRETTO_OUT)
+    const stretto_collective c = plan->shape.collective;
+    if (span.buffer == STRETTO_IN && stretto_plan_mine(plan, 0, 0).buffer == STRETTO_OUT &&
+        c != STRETTO_SCATTER && c != STRETTO_SCATTERV)
         return stretto_verify_fail(v, rank, action, "touches IN, which is absent in place");
-    if (span.count > 1 && span.buffer != STRETTO_TMP && plan->shape.collective == STRETTO_ALLTOALLV)
+    const bool apart = c == STRETTO_ALLTOALLV || c == STRETTO_GATHERV || c == STRETTO_SCATTERV;
+    if (span.count > 1 && span.buffer != STRETTO_TMP && apart)
         return stretto_verify_fail(v, rank, action,
                                    "%s span has several blocks, which need not be adjacent", which);
     for (int i = 0; span.count > 1 && span.buffer == STRETTO_TMP && i < span.count; i++)
@@ -43,6 +46,9 @@ static int check_action(verify_state *v, int rank, int i) {
         return -1;
     if (writes(a) && a->dst.count > 0 && a->dst.buffer == STRETTO_IN)
         return stretto_verify_fail(v, rank, i, "writes IN");
+    if (writes(a) && a->dst.count > 0 && a->dst.buffer == STRETTO_OUT && rank == 0 &&
+        plan->shape.collective == STRETTO_EXSCAN)
+        return stretto_verify_fail(v, rank, i, "writes OUT, which rank 0 must leave as it is");
     switch (a->kind) {
     case STRETTO_SEND:
     case STRETTO_RECV:

@@ -8,16 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCKED = 1 }; /* beside 0 and -1: try again when somebody has moved on */
-
-static void wake(verify_state *v, int rank) {
+void stretto_verify_wake(verify_state *v, int rank) {
     if (v->ranks[rank].queued)
         return;
     v->ranks[rank].queued = true;
     v->queue[v->nqueue++] = rank;
 }
 
-static int read_blocks(verify_state *v, int rank, int action, stretto_span span) {
+int stretto_verify_read_blocks(verify_state *v, int rank, int action, stretto_span span) {
     verify_block *block = stretto_verify_blocks(&v->ranks[rank], span);
     for (int b = 0; b < span.count; b++) {
         if (block[b].arriving)
@@ -45,24 +43,11 @@ static int claim_block(verify_state *v, int rank, int action, const verify_block
     return 0;
 }
 
-/* Size class of what a value holds. */
-static int value_size(const verify_state *v, int value) {
-    int rank = stretto_expr_rank(&v->exprs, value), block = stretto_expr_block(&v->exprs, value);
-    switch (v->shape->collective) {
-    case STRETTO_ALLTOALL: return 0;
-    case STRETTO_ALLGATHER: return rank;
-    case STRETTO_ALLTOALLV:
-        /* in place the two directions of a pair are equal */
-        return v->shape->in_place && block < rank ? block * v->nranks + rank
-                                                  : rank * v->nranks + block;
-    default: return block;
-    }
-}
-
-static int write_block(verify_state *v, int rank, int action, verify_block *block, int value) {
+int stretto_verify_write_block(verify_state *v, int rank, int action, verify_block *block,
+                               int value) {
     if (claim_block(v, rank, action, block) != 0)
         return -1;
-    if (block->size != ANY_SIZE && block->size != value_size(v, value))
+    if (block->size != ANY_SIZE && block->size != stretto_verify_value_size(v, value))
         return stretto_verify_fail(
             v, rank, action, "puts block %d of rank %d into a block of another size",
             stretto_expr_block(&v->exprs, value), stretto_expr_rank(&v->exprs, value));
@@ -74,7 +59,7 @@ static int start_message(verify_state *v, int rank, int i, const stretto_action 
     verify_rank *r = &v->ranks[rank];
     verify_action *state = &v->actions[r->base + i];
     if (a->kind == STRETTO_SEND) {
-        if (read_blocks(v, rank, i, a->src) != 0)
+        if (stretto_verify_read_blocks(v, rank, i, a->src) != 0)
             return -1;
         verify_block *src = stretto_verify_blocks(r, a->src);
         for (int b = 0; b < a->src.count; b++) {
@@ -95,7 +80,7 @@ static int start_message(verify_state *v, int rank, int i, const stretto_action 
     }
     state->started = true;
     r->open++;
-    wake(v, a->peer);
+    stretto_verify_wake(v, a->peer);
     return 0;
 }
 
@@ -106,7 +91,7 @@ static int finish_message(verify_state *v, int rank, int i) {
     if (state->done)
         return 0;
     if (!v->actions[state->partner].started)
-        return BLOCKED;
+        return VERIFY_BLOCKED;
     state->done = true;
     r->open--;
     if (a->kind == STRETTO_SEND) {
@@ -131,14 +116,14 @@ static int fence(verify_state *v, int rank, int end) {
     verify_rank *r = &v->ranks[rank];
     for (; r->open > 0 && r->open_from < end; r->open_from++)
         if (r->plan->actions[r->open_from].kind <= STRETTO_RECV &&
-            finish_message(v, rank, r->open_from) == BLOCKED)
-            return BLOCKED;
+            finish_message(v, rank, r->open_from) == VERIFY_BLOCKED)
+            return VERIFY_BLOCKED;
     r->open_from = end;
     return 0;
 }
 
 /* left op right, with what is wrong about it said for this action. */
-static int combine(verify_state *v, int rank, int action, int left, int right, bool fixed) {
+int stretto_verify_combine(verify_state *v, int rank, int action, int left, int right, bool fixed) {
     int value = stretto_expr_op(&v->exprs, left, right, fixed);
     if (value > 0)
         return value;
@@ -159,16 +144,16 @@ static int combine(verify_state *v, int rank, int action, int left, int right, b
 static int local_action(verify_state *v, int rank, int i, const stretto_action *a) {
     verify_block *src = stretto_verify_blocks(&v->ranks[rank], a->src);
     verify_block *dst = stretto_verify_blocks(&v->ranks[rank], a->dst);
-    if (read_blocks(v, rank, i, a->src) != 0)
+    if (stretto_verify_read_blocks(v, rank, i, a->src) != 0)
         return -1;
-    if (a->kind == STRETTO_REDUCE_LOCAL && read_blocks(v, rank, i, a->dst) != 0)
+    if (a->kind == STRETTO_REDUCE_LOCAL && stretto_verify_read_blocks(v, rank, i, a->dst) != 0)
         return -1;
     for (int b = 0; b < a->src.count; b++) {
         int value = src[b].value;
         if (a->kind == STRETTO_REDUCE_LOCAL) {
             bool left = a->side == STRETTO_SRC_LEFT;
-            value = combine(v, rank, i, left ? value : dst[b].value, left ? dst[b].value : value,
-                            false);
+            value = stretto_verify_combine(v, rank, i, left ? value : dst[b].value,
+                                           left ? dst[b].value : value, false);
             if (value < 0)
                 return -1;
             if (src[b].sends > 0)
@@ -176,149 +161,10 @@ static int local_action(verify_state *v, int rank, int i, const stretto_action *
                                            "may destroy its source while it is being sent");
             src[b].value = 0;
         }
-        if (write_block(v, rank, i, &dst[b], value) != 0)
+        if (stretto_verify_write_block(v, rank, i, &dst[b], value) != 0)
             return -1;
     }
     return 0;
-}
-
-/* ---- node actions -----------------------------------------------------------------------------
- */
-
-typedef struct {
-    const int *ranks; /* of the node */
-    int n;
-} node_group;
-
-static const stretto_action *action_of(const verify_state *v, int rank) {
-    return &v->ranks[rank].plan->actions[v->ranks[rank].at];
-}
-
-static bool is_rooted(stretto_action_kind kind) {
-    return kind == STRETTO_NODE_BCAST || kind == STRETTO_NODE_REDUCE;
-}
-
-static bool reads_src(stretto_action_kind kind) {
-    return kind >= STRETTO_NODE_REDUCE;
-}
-
-static int agree(verify_state *v, node_group g) {
-    const stretto_action *first = action_of(v, g.ranks[0]);
-    for (int l = 0; l < g.n; l++) {
-        int rank = g.ranks[l], at = v->ranks[rank].at;
-        const stretto_action *a = action_of(v, rank);
-        if (a->kind != first->kind)
-            return stretto_verify_fail(v, rank, at, "but rank %d of its node does %s", g.ranks[0],
-                                       stretto_action_name(first->kind));
-        if (is_rooted(a->kind) && (a->peer != first->peer || a->peer < 0 || a->peer >= g.n))
-            return stretto_verify_fail(v, rank, at, "root %d, on rank %d %d, of %d local ranks",
-                                       a->peer, g.ranks[0], first->peer, g.n);
-        int expected = a->kind == STRETTO_NODE_BARRIER     ? 0
-                       : a->kind == STRETTO_NODE_ALLGATHER ? g.n * first->src.count
-                       : a->kind == STRETTO_NODE_BCAST     ? first->dst.count
-                                                           : first->src.count;
-        bool uses_dst = a->kind != STRETTO_NODE_REDUCE || l == a->peer;
-        if ((uses_dst && a->dst.count != expected) ||
-            (reads_src(a->kind) && a->src.count != first->src.count))
-            return stretto_verify_fail(v, rank, at, "%d -> %d blocks, on rank %d %d -> %d",
-                                       a->src.count, a->dst.count, g.ranks[0], first->src.count,
-                                       first->dst.count);
-        if (reads_src(a->kind) && read_blocks(v, rank, at, a->src) != 0)
-            return -1;
-        stretto_span own = a->dst; /* where the source may lie inside the destination */
-        if (a->kind == STRETTO_NODE_ALLGATHER)
-            own = stretto_span_of(a->dst.buffer, a->dst.first + l * a->src.count, a->src.count);
-        bool apart = a->src.buffer != a->dst.buffer ||
-                     a->src.first >= a->dst.first + a->dst.count ||
-                     a->dst.first >= a->src.first + a->src.count;
-        if (reads_src(a->kind) && uses_dst && !apart && a->src.first != own.first)
-            return stretto_verify_fail(v, rank, at, "source and destination overlap");
-    }
-    return 0;
-}
-
-/* What block b of the result is. */
-static int node_value(verify_state *v, node_group g, int b) {
-    const stretto_action *first = action_of(v, g.ranks[0]);
-    int value = 0;
-    switch (first->kind) {
-    case STRETTO_NODE_BCAST: {
-        verify_rank *root = &v->ranks[g.ranks[first->peer]];
-        return stretto_verify_blocks(root, root->plan->actions[root->at].dst)[b].value;
-    }
-    case STRETTO_NODE_ALLGATHER: {
-        verify_rank *r = &v->ranks[g.ranks[b / first->src.count]];
-        stretto_span src = r->plan->actions[r->at].src;
-        return stretto_verify_blocks(r, src)[b % first->src.count].value;
-    }
-    default:
-        for (int l = 0; l < g.n && value >= 0; l++) {
-            verify_rank *r = &v->ranks[g.ranks[l]];
-            int mine = stretto_verify_blocks(r, r->plan->actions[r->at].src)[b].value;
-            value = l == 0 ? mine : combine(v, g.ranks[l], r->at, value, mine, true);
-        }
-        return value;
-    }
-}
-
-static void hear_node(verify_state *v, node_group g) {
-    for (int w = 0; w < v->words; w++) {
-        uint64_t all = 0;
-        for (int l = 0; l < g.n; l++)
-            all |= v->heard[(size_t)g.ranks[l] * (size_t)v->words + (size_t)w];
-        for (int l = 0; l < g.n; l++)
-            v->heard[(size_t)g.ranks[l] * (size_t)v->words + (size_t)w] = all;
-    }
-}
-
-/* All ranks of the node stand at their node action. Destinations never hold a source that is still
- * needed: a block's own source at most. */
-static int node_action(verify_state *v, node_group g) {
-    const stretto_action first = *action_of(v, g.ranks[0]);
-    if (agree(v, g) != 0)
-        return -1;
-    if (first.kind == STRETTO_NODE_BARRIER)
-        hear_node(v, g);
-    if (first.kind == STRETTO_NODE_BCAST &&
-        read_blocks(v, g.ranks[first.peer], v->ranks[g.ranks[first.peer]].at,
-                    action_of(v, g.ranks[first.peer])->dst) != 0)
-        return -1;
-    int count = first.kind == STRETTO_NODE_REDUCE ? first.src.count : first.dst.count;
-    for (int b = 0; b < count; b++) {
-        int value = node_value(v, g, b);
-        if (value < 0)
-            return -1;
-        for (int l = 0; l < g.n; l++) {
-            verify_rank *r = &v->ranks[g.ranks[l]];
-            if ((first.kind == STRETTO_NODE_REDUCE && l != first.peer) ||
-                (first.kind == STRETTO_NODE_BCAST && l == first.peer))
-                continue;
-            if (write_block(v, g.ranks[l], r->at,
-                            &stretto_verify_blocks(r, r->plan->actions[r->at].dst)[b], value) != 0)
-                return -1;
-        }
-    }
-    for (int l = 0; l < g.n; l++) {
-        v->ranks[g.ranks[l]].at++;
-        v->ranks[g.ranks[l]].at_node = false;
-        wake(v, g.ranks[l]);
-    }
-    return 0;
-}
-
-static int reach_node_action(verify_state *v, int rank) {
-    const stretto_layout *layout = v->shape->layout;
-    int node = layout->node_of[rank];
-    node_group g = {layout->node_ranks + layout->node_start[node],
-                    layout->node_start[node + 1] - layout->node_start[node]};
-    if (!v->ranks[rank].at_node) {
-        v->ranks[rank].at_node = true;
-        v->arrived[node]++;
-    }
-    if (v->arrived[node] < g.n)
-        return BLOCKED;
-    v->arrived[node] = 0;
-    return node_action(v, g) == 0 ? BLOCKED : -1; /* all of the node were woken, this one too */
 }
 
 /* ---- the streams ------------------------------------------------------------------------------
@@ -336,7 +182,7 @@ static int run_rank(verify_state *v, int rank) {
         case STRETTO_REDUCE_LOCAL: status = local_action(v, rank, r->at, a); break;
         case STRETTO_WAIT: status = finish_message(v, rank, a->peer); break;
         case STRETTO_FENCE: status = fence(v, rank, r->at); break;
-        default: status = reach_node_action(v, rank); break;
+        default: status = stretto_verify_node(v, rank); break;
         }
         if (status != 0)
             return status;
@@ -376,7 +222,7 @@ static int deadlock(verify_state *v) {
 
 int stretto_verify_run(verify_state *v) {
     for (int rank = v->nranks - 1; rank >= 0; rank--)
-        wake(v, rank);
+        stretto_verify_wake(v, rank);
     while (v->nqueue > 0) {
         int rank = v->queue[--v->nqueue];
         v->ranks[rank].queued = false;

@@ -1,5 +1,6 @@
-/* The verifier's state, shared by its files: verify.c (set-up, result), verify_match.c (what can be
- * seen without running), verify_run.c (the run). */
+/* The verifier's state, shared by its files: verify.c (set-up), verify_goal.c (what the collective
+ * starts from and yields), verify_match.c (what can be seen without running), verify_run.c (the
+ * run), verify_node.c (node actions in it). */
 #ifndef STRETTO_VERIFY_RUN_H
 #define STRETTO_VERIFY_RUN_H
 
@@ -61,6 +62,24 @@ int stretto_verify_static(verify_state *v);
 int stretto_verify_match(verify_state *v);
 /* Runs all streams to their ends; 0 or -1. */
 int stretto_verify_run(verify_state *v);
+
+/* Sizes and contents of a rank's buffers when the call begins. */
+void stretto_verify_begin(verify_state *v, int rank);
+/* What a rank holds in the end is what the collective yields; 0 or -1. */
+int stretto_verify_result(verify_state *v, int rank);
+
+/* ---- of the run, for node actions ---- */
+enum { VERIFY_BLOCKED = 1 }; /* beside 0 and -1: try again when somebody has moved on */
+/* A rank has come to a node action: 0, -1 or VERIFY_BLOCKED. */
+int stretto_verify_node(verify_state *v, int rank);
+void stretto_verify_wake(verify_state *v, int rank);
+int stretto_verify_read_blocks(verify_state *v, int rank, int action, stretto_span span);
+int stretto_verify_write_block(verify_state *v, int rank, int action, verify_block *block,
+                               int value);
+/* left op right, with what is wrong about it said for this action. */
+int stretto_verify_combine(verify_state *v, int rank, int action, int left, int right, bool fixed);
+/* Size class of what a value holds. */
+int stretto_verify_value_size(const verify_state *v, int value);
 
 static inline verify_block *stretto_verify_blocks(verify_rank *r, stretto_span span) {
     return r->blocks[span.buffer] + span.first;

@@ -15,7 +15,17 @@ from stretto.plan_timeline import timeline
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "coll"
 ALGORITHMS = plan.algorithms()
-COMPOSABLE = [a for a in ALGORITHMS if not a.collective.startswith("alltoall")]
+
+
+def composes(collective: str) -> bool:
+    try:
+        plan.canonical(collective, "shm")
+    except StrettoError:
+        return False
+    return True
+
+
+COMPOSABLE = [a for a in ALGORITHMS if composes(a.collective)]
 
 
 def names(algorithm: plan.Algorithm) -> str:

@@ -78,15 +78,15 @@ static inline const stretto_layout *layout_random(layout_store *s, int nranks, b
 /* ---- calls ------------------------------------------------------------------------------------
  */
 static inline bool reduces(stretto_collective c) {
-    return c == STRETTO_ALLREDUCE || c == STRETTO_REDUCE;
+    return stretto_collective_reduces(c);
 }
 
 static inline bool rooted(stretto_collective c) {
-    return c == STRETTO_REDUCE || c == STRETTO_BCAST;
+    return stretto_collective_rooted(c);
 }
 
 static inline bool knows_in_place(stretto_collective c) {
-    return c != STRETTO_BCAST && c != STRETTO_BARRIER;
+    return stretto_shape_in_place(&(stretto_shape){.collective = c, .in_place = true});
 }
 
 /* The i-th value to try of an algorithm's parameter, as a choice and `bytes`; false: no more. */

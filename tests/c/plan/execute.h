@@ -38,6 +38,7 @@ typedef struct {
     bool *moved;    /* by action: a message is complete */
     bool *started;  /* by action */
     element **held; /* by action: contents of a buffered send */
+    element before; /* the first element of OUT when the call begins */
 } exec_rank;
 
 static inline element exec_combine(element left, element right, bool commutative) {
@@ -62,29 +63,42 @@ static inline int exec_ragged(const stretto_shape *s, int source, int target) {
     return s->in_place ? (target * 5 + source * 3) % 4 : (source * 7 + target * 3) % 5;
 }
 
-static inline int exec_out_size(const stretto_plan *plan, int block, int count) {
-    switch (plan->shape.collective) {
-    case STRETTO_ALLGATHER:
-    case STRETTO_ALLTOALL: return count;
-    case STRETTO_ALLTOALLV: return exec_ragged(&plan->shape, block, plan->shape.rank);
-    default: {
-        long n = plan->vector_blocks;
-        return (int)((block + 1L) * count / n - (long)block * count / n);
+/* Elements in rank r's share: equal, or by the rank in the forms that allow it. */
+static inline int exec_share(const stretto_shape *s, int r, int count) {
+    switch (s->collective) {
+    case STRETTO_ALLGATHERV:
+    case STRETTO_GATHERV:
+    case STRETTO_SCATTERV:
+    case STRETTO_REDUCE_SCATTER: return (r * 7 + count) % 5 * (r % 3);
+    default: return count;
     }
-    }
+}
+
+/* Elements in block `block` of the call. */
+static inline int exec_call_size(const stretto_plan *plan, int block, int count) {
+    if (plan->shape.collective == STRETTO_ALLTOALLV)
+        return exec_ragged(&plan->shape, block, plan->shape.rank);
+    if (!stretto_collective_vector(plan->shape.collective))
+        return exec_share(&plan->shape, block, count);
+    long n = plan->vector_blocks;
+    return (int)((block + 1L) * count / n - (long)block * count / n);
 }
 
 static inline int exec_size(const stretto_plan *plan, stretto_buffer buffer, int block, int count) {
     if (buffer == STRETTO_IN && plan->shape.collective == STRETTO_ALLTOALLV)
         return exec_ragged(&plan->shape, plan->shape.rank, block);
-    if (buffer != STRETTO_TMP)
-        return exec_out_size(plan, block, count);
+    if (buffer != STRETTO_TMP) {
+        /* IN or OUT of a single block is my own share */
+        bool own = stretto_plan_blocks_of(plan, buffer) == 1 &&
+                   !stretto_collective_vector(plan->shape.collective);
+        return exec_call_size(plan, own ? plan->shape.rank : block, count);
+    }
     if (plan->tmp_shape[block] != STRETTO_SHAPE_LARGEST)
-        return exec_out_size(plan, plan->tmp_shape[block], count);
+        return exec_call_size(plan, plan->tmp_shape[block], count);
     int largest = 0;
-    for (int b = 0; b < stretto_plan_blocks_of(plan, STRETTO_OUT); b++)
-        if (exec_out_size(plan, b, count) > largest)
-            largest = exec_out_size(plan, b, count);
+    for (int b = 0; b < stretto_plan_call_blocks(plan); b++)
+        if (exec_call_size(plan, b, count) > largest)
+            largest = exec_call_size(plan, b, count);
     return largest;
 }
 
@@ -97,6 +111,12 @@ static inline int exec_length(exec_rank *r, stretto_span span) {
         return 0;
     const int *start = r->start[span.buffer];
     return start[span.first + span.count] - start[span.first];
+}
+
+/* Does a rank contribute one block to a collective whose call has one a rank? */
+static inline bool exec_one_block(const stretto_shape *s) {
+    return s->collective == STRETTO_ALLGATHER || s->collective == STRETTO_ALLGATHERV ||
+           s->collective == STRETTO_GATHER || s->collective == STRETTO_GATHERV;
 }
 
 static inline void exec_prepare(exec_rank *r, const stretto_plan *plan, const execution *e) {
@@ -115,20 +135,25 @@ static inline void exec_prepare(exec_rank *r, const stretto_plan *plan, const ex
     r->moved = calloc((size_t)plan->nactions + 1, sizeof(bool));
     r->started = calloc((size_t)plan->nactions + 1, sizeof(bool));
     r->held = calloc((size_t)plan->nactions + 1, sizeof(element *));
+    const bool one = exec_one_block(s);
     stretto_buffer mine = stretto_plan_mine(plan, 0, 0).buffer;
-    int first = 0, n = stretto_plan_blocks_of(plan, mine);
-    if (s->collective == STRETTO_BCAST) {
+    if (s->collective == STRETTO_BCAST)
         mine = STRETTO_OUT;
-        n = s->rank == s->root ? plan->vector_blocks : 0;
-    } else if (s->collective == STRETTO_ALLGATHER) {
-        first = mine == STRETTO_OUT ? s->rank : 0;
-        n = 1;
-    }
-    bool all = s->collective == STRETTO_ALLTOALL || s->collective == STRETTO_ALLTOALLV;
+    else if (s->collective == STRETTO_SCATTER || s->collective == STRETTO_SCATTERV)
+        mine = STRETTO_IN;
+    int first = one && mine == STRETTO_OUT ? s->rank : 0;
+    int n = one ? 1 : stretto_plan_blocks_of(plan, mine);
+    if (s->collective == STRETTO_BCAST && s->rank != s->root)
+        n = 0;
+    bool apart =
+        !one && !stretto_collective_vector(s->collective); /* blocks count for themselves */
     for (int b = first; b < first + n; b++)
         for (int i = r->start[mine][b]; i < r->start[mine][b + 1]; i++)
             r->data[mine][i] =
-                exec_input(s->rank, all ? b : 0, i - r->start[mine][all ? b : first]);
+                exec_input(s->rank, apart ? b : 0, i - r->start[mine][apart ? b : first]);
+    r->before = r->start[STRETTO_OUT][stretto_plan_blocks_of(plan, STRETTO_OUT)] > 0
+                    ? r->data[STRETTO_OUT][0]
+                    : 0;
 }
 
 static inline void exec_free(exec_rank *r, const stretto_plan *plan) {
@@ -303,18 +328,27 @@ static inline bool exec_step(exec_rank *ranks, const stretto_plan *plans, int ra
 
 /* What the result should be: element i of OUT block b. */
 static inline element exec_expected(const stretto_shape *s, int b, int i, int start) {
+    int block = 0, last = s->nranks - 1;
     switch (s->collective) {
     case STRETTO_BCAST: return exec_input(s->root, 0, start + i);
-    case STRETTO_ALLGATHER: return exec_input(b, 0, i);
+    case STRETTO_ALLGATHER:
+    case STRETTO_ALLGATHERV:
+    case STRETTO_GATHER:
+    case STRETTO_GATHERV: return exec_input(b, 0, i);
+    case STRETTO_SCATTER:
+    case STRETTO_SCATTERV: return exec_input(s->root, s->rank, i);
     case STRETTO_ALLTOALL:
     case STRETTO_ALLTOALLV: return exec_input(b, s->rank, i);
-    default: {
-        element all = exec_input(0, 0, start + i);
-        for (int r = 1; r < s->nranks; r++)
-            all = exec_combine(all, exec_input(r, 0, start + i), s->commutative);
-        return all;
+    case STRETTO_REDUCE_SCATTER_BLOCK:
+    case STRETTO_REDUCE_SCATTER: block = s->rank; break;
+    case STRETTO_SCAN: last = s->rank; break;
+    case STRETTO_EXSCAN: last = s->rank - 1; break;
+    default: break;
     }
-    }
+    element all = exec_input(0, block, start + i);
+    for (int r = 1; r <= last; r++)
+        all = exec_combine(all, exec_input(r, block, start + i), s->commutative);
+    return all;
 }
 
 /* NULL when all ranks have the right result (barrier: all end), else what is wrong. */
@@ -349,6 +383,12 @@ static inline const char *execute(const stretto_plan *plans, int nranks, const e
         int blocks = stretto_plan_blocks_of(&plans[r], STRETTO_OUT);
         if (s->collective == STRETTO_REDUCE && r != s->root)
             continue;
+        if (s->collective == STRETTO_EXSCAN && r == 0) {
+            if (ranks[0].start[STRETTO_OUT][blocks] > 0 &&
+                *ranks[0].data[STRETTO_OUT] != ranks[0].before)
+                wrong = "rank 0 of exscan writes";
+            continue;
+        }
         for (int b = 0; b < blocks; b++) {
             int start = ranks[r].start[STRETTO_OUT][b], end = ranks[r].start[STRETTO_OUT][b + 1];
             for (int i = start; i < end; i++)

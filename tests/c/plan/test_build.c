@@ -15,8 +15,10 @@ static int may_allocate(void) {
 #include "../../../src/coll/exchange.c"
 #include "../../../src/coll/hierarchy.c"
 #include "../../../src/plan/expr.c"
+#include "../../../src/plan/collective.c"
 #include "../../../src/plan/plan.c"
 #include "../../../src/plan/verify.c"
+#include "../../../src/plan/verify_goal.c"
 #include "../../../src/plan/verify_match.c"
 #undef malloc
 #undef calloc
@@ -152,7 +154,7 @@ int main(void) {
     check_refusals();
     for (int i = 0; i < n; i++) {
         check_memory(&rows[i], false);
-        if (rows[i].collective != STRETTO_ALLTOALL && rows[i].collective != STRETTO_ALLTOALLV)
+        if (stretto_collective_composes(rows[i].collective))
             check_memory(&rows[i], true);
     }
     return check_report("build");

@@ -54,8 +54,7 @@ int main(void) {
                 c.choice.algorithm = &rows[i];
                 c.shape = (stretto_shape){.collective = rows[i].collective, .nranks = sizes[p]};
                 run_variants(&c);
-                if (rows[i].collective == STRETTO_ALLTOALL ||
-                    rows[i].collective == STRETTO_ALLTOALLV)
+                if (!stretto_collective_composes(rows[i].collective))
                     continue;
                 c.choice.kind = STRETTO_CHOICE_SHM;
                 for (int l = 0; l < 4; l++) {
@@ -65,7 +64,7 @@ int main(void) {
                 }
             }
         }
-        printf("%-10s %-20s %6ld runs\n", stretto_collective_name(rows[i].collective), rows[i].name,
+        printf("%-20s %-20s %6ld runs\n", stretto_collective_name(rows[i].collective), rows[i].name,
                runs);
     }
     return check_report("execute");

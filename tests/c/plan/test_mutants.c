@@ -161,7 +161,7 @@ static void try_algorithm(const stretto_algorithm *a, int sizes) {
             c.choice.algorithm = a;
             c.shape = (stretto_shape){.collective = a->collective, .nranks = size[p]};
             try_roots(&c);
-            if (a->collective == STRETTO_ALLTOALL || a->collective == STRETTO_ALLTOALLV)
+            if (!stretto_collective_composes(a->collective))
                 continue;
             c.choice.kind = STRETTO_CHOICE_SHM;
             for (int l = 0; l < 3; l++) {
@@ -184,7 +184,7 @@ int main(int argc, char **argv) {
             caught += counts[m].caught;
             harmless += counts[m].harmless;
         }
-        printf("%-10s %-20s %7ld faults found, %5ld harmless changes accepted (",
+        printf("%-20s %-20s %7ld faults found, %5ld harmless changes accepted (",
                stretto_collective_name(rows[i].collective), rows[i].name, caught, harmless);
         for (int m = 0, some = 0; m < MUTATIONS; m++)
             if (counts[m].harmless)
