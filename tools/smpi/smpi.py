@@ -1,0 +1,209 @@
+"""Stretto's executor and plans in SimGrid SMPI: build the program, describe a network, run cases.
+
+The same source files that run inside an application (``src/run/exec.c``, ``src/run/plans.c``,
+``src/coll``, ``src/plan``) are compiled against SMPI's MPI; docs/smpi.md tells what that shows.
+
+Typical use::
+
+    program = build(Path("/tmp/smpi"))
+    for result in simulate(program, Network(), 64, [Case("allreduce", "ring", 4096)]):
+        print(result.steady_s, result.alone_s)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+#: what of src/ is built, beside all of src/plan and src/coll
+RUNTIME = ("exec", "plans")
+SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
+
+
+class SmpiError(RuntimeError):
+    """The program could not be built, or a simulation failed."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """One host a node, each on a private full-duplex link; no limit between the links.
+
+    Times in seconds, sizes in bytes. The defaults are those of a fast cluster network.
+    """
+
+    latency_s: float = 1.5e-6  # from host to host
+    bandwidth: float = 12.5e9  # bytes/s of a node's link, each way
+    send_s: float = 0.4e-6  # of the processor, for each message
+    receive_s: float = 0.4e-6  # the same, for eager messages
+    eager_bytes: int = 65536  # shorter messages need no receiver to travel
+    reduce_s_per_byte: float = 0.1e-9
+    phase_s: float = 0.0  # of a node phase
+    phase_s_per_byte: float = 0.0
+    local_latency_s: float = 0.3e-6  # of messages inside a node
+    local_bandwidth: float = 8e9  # of each of them
+
+    def xml(self, nodes: int) -> str:
+        """Return SMPI's platform file."""
+        return (
+            "<?xml version='1.0'?>\n"
+            '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
+            '<platform version="4.1">\n'
+            f'  <cluster id="c" prefix="n" suffix="" radical="0-{nodes - 1}" speed="1Gf" core="256"'
+            f' bw="{self.bandwidth!r}Bps" lat="{self.latency_s / 2!r}s"'
+            f' loopback_bw="{self.local_bandwidth!r}Bps" loopback_lat="{self.local_latency_s!r}s"'
+            ' sharing_policy="SPLITDUPLEX"/>\n'
+            "</platform>\n"
+        )
+
+    def flags(self) -> list[str]:
+        """Return SMPI's settings: a network of latency and bandwidth only, no corrections."""
+        settings = {
+            "network/model": "CM02",
+            "network/crosstraffic": "no",
+            "network/TCP-gamma": "1e18",
+            "network/weight-S": "0",
+            "network/latency-factor": "1",
+            "network/bandwidth-factor": "1",
+            "smpi/simulate-computation": "no",
+            "smpi/wtime": "0",
+            "smpi/test": "0",
+            "smpi/iprobe": "0",
+            "smpi/os": f"0:{self.send_s!r}:0",
+            "smpi/ois": f"0:{self.send_s!r}:0",
+            "smpi/or": f"0:{self.receive_s!r}:0",
+            "smpi/async-small-thresh": str(self.eager_bytes),
+            "smpi/send-is-detached-thresh": str(self.eager_bytes),
+            "surf/precision": "1e-12",
+            "maxmin/precision": "1e-12",
+        }
+        return [f"--cfg={name}:{value}" for name, value in settings.items()]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One collective to simulate; ``bytes`` as `stretto bench` counts them."""
+
+    collective: str
+    choice: str  # "native": SMPI's own, by its selector
+    bytes: int
+    root: int = 0
+    calls: int = 6
+    folded: bool = False  # one memory for all ranks, contents neither moved nor checked
+
+    def fits(self, nranks: int, limit: float = 2e9) -> bool:
+        """Whether all ranks' buffers together stay below a limit."""
+        blocks = nranks if self.collective in ("allgather", "alltoall") else 1
+        return 3.0 * nranks * blocks * self.bytes <= limit
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a simulation showed of a case. All times are simulated seconds."""
+
+    case: Case
+    ends_s: list[float]  # when the last rank left each of the calls, made back to back
+    alone_s: float  # one call that all ranks begin at the same instant
+    checked: bool
+    wrong_ranks: int
+
+    @property
+    def steady_s(self) -> float:
+        """Time of a call in the second half of those made back to back."""
+        half = len(self.ends_s) // 2
+        return (self.ends_s[-1] - self.ends_s[half - 1]) / (len(self.ends_s) - half)
+
+
+def version() -> str | None:
+    """Return the version of the SimGrid installed, or None."""
+    if not shutil.which("smpicc") or not shutil.which("smpirun"):
+        return None
+    done = subprocess.run(["smpicc", "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"\d+(\.\d+)+", done.stdout)
+    return found.group(0) if found else None
+
+
+def build(folder: Path, source: Path = REPOSITORY / "src") -> Path:
+    """Compile the program into a folder and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "stretto-smpi.so"
+    files = [*HERE.glob("*.c"), *(source / "run" / f"{name}.c" for name in RUNTIME)]
+    files += [*source.glob("plan/*.c"), *source.glob("coll/**/*.c")]
+    argv = ["smpicc", "-DSMPI_NO_OVERRIDE_MALLOC", "-Dmemmove=stretto_smpi_memmove", "-std=c11"]
+    argv += ["-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror"]
+    argv += [f"-I{HERE}", f"-I{source}", *sorted(map(str, files)), "-o", str(program)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SmpiError(f"{' '.join(argv)}\n{done.stderr}")
+    return program
+
+
+def _answers(output: str, cases: Sequence[Case]) -> list[Result]:
+    results = []
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    for case, line in zip(cases, lines, strict=False):
+        if line["failed"]:
+            raise SmpiError(f"{case.collective} {case.choice}: {line['failed']}")
+        results.append(
+            Result(case, line["ends_s"], line["alone_s"], line["checked"], line["wrong_ranks"])
+        )
+    return results
+
+
+def simulate(
+    program: Path,
+    network: Network,
+    nranks: int,
+    cases: Sequence[Case],
+    *,
+    ppn: int = 1,
+    selector: str | None = None,
+    options: Sequence[str] = (),
+    timeout: float = 3600,
+) -> list[Result]:
+    """Run the cases, one after another, in one simulation.
+
+    ``selector`` is which MPI's choice of algorithms ``native`` stands for, ``options`` are further
+    ones of smpirun.
+    """
+    nodes = -(-nranks // ppn)
+    with tempfile.TemporaryDirectory(prefix="stretto-smpi-") as folder:
+        base = Path(folder)
+        (base / "platform.xml").write_text(network.xml(nodes))
+        hosts = [f"n{rank // ppn}\n" for rank in range(nranks)]
+        (base / "hosts").write_text("".join(hosts))
+        lines = [
+            f"{c.collective} {c.choice} {c.bytes} {c.root} {c.calls} {int(c.folded)}\n"
+            for c in cases
+        ]
+        (base / "cases").write_text("".join(lines))
+        argv = ["smpirun", "-no-privatize", "-np", str(nranks)]
+        argv += ["-platform", str(base / "platform.xml"), "-hostfile", str(base / "hosts")]
+        argv += ["--log=root.thres:warning", *network.flags(), *options]
+        argv += [f"--cfg=smpi/coll-selector:{selector}"] if selector else []
+        argv += [str(program), str(base / "cases"), str(ppn), repr(network.reduce_s_per_byte)]
+        argv += [repr(network.phase_s), repr(network.phase_s_per_byte)]
+        env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        done = subprocess.run(
+            argv, capture_output=True, text=True, check=False, timeout=timeout, env=env, cwd=folder
+        )
+    results = _answers(done.stdout, cases)
+    if done.returncode != 0 or len(results) != len(cases):
+        raise SmpiError(
+            f"{' '.join(argv)}: exit {done.returncode} after {len(results)} of {len(cases)} cases\n"
+            f"{done.stdout[-500:]}\n{done.stderr[-2000:]}"
+        )
+    return results
+
+
+def described(network: Network) -> dict[str, float]:
+    """Return a network as it stands in result files."""
+    return asdict(network)
