@@ -255,7 +255,7 @@ static void put_span(FILE *out, const char *name, stretto_span span) {
 static void put_action(FILE *out, const stretto_action *a) {
     fprintf(out, "{\"kind\": \"%s\", \"round\": %d", stretto_action_name(a->kind), a->round);
     if (a->kind == STRETTO_SEND || a->kind == STRETTO_RECV || a->kind == STRETTO_WAIT ||
-        a->kind == STRETTO_NODE_BCAST || a->kind == STRETTO_NODE_REDUCE)
+        stretto_action_rooted(a->kind))
         fprintf(out, ", \"peer\": %d", a->peer);
     if (a->kind == STRETTO_REDUCE_LOCAL)
         fprintf(out, ", \"side\": \"%s\"", a->side == STRETTO_SRC_LEFT ? "left" : "right");

@@ -124,8 +124,12 @@ typedef enum {
     STRETTO_FENCE,        /* all earlier actions must be complete. A finished plan ends with nothing
                              under way: each message is covered by a WAIT or a FENCE */
     /* Node actions: every rank of this rank's node issues the same one at the same point among its
-     * node actions. peer = local index (position on the node) of the root where there is one.
-     * Messages may be under way meanwhile: waiting for the node drives the MPI. */
+     * node actions. peer = local index (position on the node) of the root where there is one
+     * (stretto_action_rooted). The counts are of blocks, the same on all ranks of the node, and so
+     * are the blocks' sizes, but the blocks of a run may differ in size (each rank knows them from
+     * its own spans). Gather's root and allgather may have src at its place in dst, scatter's root
+     * dst at its place in src. Messages may be under way meanwhile: waiting for the node drives the
+     * MPI. */
     STRETTO_NODE_BARRIER,
     STRETTO_NODE_BCAST,     /* dst on every rank = dst of local root */
     STRETTO_NODE_REDUCE,    /* dst of local root = src_0 op src_1 op ... in local order; src may
@@ -133,6 +137,16 @@ typedef enum {
     STRETTO_NODE_ALLREDUCE, /* dst on every rank, same order on all; src may equal dst */
     STRETTO_NODE_ALLGATHER, /* dst blocks on every rank = src of local 0, 1, ...; dst.count =
                                nlocal * src.count */
+    STRETTO_NODE_GATHER,    /* the same at the local root only; elsewhere dst is empty */
+    STRETTO_NODE_SCATTER,   /* dst of local rank l = blocks l * dst.count and on of the local root's
+                               src, which is empty elsewhere */
+    STRETTO_NODE_ALLTOALL,  /* src and dst of nlocal * c blocks; run l of src goes to local rank l,
+                               which has it as its run `me`; src may equal dst */
+    STRETTO_NODE_REDUCE_SCATTER, /* src of nlocal * dst.count blocks; dst of local rank l = the
+                                    reduction in local order of run l; src and dst are apart */
+    STRETTO_NODE_SCAN,   /* dst = src_0 op ... op src_l on local rank l; src may equal dst */
+    STRETTO_NODE_EXSCAN, /* dst = src_0 op ... op src_l-1; local rank 0 has no dst; src may equal
+                            dst */
     STRETTO_ACTION_KINDS
 } stretto_action_kind;
 
@@ -224,5 +238,7 @@ void stretto_plan_free(stretto_plan *plan);
 char *stretto_plan_text(const stretto_plan *plan);
 /* Lower-case name of an action ("send", "node_bcast"). */
 const char *stretto_action_name(stretto_action_kind kind);
+/* Is it a node action with a local root? */
+bool stretto_action_rooted(stretto_action_kind kind);
 
 #endif

@@ -16,10 +16,21 @@ static const char *const action_names[STRETTO_ACTION_KINDS] = {
     [STRETTO_NODE_REDUCE] = "node_reduce",
     [STRETTO_NODE_ALLREDUCE] = "node_allreduce",
     [STRETTO_NODE_ALLGATHER] = "node_allgather",
+    [STRETTO_NODE_GATHER] = "node_gather",
+    [STRETTO_NODE_SCATTER] = "node_scatter",
+    [STRETTO_NODE_ALLTOALL] = "node_alltoall",
+    [STRETTO_NODE_REDUCE_SCATTER] = "node_reduce_scatter",
+    [STRETTO_NODE_SCAN] = "node_scan",
+    [STRETTO_NODE_EXSCAN] = "node_exscan",
 };
 
 const char *stretto_action_name(stretto_action_kind kind) {
     return (unsigned)kind < STRETTO_ACTION_KINDS ? action_names[kind] : "unknown";
+}
+
+bool stretto_action_rooted(stretto_action_kind kind) {
+    return kind == STRETTO_NODE_BCAST || kind == STRETTO_NODE_REDUCE ||
+           kind == STRETTO_NODE_GATHER || kind == STRETTO_NODE_SCATTER;
 }
 
 /* "OUT[3]", "TMP[0..7]", "-" for the empty span. */
@@ -55,6 +66,14 @@ static void print_action(FILE *out, int index, const stretto_action *a) {
     case STRETTO_NODE_REDUCE: fprintf(out, "%s = op over %s at local %d", dst, src, a->peer); break;
     case STRETTO_NODE_ALLREDUCE: fprintf(out, "%s = op over %s", dst, src); break;
     case STRETTO_NODE_ALLGATHER: fprintf(out, "%s = all of %s", dst, src); break;
+    case STRETTO_NODE_GATHER: fprintf(out, "%s = all of %s at local %d", dst, src, a->peer); break;
+    case STRETTO_NODE_SCATTER:
+        fprintf(out, "%s = part of %s of local %d", dst, src, a->peer);
+        break;
+    case STRETTO_NODE_ALLTOALL: fprintf(out, "%s = parts of all of %s", dst, src); break;
+    case STRETTO_NODE_REDUCE_SCATTER: fprintf(out, "%s = part of op over %s", dst, src); break;
+    case STRETTO_NODE_SCAN: fprintf(out, "%s = op over %s up to me", dst, src); break;
+    case STRETTO_NODE_EXSCAN: fprintf(out, "%s = op over %s before me", dst, src); break;
     default: break;
     }
     fputc('\n', out);

@@ -32,9 +32,19 @@ static bool overlap(stretto_span a, stretto_span b) {
     return a.buffer == b.buffer && a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
-static bool writes(const stretto_action *a) {
-    return a->kind != STRETTO_SEND && a->kind != STRETTO_WAIT && a->kind != STRETTO_FENCE &&
-           a->kind != STRETTO_NODE_BARRIER;
+/* Does the action write dst? Of node actions all but those whose result is elsewhere. */
+static bool writes(const stretto_plan *plan, const stretto_action *a) {
+    const stretto_shape *s = &plan->shape;
+    switch (a->kind) {
+    case STRETTO_SEND:
+    case STRETTO_WAIT:
+    case STRETTO_FENCE:
+    case STRETTO_NODE_BARRIER: return false;
+    case STRETTO_NODE_REDUCE:
+    case STRETTO_NODE_GATHER: return s->layout && s->layout->local_of[s->rank] == a->peer;
+    case STRETTO_NODE_EXSCAN: return s->layout && s->layout->local_of[s->rank] > 0;
+    default: return true;
+    }
 }
 
 static int check_action(verify_state *v, int rank, int i) {
@@ -44,9 +54,9 @@ static int check_action(verify_state *v, int rank, int i) {
         return stretto_verify_fail(v, rank, i, "there is no action of kind %d", (int)a->kind);
     if (check_span(v, rank, i, a->src, "source") || check_span(v, rank, i, a->dst, "destination"))
         return -1;
-    if (writes(a) && a->dst.count > 0 && a->dst.buffer == STRETTO_IN)
+    if (writes(plan, a) && a->dst.count > 0 && a->dst.buffer == STRETTO_IN)
         return stretto_verify_fail(v, rank, i, "writes IN");
-    if (writes(a) && a->dst.count > 0 && a->dst.buffer == STRETTO_OUT && rank == 0 &&
+    if (writes(plan, a) && a->dst.count > 0 && a->dst.buffer == STRETTO_OUT && rank == 0 &&
         plan->shape.collective == STRETTO_EXSCAN)
         return stretto_verify_fail(v, rank, i, "writes OUT, which rank 0 must leave as it is");
     switch (a->kind) {

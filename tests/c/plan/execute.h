@@ -224,42 +224,89 @@ static inline void exec_local(exec_rank *r, const stretto_plan *plan, const stre
     }
 }
 
+/* Appends elements to a growing array. */
+typedef struct {
+    element *data;
+    int n;
+} exec_array;
+
+static inline void exec_append(exec_array *a, const element *data, int n) {
+    a->data = realloc(a->data, ((size_t)(a->n + n) + 1) * sizeof *a->data);
+    memcpy(a->data + a->n, data, (size_t)n * sizeof *data);
+    a->n += n;
+}
+
+/* Run `part` of `parts` of a rank's span. */
+static inline void exec_append_run(exec_array *a, exec_rank *r, stretto_span span, int part,
+                                   int parts) {
+    int c = span.count / parts;
+    stretto_span run = stretto_span_of(span.buffer, span.first + part * c, c);
+    if (c > 0)
+        exec_append(a, exec_at(r, run), exec_length(r, run));
+}
+
+/* The result of one local rank in a node action; n = -1: it has none. */
+static inline exec_array exec_node_result(exec_rank *ranks, const stretto_plan *plans,
+                                          const int *members, int n, int l) {
+    const stretto_action *mine = &plans[members[l]].actions[ranks[members[l]].at];
+    stretto_action_kind kind = mine->kind;
+    exec_array result = {malloc(sizeof(element)), 0};
+    bool root = l == mine->peer;
+    if (kind == STRETTO_NODE_BARRIER || (kind == STRETTO_NODE_REDUCE && !root) ||
+        (kind == STRETTO_NODE_GATHER && !root) || (kind == STRETTO_NODE_EXSCAN && l == 0) ||
+        (kind == STRETTO_NODE_BCAST && root)) {
+        result.n = -1;
+        return result;
+    }
+    int folded = 0, last = kind == STRETTO_NODE_SCAN ? l : kind == STRETTO_NODE_EXSCAN ? l - 1 : n;
+    for (int other = 0; other < n; other++) {
+        exec_rank *r = &ranks[members[other]];
+        const stretto_action *a = &plans[members[other]].actions[r->at];
+        exec_array part = {NULL, 0};
+        switch (kind) {
+        case STRETTO_NODE_BCAST:
+            if (other == a->peer)
+                exec_append_run(&result, r, a->dst, 0, 1);
+            break;
+        case STRETTO_NODE_SCATTER:
+            if (other == a->peer)
+                exec_append_run(&result, r, a->src, l, n);
+            break;
+        case STRETTO_NODE_ALLTOALL: exec_append_run(&result, r, a->src, l, n); break;
+        case STRETTO_NODE_ALLGATHER:
+        case STRETTO_NODE_GATHER: exec_append_run(&result, r, a->src, 0, 1); break;
+        default:
+            if (other > last)
+                break;
+            bool shares = kind == STRETTO_NODE_REDUCE_SCATTER;
+            exec_append_run(&part, r, a->src, shares ? l : 0, shares ? n : 1);
+            if (folded++ == 0)
+                exec_append(&result, part.data, part.n);
+            else
+                for (int i = 0; i < part.n && i < result.n; i++)
+                    result.data[i] = exec_combine(result.data[i], part.data[i],
+                                                  plans[members[0]].shape.commutative);
+            free(part.data);
+        }
+    }
+    return result;
+}
+
 /* The node action at which all ranks of a node stand. Works on copies: nothing can overlap. */
 static inline void exec_node(exec_rank *ranks, const stretto_plan *plans, const int *members,
                              int n) {
-    const stretto_action *first = &plans[members[0]].actions[ranks[members[0]].at];
-    stretto_action_kind kind = first->kind;
-    int root = kind == STRETTO_NODE_BCAST || kind == STRETTO_NODE_REDUCE ? first->peer : 0;
-    element *result = NULL;
-    int length = 0;
-    for (int l = 0; kind != STRETTO_NODE_BARRIER && l < n; l++) {
-        exec_rank *r = &ranks[members[l]];
-        const stretto_action *a = &plans[members[l]].actions[r->at];
-        stretto_span span = kind == STRETTO_NODE_BCAST ? a->dst : a->src;
-        int mine = exec_length(r, span);
-        element *data = exec_at(r, span);
-        if (kind == STRETTO_NODE_ALLGATHER) {
-            result = realloc(result, ((size_t)(length + mine) + 1) * sizeof *result);
-            memcpy(result + length, data, (size_t)mine * sizeof *result);
-            length += mine;
-        } else if (kind == STRETTO_NODE_BCAST ? l == root : l == 0) {
-            length = mine;
-            result = malloc(((size_t)length + 1) * sizeof *result);
-            memcpy(result, data, (size_t)length * sizeof *result);
-        } else if (kind != STRETTO_NODE_BCAST) {
-            for (int i = 0; i < mine && i < length; i++)
-                result[i] = exec_combine(result[i], data[i], plans[members[0]].shape.commutative);
-        }
-    }
+    exec_array results[MOST_RANKS];
+    for (int l = 0; l < n; l++)
+        results[l] = exec_node_result(ranks, plans, members, n, l);
     for (int l = 0; l < n; l++) {
         exec_rank *r = &ranks[members[l]];
         const stretto_action *a = &plans[members[l]].actions[r->at++];
-        int room = kind == STRETTO_NODE_BARRIER ? 0 : exec_length(r, a->dst);
-        if (kind != STRETTO_NODE_REDUCE || l == root)
-            memcpy(exec_at(r, a->dst), result ? result : exec_at(r, a->dst),
-                   (size_t)(result ? (room < length ? room : length) : 0) * sizeof *result);
+        int room = results[l].n < 0 ? -1 : exec_length(r, a->dst);
+        int length = results[l].n < room ? results[l].n : room;
+        if (length > 0)
+            memcpy(exec_at(r, a->dst), results[l].data, (size_t)length * sizeof(element));
+        free(results[l].data);
     }
-    free(result);
 }
 
 static inline void exec_compare(exec_rank *r, const stretto_plan *plan, exec_probe *p) {

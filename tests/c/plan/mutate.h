@@ -81,6 +81,26 @@ static inline int find_partner(const stretto_plan *plans, int rank, int i) {
     return -1;
 }
 
+/* What a node action does with the spans of a rank. */
+static inline bool node_root(const stretto_plan *plan, const stretto_action *a) {
+    return stretto_action_rooted(a->kind) &&
+           plan->shape.layout->local_of[plan->shape.rank] == a->peer;
+}
+
+static inline bool node_reads_src(const stretto_plan *plan, const stretto_action *a) {
+    return a->kind >= STRETTO_NODE_REDUCE &&
+           (a->kind != STRETTO_NODE_SCATTER || node_root(plan, a));
+}
+
+static inline bool node_has_dst(const stretto_plan *plan, const stretto_action *a) {
+    switch (a->kind) {
+    case STRETTO_NODE_REDUCE:
+    case STRETTO_NODE_GATHER: return node_root(plan, a);
+    case STRETTO_NODE_EXSCAN: return plan->shape.layout->local_of[plan->shape.rank] > 0;
+    default: return a->kind > STRETTO_NODE_BARRIER;
+    }
+}
+
 static inline bool shift_span(stretto_span *span, int first, int count) {
     if (span->count == 0)
         return false;
@@ -96,10 +116,8 @@ static inline bool mutate(stretto_plan *plans, int rank, int i, mutation m) {
     const stretto_shape *s = &plan->shape;
     bool local = a->kind == STRETTO_COPY || a->kind == STRETTO_REDUCE_LOCAL;
     bool node = a->kind >= STRETTO_NODE_BARRIER;
-    bool has_src = a->kind == STRETTO_SEND || local || a->kind >= STRETTO_NODE_REDUCE;
-    bool has_dst = a->kind == STRETTO_RECV || local || a->kind == STRETTO_NODE_BCAST ||
-                   a->kind >= STRETTO_NODE_ALLREDUCE ||
-                   (a->kind == STRETTO_NODE_REDUCE && a->peer == s->layout->local_of[rank]);
+    bool has_src = a->kind == STRETTO_SEND || local || node_reads_src(plan, a);
+    bool has_dst = a->kind == STRETTO_RECV || local || node_has_dst(plan, a);
     int nlocal = 0;
     if (node) {
         int n = s->layout->node_of[rank];
@@ -160,7 +178,7 @@ static inline bool mutate(stretto_plan *plans, int rank, int i, mutation m) {
         while (a->peer == rank);
         return true;
     case OTHER_ROOT:
-        if ((a->kind != STRETTO_NODE_BCAST && a->kind != STRETTO_NODE_REDUCE) || nlocal < 2)
+        if (!stretto_action_rooted(a->kind) || nlocal < 2)
             return false;
         a->peer = (a->peer + 1) % nlocal;
         return true;
@@ -205,15 +223,13 @@ static inline bool meets(stretto_span a, stretto_span b) {
 /* Would action j be wrong while message m of the same plan is under way? */
 static inline bool disturbs(const stretto_plan *plan, int j, const stretto_action *m) {
     const stretto_action *a = &plan->actions[j];
-    bool root = a->kind >= STRETTO_NODE_BARRIER &&
-                plan->shape.layout->local_of[plan->shape.rank] == a->peer;
+    bool root_has_it = a->kind == STRETTO_NODE_BCAST && node_root(plan, a);
     bool reads_src = a->kind == STRETTO_SEND || a->kind == STRETTO_COPY ||
-                     a->kind == STRETTO_REDUCE_LOCAL || a->kind >= STRETTO_NODE_REDUCE;
-    bool reads_dst = a->kind == STRETTO_REDUCE_LOCAL || (a->kind == STRETTO_NODE_BCAST && root);
+                     a->kind == STRETTO_REDUCE_LOCAL || node_reads_src(plan, a);
+    bool reads_dst = a->kind == STRETTO_REDUCE_LOCAL || root_has_it;
     bool writes_src = a->kind == STRETTO_REDUCE_LOCAL; /* destroys it */
     bool writes_dst = a->kind == STRETTO_RECV || a->kind == STRETTO_COPY ||
-                      a->kind == STRETTO_REDUCE_LOCAL || (a->kind == STRETTO_NODE_BCAST && !root) ||
-                      (a->kind == STRETTO_NODE_REDUCE && root) || a->kind >= STRETTO_NODE_ALLREDUCE;
+                      a->kind == STRETTO_REDUCE_LOCAL || (node_has_dst(plan, a) && !root_has_it);
     if (m->kind == STRETTO_SEND)
         return (writes_src && meets(a->src, m->src)) || (writes_dst && meets(a->dst, m->src));
     return (reads_src && meets(a->src, m->dst)) ||

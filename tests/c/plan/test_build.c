@@ -20,6 +20,7 @@ static int may_allocate(void) {
 #include "../../../src/plan/verify.c"
 #include "../../../src/plan/verify_goal.c"
 #include "../../../src/plan/verify_match.c"
+#include "../../../src/plan/verify_node.c"
 #undef malloc
 #undef calloc
 #undef realloc
