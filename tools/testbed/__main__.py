@@ -1,14 +1,17 @@
-"""The testbed from the command line: python3 tools/testbed up|down|list|exec|launch."""
+"""The testbed from the command line: python3 tools/testbed up|down|list|exec|env|launch."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import cluster as testbed
-from launchers import launch
+import slurm
+from launchers import environment, launch
 
 
 def main() -> int:
@@ -20,6 +23,8 @@ def main() -> int:
     up.add_argument("--name")
     up.add_argument("--bandwidth", help="cap of each node's link, each way (1gbit)")
     up.add_argument("--share", type=Path, action="append", default=[], help="path under /tmp")
+    up.add_argument("--slurm", action="store_true", help="Slurm on it (slurm-wlm, munge)")
+    up.add_argument("--cpus", type=int, default=2, help="cores a node claims to Slurm (2)")
     down = commands.add_parser("down", help="take a cluster down, or --all")
     down.add_argument("name", nargs="?")
     down.add_argument("--all", action="store_true")
@@ -32,6 +37,10 @@ def main() -> int:
     run.add_argument("--prefix", type=Path, help="where that MPI is (default: /usr)")
     run.add_argument("--ppn", type=int, default=2)
     run.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    show = commands.add_parser("env", help="print what an MPI's own mpirun needs: eval it")
+    show.add_argument("name")
+    show.add_argument("--mpi", help="openmpi4, openmpi5, mpich or intel (none: Slurm alone)")
+    show.add_argument("--prefix", type=Path, help="where that MPI is (default: /usr)")
     words = sys.argv[1:]
     split = words.index("--") if "--" in words else len(words)
     own, argv = words[:split], words[split + 1 :]
@@ -40,7 +49,14 @@ def main() -> int:
     if args.command == "up":
         repository = Path(__file__).resolve().parents[2]
         share = [repository, *args.share]
-        print(testbed.up(args.nodes, name=args.name, bandwidth=args.bandwidth, share=share).name)
+        made = testbed.up(args.nodes, name=args.name, bandwidth=args.bandwidth, share=share)
+        if args.slurm:
+            try:
+                slurm.start(made, args.cpus)
+            except BaseException:
+                made.down()
+                raise
+        print(made.name)
     elif args.command == "down":
         if bool(args.name) == args.all:
             parser.error("give a name or --all")
@@ -49,6 +65,13 @@ def main() -> int:
     elif args.command == "list":
         for instance in testbed.instances():
             print(instance.name, instance.bridge_address, *(node.name for node in instance.nodes))
+    elif args.command == "env":
+        instance = testbed.find(args.name)
+        variables = slurm.variables(instance)
+        if args.mpi:
+            variables |= environment(instance, args.mpi, prefix=args.prefix)
+        for name, value in variables.items():
+            print(f"export {name}={shlex.quote(value)}")
     else:
         if not argv:
             parser.error("give a command after --")
@@ -56,7 +79,8 @@ def main() -> int:
             for instance in testbed.instances():
                 for node in instance.nodes:
                     if node.name == args.node:
-                        return subprocess.call(instance.command(node, argv, Path.cwd()))
+                        words = instance.command(node, argv, Path.cwd())
+                        return subprocess.call(words, env=os.environ | slurm.variables(instance))
             raise testbed.TestbedError(f"no node {args.node!r} is up")
         instance = testbed.find(args.name)
         pairs = dict(pair.partition("=")[::2] for pair in args.env)

@@ -1,9 +1,9 @@
 """A cluster of network namespaces on one machine: real processes, real TCP, several nodes.
 
 Each node is one process (the *holder*) in namespaces of its own (network, host name, IPC, mounts,
-processes) with its own /dev/shm and /tmp, tied to the others by a bridge. Everything that runs on a
-node dies with its holder, and the node's network goes with it, so that cleaning up is: end the
-holders, delete the bridge, delete the instance's directory. Nothing else is touched.
+processes, clock) with its own /dev/shm and /tmp, tied to the others by a bridge. Everything that
+runs on a node dies with its holder, and the node's network goes with it, so that cleaning up is:
+end the holders, delete the bridge, delete the instance's directory. Nothing else is touched.
 
 It answers whether something is *right* on several nodes. It says nothing on latency: all nodes
 share this machine's cores.
@@ -91,7 +91,8 @@ class Cluster:
 
     def command(self, node: Node, argv: Sequence[str], cwd: Path | None = None) -> list[str]:
         """Return what runs ``argv`` on a node; it ends when the process that started it ends."""
-        enter = ["nsenter", "-t", str(node.pid), "-n", "-u", "-i", "-m", "-p", "--"]
+        enter = ["nsenter", "-t", str(node.pid), "-n", "-u", "-i", "-m", "-p"]
+        enter += ["-T", "--"] if own_clocks() else ["--"]
         enter += ["setpriv", "--pdeathsig", "TERM", "sh", "-c", 'cd "$0" && exec "$@"']
         if cwd is None:  # a home in /tmp is hidden by the node's own /tmp
             home = Path.home()
@@ -202,7 +203,7 @@ def _build(cluster: Cluster, nodes: int, share: Sequence[Path]) -> None:
     _ip("link", "set", cluster.bridge, "up")
     kept = [str(path) for path in share if path.is_relative_to("/tmp")]
     for index, (name, address) in enumerate(addresses.items()):
-        pid = _holder(cluster, name, kept)
+        pid = _holder(cluster, index, name, kept)
         cluster.nodes.append(Node(name, address, pid, _start_time(pid) or ""))
         cluster._save()
         (cluster.directory / f"pid.{name}").write_text(f"{pid}\n")  # for the agent
@@ -219,9 +220,12 @@ def _build(cluster: Cluster, nodes: int, share: Sequence[Path]) -> None:
             _call("tc", "qdisc", "add", "dev", outside, *cap)
 
 
-def _holder(cluster: Cluster, name: str, kept: Sequence[str]) -> int:
+def _holder(cluster: Cluster, index: int, name: str, kept: Sequence[str]) -> int:
     """Start a node's holder; returns the process id, seen from here, of its first process."""
     argv = ["unshare", "--net", "--uts", "--ipc", "--mount", "--mount-proc", "--pid"]
+    if own_clocks():
+        # Machines have been up for different times: their CLOCK_MONOTONIC have nothing in common.
+        argv += ["--time", "--monotonic", str(1000 * (index + 1))]
     argv += ["--fork", "--kill-child", "sh", "-c", _HOLDER, "holder", name]
     argv += [str(cluster.directory), *kept]
     if cluster.owner:
@@ -240,6 +244,11 @@ def _holder(cluster: Cluster, name: str, kept: Sequence[str]) -> int:
         time.sleep(0.005)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     return int(children[0])
+
+
+def own_clocks() -> bool:
+    """Tell whether this kernel lets each node have a CLOCK_MONOTONIC of its own."""
+    return Path("/proc/self/ns/time").exists()
 
 
 def instances() -> list[Cluster]:

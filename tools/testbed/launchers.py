@@ -89,3 +89,49 @@ def launch(
     else:
         raise TestbedError(f"MPI {mpi!r}: give openmpi4, openmpi5, mpich or intel")
     return [*words, *command], environment
+
+
+def environment(
+    cluster: Cluster, mpi: str, *, prefix: Path | None = None, nodes: int | None = None
+) -> dict[str, str]:
+    """Return the variables with which an MPI's own launcher starts ranks on the cluster.
+
+    For commands that name their hosts themselves (``mpirun --host``, ``stretto bench --hosts``)
+    and know nothing of a testbed, as a site's module file would set them for its network.
+
+    Parameters
+    ----------
+    mpi, prefix, nodes
+        As in `launch`.
+    """
+    prefix = prefix or Path("/usr")
+    names = [node.name for node in cluster.nodes[:nodes]]
+    out = {"TESTBED_HOSTS": ",".join(names)}
+    if prefix != Path("/usr"):
+        out["PATH"] = f"{prefix}/bin:{os.environ['PATH']}"
+        out["LD_LIBRARY_PATH"] = f"{prefix}/lib"
+    if mpi in ("openmpi4", "openmpi5"):
+        words = (
+            ((_OMPI4 if mpi == "openmpi4" else _OMPI5) + _OMPI)
+            .format(net=f"{cluster.network}.0/24", agent=AGENT)
+            .split()
+        )
+        prefixes = {"--mca": "OMPI_MCA_", "--prtemca": "PRTE_MCA_", "--pmixmca": "PMIX_MCA_"}
+        for at, word in enumerate(words):
+            if word in prefixes:
+                out[prefixes[word] + words[at + 1]] = words[at + 2]
+        for owner in ("OMPI", "PRTE"):
+            out[f"{owner}_ALLOW_RUN_AS_ROOT"] = out[f"{owner}_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        policy = "OMPI_MCA_hwloc_base_binding_policy" if mpi == "openmpi4" else None
+        out[policy or "PRTE_MCA_hwloc_default_binding_policy"] = "none"
+    elif mpi == "mpich":
+        out |= {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": str(AGENT)}
+        out |= {"HYDRA_IFACE": cluster.bridge, "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}
+    elif mpi == "intel":
+        out |= {"I_MPI_HYDRA_BOOTSTRAP": "ssh", "I_MPI_HYDRA_BOOTSTRAP_EXEC": str(AGENT)}
+        out |= {"I_MPI_HYDRA_IFACE": cluster.bridge, "I_MPI_PIN": "0"}
+        out |= {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0", "I_MPI_ROOT": str(prefix)}
+        out["FI_PROVIDER_PATH"] = f"{prefix}/lib"
+    else:
+        raise TestbedError(f"MPI {mpi!r}: give openmpi4, openmpi5, mpich or intel")
+    return out
