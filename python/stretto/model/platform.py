@@ -1,0 +1,100 @@
+"""A platform: what a message, a copy and a node phase cost on one kind of cluster.
+
+The dataclasses mirror ``src/plan/platform.def``, where every parameter has its unit, its range and
+its meaning; `parameters` gives that list. Seconds and bytes throughout; counts and flags are
+floats too, as in C.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+#: From near to far, as in ``stretto_level`` (src/plan/price.h).
+LEVELS = ("cache", "numa", "node", "rail", "network")
+
+
+@dataclass(frozen=True)
+class Link:
+    """What one message between two ranks of a level costs; see ``platform.def``."""
+
+    latency: float = 1e-06
+    send_overhead: float = 0.0
+    recv_overhead: float = 0.0
+    send_byte: float = 0.0
+    recv_byte: float = 0.0
+    gap_message: float = 0.0
+    gap_byte: float = 0.0
+    eager_bytes: float = 8192.0
+    rendezvous: float = 0.0
+    unexpected: float = 0.0
+    unexpected_byte: float = 0.0
+
+
+@dataclass(frozen=True)
+class Platform:
+    """One kind of cluster.
+
+    Attributes
+    ----------
+    name, description
+        For people.
+    levels
+        `Link` by name of the level; all of `LEVELS` are there.
+    sources
+        Where a parameter's value comes from: ``{"nic_gap_byte": "osu_mbw_mr, 36 pairs"}``, a
+        level's as ``"rail.latency"``.
+    """
+
+    name: str = "unnamed"
+    description: str = ""
+    levels: Mapping[str, Link] = field(default_factory=lambda: {n: Link() for n in LEVELS})
+    sources: Mapping[str, str] = field(default_factory=dict)
+    rails: float = 1.0
+    nic_gap_message: float = 0.0
+    nic_recv_gap_message: float = 0.0
+    nic_gap_byte: float = 0.0
+    stripe_bytes: float = 1000000000000000.0
+    group_nodes: float = 0.0
+    group_latency: float = 0.0
+    oversubscription: float = 1.0
+    uplinks: float = 1.0
+    multipath: float = 0.0
+    packet_bytes: float = 8192.0
+    reorder: float = 0.0
+    cores: float = 64.0
+    cores_cache: float = 64.0
+    cores_numa: float = 64.0
+    spread: float = 0.0
+    copy: float = 0.0
+    copy_byte: float = 0.0
+    reduce: float = 0.0
+    reduce_byte: float = 0.0
+    memory_byte: float = 0.0
+    cache_bytes: float = 1000000000000000.0
+    flag: float = 1e-07
+    flag_far: float = 1e-07
+    flag_next: float = 0.0
+    line_byte: float = 0.0
+    fan: float = 8.0
+    small_bytes: float = 4144.0
+    chunk_bytes: float = 16384.0
+    latency_sigma: float = 0.0
+    detour_rate: float = 0.0
+    detour: float = 0.0
+
+    def numbers(self) -> list[float]:
+        """Return all parameters in the order of ``stretto_platform``."""
+        links = [
+            float(getattr(self.levels[level], f.name))
+            for level in LEVELS
+            for f in dataclasses.fields(Link)
+        ]
+        return links + [float(getattr(self, name)) for name in plain()]
+
+
+def plain() -> list[str]:
+    """Return the names of the parameters that are not a level's, in order."""
+    words = ("name", "description", "levels", "sources")
+    return [f.name for f in dataclasses.fields(Platform) if f.name not in words]
