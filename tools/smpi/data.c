@@ -105,6 +105,8 @@ void simulated_add(const void *left, const void *right, void *out, size_t n) {
 
 void simulated_sum(const void *left, const void *right, void *out, size_t n) {
     simulated_add(left, right, out, n);
-    if (simulated.reduce_s_per_byte > 0)
-        sg_actor_sleep_for(simulated.reduce_s_per_byte * (double)(n * sizeof(double)));
+    const double seconds =
+        simulated.reduce_s + simulated.reduce_s_per_byte * (double)(n * sizeof(double));
+    if (n > 0 && seconds > 0)
+        sg_actor_sleep_for(seconds);
 }

@@ -1,6 +1,6 @@
 /* Stretto's executor and plans, run by SimGrid SMPI: each case of a file, its times printed.
  *
- *     smpirun ... program CASES PPN REDUCE_S_PER_BYTE PHASE_S PHASE_S_PER_BYTE
+ *     smpirun ... program CASES PPN REDUCE_S REDUCE_S_PER_BYTE
  *
  * CASES has one case a line: COLLECTIVE CHOICE BYTES ROOT CALLS FOLDED. Rank 0 prints a line of
  * JSON a case. `ends_s` are, for each of the back-to-back calls, the times since their common start
@@ -145,10 +145,11 @@ static bool call(stretto_comm *c, const simulated_case *k, const simulated_buffe
 static bool get_buffers(stretto_comm *c, const simulated_case *k, simulated_buffers *b) {
     b->in_bytes = simulated_in_bytes(k, c->rank, c->nranks);
     b->out_bytes = simulated_out_bytes(k, c->rank, c->nranks);
-    if (k->folded && c->rank == 0) {
-        size_t most = k->bytes * (size_t)c->nranks + 4096;
-        shared = (simulated_buffers){malloc(most), malloc(most), most, most};
-        shared_scratch = malloc(2 * most); /* addresses only: never touched */
+    if (k->folded && c->rank == 0) { /* SMPI copies nothing into such memory, and it is small */
+        const size_t most = k->bytes * (size_t)c->nranks + 4096;
+        shared =
+            (simulated_buffers){SMPI_SHARED_MALLOC(most), SMPI_SHARED_MALLOC(most), most, most};
+        shared_scratch = SMPI_SHARED_MALLOC(3 * most);
     }
     sg_barrier_wait(together);
     b->in = k->folded ? shared.in : malloc(b->in_bytes + 1);
@@ -158,12 +159,14 @@ static bool get_buffers(stretto_comm *c, const simulated_case *k, simulated_buff
 
 static void give_back(const stretto_comm *c, const simulated_case *k, const simulated_buffers *b) {
     sg_barrier_wait(together);
-    if (!k->folded || c->rank == 0) {
+    if (!k->folded) {
         free(b->in);
         free(b->out);
+    } else if (c->rank == 0) {
+        SMPI_SHARED_FREE(shared.in);
+        SMPI_SHARED_FREE(shared.out);
+        SMPI_SHARED_FREE(shared_scratch);
     }
-    if (k->folded && c->rank == 0)
-        free(shared_scratch);
 }
 
 /* `calls` calls from one instant on; ends[] = when the last rank left each. */
@@ -221,13 +224,12 @@ int main(int argc, char **argv) {
     PMPI_Comm_rank(MPI_COMM_WORLD, &c.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &c.nranks);
     if (c.rank == 0) {
-        if (argc != 6)
-            die("usage: program CASES PPN REDUCE_S_PER_BYTE PHASE_S PHASE_S_PER_BYTE");
+        if (argc != 5)
+            die("usage: program CASES PPN REDUCE_S REDUCE_S_PER_BYTE");
         simulated = (simulated_job){.nranks = c.nranks,
                                     .ppn = atoi(argv[2]),
-                                    .reduce_s_per_byte = atof(argv[3]),
-                                    .phase_s = atof(argv[4]),
-                                    .phase_s_per_byte = atof(argv[5])};
+                                    .reduce_s = atof(argv[3]),
+                                    .reduce_s_per_byte = atof(argv[4])};
         if (simulated.ppn < 1 || simulated.ppn > STRETTO_SIMULATED_PPN)
             die("so many ranks a node cannot be");
         read_cases(argv[1]);

@@ -7,7 +7,6 @@
  * the network phase and how the phases meet. */
 #include "simulated.h"
 
-#include <simgrid/actor.h>
 #include <simgrid/cond.h>
 #include <simgrid/mutex.h>
 #include <stdlib.h>
@@ -87,7 +86,7 @@ static bool there(const slot *s, const stretto_node *node, int awaited) {
 }
 
 /* Gives a rank's data (malloc'd) and waits for others'. They stay until leave(). */
-static const slot *meet(stretto_node *node, void *data, int awaited, size_t bytes) {
+static const slot *meet(stretto_node *node, void *data, int awaited) {
     simulated_node *g = node->group;
     slot *s = &g->slots[node->next % SLOTS];
     sg_mutex_lock(g->mutex);
@@ -99,9 +98,6 @@ static const slot *meet(stretto_node *node, void *data, int awaited, size_t byte
     while (!there(s, node, awaited))
         sg_cond_wait(g->changed, g->mutex);
     sg_mutex_unlock(g->mutex);
-    const double phase = simulated.phase_s + simulated.phase_s_per_byte * (double)bytes;
-    if (phase > 0)
-        sg_actor_sleep_for(phase);
     return s;
 }
 
@@ -120,7 +116,7 @@ static void leave(stretto_node *node) {
 }
 
 /* dst = elements [first, first + count) of given[0] + ... + given[n - 1]: all reductions here are
- * sums of doubles. Their time is part of the phase's. */
+ * sums of doubles. */
 static void fold(const slot *s, int n, void *dst, size_t first, size_t count, size_t size) {
     if (n == 0 || simulated_folded)
         return;
@@ -130,13 +126,13 @@ static void fold(const slot *s, int n, void *dst, size_t first, size_t count, si
 }
 
 void stretto_node_barrier(stretto_node *node) {
-    meet(node, get(0), ALL, 0);
+    meet(node, get(0), ALL);
     leave(node);
 }
 
 void stretto_node_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
     const bool mine = node->me == root;
-    const slot *s = meet(node, mine ? copy_of(buffer, bytes) : get(0), mine ? NOBODY : root, bytes);
+    const slot *s = meet(node, mine ? copy_of(buffer, bytes) : get(0), mine ? NOBODY : root);
     if (!mine)
         put(buffer, s->given[root], bytes);
     leave(node);
@@ -146,7 +142,7 @@ void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t 
                          stretto_reduce_fn reduce, int root) {
     (void)reduce;
     const bool mine = node->me == root;
-    const slot *s = meet(node, copy_of(src, count * size), mine ? ALL : NOBODY, count * size);
+    const slot *s = meet(node, copy_of(src, count * size), mine ? ALL : NOBODY);
     if (mine)
         fold(s, node->group->nlocal, dst, 0, count, size);
     leave(node);
@@ -155,21 +151,21 @@ void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t 
 void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
                             size_t size, stretto_reduce_fn reduce) {
     (void)reduce;
-    const slot *s = meet(node, copy_of(src, count * size), ALL, count * size);
+    const slot *s = meet(node, copy_of(src, count * size), ALL);
     fold(s, node->group->nlocal, dst, 0, count, size);
     leave(node);
 }
 
 void stretto_node_allgatherv(stretto_node *node, const void *src, void *dst, const size_t *at,
                              const size_t *bytes) {
-    const slot *s = meet(node, copy_of(src, bytes[node->me]), ALL, bytes[node->me]);
+    const slot *s = meet(node, copy_of(src, bytes[node->me]), ALL);
     for (int i = 0; i < node->group->nlocal; i++)
         put((char *)dst + at[i], s->given[i], bytes[i]);
     leave(node);
 }
 
 void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
-    const slot *s = meet(node, copy_of(src, bytes), ALL, bytes);
+    const slot *s = meet(node, copy_of(src, bytes), ALL);
     for (int i = 0; i < node->group->nlocal; i++)
         put((char *)dst + (size_t)i * bytes, s->given[i], bytes);
     leave(node);
@@ -177,7 +173,7 @@ void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size
 
 void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_t bytes) {
     const size_t all = (size_t)node->group->nlocal * bytes;
-    const slot *s = meet(node, copy_of(src ? src : dst, all), ALL, all);
+    const slot *s = meet(node, copy_of(src ? src : dst, all), ALL);
     for (int i = 0; i < node->group->nlocal; i++)
         put((char *)dst + (size_t)i * bytes, (char *)s->given[i] + (size_t)node->me * bytes, bytes);
     leave(node);
@@ -197,7 +193,7 @@ void stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *s
         put(mine + start[i], (const char *)(src ? src : dst) + src_at[i], src_bytes[i]);
         start[i + 1] = start[i] + src_bytes[i];
     }
-    const slot *s = meet(node, mine, ALL, all);
+    const slot *s = meet(node, mine, ALL);
     for (size_t i = 0; i < n; i++) {
         const size_t *from = s->given[i];
         put((char *)dst + dst_at[i], (const char *)s->given[i] + from[node->me],
@@ -208,7 +204,7 @@ void stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *s
 
 void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root) {
     const bool mine = node->me == root;
-    const slot *s = meet(node, copy_of(src, bytes), mine ? ALL : NOBODY, bytes);
+    const slot *s = meet(node, copy_of(src, bytes), mine ? ALL : NOBODY);
     for (int i = 0; mine && i < node->group->nlocal; i++)
         put((char *)dst + (size_t)i * bytes, s->given[i], bytes);
     leave(node);
@@ -217,7 +213,7 @@ void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t 
 void stretto_node_scatter(stretto_node *node, const void *src, void *dst, size_t bytes, int root) {
     const bool mine = node->me == root;
     void *data = mine ? copy_of(src, (size_t)node->group->nlocal * bytes) : get(0);
-    const slot *s = meet(node, data, mine ? NOBODY : root, bytes);
+    const slot *s = meet(node, data, mine ? NOBODY : root);
     put(dst, (char *)s->given[root] + (size_t)node->me * bytes, bytes);
     leave(node);
 }
@@ -230,7 +226,7 @@ void stretto_node_reduce_scatter(stretto_node *node, const void *src, void *dst,
         first += i < node->me ? counts[i] : 0;
         all += counts[i];
     }
-    const slot *s = meet(node, copy_of(src, all * size), ALL, all * size);
+    const slot *s = meet(node, copy_of(src, all * size), ALL);
     fold(s, node->group->nlocal, dst, first, counts[node->me], size);
     leave(node);
 }
@@ -238,7 +234,7 @@ void stretto_node_reduce_scatter(stretto_node *node, const void *src, void *dst,
 void stretto_node_scan(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
                        stretto_reduce_fn reduce, bool exclusive) {
     (void)reduce;
-    const slot *s = meet(node, copy_of(src, count * size), UP_TO_ME, count * size);
+    const slot *s = meet(node, copy_of(src, count * size), UP_TO_ME);
     fold(s, node->me + !exclusive, dst, 0, count, size);
     leave(node);
 }

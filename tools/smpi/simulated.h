@@ -21,8 +21,7 @@ typedef struct {
 /* What all ranks know; filled before the first case. */
 typedef struct {
     int nranks, ppn; /* ranks 0 to ppn-1 on the first node, and so on; the last may have fewer */
-    double reduce_s_per_byte;         /* of reductions between messages */
-    double phase_s, phase_s_per_byte; /* of a node phase, from when its data are there */
+    double reduce_s, reduce_s_per_byte; /* of reductions between messages */
     int ncases;
     simulated_case *cases;
 } simulated_job;

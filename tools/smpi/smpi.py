@@ -6,7 +6,8 @@ The same source files that run inside an application (``src/run/exec.c``, ``src/
 Typical use::
 
     program = build(Path("/tmp/smpi"))
-    for result in simulate(program, Network(), 64, [Case("allreduce", "ring", 4096)]):
+    network = Network.of(platform)
+    for result in simulate(program, network, 64, [Case("allreduce", "ring", 4096)]):
         print(result.steady_s, result.alone_s)
 """
 
@@ -19,14 +20,26 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+from stretto.model.platform import Platform
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 #: what of src/ is built, beside all of src/plan and src/coll
 RUNTIME = ("exec", "plans")
+#: parameters of a platform that SMPI has nothing for
+UNKNOWN = (
+    *("rails", "nic_gap_message", "nic_recv_gap_message", "group_nodes", "oversubscription"),
+    *("multipath", "latency_sigma", "detour_rate", "copy", "copy_byte", "memory_byte"),
+)
 SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
+
+
+def _inverse(gap: float) -> float:
+    """Return a bandwidth; SMPI wants a finite one."""
+    return 1 / gap if gap > 0 else 1e15
 
 
 class SmpiError(RuntimeError):
@@ -35,21 +48,54 @@ class SmpiError(RuntimeError):
 
 @dataclass(frozen=True)
 class Network:
-    """One host a node, each on a private full-duplex link; no limit between the links.
+    """What SMPI can express of a platform: one interface a node, a fabric that is never in the way.
 
-    Times in seconds, sizes in bytes. The defaults are those of a fast cluster network.
+    Times in seconds, sizes in bytes, bandwidths in bytes/s.
     """
 
-    latency_s: float = 1.5e-6  # from host to host
-    bandwidth: float = 12.5e9  # bytes/s of a node's link, each way
-    send_s: float = 0.4e-6  # of the processor, for each message
-    receive_s: float = 0.4e-6  # the same, for eager messages
-    eager_bytes: int = 65536  # shorter messages need no receiver to travel
-    reduce_s_per_byte: float = 0.1e-9
-    phase_s: float = 0.0  # of a node phase
-    phase_s_per_byte: float = 0.0
-    local_latency_s: float = 0.3e-6  # of messages inside a node
-    local_bandwidth: float = 8e9  # of each of them
+    latency_s: float  # from host to host
+    bandwidth: float  # of a node's interface, each way, shared by what passes it
+    flow_bandwidth: float  # of one message, at most
+    send_s: float  # of the processor, for each message
+    send_s_per_byte: float
+    receive_s: float  # the same, for eager messages
+    receive_s_per_byte: float
+    eager_bytes: int  # the longest message that needs no receiver to travel
+    reduce_s: float
+    reduce_s_per_byte: float
+    local_latency_s: float  # of messages inside a node
+    local_bandwidth: float  # of each of them
+    handshake: bool = True  # of messages that are not eager: two latencies more
+
+    @classmethod
+    def of(cls, platform: Platform) -> Network:
+        """Return a platform as SMPI sees it; refuse what SMPI has nothing for."""
+        link, local = platform.levels["rail"], platform.levels["node"]
+        plain = Platform()
+        left = [name for name in UNKNOWN if getattr(platform, name) != getattr(plain, name)]
+        left += [
+            name
+            for name in ("gap_message", "unexpected", "unexpected_byte", "rendezvous")
+            if getattr(link, name) != 0
+        ]
+        if left:
+            raise SmpiError(
+                f"SMPI knows nothing like {', '.join(left)}: set them to their defaults"
+            )
+        return cls(
+            latency_s=link.latency,
+            bandwidth=_inverse(platform.nic_gap_byte),
+            flow_bandwidth=_inverse(link.gap_byte),
+            send_s=link.send_overhead,
+            send_s_per_byte=link.send_byte,
+            receive_s=link.recv_overhead,
+            receive_s_per_byte=link.recv_byte,
+            eager_bytes=int(min(link.eager_bytes, 2**30)),
+            reduce_s=platform.reduce,
+            reduce_s_per_byte=platform.reduce_byte,
+            local_latency_s=local.latency,
+            local_bandwidth=_inverse(local.gap_byte),
+        )
 
     def xml(self, nodes: int) -> str:
         """Return SMPI's platform file."""
@@ -59,31 +105,33 @@ class Network:
             '<platform version="4.1">\n'
             f'  <cluster id="c" prefix="n" suffix="" radical="0-{nodes - 1}" speed="1Gf" core="256"'
             f' bw="{self.bandwidth!r}Bps" lat="{self.latency_s / 2!r}s"'
+            f' bb_bw="{self.flow_bandwidth!r}Bps" bb_lat="0s" bb_sharing_policy="FATPIPE"'
             f' loopback_bw="{self.local_bandwidth!r}Bps" loopback_lat="{self.local_latency_s!r}s"'
             ' sharing_policy="SPLITDUPLEX"/>\n'
             "</platform>\n"
         )
 
     def flags(self) -> list[str]:
-        """Return SMPI's settings: a network of latency and bandwidth only, no corrections."""
+        """Return the settings: latency and bandwidth as given, without SMPI's corrections."""
         settings = {
-            "network/model": "CM02",
+            "network/model": "SMPI",
             "network/crosstraffic": "no",
             "network/TCP-gamma": "1e18",
             "network/weight-S": "0",
-            "network/latency-factor": "1",
-            "network/bandwidth-factor": "1",
+            "smpi/bw-factor": "0:1",
+            # SMPI's rendezvous waits for the receiver but costs nothing: two latencies more for the
+            # question and the answer. Sizes there are those of the message and an envelope of 16.
+            "smpi/lat-factor": f"0:1;{self.eager_bytes + 16}:{3 if self.handshake else 1}",
             "smpi/simulate-computation": "no",
             "smpi/wtime": "0",
             "smpi/test": "0",
             "smpi/iprobe": "0",
-            "smpi/os": f"0:{self.send_s!r}:0",
-            "smpi/ois": f"0:{self.send_s!r}:0",
-            "smpi/or": f"0:{self.receive_s!r}:0",
-            "smpi/async-small-thresh": str(self.eager_bytes),
-            "smpi/send-is-detached-thresh": str(self.eager_bytes),
+            "smpi/os": f"0:{self.send_s!r}:{self.send_s_per_byte!r}",
+            "smpi/ois": f"0:{self.send_s!r}:{self.send_s_per_byte!r}",
+            "smpi/or": f"0:{self.receive_s!r}:{self.receive_s_per_byte!r}",
+            "smpi/async-small-thresh": str(self.eager_bytes + 1),
+            "smpi/send-is-detached-thresh": str(self.eager_bytes + 1),
             "surf/precision": "1e-12",
-            "maxmin/precision": "1e-12",
         }
         return [f"--cfg={name}:{value}" for name, value in settings.items()]
 
@@ -189,8 +237,8 @@ def simulate(
         argv += ["-platform", str(base / "platform.xml"), "-hostfile", str(base / "hosts")]
         argv += ["--log=root.thres:warning", *network.flags(), *options]
         argv += [f"--cfg=smpi/coll-selector:{selector}"] if selector else []
-        argv += [str(program), str(base / "cases"), str(ppn), repr(network.reduce_s_per_byte)]
-        argv += [repr(network.phase_s), repr(network.phase_s_per_byte)]
+        argv += [str(program), str(base / "cases"), str(ppn), repr(network.reduce_s)]
+        argv += [repr(network.reduce_s_per_byte)]
         env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         done = subprocess.run(
             argv, capture_output=True, text=True, check=False, timeout=timeout, env=env, cwd=folder
@@ -199,11 +247,6 @@ def simulate(
     if done.returncode != 0 or len(results) != len(cases):
         raise SmpiError(
             f"{' '.join(argv)}: exit {done.returncode} after {len(results)} of {len(cases)} cases\n"
-            f"{done.stdout[-500:]}\n{done.stderr[-2000:]}"
+            f"{done.stdout[-5000:]}\n{done.stderr[-2000:]}"
         )
     return results
-
-
-def described(network: Network) -> dict[str, float]:
-    """Return a network as it stands in result files."""
-    return asdict(network)

@@ -1,0 +1,79 @@
+"""Simulations made already, in a file of JSON lines: a long comparison goes on where it stopped.
+
+A simulation gives the same digits each time, so that a line holds as long as the program's sources
+and the network are the same; both are part of its key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from smpi import HERE, REPOSITORY, RUNTIME, Case, Network, Result, simulate
+
+
+def sources(source: Path = REPOSITORY / "src") -> str:
+    """Return a short digest of what the simulated program is made of."""
+    files = [*HERE.glob("*.c"), *HERE.glob("*.h"), *source.glob("plan/plan.*")]
+    files += [*source.glob("coll/**/*"), *(source / "run" / f"{name}.c" for name in RUNTIME)]
+    digest = hashlib.sha256()
+    for file in sorted(path for path in files if path.is_file()):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+class Simulations:
+    """Simulates what is not in the file yet, and keeps it there."""
+
+    def __init__(self, path: Path, program: Path, network: Network, digest: str) -> None:
+        self.path, self.program, self.network = path, program, network
+        self.common = {"sources": digest, "network": asdict(network)}
+        self.known: dict[str, Result] = {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                entry = json.loads(line)
+                case = Case(**entry["key"]["case"])
+                self.known[json.dumps(entry["key"], sort_keys=True)] = Result(
+                    case, entry["ends_s"], entry["alone_s"], entry["checked"], entry["wrong_ranks"]
+                )
+
+    def _key(self, nranks: int, ppn: int, selector: str | None, case: Case) -> dict[str, Any]:
+        place = {"nranks": nranks, "ppn": ppn, "selector": selector, "case": asdict(case)}
+        return self.common | place
+
+    def get(
+        self, nranks: int, cases: Sequence[Case], ppn: int = 1, selector: str | None = None
+    ) -> list[Result]:
+        """Return the results of the cases; those that are missing are simulated one by one."""
+        results = []
+        for case in cases:
+            key = self._key(nranks, ppn, selector, case)
+            name = json.dumps(key, sort_keys=True)
+            if name not in self.known:
+                begin = time.monotonic()
+                [result] = simulate(
+                    self.program, self.network, nranks, [case], ppn=ppn, selector=selector
+                )
+                took = time.monotonic() - begin
+                print(
+                    f"{nranks} ranks {selector or ''} {case.collective} {case.choice}"
+                    f" {case.bytes} B: {result.steady_s * 1e6:.2f} us ({took:.1f} s)",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                entry = {"key": key, **asdict(result)}
+                del entry["case"]
+                with self.path.open("a") as stream:
+                    stream.write(json.dumps(entry) + "\n")
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                self.known[name] = result
+            results.append(self.known[name])
+        return results
