@@ -22,11 +22,13 @@ from typing import Any
 
 from stretto.campaign.compare import BARE, NATIVE, Timing, compare_times, timings
 from stretto.campaign.idle import busy_share, cores, idle_warning
-from stretto.campaign.runner import Campaign, check_same
+from stretto.campaign.fitting import check_same
+from stretto.campaign.runner import Campaign
 from stretto.campaign.settings import Case, Settings, make_case, parse_duration, variants_of
 from stretto.campaign.show import size_words, us
 from stretto.errors import StrettoError
-from stretto.files.bench import BenchWriter, Header, read_bench
+from stretto.files.bench import Header, read_bench
+from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import collect, collect_host
 from stretto.files.schema import encode
 from stretto.mpi.base import MPIInstallation

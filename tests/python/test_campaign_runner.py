@@ -20,6 +20,7 @@ import pytest
 from stretto.campaign import runner
 from stretto.campaign.compare import compare, timings
 from stretto.campaign.job import format_job, parse_line, parse_sample, read_status
+from stretto.campaign.ledger import Ledger, time_left
 from stretto.campaign.runner import measure
 from stretto.campaign.settings import (
     Settings,
@@ -31,7 +32,7 @@ from stretto.campaign.settings import (
     variants_of,
 )
 from stretto.errors import Interrupted, StrettoError, UsageError
-from stretto.files.bench import read_bench
+from stretto.files.bench import LaunchEnd, read_bench
 from stretto.files.identity import MPIIdentity, collect
 from stretto.mpi.openmpi import OpenMPI
 
@@ -61,7 +62,9 @@ for done, ((collective, size, datatype, operation, root), candidates) in enumera
         what = behaviour.get(candidate)
         if what == "hang":
             time.sleep(1000)
-        if what == "crash":
+        first = os.environ["FAKE_LOG"] + ".1"
+        if what == "crash" or (what == "once" and not os.path.exists(first)):
+            open(first, "w")
             os.kill(os.getpid(), signal.SIGSEGV)
         if what == "stubborn":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -147,7 +150,50 @@ def test_going_on_measures_only_what_is_missing(mpi: FakeMPI, tmp_path: Path) ->
     # The cell that was cut is measured again as a whole: its candidates are of one process.
     assert len(bench.samples) == 13
     assert len({(x.launch, x.bytes, x.candidate) for x in bench.samples}) == 12
-    assert bench.complete_cells() == {(k, "allreduce", s) for k in range(3) for s in (8, 64)}
+    ledger = Ledger(settings(launches=3), bench.records)
+    assert not any(ledger.pending(k) for k in range(3))
+
+
+def test_a_cell_that_lacks_a_mode_is_measured_again(mpi: FakeMPI, tmp_path: Path) -> None:
+    bench, _ = go(mpi, settings(launches=1), tmp_path / "r.bench.jsonl")
+    records = [r for r in bench.records if not isinstance(r, LaunchEnd)]
+    assert [c.bytes for c in Ledger(settings(launches=1), records).pending(0)] == [64]
+    both = dataclasses.replace(records[-1], mode="latency")
+    assert Ledger(settings(launches=1), [*records, both]).pending(0) == []
+
+
+def test_the_time_left_is_that_of_what_is_missing(mpi: FakeMPI, tmp_path: Path) -> None:
+    path, whole = tmp_path / "r.bench.jsonl", settings(launches=4)
+    assert time_left(whole, path) == whole.estimate_s()
+    go(mpi, settings(launches=1), path)
+    assert time_left(whole, path) == pytest.approx(0.75 * whole.estimate_s())
+    assert time_left(whole, path, restart=True) == whole.estimate_s()
+    go(mpi, whole, path)
+    assert time_left(whole, path) == 0
+
+
+def test_a_crash_is_tried_once_more_and_again_when_going_on(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash may come from outside; twice in a row it is the candidate's, until told otherwise."""
+    path, three = tmp_path / "r.bench.jsonl", ("native", "ring", "shm")
+    monkeypatch.setenv("FAKE", "ring=once")  # crashes in the first start only
+    bench, notes = go(mpi, settings(three, launches=2), path)
+    assert bench.excluded == [] and any("tried once more" in n for n in notes)
+    assert len([s for s in bench.samples if s.candidate == "ring"]) == 4
+    path = tmp_path / "s.bench.jsonl"
+    monkeypatch.setenv("FAKE", "ring=crash")
+    bench, notes = go(mpi, settings(three, launches=1), path)
+    assert len(bench.excluded) == 1 and any("--restart measures all anew" in n for n in notes)
+    assert "ring" not in {n for t in timings(bench).values() for n in t}
+    monkeypatch.setenv("FAKE", "")  # what was wrong has been mended
+    bench, _ = go(mpi, settings(three, launches=1), path)
+    assert "ring" in {n for t in timings(bench).values() for n in t}
+    path = tmp_path / "t.bench.jsonl"
+    monkeypatch.setenv("FAKE", "ring=crash")
+    for _ in range(3):
+        bench, _ = go(mpi, settings(three, launches=1), path)
+    assert len(bench.excluded) == 2, "after the second time it is left alone"
 
 
 def test_restart_keeps_the_old_file(mpi: FakeMPI, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from stretto.errors import StrettoError
 from stretto.files.bench import (
     Bench,
-    BenchWriter,
+    Excluded,
     Header,
     Launch,
     LaunchEnd,
@@ -23,7 +23,9 @@ from stretto.files.bench import (
     format_record,
     parse_bench,
     read_bench,
+    standing_exclusions,
 )
+from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity
 
 
@@ -144,22 +146,26 @@ def test_resume(tmp_path: Path) -> None:
         stream.write(format_record(sample("shm", 16))[:-9])
     previous = write(path, [sample("shm", 16), LaunchEnd(0, "ok")], resume=True)
     assert previous.truncated
-    assert previous.complete_cells() == {(0, "allreduce", 8)}
+    assert [(s.candidate, s.bytes) for s in previous.samples] == [
+        ("native", 8), ("shm", 8), ("native", 16)
+    ]  # fmt: skip
     found = read_bench(path)
     assert not found.truncated
-    assert found.complete_cells() == {(0, "allreduce", 8), (0, "allreduce", 16)}
+    assert len(found.samples) == 4 and found.ends[0].status == "ok"
 
 
-def test_cell_needs_every_mode() -> None:
-    records: list[Record] = [
-        LAUNCH,
-        sample("native"),
-        sample(),
-        sample("native", mode="throughput"),
-    ]
-    assert Bench(header(), records).complete_cells() == set()
-    records.append(sample("shm", mode="throughput"))
-    assert Bench(header(), records).complete_cells() == {(0, "allreduce", 8)}
+def excluded(reason: str, launch: int = 0) -> Excluded:
+    return Excluded(launch, "allreduce", "shm", 8, reason, "")  # type: ignore[arg-type]
+
+
+def test_a_crash_is_forgiven_once_when_it_was_measured_since() -> None:
+    crash, wrong, good = excluded("failed"), excluded("wrong"), sample()
+    assert standing_exclusions([LAUNCH, good, crash])  # nothing since
+    assert not standing_exclusions([LAUNCH, crash, good])
+    assert standing_exclusions([LAUNCH, crash, good, excluded("hung")])
+    assert standing_exclusions([LAUNCH, crash, good, excluded("hung"), good])
+    assert standing_exclusions([LAUNCH, wrong, good])
+    assert standing_exclusions([LAUNCH, wrong, crash, good])
 
 
 def test_killed_in_the_first_line(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from stretto.errors import StrettoError
 from stretto.files import bench, io, profile, verdict
+from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity
 
 TEXT = st.text(max_size=12)
@@ -242,7 +243,7 @@ def test_disk_full_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_write_really_on_a_full_device() -> None:
     """/dev/full refuses every byte."""
-    writer = bench.BenchWriter.__new__(bench.BenchWriter)
+    writer = BenchWriter.__new__(BenchWriter)
     writer.path = Path("/dev/full")
     writer._handle = os.open("/dev/full", os.O_WRONLY)
     writer._launches = {}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stretto.campaign import programs
+from stretto.campaign.baseline import with_bare
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.settings import EXTRA, variant_for
 from stretto.errors import StrettoError, UsageError
@@ -38,7 +39,9 @@ def own_choices(collective: str, nodes: int, nranks: int, most: int = 12) -> lis
     return [c for c in choices if not c.startswith(NATIVE)][:most]
 
 
-def default_candidates(collective: str, abi: Abi, nodes: int, nranks: int) -> list[str]:
+def default_candidates(
+    collective: str, abi: Abi, nodes: int, nranks: int, size: int | None = None
+) -> list[str]:
     """Return what is measured when the user names nothing: native and all that fits.
 
     Parameters
@@ -49,6 +52,8 @@ def default_candidates(collective: str, abi: Abi, nodes: int, nranks: int) -> li
         ABI family, whose interposer may not have been built.
     nodes, nranks
         Of the communicator.
+    size
+        Bytes; where calls are short, the MPI is also measured with nothing preloaded.
     """
     if collective in EXTRA:
         return [BARE, NATIVE]
@@ -56,7 +61,8 @@ def default_candidates(collective: str, abi: Abi, nodes: int, nranks: int) -> li
         return [BARE]
     if collective not in TUNABLE:
         return [NATIVE]
-    return [NATIVE, *own_choices(collective, nodes, nranks)]
+    names = [NATIVE, *own_choices(collective, nodes, nranks)]
+    return names if size is None else with_bare(names, size, nodes)
 
 
 def need_interposer(candidates: list[str], abi: Abi) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,7 +19,7 @@ from stretto.campaign.stats import (
     rank_sum_test,
     signed_rank_test,
 )
-from stretto.files.bench import Bench, Sample
+from stretto.files.bench import Bench, Sample, standing_exclusions
 
 NATIVE = "native"
 BARE = "bare"
@@ -115,7 +115,7 @@ def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
     bench
         A results file.
     """
-    gone = {(e.collective, e.candidate) for e in bench.excluded}
+    gone = set(standing_exclusions(bench.records))
     gone |= {(s.collective, s.candidate) for s in bench.samples if not s.correct}
     medians: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for sample in bench.samples:
@@ -191,7 +191,10 @@ def judge(ratio: Interval, q: float | None, launches: int) -> tuple[Outcome, str
     return "slower", f"{percent:.0f}% slower (p={q:.2g})"
 
 
-def compare(times: Mapping[Cell, Mapping[str, Timing]], baseline: str = NATIVE) -> list[Comparison]:
+def compare(
+    times: Mapping[Cell, Mapping[str, Timing]],
+    baseline: str | Callable[[Mapping[str, Timing]], str] = NATIVE,
+) -> list[Comparison]:
     """Compare every candidate with the baseline in every cell; all tests form one family.
 
     Parameters
@@ -199,24 +202,27 @@ def compare(times: Mapping[Cell, Mapping[str, Timing]], baseline: str = NATIVE) 
     times
         From `timings`.
     baseline
-        The candidate that the others are compared with.
+        The candidate that the others are compared with, or what tells it for a cell: then native
+        and bare, the baselines, are not compared with one another.
     """
-    raw: list[tuple[Cell, str, Interval, tuple[float, ...], float | None, bool]] = []
+    raw: list[tuple[Cell, str, str, Interval, tuple[float, ...], float | None, bool]] = []
     for cell, candidates in times.items():
-        base = candidates.get(baseline)
+        against = baseline if isinstance(baseline, str) else baseline(candidates)
+        base = candidates.get(against)
         if base is None:
             continue
+        others = {against} if isinstance(baseline, str) else {against, NATIVE, BARE}
         for name, timing in candidates.items():
-            if name != baseline:
+            if name not in others:
                 found = compare_times(dict(timing.by_launch), dict(base.by_launch))
-                raw.append((cell, name, *found))
-    adjusted = benjamini_hochberg([r[4] for r in raw])
+                raw.append((cell, name, against, *found))
+    adjusted = benjamini_hochberg([r[5] for r in raw])
     out = []
-    for (cell, name, ratio, ratios, p, paired), q in zip(raw, adjusted, strict=True):
+    for (cell, name, against, ratio, ratios, p, paired), q in zip(raw, adjusted, strict=True):
         outcome, why = judge(ratio, q, ratio.n)
-        base_us = times[cell][baseline].interval.median
+        base_us = times[cell][against].interval.median
         out.append(
-            Comparison(cell, name, baseline, ratio, ratios, p, q, outcome, why, paired, base_us)
+            Comparison(cell, name, against, ratio, ratios, p, q, outcome, why, paired, base_us)
         )
     return out
 

@@ -7,44 +7,40 @@ campaign can be stopped at any moment and goes on from there.
 
 from __future__ import annotations
 
-import random
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from stretto.campaign import process, programs
+from stretto.campaign import process
+from stretto.campaign.commandline import Starter, command_line
 from stretto.campaign.compare import NATIVE
+from stretto.campaign.fitting import check_same
 from stretto.campaign.job import Seen, format_job
+from stretto.campaign.ledger import Ledger
 from stretto.campaign.reader import Reader
-from stretto.campaign.settings import STARTUP_S, Case, Settings, settings_environment
+from stretto.campaign.settings import STARTUP_S, Case, Settings
 from stretto.errors import StrettoError, from_oserror, keeping
 from stretto.files.bench import (
+    CRASHES,
     Bench,
-    BenchWriter,
     Excluded,
     Header,
-    Launch,
     LaunchEnd,
     Record,
     read_bench,
 )
+from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Identity
 from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
 
 #: a launch is given up after so many starts that brought nothing new
 TRIES = 2
-Key = tuple[int, str, int, str, str]  # launch, collective, bytes, shape, candidate
-
-#: makes command line and environment that start a program with variables for its ranks
-Starter = Callable[[list[str], dict[str, str]], tuple[list[str], dict[str, str]]]
-
-#: variables that would make "native" something else than the MPI itself
-_CLEARED = ("STRETTO_TABLE", "STRETTO_CHOICE", "STRETTO_DISABLE", "STRETTO_PROFILE_DIR")
+RETRY = "the same command tries it again, once; --restart measures all anew"
 
 
 @dataclass
@@ -63,52 +59,26 @@ class Campaign:
     say: Callable[[str], None]
     quiet: bool = False
     start: Starter | None = None
-    gone: set[tuple[str, str]] = field(default_factory=set)
-    done: set[Key] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     stop_at: float | None = None
+    ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
         """Take over what an earlier run of the campaign left in the file."""
-        for record in self.writer.previous.records:
-            self._count(record)
-
-    def _count(self, record: Record) -> None:
-        if isinstance(record, Excluded):
-            self.gone.add((record.collective, record.candidate))
-        elif not isinstance(record, Launch | LaunchEnd):
-            shape = f"{record.datatype} {record.operation} {record.root}"
-            self.done.add((record.launch, record.collective, record.bytes, shape, record.candidate))
+        self.ledger = Ledger(self.settings, self.writer.previous.records)
+        for record in self.ledger.again:
+            self.say(
+                f"stretto: note: {record.candidate} for {record.collective} had {record.reason} "
+                f"({record.detail}); it is tried once more"
+            )
 
     def pending(self, launch: int) -> list[Case]:
-        """Return what is still to be measured in a launch; a cell is measured whole or not at all.
-
-        Parameters
-        ----------
-        launch
-            Number of the launch.
-        """
-        out = []
-        for case in self.settings.cases_of(self.settings.variant_of(launch)):
-            names = tuple(c for c in case.candidates if (case.collective, c) not in self.gone)
-            shape = f"{case.datatype} {case.operation} {case.root}"
-            if any((launch, case.collective, case.bytes, shape, c) not in self.done for c in names):
-                out.append(replace(case, candidates=names))
-        return out
-
-    def order(self) -> list[int]:
-        """Return the launches as they will run: rounds, each in an order of its own."""
-        n = len(self.settings.variants)
-        out = []
-        for turn in range(self.settings.launches):
-            numbers = list(range(turn * n, (turn + 1) * n))
-            random.Random(self.settings.seed * 7919 + turn).shuffle(numbers)
-            out += numbers
-        return out
+        """Return what is still to be measured in a launch."""
+        return self.ledger.pending(launch)
 
     def run(self) -> None:
         """Measure all that is missing; afterwards the file holds what could be measured."""
-        todo = [k for k in self.order() if self.pending(k)]
+        todo = [k for k in self.ledger.order() if self.pending(k)]
         if self.settings.budget_s is not None:
             self.stop_at = time.monotonic() + self.settings.budget_s
         cells = sum(len(self.pending(k)) for k in todo)
@@ -121,19 +91,13 @@ class Campaign:
 
     def _launch(self, launch: int, left: int, progress: Progress) -> None:
         """Start a launch, again as long as that brings something new."""
-        fruitless = 0
         done_before = progress.done
         total = len(self.pending(launch))
-        while self.pending(launch) and fruitless < TRIES:
-            if self.stop_at is not None and time.monotonic() > self.stop_at + 0.25 * (
-                self.settings.budget_s or 0
-            ):
-                self._note(f"the budget ended before launch {launch}")
-                return
-            before = len(self.done) + len(self.gone)
-            self._start(launch, self._share(left), progress)
-            fruitless = 0 if len(self.done) + len(self.gone) > before else fruitless + 1
-        if self.pending(launch) and launch == self.order()[0] and not self.done:
+        late = 0.25 * (self.settings.budget_s or 0)
+        if not self._tries(launch, lambda: self._share(left), progress, late):
+            self._note(f"the budget ended before launch {launch}")
+            return
+        if self.pending(launch) and launch == self.ledger.order()[0] and not self.ledger.done:
             why = self.notes[-1] if self.notes else "no reason is known"
             raise StrettoError(
                 f"the first launch measured nothing: {why}",
@@ -154,11 +118,25 @@ class Campaign:
         progress
             Moved on as cells are done.
         """
+        self._tries(launch, lambda: budget_s, progress)
+
+    def _tries(
+        self,
+        launch: int,
+        budget_s: Callable[[], float],
+        progress: Progress,
+        late_s: float | None = None,
+    ) -> bool:
+        """Start a launch as long as that brings something new; False when the time was over."""
         fruitless = 0
         while self.pending(launch) and fruitless < TRIES:
-            before = len(self.done) + len(self.gone)
-            self._start(launch, budget_s, progress)
-            fruitless = 0 if len(self.done) + len(self.gone) > before else fruitless + 1
+            over = self.stop_at is not None and late_s is not None
+            if over and time.monotonic() > (self.stop_at or 0.0) + (late_s or 0.0):
+                return False
+            before = self.ledger.progress
+            self._start(launch, budget_s(), progress)
+            fruitless = 0 if self.ledger.progress > before else fruitless + 1
+        return True
 
     def _share(self, left: int) -> float:
         """Return the seconds that this launch may measure; 0 for no limit."""
@@ -177,7 +155,9 @@ class Campaign:
                 )
             except OSError as error:
                 raise from_oserror(error, "cannot write the job", job) from error
-            command, environ = self.command(launch, job)
+            command, environ = command_line(
+                self.settings, self.installation, launch, job, self.start
+            )
             reader = Reader(self, launch, cases, output, status, progress)
             try:
                 ended = process.run(command, environ, directory / "log", reader.watch)
@@ -186,49 +166,6 @@ class Campaign:
             self._conclude(launch, ended, reader)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
-
-    def command(self, launch: int, job: Path) -> tuple[list[str], dict[str, str]]:
-        """Return command line and environment of a launch.
-
-        Parameters
-        ----------
-        launch
-            Its number.
-        job
-            The job's file.
-        """
-        s = self.settings
-        variant = s.variant_of(launch)
-        abi = self.installation.abi
-        variables: dict[str, str] = {}
-        if variant == "stretto":
-            variables["LD_PRELOAD"] = str(programs.interposer(abi))
-            variables["STRETTO_API"] = "1"  # without a table it would leave everything alone
-        elif variant.startswith("native:"):
-            variables |= settings_environment(self.installation.family, variant[7:])
-        program = [str(programs.bench_program(abi)), str(job.resolve())]
-        if self.start is not None:
-            command, environ = self.start(program, variables)
-        else:
-            command, environ = self.installation.launch(
-                s.nranks,
-                program,
-                ppn=s.ppn,
-                hosts=s.hosts,
-                bind="none" if s.oversubscribed else "core",
-                variables=variables,
-                oversubscribe=s.oversubscribed,
-            )
-        if self.installation.libmpi is not None:
-            # The program names no libmpi: it opens the first that is found, which must be this one.
-            environ["LD_LIBRARY_PATH"] = ":".join(
-                [str(self.installation.libmpi.parent), environ.get("LD_LIBRARY_PATH", "")]
-            ).rstrip(":")
-        for name in _CLEARED:
-            environ.pop(name, None)
-        if variant != "stretto" and "libstretto" in environ.get("LD_PRELOAD", ""):
-            environ.pop("LD_PRELOAD")
-        return command, environ
 
     def _conclude(self, launch: int, ended: process.Ended, reader: Reader) -> None:
         """Write how the launch ended, and exclude the candidate that ended it."""
@@ -247,11 +184,15 @@ class Campaign:
         if at is not None:
             detail = f"{at.candidate} at {at.collective} {at.bytes} B: {detail}"
             blamed = at.candidate not in (NATIVE, "bare") and reader.started
-            if blamed and (at.collective, at.candidate) not in self.gone:
-                self._keep(
-                    Excluded(launch, at.collective, at.candidate, at.bytes,
-                             "hung" if ended.stopped else "failed", detail)
-                )  # fmt: skip
+            if blamed and (at.collective, at.candidate) not in self.ledger.gone:
+                again = not ended.stopped and self.ledger.strike(at.collective, at.candidate)
+                if again:
+                    detail += "; it is tried once more"
+                else:
+                    self._keep(
+                        Excluded(launch, at.collective, at.candidate, at.bytes,
+                                 "hung" if ended.stopped else "failed", detail)
+                    )  # fmt: skip
         self._note(f"launch {launch} ({self.settings.variant_of(launch)}): {detail}")
         self._end(launch, reader, status, detail)
 
@@ -276,10 +217,13 @@ class Campaign:
 
     def _keep(self, record: Record) -> None:
         if isinstance(record, Excluded):
-            if (record.collective, record.candidate) in self.gone:
+            if (record.collective, record.candidate) in self.ledger.gone:
                 return
-            self._note(f"{record.candidate} is excluded for {record.collective}: {record.detail}")
-        self._count(record)
+            self._note(
+                f"{record.candidate} is excluded for {record.collective}: {record.detail}"
+                + (f" ({RETRY})" if record.reason in CRASHES else "")
+            )
+        self.ledger.count(record)
         self.writer.write(record)
 
     def _note(self, text: str) -> None:
@@ -344,53 +288,3 @@ def measure(
         campaign = Campaign(settings, installation, writer, say, quiet, start)
         campaign.run()
     return read_bench(path), campaign.notes
-
-
-def require_layout(bench: Bench, nodes: int, ppn: int, path: Path) -> None:
-    """Refuse results whose ranks were not where a table of them would say.
-
-    Parameters
-    ----------
-    bench
-        What was measured.
-    nodes, ppn
-        The layout that the table is for.
-    path
-        The file.
-    """
-    seen: dict[int, set[tuple[int, int]]] = {s.launch: set() for s in bench.samples}
-    for record in bench.launches:
-        if record.launch in seen:  # a start that measured nothing may not know where it was
-            seen[record.launch].add((record.nodes, record.ppn))
-    for launch, layouts in seen.items():
-        if (nodes, ppn) not in layouts:
-            where = " or ".join(f"{n} x {p}" for n, p in sorted(layouts))
-            raise StrettoError(
-                f"the ranks of launch {launch} were on {where} (nodes x ranks), not on "
-                f"{nodes} x {ppn}, so no table for that layout can be made of it",
-                path,
-                "name as many nodes as are meant (--hosts), and see with `stretto check -- mpirun "
-                "...` where the launcher puts the ranks",
-            )
-
-
-def check_same(settings: Settings, previous: Bench, path: Path) -> None:
-    """Refuse to go on with results of another layout.
-
-    Parameters
-    ----------
-    settings
-        Of the campaign that is to go on.
-    previous
-        What the file holds.
-    path
-        The file.
-    """
-    old: Mapping[str, object] = previous.header.settings
-    for key, value in settings.fixed().items():
-        if key in old and old[key] != value:
-            raise StrettoError(
-                f"these results were measured with {key} {old[key]}, and now it is {value}",
-                path,
-                "name another file (-o), or begin again with --restart (the old file is kept)",
-            )

@@ -229,7 +229,7 @@ def make_case(
 def grid(
     collectives: Sequence[str],
     sizes: Sequence[int],
-    candidates: Callable[[str], Sequence[str]],
+    candidates: Callable[[str, int], Sequence[str]],
 ) -> list[Case]:
     """Return the cases of a general campaign: all collectives at all sizes (barrier at one).
 
@@ -238,12 +238,12 @@ def grid(
     collectives, sizes
         What to measure.
     candidates
-        Gives the choices for a collective.
+        Gives the choices for a collective at a size.
     """
     cases = []
     for collective in collectives:
         for size in [0] if collective == "barrier" else sizes:
-            cases.append(make_case(collective, size, candidates(collective)))
+            cases.append(make_case(collective, size, candidates(collective, size)))
     return cases
 
 

@@ -59,6 +59,10 @@ def command(
     restart: Annotated[
         bool, typer.Option("--restart", help="Begin again; the old file becomes NAME.old.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, however long.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost, and measure nothing.")
+    ] = False,
     osu: Annotated[bool, typer.Option("--osu", help="Print in the OSU benchmarks' form.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -68,6 +72,7 @@ def command(
     """
     from stretto.campaign import programs
     from stretto.campaign import settings as s
+    from stretto.campaign.baseline import fair
     from stretto.campaign.candidates import (
         choice_problem,
         default_candidates,
@@ -75,39 +80,37 @@ def command(
         refuse_unknown,
     )
     from stretto.campaign.compare import BARE, NATIVE, compare, timings
-    from stretto.campaign.idle import cores, idle_warning
+    from stretto.campaign.request import announce, split_candidates, where
     from stretto.campaign.runner import measure
     from stretto.campaign.show import as_json as results_json
     from stretto.campaign.show import osu_lines, table_lines
     from stretto.files.identity import collect
-    from stretto.mpi.detect import find_installation
 
     names = s.parse_collectives(collective)
     wanted = s.parse_sizes(sizes)
     seconds = None if budget is None else s.parse_duration(budget)
-    host_names = tuple(h for h in (hosts or "").split(",") if h)
     if root >= nranks:
         raise UsageError(f"--root {root} is not one of {nranks} ranks", "--root", "0 is always one")
-    installation = find_installation(mpi)
-    nodes = len(host_names) or (max(1, -(-nranks // ppn)) if ppn else 1)
+    place = where(nranks, ppn, hosts, mpi)
+    installation = place.installation
+    given = None if candidates is None else split_candidates(candidates)
 
-    def candidates_of(name: str) -> list[str]:
-        if candidates is None or name in s.EXTRA:
-            return default_candidates(name, installation.abi, nodes, nranks)
-        found = s.check_candidates(name, split_candidates(candidates))
+    def candidates_of(name: str, size: int) -> list[str]:
+        if given is None or name in s.EXTRA:
+            return default_candidates(name, installation.abi, place.nodes, nranks, size)
+        found = s.check_candidates(name, given)
         return [
             c for c in found if c.startswith(("native", "bare")) or choice_problem(name, c) is None
         ]
 
     programs.bench_program(installation.abi)
-    if candidates is not None:
-        refuse_unknown(names, split_candidates(candidates))
-
+    if given is not None:
+        refuse_unknown(names, given)
     cases = [
         s.make_case(
             c,
             size,
-            candidates_of(c),
+            candidates_of(c, size),
             datatype,
             operation if c in s.REDUCTIONS else None,
             root if c in s.ROOTED else 0,
@@ -123,19 +126,16 @@ def command(
         variants=s.variants_of(cases),
         launches=launches,
         ppn=ppn,
-        hosts=host_names,
+        hosts=place.hosts,
         seed=seed,
         budget_s=seconds,
         cold=cold,
-        oversubscribed=nranks > cores() * max(1, nodes),
+        oversubscribed=place.oversubscribed,
         stall_s=stall,
     )
-    path = output or Path(f"{installation.family}-{nodes}x{-(-nranks // nodes)}.bench.jsonl")
-    for line in announcement(settings, installation.name, path):
-        say(line)
-    warning = idle_warning()
-    if warning:
-        say(f"stretto: warning: {warning}")
+    path = output or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
+    if not announce(settings, installation.name, path, say, restart, yes, dry_run):
+        return
     bench, notes = measure(
         settings,
         installation,
@@ -144,11 +144,10 @@ def command(
         ["stretto", *sys.argv[1:]],
         say,
         restart,
-        quiet=False,
     )
     times = timings(bench)
-    baseline = NATIVE if any(NATIVE in t for t in times.values()) else BARE
-    comparisons = compare(times, baseline)
+    both = any(NATIVE in t for t in times.values())
+    comparisons = fair(times) if both else compare(times, BARE)
     if as_json:
         print_json({**results_json(times, comparisons, notes), "file": str(path)})
     elif osu:
@@ -156,41 +155,3 @@ def command(
     else:
         print("\n".join(table_lines(times, comparisons)))
     say(f"stretto: results are in {path}; next: stretto report {path}")
-
-
-def split_candidates(text: str) -> list[str]:
-    """Split candidates at commas and semicolons, but not those inside brackets or after native:.
-
-    Settings of one ``native:A=1,B=2`` stay together when candidates are separated by semicolons.
-    """
-    if ";" in text:
-        return text.split(";")
-    return text.split(",")
-
-
-def announcement(settings, name: str, path: Path) -> list[str]:  # type: ignore[no-untyped-def]
-    """Say what will be measured, and how long that takes."""
-    from stretto.campaign.show import size_words
-
-    collectives = list(dict.fromkeys(c.collective for c in settings.cases))
-    sizes = sorted({c.bytes for c in settings.cases})
-    most = max(len(c.candidates) for c in settings.cases)
-    seconds = settings.estimate_s()
-    about = f"{seconds / 60:.0f} minutes" if seconds > 100 else f"{seconds:.0f} seconds"
-    out = [
-        f"stretto: {name}, {settings.nranks} ranks: {', '.join(collectives)}; {len(sizes)} sizes "
-        f"({size_words(sizes[0])} to {size_words(sizes[-1])}); up to {most} candidates; "
-        f"{settings.launches} launches",
-        f"stretto: about {about}; results go to {path} as they come (Ctrl-C keeps them)",
-    ]
-    if settings.launches < 6:
-        out.append(
-            "stretto: warning: with fewer than 6 launches no test can be made, so nothing will be "
-            "called faster or slower"
-        )
-    if settings.oversubscribed:
-        out.append(
-            "stretto: warning: more ranks than cores: only throughput is measured, and the "
-            "scheduler has a large part in it"
-        )
-    return out

@@ -61,14 +61,26 @@ def command(
     restart: Annotated[
         bool, typer.Option("--restart", help="Begin again instead of going on.")
     ] = False,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(help="Lines of CMD's output that match do not count in the comparison."),
+    ] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(help="Compare only these files that CMD writes: '*.csv' (all by default)."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, however long.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost, and measure nothing.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Choose algorithms by measurement; with CMD, only for what it uses, and prove the gain on it.
 
     Without CMD a table for all applications is made for a layout; stretto run finds it by itself.
     """
+    from stretto.campaign.request import split_candidates
     from stretto.campaign.settings import parse_collectives, parse_duration
-    from stretto.commands.bench import split_candidates
     from stretto.files.table import TUNABLE
 
     seconds = None if budget is None else parse_duration(budget)
@@ -80,64 +92,72 @@ def command(
                 "--collective",
                 f"there are {', '.join(TUNABLE)}",
             )
-    names = None if candidates is None else [c for c in split_candidates(candidates) if c]
+    names = None if candidates is None else split_candidates(candidates)
     if cmd:
         limit = None if timeout is None else parse_duration(timeout, "--timeout")
-        _application(
-            cmd, seconds, (metric, metric_better, metric_unit), out, pairs, reset_command, in_place,
-            only, names, launches, mpi, limit, seed, restart, as_json,
-        )  # fmt: skip
+        from stretto.tune.outputs import Rules
+        from stretto.tune.place import COPIES, Place
+        from stretto.tune.stage import Options
+        from stretto.tune.trials import make_metric
+
+        if reset_command is not None and in_place:
+            raise UsageError("--reset-command and --in-place exclude one another", None, "take one")
+        directory = _directory(cmd, out, mpi)
+        options = Options(
+            words=cmd,
+            out=directory,
+            metric=make_metric(metric, metric_better, metric_unit),
+            place=Place(Path.cwd(), directory / COPIES, reset_command, in_place),
+            budget_s=seconds,
+            pairs=pairs,
+            launches=launches,
+            only=only,
+            candidates=names,
+            mpi=mpi,
+            timeout_s=limit,
+            seed=seed,
+            restart=restart,
+            rules=Rules(tuple(ignore or []), tuple(compare or [])),
+            yes=yes,
+            dry_run=dry_run,
+        )
+        _application(options, as_json)
         return
     if "--" in sys.argv:
         raise UsageError("there is no command after --", None, "write: -- mpirun -n 4 ./app")
-    for given, name in (
+    for given, option in (
         (metric, "--metric"),
         (pairs, "--pairs"),
         (reset_command, "--reset-command"),
+        (ignore, "--ignore"),
+        (compare, "--compare"),
     ):
-        if given is not None:
-            raise UsageError(f"{name} needs a command", None, "give it after --: -- mpirun ./app")
-    _general(
-        seconds, out, nranks, ppn, hosts, only, sizes, names, launches or 10, mpi, seed, restart,
-        as_json,
+        if given:
+            raise UsageError(f"{option} needs a command", None, "give it after --: -- mpirun ./app")
+    from stretto.campaign.request import where
+    from stretto.tune.general import Request
+
+    request = Request(
+        where(nranks, ppn, hosts, mpi), out, only, sizes, names, launches or 10, seconds, seed,
+        restart, yes, dry_run,
     )  # fmt: skip
+    _general(request, as_json)
 
 
-def _application(
-    words: list[str],
-    budget: float | None,
-    metric: tuple[str | None, str, str | None],
-    out: Path | None,
-    pairs: int | None,
-    reset: str | None,
-    in_place: bool,
-    only: list[str] | None,
-    candidates: list[str] | None,
-    launches: int | None,
-    mpi: str | None,
-    timeout: float | None,
-    seed: int,
-    restart: bool,
-    as_json: bool,
-) -> None:
+def _directory(words: list[str], out: Path | None, mpi: str | None) -> Path:
+    """Return tune's output directory for a command."""
     from stretto.launch.job import understand
     from stretto.launch.naming import tuned_directory
-    from stretto.tune.application import Tuning
-    from stretto.tune.steps import Options
-    from stretto.tune.trials import COPIES, Place, make_metric
 
-    if reset is not None and in_place:
-        raise UsageError("--reset-command and --in-place exclude one another", None, "take one")
-    wanted = make_metric(*metric)
     directory = out or tuned_directory(understand(words, mpi=mpi))
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is not a directory", "--out", "name another")
-    directory = directory.absolute()
-    place = Place(Path.cwd(), directory / COPIES, reset, in_place)
-    options = Options(
-        words, directory, wanted, place, budget, pairs, launches, only, candidates, mpi, timeout,
-        seed, restart,
-    )  # fmt: skip
+    return directory.absolute()
+
+
+def _application(options: Any, as_json: bool) -> None:
+    from stretto.tune.application import Tuning
+
     outcome = Tuning(options, say).run()
     if as_json:
         print_json(_outcome_json(outcome))
@@ -145,11 +165,12 @@ def _application(
     for line in rows_lines(outcome.rows):
         print(line)
     print(f"stretto: {outcome.conclusion}")
-    shown = _near(directory)
-    following = [f"stretto report {shlex.quote(shown)}"]
+    if options.dry_run:
+        return
+    following = [f"stretto report {shlex.quote(_near(options.out))}"]
     if outcome.helps and outcome.table is not None:
         near = shlex.quote(_near(outcome.table))
-        following.insert(0, f"stretto run --table {near} -- {shlex.join(words)}")
+        following.insert(0, f"stretto run --table {near} -- {shlex.join(options.words)}")
     print("next: " + "\n      ".join(following))
 
 
@@ -193,91 +214,21 @@ def _outcome_json(outcome: Any) -> dict[str, Any]:
     return value
 
 
-def _general(
-    budget: float | None,
-    out: Path | None,
-    nranks: int,
-    ppn: int | None,
-    hosts: str | None,
-    only: list[str] | None,
-    sizes: str,
-    candidates: list[str] | None,
-    launches: int,
-    mpi: str | None,
-    seed: int,
-    restart: bool,
-    as_json: bool,
-) -> None:
-    from stretto.campaign import programs
-    from stretto.campaign import settings as s
-    from stretto.campaign.candidates import default_candidates, need_interposer, refuse_unknown
-    from stretto.campaign.compare import compare, decisive, timings
-    from stretto.campaign.idle import cores, idle_warning
-    from stretto.campaign.runner import measure, require_layout
+def _general(request: Any, as_json: bool) -> None:
     from stretto.campaign.show import as_json as results_json
     from stretto.campaign.show import table_lines
-    from stretto.commands.bench import announcement
-    from stretto.files.identity import collect
-    from stretto.files.locate import table_path
-    from stretto.files.table import TUNABLE, Table, write_table
-    from stretto.mpi.detect import find_installation
-    from stretto.tune.decide import decide
+    from stretto.tune.general import tune_generally
 
-    installation = find_installation(mpi)
-    host_names = tuple(h for h in (hosts or "").split(",") if h)
-    nodes = len(host_names) or (max(1, -(-nranks // ppn)) if ppn else 1)
-    identity = collect(installation.identity)
-    each = min(ppn, nranks) if ppn else -(-nranks // nodes)
-    if ppn and host_names:
-        nodes = min(nodes, -(-nranks // ppn))  # they are filled one after another
-
-    def candidates_of(name: str) -> list[str]:
-        found = candidates or default_candidates(name, installation.abi, nodes, nranks)
-        found = s.check_candidates(name, found)
-        need_interposer(["native", *found], installation.abi)
-        return found
-
-    programs.bench_program(installation.abi)
-    refuse_unknown(only or list(TUNABLE), candidates or [])
-    cases = s.grid(only or list(TUNABLE), s.parse_sizes(sizes), candidates_of)
-    settings = s.Settings(
-        nranks=nranks,
-        cases=tuple(cases),
-        variants=s.variants_of(cases),
-        launches=launches,
-        ppn=ppn,
-        hosts=host_names,
-        seed=seed,
-        budget_s=budget,
-        batches=(9, 40),
-        oversubscribed=nranks > cores() * nodes,
-    )
-    path = out or table_path(installation.identity, identity.host, nodes, each)
-    results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
-    for line in announcement(settings, installation.name, results):
-        say(line)
-    warning = idle_warning()
-    if warning:
-        say(f"stretto: warning: {warning}")
-    bench, notes = measure(
-        settings, installation, results, identity, ["stretto", *sys.argv[1:]], say, restart
-    )
-    require_layout(bench, nodes, each, results)
-    times = timings(bench)
-    comparisons = compare(times)
-    rows = decide(decisive(comparisons, times), nodes, each)
-    table = Table(
-        installation.family, installation.version, nodes, each, identity.created, identity.stretto,
-        identity.host.name, identity.host.cpu, rows,
-    )  # fmt: skip
-    write_table(table, path)
-    if as_json:
-        print_json(
-            {**results_json(times, comparisons, notes), "table": str(path), "file": str(results)}
-        )
+    found = tune_generally(request, ["stretto", *sys.argv[1:]], say)
+    if found is None:
         return
-    print("\n".join(table_lines(times, comparisons)))
-    print("\n".join(rows_lines(rows)) or "native stays everywhere: nothing was faster than it with "
-          "significance")  # fmt: skip
-    print(f"table: {path}")
-    print(f"next: stretto run {f'--table {path} ' if out else ''}-- mpirun -n {nranks} ./app")
+    if as_json:
+        results = results_json(found.times, found.comparisons, found.notes)
+        print_json({**results, "table": str(found.path), "file": str(found.results)})
+        return
+    print("\n".join(table_lines(found.times, found.comparisons)))
+    nothing = "native stays everywhere: nothing was faster than it with significance"
+    print("\n".join(rows_lines(found.rows)) or nothing)
+    print(f"table: {found.path}")
+    named = f"--table {found.path} " if request.out else ""
+    print(f"next: stretto run {named}-- mpirun -n {request.where.nranks} ./app")

@@ -1,21 +1,19 @@
 """Bench results: append-only JSON lines that survive a kill at any moment (``NAME.bench.jsonl``).
 
-Every record is one line, written by one `write` to a file opened for appending. A last line without
-its line feed is the trace of a kill: readers drop it, and resuming cuts it off.
+Every record is one line, written by one `write` to a file opened for appending (`bench_writer`). A
+last line without its line feed is the trace of a kill: readers drop it, and resuming cuts it off.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
-from stretto.errors import StrettoError, from_oserror
+from stretto.errors import StrettoError
 from stretto.files.identity import Host, Identity, MPIIdentity, Source
 from stretto.files.io import check_schema, parse_json, read_text
 from stretto.files.schema import decode, encode
@@ -105,7 +103,6 @@ class LaunchEnd:
 
 
 Record = Launch | Sample | Excluded | LaunchEnd
-Cell = tuple[int, str, int]  # launch, collective, bytes
 
 _TYPES: dict[str, type[Record]] = {
     "launch": Launch,
@@ -150,37 +147,40 @@ class Bench:
         """How each launch that ended did so; the last word counts."""
         return {r.launch: r for r in self.records if isinstance(r, LaunchEnd)}
 
-    def complete_cells(self) -> set[Cell]:
-        """Return the (launch, collective, bytes) that a resumed campaign need not measure again.
 
-        A cell is complete when every candidate of its launch has a sample in every mode that the
-        launch used for that collective and size.
-        """
-        candidates = {
-            (r.launch, collective): set(names)
-            for r in self.launches
-            for collective, names in r.candidates.items()
-        }
-        for gone in self.excluded:
-            candidates.get((gone.launch, gone.collective), set()).discard(gone.candidate)
-        modes: dict[Cell, set[str]] = {}
-        seen: dict[Cell, set[tuple[str, str]]] = {}
-        for s in self.samples:
-            cell = (s.launch, s.collective, s.bytes)
-            modes.setdefault(cell, set()).add(s.mode)
-            seen.setdefault(cell, set()).add((s.candidate, s.mode))
-        return {
-            cell
-            for cell, found in seen.items()
-            if all(
-                (name, mode) in found
-                for name in candidates.get(cell[:2], set())
-                for mode in modes[cell]
-            )
-        }
+#: reasons that may come from outside the candidate, so that it is worth another try
+CRASHES = ("hung", "failed")
+#: and so many such exclusions of one candidate stand for good
+MOST_CRASHES = 2
 
 
-def _check(record: Record, launches: dict[int, Launch], place: str) -> None:
+def standing_exclusions(records: Iterable[Record]) -> dict[tuple[str, str], Excluded]:
+    """Return the candidates that are out, by collective and candidate, with the last word on each.
+
+    One that crashed, was tried again and measured since counts as any other; wrong results, a
+    refusal, or a second crash stand for good.
+
+    Parameters
+    ----------
+    records
+        Of a file, in its order.
+    """
+    out: dict[tuple[str, str], Excluded] = {}
+    crashes: Counter[tuple[str, str]] = Counter()
+    for record in records:
+        if isinstance(record, Excluded):
+            key = (record.collective, record.candidate)
+            crashes[key] += record.reason in CRASHES
+            if key not in out or out[key].reason in CRASHES:
+                out[key] = record
+        elif isinstance(record, Sample):
+            key = (record.collective, record.candidate)
+            if key in out and out[key].reason in CRASHES and crashes[key] < MOST_CRASHES:
+                del out[key]
+    return out
+
+
+def check_record(record: Record, launches: dict[int, Launch], place: str) -> None:
     """Raise a `StrettoError` when a record does not fit to those before it."""
 
     def refuse(problem: str) -> StrettoError:
@@ -257,7 +257,7 @@ def parse_bench(text: str, place: str) -> Bench:
     for number, line in enumerate(lines[1:], start=2):
         where = f"{place}:{number}"
         record = parse_record(line, where)
-        _check(record, launches, where)
+        check_record(record, launches, where)
         if isinstance(record, Launch):
             launches[record.launch] = record
         bench.records.append(record)
@@ -267,134 +267,3 @@ def parse_bench(text: str, place: str) -> Bench:
 def read_bench(path: Path) -> Bench:
     """Read bench results, or raise a `StrettoError` that names file, line and remedy."""
     return parse_bench(read_text(path, WHAT, "make them with: stretto bench"), str(path))
-
-
-class BenchWriter:
-    """Appends records to a results file; use it in a ``with`` statement.
-
-    Parameters
-    ----------
-    path
-        The file.
-    header
-        Its first line, for a new file.
-    resume
-        Go on with an existing file: it is read into `previous`, a half-written last line is cut
-        off, and `header` must be of the same MPI and host.
-
-    Attributes
-    ----------
-    previous
-        What the file held when it was opened.
-    """
-
-    def __init__(self, path: Path, header: Header, resume: bool = False) -> None:
-        self.path = path
-        self.previous = Bench(header)
-        self._handle = -1
-        self._launches: dict[int, Launch] = {}
-        existing = path.exists()
-        if existing and not resume and path.stat().st_size > 0:
-            raise StrettoError(
-                "there are results in this file already, and they are not overwritten",
-                path,
-                "go on with them (--resume), or name another file",
-            )
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise from_oserror(error, "cannot open the results file", path) from error
-        try:
-            self._lock()
-            if resume and os.fstat(self._handle).st_size > 0:
-                self._resume(header)
-            else:
-                self._append(format_record(header))
-                os.fsync(self._handle)
-        except BaseException:
-            self.close()
-            raise
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StrettoError(
-                "another campaign is writing to this file",
-                self.path,
-                "wait for it, or name another file",
-            ) from error
-        except OSError:
-            # Some network file systems have no locks; appending is still safe.
-            return
-
-    def _resume(self, header: Header) -> None:
-        text = read_text(self.path, WHAT)
-        if "\n" not in text and format_record(header).startswith(text[:20]):
-            # Killed while the very first line was written: nothing is lost by starting again.
-            os.ftruncate(self._handle, 0)
-            self._append(format_record(header))
-            return
-        self.previous = parse_bench(text, str(self.path))
-        old, new = self.previous.header, header
-        for name, a, b in (
-            ("MPI", f"{old.mpi.family} {old.mpi.version}", f"{new.mpi.family} {new.mpi.version}"),
-            ("CPU", old.host.cpu, new.host.cpu),
-        ):
-            if a != b:
-                raise StrettoError(
-                    f"these results are of another {name}: {a}, not {b}",
-                    f"{self.path}:1",
-                    "results of different systems are never mixed; name another file",
-                )
-        if self.previous.truncated:
-            os.ftruncate(self._handle, len(text[: text.rindex("\n") + 1].encode()))
-        self._launches = {r.launch: r for r in self.previous.launches}
-
-    def write(self, record: Record) -> None:
-        """Append one record; at a launch's end everything is brought to disk."""
-        _check(record, self._launches, str(self.path))
-        if isinstance(record, Launch):
-            self._launches[record.launch] = record
-        self._append(format_record(record))
-        if isinstance(record, LaunchEnd):
-            try:
-                os.fsync(self._handle)
-            except OSError as error:
-                raise from_oserror(error, "cannot save the results", self.path) from error
-
-    def _append(self, line: str) -> None:
-        data = line.encode()
-        before = os.fstat(self._handle).st_size
-        try:
-            written = os.write(self._handle, data)
-            if written != len(data):
-                # A full disk shows itself as a short write first; the retry gives the reason.
-                os.write(self._handle, data[written:])
-                raise OSError(5, "the line could be written only in parts")
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._handle, before)
-            raise from_oserror(
-                error, "cannot write a result (earlier ones are kept)", self.path
-            ) from error
-
-    def close(self) -> None:
-        """Close the file (and so give up the lock)."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
-
-    def __enter__(self) -> BenchWriter:
-        """Return the writer itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()

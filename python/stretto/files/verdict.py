@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -50,6 +50,26 @@ class Run:
     value: float | None
     wall_s: float
     exit: int
+    #: ranks that said that they had Stretto, and calls of all ranks that it carried out
+    ranks: int | None = None
+    calls: int | None = None
+
+
+ComparedOutcome = Literal["same", "times", "order", "differs", "varies", "unknown"]
+
+
+@dataclass
+class Compared:
+    """What came of comparing one output of tuned runs with that of native ones.
+
+    `outcome` is ``same`` (bit for bit), ``times`` (apart from lines that differ between native runs
+    too, or look like times), ``order`` (the same lines, in an order that varies), ``differs``,
+    ``varies`` (native runs differ among themselves too much to tell) or ``unknown`` (too few runs).
+    """
+
+    name: str
+    outcome: ComparedOutcome
+    detail: str = ""
 
 
 @dataclass
@@ -83,6 +103,9 @@ class Verdict:
     table: str | None = None
     profile: str | None = None
     bench: str | None = None
+    #: what was compared, in words, and what came of it for each output (the same ones left out)
+    outputs: str | None = None
+    compared: list[Compared] = field(default_factory=list)
 
     @property
     def identity(self) -> Identity:

@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.compare import NATIVE, Comparison
+from stretto.campaign.compare import BARE, NATIVE, Comparison
+from stretto.campaign.settings import REDUCTIONS, ROOTED
 from stretto.campaign.stats import geometric_mean
 from stretto.files.table import Row
 
@@ -184,13 +185,19 @@ def decide(
         if collective == "barrier":
             own_spans = {size: Span(0, 2**63 - 1) for size in sizes}
         for segment in segments(choose(options), own_spans):
+            behind = [
+                c
+                for size in segment.measured
+                for c in sizes[size]
+                if segment.choice in (NATIVE, c.candidate)
+            ]
             found = [
                 c
                 for size in segment.measured
                 for c in _one_shape_each(sizes[size])
                 if segment.choice in (NATIVE, c.candidate)
             ]
-            evidence = _evidence(segment, found, source)
+            evidence = _evidence(segment, found, source) | _shapes(behind)
             if segment.low > 2**62:
                 continue
             high = None if segment.high is None or segment.high > 2**62 else segment.high
@@ -208,6 +215,23 @@ def _one_shape_each(comparisons: Sequence[Comparison]) -> list[Comparison]:
         if old is None or key > (rank[old.outcome], old.ratio.median):
             worst[c.candidate] = c
     return list(worst.values())
+
+
+def _shapes(behind: Sequence[Comparison]) -> dict[str, str]:
+    """Return datatypes, operations and roots that were measured, and the baseline where not native.
+
+    Profiles do not tell roots: rooted collectives are measured with the first and the last.
+    """
+    out: dict[str, str] = {}
+    kinds = {(c.cell.datatype, c.cell.operation) for c in behind if c.cell.collective in REDUCTIONS}
+    if kinds:
+        out["types"] = "+".join(sorted(f"{d}/{o}" for d, o in kinds))
+    if any(c.cell.collective in ROOTED for c in behind):
+        out["roots"] = "+".join(str(r) for r in sorted({c.cell.root for c in behind}))
+        out["roots_used"] = "unknown"
+    if any(c.baseline == BARE for c in behind):
+        out["baseline"] = BARE
+    return out
 
 
 def _evidence(segment: Segment, found: Sequence[Comparison], source: str) -> dict[str, str]:

@@ -8,20 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stretto.campaign.settings import REDUCTIONS
 from stretto.files.profile import Call, Profile
 from stretto.files.table import TUNABLE
 from stretto.tune.decide import Span
+from stretto.tune.shapes import MOST_SHAPES, Shape, shapes_of, width_of
 
 #: the needs that are measured cover so much of the time in tunable collectives
 COVER = 0.95
 MOST_NEEDS = 14
 #: a need below this share of the wall time cannot matter
 LEAST_SHARE = 0.002
-
-#: C types that stretto-bench measures, and what stands for the others (same size, same kind)
-_MEASURED = ("MPI_INT", "MPI_LONG", "MPI_FLOAT", "MPI_DOUBLE")
-_OPERATIONS = ("MPI_SUM", "MPI_MAX", "MPI_MIN", "MPI_PROD")
 
 
 @dataclass(frozen=True)
@@ -30,6 +26,8 @@ class Need:
 
     Attributes
     ----------
+    shapes
+        Datatypes and operations that take most of its time, the costliest first.
     bytes
         The size to measure: the mean of the class, as a whole number of elements.
     span
@@ -51,8 +49,7 @@ class Need:
     ppn: int
     bytes: int
     span: Span
-    datatype: str | None
-    operation: str | None
+    shapes: tuple[Shape, ...]
     calls: int
     transfer_s: float
     wait_s: float | None
@@ -120,30 +117,6 @@ def transfer_of(call: Call) -> tuple[float, float | None, bool]:
     return float(min(took)), None, True
 
 
-def element(call: Call) -> tuple[str | None, str | None, int]:
-    """Return datatype and operation to measure for a row, and the element's size.
-
-    Parameters
-    ----------
-    call
-        A row of the profile.
-    """
-    if call.collective not in REDUCTIONS:
-        return None, None, 1
-    operation = call.operation if call.operation in _OPERATIONS else "MPI_SUM"
-    names = {
-        "MPI_INTEGER": "MPI_INT", "MPI_UNSIGNED": "MPI_INT", "MPI_INT32_T": "MPI_INT",
-        "MPI_REAL": "MPI_FLOAT", "MPI_DOUBLE_PRECISION": "MPI_DOUBLE", "MPI_REAL8": "MPI_DOUBLE",
-        "MPI_REAL4": "MPI_FLOAT", "MPI_INT64_T": "MPI_LONG", "MPI_LONG_LONG": "MPI_LONG",
-        "MPI_LONG_LONG_INT": "MPI_LONG", "MPI_UNSIGNED_LONG": "MPI_LONG",
-        "MPI_UINT64_T": "MPI_LONG",
-    }  # fmt: skip
-    datatype = names.get(call.datatype or "", call.datatype)
-    if datatype not in _MEASURED:
-        datatype = "MPI_DOUBLE" if call.bytes_max >= 8 else "MPI_INT"
-    return datatype, operation, 8 if datatype in ("MPI_LONG", "MPI_DOUBLE") else 4
-
-
 def find_needs(profile: Profile, only: Sequence[str] | None = None) -> Needs:
     """Return what is worth measuring for an application.
 
@@ -194,8 +167,8 @@ def _class_of(size: int) -> int:
 def _need(name: str, size: int, nodes: int, ppn: int, rows: Sequence[Call]) -> Need:
     """Join the rows of one size class (different datatypes and operations) to one need."""
     parts = [transfer_of(row) for row in rows]
-    main = rows[int(np.argmax([p[0] for p in parts]))]
-    datatype, operation, width = element(main)
+    shapes = shapes_of(rows, [p[0] for p in parts])
+    width = max(width_of(shape) for shape in shapes)
     calls = sum(max(row.calls) for row in rows)
     moved = sum(sum(row.bytes) for row in rows)
     low, high = min(r.bytes_min for r in rows), max(r.bytes_max for r in rows)
@@ -211,8 +184,7 @@ def _need(name: str, size: int, nodes: int, ppn: int, rows: Sequence[Call]) -> N
         ppn,
         measured,
         Span(min(low, measured), max(high, measured)),
-        datatype,
-        operation,
+        shapes,
         calls,
         sum(p[0] for p in parts),
         sum(waits) if waits else None,
@@ -244,8 +216,7 @@ def _joined(needs: Sequence[Need]) -> list[Need]:
         out[key] = Need(
             *key,
             Span(min(old.span.low, n.span.low), max(old.span.high, n.span.high)),
-            old.datatype,
-            old.operation,
+            tuple(dict.fromkeys([*old.shapes, *n.shapes]))[:MOST_SHAPES],
             old.calls + n.calls,
             old.transfer_s + n.transfer_s,
             sum(waits) if waits else None,

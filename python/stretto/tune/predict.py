@@ -92,13 +92,12 @@ def applied(need: Need, table: Table, comparisons: Sequence[Comparison]) -> Comp
     row = table.find(need.collective, need.nodes, need.ppn, need.bytes)
     if row is None or row.choice == NATIVE:
         return None
-    for c in comparisons:
-        if c.layout not in (None, (need.nranks, need.nodes, need.ppn)):
-            continue
-        if (c.cell.collective, c.cell.bytes, c.candidate) == (
-            need.collective,
-            need.bytes,
-            row.choice,
-        ):
-            return c
-    return None
+    wanted = (need.collective, need.bytes, row.choice)
+    found = [
+        c
+        for c in comparisons
+        if c.layout in (None, (need.nranks, need.nodes, need.ppn))
+        and (c.cell.collective, c.cell.bytes, c.candidate) == wanted
+    ]
+    # Of several shapes and roots the one that gains least: a promise, not a hope.
+    return max(found, key=lambda c: c.ratio.median, default=None)

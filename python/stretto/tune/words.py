@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from stretto.campaign.compare import ALPHA
-from stretto.files.verdict import Gain, Metric
+from stretto.files.verdict import Gain, Metric, Run
 from stretto.tune.needs import Needs
 
 #: tuning is not worth a try when even free collectives would gain less
@@ -52,9 +54,7 @@ def no_help(needs: Needs) -> str | None:
     )
 
 
-def conclude(
-    metric: Metric, predicted: Gain | None, measured: Gain | None, outputs: bool | None
-) -> str:
+def conclude(metric: Metric, predicted: Gain | None, measured: Gain | None) -> str:
     """Return the conclusion.
 
     Parameters
@@ -63,8 +63,6 @@ def conclude(
         What was compared.
     predicted, measured
         Gains.
-    outputs
-        Whether the outputs agreed; None when that could not be told.
     """
     name = "wall time" if metric.pattern is None else f"the metric /{metric.pattern}/"
     if measured is None:
@@ -82,11 +80,28 @@ def conclude(
         text += "; CMD is significantly SLOWER when tuned: do not use this table"
     if predicted is not None:
         text += f". Predicted in wall time: {gain_words(predicted)}"
-    if outputs is False:
-        text += ". The outputs differ (beyond what differs between native runs): look at them"
-    elif outputs:
-        text += ". The outputs are the same"
     return text
+
+
+def applied_words(runs: Sequence[Run], nranks: int) -> str:
+    """Say what proves that the tuned runs were tuned; nothing when there was none.
+
+    Parameters
+    ----------
+    runs
+        All runs.
+    nranks
+        Ranks of the job.
+    """
+    tuned = [r for r in runs if r.kind == "tuned" and r.ranks is not None]
+    if not tuned:
+        return ""
+    text = f". In each of the {len(tuned)} tuned runs all {nranks} ranks had Stretto"
+    calls = [r.calls for r in tuned if r.calls is not None]
+    if not calls:
+        return text
+    few = f", and it carried out {min(calls)} of their calls"
+    return text + few + (f" at least, {max(calls)} at most" if min(calls) < max(calls) else "")
 
 
 def needs_lines(needs: Needs) -> list[str]:
@@ -97,10 +112,12 @@ def needs_lines(needs: Needs) -> list[str]:
         "which no algorithm changes"
     ]
     for n in needs.chosen:
+        others = [s.stands_for for s in n.shapes if s.stands_for is not None]
+        by = f" (measured with other types for {', '.join(others)})" if others else ""
         share = percent(n.transfer_s / needs.wall_s)
         bound = " at most" if n.bound else ""
         out.append(
             f"stretto:   {n.collective} of {n.span.low} to {n.span.high} B on {n.nranks} ranks: "
-            f"{n.calls} calls,{bound} {share} of the time"
+            f"{n.calls} calls,{bound} {share} of the time{by}"
         )
     return out

@@ -18,7 +18,8 @@ from typing import Literal
 
 import numpy as np
 
-from stretto.files.bench import BenchWriter, Header, Launch, LaunchEnd, Sample
+from stretto.files.bench import Header, Launch, LaunchEnd, Sample
+from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity, Source
 from stretto.files.profile import Call, Communicator, Matrix, Node, Profile, write_profile
 from stretto.files.table import Row, Table, write_table

@@ -1,0 +1,36 @@
+"""What tuning will cost, in words, and whether the user wants it."""
+
+from __future__ import annotations
+
+import sys
+
+from stretto.errors import Interrupted
+
+#: up to this long nobody is asked (s)
+ASK_ABOVE_S = 120.0
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, with the digits that count."""
+    if seconds >= 5400:
+        return f"{seconds / 3600:.1f} hours"
+    if seconds >= 100:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def ask(seconds: float, agreed: bool) -> None:
+    """Ask on a terminal whether to go on; elsewhere, having said the cost must do.
+
+    Parameters
+    ----------
+    seconds
+        What it will take.
+    agreed
+        The user has said so already, by ``--yes`` or by a budget.
+    """
+    if agreed or seconds <= ASK_ABOVE_S or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    print("stretto: go on? [Y/n] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("", "y", "yes"):
+        raise Interrupted("nothing was measured; --budget 5m, say, makes it shorter")

@@ -1,0 +1,120 @@
+"""What the user asked for: where a campaign runs, with what; and what is said before it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.campaign.cost import ask, duration
+from stretto.campaign.idle import cores, idle_warning
+from stretto.campaign.ledger import time_left
+from stretto.campaign.settings import Settings
+from stretto.campaign.show import size_words
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.detect import find_installation
+
+
+@dataclass(frozen=True)
+class Where:
+    """MPI, ranks and nodes of a campaign; `each` is the number of ranks on a node."""
+
+    installation: MPIInstallation
+    nranks: int
+    nodes: int
+    each: int
+    ppn: int | None
+    hosts: tuple[str, ...]
+
+    @property
+    def oversubscribed(self) -> bool:
+        """More ranks than cores."""
+        return self.nranks > cores() * self.nodes
+
+
+def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> Where:
+    """Return where a campaign runs, from the options of the command line.
+
+    Parameters
+    ----------
+    nranks, ppn, hosts, mpi
+        The options.
+    """
+    installation = find_installation(mpi)
+    names = tuple(h for h in (hosts or "").split(",") if h)
+    nodes = len(names) or (max(1, -(-nranks // ppn)) if ppn else 1)
+    each = min(ppn, nranks) if ppn else -(-nranks // nodes)
+    if ppn and names:
+        nodes = min(nodes, -(-nranks // ppn))  # they are filled one after another
+    return Where(installation, nranks, nodes, each, ppn, names)
+
+
+def split_candidates(text: str) -> list[str]:
+    """Split candidates at commas and semicolons, but not those inside brackets or after native:.
+
+    Settings of one ``native:A=1,B=2`` stay together when candidates are separated by semicolons.
+    """
+    return [c.strip() for c in text.split(";" if ";" in text else ",") if c.strip()]
+
+
+def announce(
+    settings: Settings,
+    name: str,
+    path: Path,
+    say: Callable[[str], None],
+    restart: bool = False,
+    yes: bool = False,
+    dry_run: bool = False,
+) -> bool:
+    """Say what will be measured and how long that takes; ask on a terminal when it takes long.
+
+    Parameters
+    ----------
+    settings
+        Of the campaign.
+    name
+        The MPI's.
+    path
+        The results file.
+    say
+        Prints a sentence to the user.
+    restart, yes, dry_run
+        The options.
+
+    Returns
+    -------
+    bool
+        Whether to go on: not in a dry run.
+    """
+    collectives = list(dict.fromkeys(c.collective for c in settings.cases))
+    sizes = sorted({c.bytes for c in settings.cases})
+    most = max(len(c.candidates) for c in settings.cases)
+    seconds = time_left(settings, path, restart)
+    partly = ", for what is not in it yet" if seconds < settings.estimate_s() else ""
+    say(
+        f"stretto: {name}, {settings.nranks} ranks: {', '.join(collectives)}; {len(sizes)} sizes "
+        f"({size_words(sizes[0])} to {size_words(sizes[-1])}); up to {most} candidates; "
+        f"{settings.launches} launches"
+    )
+    say(
+        f"stretto: cost: about {duration(seconds)}{partly}; results go to {path} as they come "
+        "(Ctrl-C keeps them)"
+    )
+    if settings.launches < 6:
+        say(
+            "stretto: warning: with fewer than 6 launches no test can be made, so nothing will be "
+            "called faster or slower"
+        )
+    if settings.oversubscribed:
+        say(
+            "stretto: warning: more ranks than cores: only throughput is measured, and the "
+            "scheduler has a large part in it"
+        )
+    if dry_run:
+        say("stretto: dry run: nothing was measured")
+        return False
+    ask(seconds, yes or settings.budget_s is not None)
+    warning = idle_warning()
+    if warning:
+        say(f"stretto: warning: {warning}")
+    return True

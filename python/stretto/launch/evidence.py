@@ -1,0 +1,135 @@
+"""What the ranks of a run said about Stretto: a run counts as tuned only when they had it.
+
+Each rank that loads the interposer leaves a file in ``$STRETTO_EVIDENCE`` (src/run/evidence.c).
+LD_PRELOAD is lost on the way more easily than it seems: ``env -i``, sudo, a container, a wrapper
+that sets its own, a program that is linked statically.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stretto.errors import CommandFailedError
+
+VARIABLE = "STRETTO_EVIDENCE"
+_FIRST = "stretto-evidence"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What all ranks of a run said together.
+
+    Attributes
+    ----------
+    loaded
+        Ranks that had the interposer.
+    active
+        Ranks on which it looked at calls: a table was there, and the MPI was its own.
+    finished
+        Ranks that came to MPI_Finalize, and so told their calls.
+    ours, native
+        Calls by collective, of all ranks together: carried out by Stretto, and left to the MPI
+        although Stretto looked at them.
+    """
+
+    loaded: int = 0
+    active: int = 0
+    finished: int = 0
+    ours: Mapping[str, int] = field(default_factory=dict)
+    native: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> int:
+        """Calls that Stretto carried out."""
+        return sum(self.ours.values())
+
+
+def read_evidence(directory: Path) -> Evidence:
+    """Return what the ranks of a run left in a directory (nothing, when it is not there).
+
+    Parameters
+    ----------
+    directory
+        What ``STRETTO_EVIDENCE`` named in the run.
+    """
+    loaded = active = finished = 0
+    ours: Counter[str] = Counter()
+    native: Counter[str] = Counter()
+    for path in sorted(directory.glob("rank*")) if directory.is_dir() else []:
+        with contextlib.suppress(OSError):
+            lines = path.read_text("utf-8", "replace").splitlines()
+            if not lines or not lines[0].startswith(_FIRST):
+                continue
+            loaded += 1
+            active += lines[0].endswith(" active")
+            finished += lines[-1] == "end"
+            for line in lines[1:]:
+                words = line.split()
+                if len(words) == 3 and words[1].isdigit() and words[2].isdigit():
+                    ours[words[0]] += int(words[1])
+                    native[words[0]] += int(words[2])
+    return Evidence(loaded, active, finished, dict(ours), dict(native))
+
+
+def require_tuned(found: Evidence, nranks: int, command: str, said: str = "") -> None:
+    """Refuse a run that was to be tuned and was not.
+
+    Parameters
+    ----------
+    found
+        From `read_evidence`.
+    nranks
+        Ranks that the job has.
+    command
+        For the message.
+    said
+        What the run said on stderr.
+    """
+    ours = [line for line in said.splitlines() if line.startswith("stretto: ")]
+    if found.loaded < nranks:
+        raise CommandFailedError(
+            f"{found.loaded} of {nranks} ranks loaded Stretto in the tuned run, so it was not "
+            "tuned, and no verdict is given",
+            command,
+            "see that LD_PRELOAD and the STRETTO_ variables reach the ranks: `env -i`, sudo, "
+            "containers and scripts that set LD_PRELOAD themselves drop them (put the lines of "
+            "`stretto env` right before mpirun), programs linked statically cannot load it, and "
+            "all nodes must see this directory",
+        )
+    if found.active < found.loaded:
+        why = f": {ours[-1].removeprefix('stretto: ')}" if ours else ""
+        raise CommandFailedError(
+            f"Stretto was loaded but left everything to the MPI on {found.loaded - found.active} "
+            f"of {found.loaded} ranks, so the run was not tuned{why}",
+            command,
+            "see that STRETTO_TABLE reaches the ranks, and that its file can be read there",
+        )
+    if found.finished and not found.calls:
+        why = f" ({ours[-1].removeprefix('stretto: ')})" if ours else ""
+        raise CommandFailedError(
+            f"Stretto was on all {found.loaded} ranks, but carried out none of their calls{why}, "
+            "so the run was not tuned, and no verdict is given",
+            command,
+            "run it with `stretto run --verbose`, which tells for each call why",
+        )
+
+
+def require_native(found: Evidence, command: str) -> None:
+    """Refuse a run that was to be native, and in which ranks had Stretto.
+
+    Parameters
+    ----------
+    found, command
+        As for `require_tuned`.
+    """
+    if found.active:
+        raise CommandFailedError(
+            f"{found.active} ranks had Stretto in the run that was to be native, so runs with and "
+            "without it cannot be compared",
+            command,
+            "take the lines of `stretto env` out of the script",
+        )

@@ -1,0 +1,121 @@
+"""``stretto tune`` without a command: a table for all applications on one layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.campaign import programs
+from stretto.campaign import settings as s
+from stretto.campaign.baseline import fair, with_bare
+from stretto.campaign.candidates import default_candidates, need_interposer, refuse_unknown
+from stretto.campaign.compare import Cell, Comparison, Timing, decisive, timings
+from stretto.campaign.fitting import require_layout
+from stretto.campaign.request import Where, announce
+from stretto.campaign.runner import measure
+from stretto.files.identity import collect
+from stretto.files.locate import table_path
+from stretto.files.table import TUNABLE, Row, Table, write_table
+from stretto.tune.decide import decide
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    where: Where
+    out: Path | None
+    only: list[str] | None
+    sizes: str
+    candidates: list[str] | None
+    launches: int
+    budget_s: float | None
+    seed: int
+    restart: bool
+    yes: bool
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of it."""
+
+    times: Mapping[Cell, Mapping[str, Timing]]
+    comparisons: list[Comparison]
+    rows: list[Row]
+    notes: list[str]
+    path: Path
+    results: Path
+
+
+def settings_of(request: Request) -> s.Settings:
+    """Return the campaign for a request.
+
+    Parameters
+    ----------
+    request
+        What the user asked for.
+    """
+    where, abi = request.where, request.where.installation.abi
+
+    def candidates_of(name: str, size: int) -> list[str]:
+        if request.candidates:
+            found = with_bare(s.check_candidates(name, request.candidates), size, where.nodes)
+        else:
+            found = default_candidates(name, abi, where.nodes, where.nranks, size)
+        need_interposer(found, abi)
+        return found
+
+    cases = s.grid(request.only or list(TUNABLE), s.parse_sizes(request.sizes), candidates_of)
+    return s.Settings(
+        nranks=where.nranks,
+        cases=tuple(cases),
+        variants=s.variants_of(cases),
+        launches=request.launches,
+        ppn=where.ppn,
+        hosts=where.hosts,
+        seed=request.seed,
+        budget_s=request.budget_s,
+        batches=(9, 40),
+        oversubscribed=where.oversubscribed,
+    )
+
+
+def tune_generally(
+    request: Request, command: list[str], say: Callable[[str], None]
+) -> Found | None:
+    """Measure, decide and write the table; None in a dry run.
+
+    Parameters
+    ----------
+    request
+        What the user asked for.
+    command
+        For the header of the results file.
+    say
+        Prints a sentence to the user.
+    """
+    where = request.where
+    installation = where.installation
+    programs.bench_program(installation.abi)
+    refuse_unknown(request.only or list(TUNABLE), request.candidates or [])
+    settings = settings_of(request)
+    identity = collect(installation.identity)
+    path = request.out or table_path(installation.identity, identity.host, where.nodes, where.each)
+    results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
+    if not announce(
+        settings, installation.name, results, say, request.restart, request.yes, request.dry_run
+    ):
+        return None
+    bench, notes = measure(settings, installation, results, identity, command, say, request.restart)
+    require_layout(bench, where.nodes, where.each, results)
+    times = timings(bench)
+    comparisons = fair(times)
+    rows = decide(decisive(comparisons, times), where.nodes, where.each)
+    table = Table(
+        installation.family, installation.version, where.nodes, where.each, identity.created,
+        identity.stretto, identity.host.name, identity.host.cpu, rows,
+    )  # fmt: skip
+    write_table(table, path)
+    return Found(times, comparisons, rows, notes, path, results)

@@ -1,0 +1,139 @@
+"""Texts of several runs against each other, line by line: what is the same, and what only times."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from stretto.files.verdict import ComparedOutcome
+
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d\d?[./]\d\d?[./]\d{4}\b")
+#: what stands before a run's times, dates and rates; "time" alone does not: that is physical time
+_LABEL = re.compile(
+    r"clock|cpu|elapsed|wall|execution ?time|run ?time|timestamp|\bdate\b|\bpid\b|process id|"
+    r"\btook\b|memory|\brss\b|(?:per|/) ?s(?:ec(?:ond)?)?\b",
+    re.IGNORECASE,
+)
+#: and what follows their numbers
+_UNIT = re.compile(
+    r"\s*(?:s|sec|secs|seconds|ms|us|[kmg]?b/s|[mgt]?flop/?s|/s|\w+(?:/| per )(?:s|sec|second|min|"
+    r"minute))\b|:",
+    re.IGNORECASE,
+)
+
+
+def shape(line: str) -> str:
+    """Return a line with its dates and numbers masked."""
+    return _NUMBER.sub("#", _DATE.sub("@", line))
+
+
+def is_timing(one: str, other: str) -> bool:
+    """Tell whether two lines differ only in numbers that look like times, dates or rates.
+
+    Parameters
+    ----------
+    one, other
+        The lines.
+    """
+    if shape(one) != shape(other):
+        return False
+    left, right = _DATE.sub("@", one), _DATE.sub("@", other)
+    before = 0
+    for a, b in zip(_NUMBER.finditer(left), _NUMBER.finditer(right), strict=True):
+        between, after = left[before : a.start()], left[a.end() :]
+        timed = _LABEL.search(between) or _UNIT.match(after) or between.endswith(":")
+        if a.group() != b.group() and not timed:
+            return False
+        before = a.end()
+    return True
+
+
+def largest_difference(one: str, other: str) -> float | None:
+    """Return the largest relative difference of two lines' numbers; None where words differ.
+
+    Parameters
+    ----------
+    one, other
+        The lines.
+    """
+    if shape(one) != shape(other):
+        return None
+    worst = 0.0
+    for a, b in zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True):
+        x, y = (float(re.sub("[dD]", "e", t)) for t in (a, b))
+        scale = max(abs(x), abs(y))
+        worst = max(worst, abs(x - y) / scale if scale else 0.0)
+    return worst
+
+
+def compare_texts(
+    native: Sequence[list[str]], tuned: Sequence[list[str]], ordered: bool
+) -> tuple[ComparedOutcome, str]:
+    """Compare the texts of tuned runs with those of native ones.
+
+    Lines in which native runs differ among themselves do not count, nor do lines of the same form:
+    two native runs may print the same time by chance.
+
+    Parameters
+    ----------
+    native, tuned
+        Lines of each run.
+    ordered
+        The order of lines counts (a file; what several ranks print comes in any order).
+
+    Returns
+    -------
+    tuple
+        The outcome and, where there is something to say, its details.
+    """
+    first = native[0]
+    if all(text == first for text in [*native[1:], *tuned]):
+        return "same", ""
+    if not ordered:
+        counts = [Counter(text) for text in [*native, *tuned]]
+        if all(c == counts[0] for c in counts):
+            return "order", ""
+    if len({len(text) for text in native}) != 1:
+        return "varies", "native runs have different numbers of lines"
+    fixed = [i for i, line in enumerate(first) if all(t[i] == line for t in native)]
+    free = len(first) - len(fixed)
+    if not fixed:
+        return "varies", "native runs have no line in common"
+    known = set(fixed)
+    varying = {shape(text[i]) for text in native for i in range(len(first)) if i not in known}
+    times: set[int] = set()
+    for text in tuned:
+        if len(text) != len(first):
+            return "differs", f"{len(text)} lines instead of {len(first)}"
+        bad = [i for i in fixed if text[i] != first[i]]
+        wrong = [
+            i
+            for i in bad
+            if not is_timing(first[i], text[i])
+            and not (shape(first[i]) in varying and shape(text[i]) in varying)
+        ]
+        if wrong:
+            return "differs", _where(first, text, wrong)
+        times |= set(bad)
+    parts = []
+    if free:
+        parts.append(f"{free} of {len(first)} lines differ between native runs too")
+    if times:
+        example = first[min(times)].strip()[:60]
+        parts.append(f"{len(times)} more look like times or have the form of such: {example!r}")
+    return "times", "; ".join(parts)
+
+
+def _where(first: Sequence[str], text: Sequence[str], wrong: Sequence[int]) -> str:
+    at = wrong[0]
+    words = (
+        f"{len(wrong)} line{'' if len(wrong) == 1 else 's'}, the first is {at + 1}: "
+        f"{text[at].strip()[:80]!r} instead of {first[at].strip()[:80]!r}"
+    )
+    differences = [largest_difference(first[i], text[i]) for i in wrong]
+    known = [d for d in differences if d is not None]
+    if len(known) == len(differences):
+        words += f"; numbers differ by {max(known):.2g} relatively at most"
+    return words

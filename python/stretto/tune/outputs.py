@@ -1,0 +1,297 @@
+"""Whether tuned runs put out what native ones did: what they printed, and every file they wrote.
+
+Runs are compared after they have ended, from digests and kept texts, so that nothing of this lies
+in the time that is measured. What native runs do differently among themselves (times, dates,
+process ids) says nothing about tuned ones; everything else must be the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.errors import StrettoError, UsageError, from_oserror
+from stretto.files.io import write_atomic
+from stretto.files.verdict import Compared, Run
+from stretto.tune.lines import compare_texts
+
+#: what the command printed, in lists of files
+PRINTED = "standard output"
+#: texts larger than this are compared as a whole only, by their digest
+MOST_TEXT_BYTES = 16 << 20
+#: and so many bytes of all runs together are kept for comparing line by line
+MOST_KEPT_BYTES = 512 << 20
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is compared.
+
+    Attributes
+    ----------
+    ignore
+        Lines that match are left out (times that the line-wise comparison does not recognise).
+    only
+        Patterns of the files to compare, relative to the directory; empty: all that were written.
+    """
+
+    ignore: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse expressions that are none."""
+        for pattern in self.ignore:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise UsageError(
+                    f"--ignore {pattern!r} is not a regular expression: {error}", None, "quote it"
+                ) from error
+
+    def wanted(self, name: str) -> bool:
+        """Tell whether a file is compared."""
+        return not self.only or any(fnmatch.fnmatch(name, p) for p in self.only)
+
+    def lines(self, text: str) -> list[str]:
+        """Return the lines of a text that count."""
+        lines = text.splitlines()
+        if not self.ignore:
+            return lines
+        pattern = re.compile("|".join(f"(?:{p})" for p in self.ignore))
+        return [line for line in lines if not pattern.search(line)]
+
+
+Stamp = tuple[int, int, int]
+
+
+def stamps(directory: Path, files: Iterable[Path]) -> dict[str, Stamp]:
+    """Return what tells a file that was written from one that was not: size, time, inode.
+
+    Parameters
+    ----------
+    directory
+        What the names are relative to.
+    files
+        Of the case.
+    """
+    out: dict[str, Stamp] = {}
+    for path in files:
+        try:
+            found = path.lstat()
+        except OSError:
+            continue
+        name = str(path.relative_to(directory))
+        out[name] = (found.st_size, found.st_mtime_ns, found.st_ino)
+    return out
+
+
+class Outputs:
+    """What the runs put out, kept in a directory: a list a run, and each different text once.
+
+    Parameters
+    ----------
+    directory
+        Where.
+    rules
+        What is compared.
+    """
+
+    def __init__(self, directory: Path, rules: Rules) -> None:
+        self.directory = directory
+        self.rules = rules
+
+    def printed(self, run: Run) -> Path:
+        """Return the file of what a run printed."""
+        return self.directory / f"{run.order:03d}-{run.kind}.txt"
+
+    def _list(self, run: Run) -> Path:
+        return self.directory / f"{run.order:03d}-{run.kind}.files.json"
+
+    def _text(self, digest: str) -> Path:
+        return self.directory / "texts" / digest
+
+    def keep(self, run: Run, place: Path, before: dict[str, Stamp], files: Iterable[Path]) -> None:
+        """Take down what a run has written, before its directory goes.
+
+        Parameters
+        ----------
+        run
+            The run.
+        place
+            Where it ran.
+        before
+            `stamps` of the files before it began.
+        files
+            The files that are there now.
+        """
+        found: dict[str, str] = {}
+        paths = list(files)
+        now = stamps(place, paths)
+        for path in paths:
+            name = str(path.relative_to(place))
+            if now.get(name) == before.get(name) or not self.rules.wanted(name):
+                continue
+            if path.is_file():
+                found[name] = self._take(path)
+        for name in sorted(set(before) - set(now)):
+            if self.rules.wanted(name):
+                found[name] = "removed"
+        write_atomic(self._list(run), json.dumps(found, indent=1) + "\n", "the list of outputs")
+
+    def _take(self, path: Path) -> str:
+        """Return a file's digest; small texts are kept as well."""
+        digest = hashlib.blake2b(digest_size=16)
+        try:
+            with path.open("rb") as stream:
+                first = stream.read(MOST_TEXT_BYTES + 1)
+                digest.update(first)
+                while piece := stream.read(_PIECE):
+                    digest.update(piece)
+        except OSError as error:
+            raise from_oserror(error, "cannot read what the command wrote", path) from error
+        name = digest.hexdigest()
+        kept = self._text(name)
+        if len(first) <= MOST_TEXT_BYTES and b"\0" not in first and not kept.exists():
+            try:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                used = sum(p.stat().st_size for p in kept.parent.iterdir())
+                if used + len(first) <= MOST_KEPT_BYTES:
+                    kept.write_bytes(first)
+            except OSError as error:
+                raise from_oserror(error, "cannot keep what the command wrote", kept) from error
+        return name
+
+    def compare(self, runs: Sequence[Run]) -> list[Compared]:
+        """Compare what tuned runs put out with what native ones did, file by file.
+
+        Parameters
+        ----------
+        runs
+            All runs; those of which nothing was taken down do not count.
+        """
+        lists: dict[str, list[dict[str, str]]] = {"native": [], "tuned": []}
+        printed: dict[str, list[str]] = {"native": [], "tuned": []}
+        for run in runs:
+            try:
+                printed[run.kind].append(self.printed(run).read_text("utf-8", "replace"))
+                lists[run.kind].append(json.loads(self._list(run).read_text("utf-8")))
+            except OSError:
+                continue
+            except json.JSONDecodeError as error:
+                raise StrettoError(
+                    f"the list of outputs is damaged: {error}", self._list(run), "use --restart"
+                ) from error
+        out: list[Compared] = []
+        if any(any(text.strip() for text in texts) for texts in printed.values()):
+            texts = [[self.rules.lines(t) for t in printed[k]] for k in ("native", "tuned")]
+            out.append(_judge(PRINTED, texts[0], texts[1], ordered=False))
+        names = sorted({n for kind in lists.values() for files in kind for n in files})
+        for name in names:
+            out.append(
+                self._compare(
+                    name, [f.get(name) for f in lists["native"]],
+                    [f.get(name) for f in lists["tuned"]],
+                )
+            )  # fmt: skip
+        return out
+
+    def _compare(
+        self, name: str, native: Sequence[str | None], tuned: Sequence[str | None]
+    ) -> Compared:
+        if len(native) < 2 or not tuned:
+            return Compared(name, "unknown", "too few runs")
+        if len({*native, *tuned}) == 1:
+            return Compared(name, "same", "")
+        special = (None, "removed")
+        if any(d in special for d in [*native, *tuned]):
+            if len(set(native)) > 1:
+                return Compared(name, "varies", "not every native run writes it")
+            words = {None: "was not written", "removed": "was removed"}
+            at = words.get(native[0], "was written")
+            other = next(d for d in tuned if d != native[0])
+            return Compared(
+                name, "differs", f"{at} by native runs, {words.get(other, 'was written')} by tuned"
+            )
+        texts = [[self._lines(d) for d in side] for side in (native, tuned)]
+        whole = [[t for t in side if t is not None] for side in texts]
+        if len(whole[0]) < len(native) or len(whole[1]) < len(tuned):
+            if len(set(native)) > 1:
+                return Compared(name, "varies", "native runs differ, and it is no short text")
+            return Compared(name, "differs", "no text, so where cannot be said")
+        return _judge(name, whole[0], whole[1], ordered=True)
+
+    def _lines(self, digest: str | None) -> list[str] | None:
+        try:
+            return self.rules.lines(self._text(digest or "").read_text("utf-8", "replace"))
+        except OSError:
+            return None
+
+
+def _judge(
+    name: str, native: Sequence[list[str]], tuned: Sequence[list[str]], ordered: bool
+) -> Compared:
+    if len(native) < 2 or not tuned:
+        return Compared(name, "unknown", "too few runs")
+    outcome, detail = compare_texts(native, tuned, ordered)
+    return Compared(name, outcome, detail)
+
+
+def equal(found: Sequence[Compared]) -> bool | None:
+    """Tell whether the outputs are the same; None when nothing could be compared.
+
+    Parameters
+    ----------
+    found
+        From `Outputs.compare`.
+    """
+    if any(c.outcome == "differs" for c in found):
+        return False
+    return True if any(c.outcome in ("same", "times", "order") for c in found) else None
+
+
+def words(found: Sequence[Compared], rules: Rules) -> str:
+    """Say what was compared, and what came of it.
+
+    Parameters
+    ----------
+    found
+        From `Outputs.compare`.
+    rules
+        What was to be compared.
+    """
+    if not found:
+        return "nothing was printed or written that could be compared"
+    by: dict[str, list[Compared]] = {}
+    for c in found:
+        by.setdefault(c.outcome, []).append(c)
+    files = sum(c.name != PRINTED for c in found)
+    what = [PRINTED] if len(found) > files else []
+    if files or rules.only:
+        which = f" matching {' or '.join(rules.only)}" if rules.only else " that CMD wrote"
+        what.append(f"{files} file{'' if files == 1 else 's'}{which}")
+    text = f"compared: {' and '.join(what)}"
+    if rules.ignore:
+        text += f", without lines that match {' or '.join(rules.ignore)}"
+    parts: list[str] = []
+    said: list[tuple[str, Callable[[int], str]]] = [
+        ("differs", lambda n: f"{n} DIFFER" if n > 1 else "1 DIFFERS"),
+        ("same", lambda n: f"{n} the same bit for bit"),
+        ("times", lambda n: f"{n} the same apart from lines with times"),
+        ("order", lambda n: f"{n} with the same lines in an order that varies"),
+        ("varies", lambda n: f"{n} not comparable, as native runs differ among themselves"),
+        ("unknown", lambda n: f"{n} not compared, too few runs"),
+    ]
+    for outcome, say in said:
+        members = by.get(outcome, [])
+        if members:
+            names = ", ".join(f"{c.name} ({c.detail})" if c.detail else c.name for c in members[:3])
+            more = f" and {len(members) - 3} more" if len(members) > 3 else ""
+            shown = f": {names}{more}" if outcome != "same" else ""
+            parts.append(say(len(members)) + shown)
+    return f"{text}; {'; '.join(parts)}"

@@ -1,0 +1,282 @@
+"""Where the user's command runs: each time in a fresh copy of its directory, on the same input."""
+
+from __future__ import annotations
+
+import functools
+import os
+import select
+import shutil
+import socket
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.errors import CommandFailedError, StrettoError, from_oserror
+
+MOST_COPY_BYTES = 2 << 30
+MOST_COPY_FILES = 100_000
+#: directory for the copies; only what has this name is ever removed as a whole
+COPIES = "stretto-copies"
+#: lies in a directory that tune has made: there is nothing in it of the case's
+MARK = ".made-by-stretto-tune"
+#: what tune writes beside other files, after the application's name
+KINDS = (
+    ".profile.json", ".failed.profile.json", ".bench.jsonl", ".bench.jsonl.old", ".table",
+    ".table.applied", ".verdict.json",
+)  # fmt: skip
+#: a pipe that is silent for so long before its end is none that can be read to its end
+SILENCE_S = 10.0
+MOST_INPUT_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the command runs: each time in a fresh copy of `base`, or in `base` itself.
+
+    Attributes
+    ----------
+    work
+        Directory for the copies, below our own output directory.
+    reset
+        Shell command that puts `base` back into its first state before each run.
+    in_place
+        Run in `base` without either.
+    """
+
+    base: Path
+    work: Path
+    reset: str | None = None
+    in_place: bool = False
+
+    @property
+    def own(self) -> Path:
+        """Our own output directory."""
+        return self.work.parent
+
+    def words(self) -> str:
+        """Say it."""
+        if self.reset is not None:
+            return f"in {self.base}, after `{self.reset}` each time"
+        return f"in {self.base} itself" if self.in_place else f"each in a fresh copy of {self.base}"
+
+    def written_by_us(self, path: Path) -> bool:
+        """Tell whether tune wrote this, so that it is not part of the case.
+
+        Parameters
+        ----------
+        path
+            A file or directory somewhere in `base`.
+        """
+        if (path / MARK).is_file():
+            return True
+        if path.parent.resolve() != self.own.resolve():
+            return False
+        return path.name in (COPIES, "outputs") or path.name.endswith(KINDS)
+
+
+def make_output(directory: Path) -> None:
+    """Make tune's output directory; one that is made here is marked as holding nothing else.
+
+    Parameters
+    ----------
+    directory
+        The directory.
+    """
+    if directory.is_dir():
+        return
+    try:
+        directory.mkdir(parents=True)
+        (directory / MARK).write_text("stretto tune leaves this directory out of its copies\n")
+    except OSError as error:
+        raise from_oserror(error, "cannot make the directory", directory) from error
+
+
+def check_copy(place: Place) -> None:
+    """Refuse to copy a directory that is too large to be one job's, before anything was run.
+
+    Parameters
+    ----------
+    place
+        The place.
+    """
+    if place.in_place or place.reset is not None:
+        return
+    remedy = "give --reset-command, or --in-place when CMD may run again on its own results"
+    if place.base in (Path("/"), Path.home()):
+        raise StrettoError("CMD is not run in a copy of this directory", place.base, remedy)
+    total = 0
+    for files, path in enumerate(case_files(place, place.base), start=1):
+        with suppress(OSError):
+            total += path.lstat().st_size
+        if total > MOST_COPY_BYTES or files > MOST_COPY_FILES:
+            raise StrettoError(
+                f"this directory is too large to be copied for each run "
+                f"(more than {MOST_COPY_BYTES >> 30} GiB or {MOST_COPY_FILES} files)",
+                place.base,
+                remedy,
+            )
+
+
+def case_files(place: Place, directory: Path) -> Iterator[Path]:
+    """Yield the files (and links) of a directory in which CMD runs, without what tune wrote.
+
+    Parameters
+    ----------
+    place
+        The place.
+    directory
+        `place.base`, or a copy of it.
+    """
+    for root, directories, names in os.walk(directory):
+        here = Path(root)
+        directories[:] = [d for d in directories if not place.written_by_us(here / d)]
+        links = [d for d in directories if (here / d).is_symlink()]
+        for name in [*names, *links]:
+            if not place.written_by_us(here / name):
+                yield here / name
+
+
+def _mend_links(base: Path, copy: Path) -> None:
+    """Let links in a copy lead where they did: to the copy's own files, or out of it as before.
+
+    A relative link out of the directory (``mesh -> ../mesh``) would lead nowhere, and an absolute
+    one into it would have CMD write to the original.
+    """
+    for root, directories, names in os.walk(copy):
+        for link in (Path(root) / n for n in [*directories, *names]):
+            if not link.is_symlink():
+                continue
+            place = base / link.relative_to(copy)
+            target = Path(os.path.normpath(place.parent / link.readlink()))
+            inside = target == base or base in target.parents
+            if inside and not link.readlink().is_absolute():
+                continue
+            link.unlink()
+            link.symlink_to(copy / target.relative_to(base) if inside else target)
+
+
+@functools.cache
+def _input_at() -> int | None:
+    """Return where the input file stood before the first run; None where it is no file."""
+    with suppress(OSError):
+        if stat.S_ISREG(os.fstat(0).st_mode):
+            return os.lseek(0, 0, os.SEEK_CUR)
+    return None
+
+
+def _rewind_input() -> None:
+    """Give every run the whole of what CMD reads (``< input``): all of them share one offset."""
+    at = _input_at()
+    if at is not None:
+        os.lseek(0, at, os.SEEK_SET)
+
+
+def keep_input(silence_s: float = SILENCE_S) -> None:
+    """Keep what comes through a pipe (``gen | stretto tune -- ...``), so that every run reads it.
+
+    Parameters
+    ----------
+    silence_s
+        Seconds without a byte after which the pipe is taken to have no end.
+    """
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        return
+    with tempfile.TemporaryFile(prefix="stretto-input.") as file:
+        while True:
+            ready, _, _ = select.select([0], [], [], silence_s)
+            if not ready or file.tell() > MOST_INPUT_BYTES:
+                problem = "does not come to an end" if not ready else "is larger than 1 GiB"
+                raise StrettoError(
+                    f"CMD runs several times, each on the same input, but the pipe on its input "
+                    f"{problem}",
+                    "standard input",
+                    "redirect it from a file (< input), or from /dev/null if CMD reads nothing",
+                )
+            piece = os.read(0, 1 << 16)
+            if not piece:
+                break
+            file.write(piece)
+        file.flush()
+        file.seek(0)
+        os.dup2(file.fileno(), 0)
+    _input_at.cache_clear()
+
+
+def _remove_left_over(work: Path) -> None:
+    """Remove copies that an earlier, killed `stretto` has left on this host."""
+    for path in work.glob(f"run.{socket.gethostname()}.*") if work.is_dir() else []:
+        owner = path.suffixes[-2][1:] if len(path.suffixes) > 1 else ""
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def fresh(place: Place) -> Iterator[Path]:
+    """Give the directory for one run; a copy is removed afterwards.
+
+    Parameters
+    ----------
+    place
+        The place.
+    """
+    _rewind_input()
+    if place.reset is not None:
+        _reset(place.reset, place.base)
+    if place.reset is not None or place.in_place:
+        yield place.base
+        return
+    holder: Path | None = None
+    try:
+        try:
+            place.work.mkdir(parents=True, exist_ok=True)
+            _remove_left_over(place.work)
+            name = f"run.{socket.gethostname()}.{os.getpid()}."
+            holder = Path(tempfile.mkdtemp(prefix=name, dir=place.work))
+        except OSError as error:
+            raise from_oserror(error, "cannot make a copy of the directory", place.work) from error
+        target = holder / (place.base.name or "copy")
+        try:
+            shutil.copytree(
+                place.base,
+                target,
+                symlinks=True,
+                ignore=lambda where, names: [
+                    n for n in names if place.written_by_us(Path(where) / n)
+                ],
+            )
+            _mend_links(place.base, target)
+        except (OSError, shutil.Error) as error:
+            raise StrettoError(
+                f"the directory cannot be copied: {str(error)[:300]}",
+                place.base,
+                "free space, or give --reset-command or --in-place",
+            ) from error
+        yield target
+    finally:
+        if holder is not None:
+            shutil.rmtree(holder, ignore_errors=True)
+        with suppress(OSError):
+            place.work.rmdir()
+
+
+def _reset(command: str, base: Path) -> None:
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=base,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise CommandFailedError(f"the reset command ended with {done.returncode}: {last}", command)

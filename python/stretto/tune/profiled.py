@@ -1,0 +1,117 @@
+"""The first stage of ``stretto tune -- CMD``: the profile of one run of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from stretto.errors import CommandFailedError, StrettoError
+from stretto.files.io import write_atomic
+from stretto.files.profile import Profile, read_profile
+from stretto.launch.execute import Result
+from stretto.tune.place import fresh, make_output
+from stretto.tune.stage import Stage
+from stretto.tune.trials import find_value
+
+
+class Profiled(Stage):
+    """The profile: the one that is there, or that of a run now."""
+
+    @property
+    def has_profile(self) -> bool:
+        """Whether the profile of a run that ended well is there: CMD need not run for it."""
+        return (
+            not self.o.restart and self.path("profile.json").exists() and self._wall_file.exists()
+        )
+
+    def profile(self) -> Profile:
+        """Return the profile: the one that is there, or that of a run now."""
+        path = self.path("profile.json")
+        if path.exists() and not self.o.restart:
+            found = read_profile(path)
+            if found.command != self.o.words:
+                raise StrettoError(
+                    f"the profile here is of another command: {' '.join(found.command)}",
+                    path,
+                    "begin again with --restart, or give another directory with --out",
+                )
+            if found.mpi.family != self.job.mpi.family:
+                raise StrettoError(
+                    f"the profile here was recorded under {found.mpi.family} {found.mpi.version}, "
+                    f"and the command now uses {self.job.mpi.name}",
+                    path,
+                    "begin again with --restart, or give another directory with --out",
+                )
+            if self._wall_file.exists():
+                self.run_s = self._recorded_wall(found)
+                self.say(f"stretto: going on with the profile in {path}")
+                return found
+            self.say(f"stretto: {path} is of a run that did not end well; CMD runs again")
+        from stretto.profiling.record import check_result, record
+
+        make_output(self.o.out)
+        self._wall_file.unlink(missing_ok=True)  # written again when the run has ended well
+        with fresh(self.o.place) as cwd, _directory(cwd):
+            recorded = record(
+                self.o.words,
+                output=path.resolve() if path.is_absolute() else self.home / path,
+                mpi=self.o.mpi,
+                timeout=self.o.timeout_s,
+                capture="yes",
+            )
+        try:
+            check_result(recorded)
+        except CommandFailedError as error:
+            tail = (recorded.result.stderr or recorded.result.stdout).strip().splitlines()[-3:]
+            path.rename(path.with_name(f"{self.name}.failed.profile.json"))
+            raise CommandFailedError(
+                f"{error.message}; its last words: {' / '.join(tail) or 'none'}",
+                error.place,
+                "make it run without Stretto first; if it needs files outside its directory, use "
+                "--in-place or --reset-command",
+            ) from error
+        self.run_s = recorded.result.wall_s
+        write_atomic(self._wall_file, f"{self.run_s}\n", "the profiled run's time")
+        self._check_metric(recorded.result)
+        for note in recorded.joined[0].notes:
+            self.say(f"stretto: note: {note}")
+        return recorded.profile
+
+    def _check_metric(self, result: Result) -> None:
+        """Refuse a metric that CMD does not print before anything is measured for it."""
+        if find_value(self.o.metric, result) is not None:
+            return
+        printed = self.o.out / "outputs" / "profiled.txt"
+        write_atomic(printed, f"{result.stdout}\n{result.stderr}", "what the command printed")
+        raise StrettoError(
+            f"the command printed no number that matches --metric {self.o.metric.pattern!r}",
+            printed,
+            "try the expression on that file with grep -P; the profile is kept",
+        )
+
+    @property
+    def _wall_file(self) -> Path:
+        """The wall time of the profiled run; there only when that run ended well."""
+        return self.o.out / "outputs" / "profiled-wall-s"
+
+    def _recorded_wall(self, profile: Profile) -> float:
+        """Return the wall time of the profiled run, its start included."""
+        try:
+            return float(self._wall_file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return float(np.median(profile.wall_s)) + 0.5
+
+
+@contextmanager
+def _directory(path: Path) -> Iterator[None]:
+    """Work in another directory for a while (contextlib.chdir is younger than Python 3.10)."""
+    before = Path.cwd()
+    os.chdir(path)
+    try:
+        yield
+    finally:
+        os.chdir(before)

@@ -1,0 +1,253 @@
+"""The last stage of ``stretto tune -- CMD``: CMD runs native and tuned in turn, and is compared."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stretto.campaign.compare import ALPHA
+from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
+from stretto.files.identity import collect
+from stretto.files.profile import Profile
+from stretto.files.table import Row, Table
+from stretto.files.verdict import Compared, Gain, Run, Verdict, read_verdict, write_verdict
+from stretto.launch.evidence import require_native, require_tuned
+from stretto.launch.library import library_for
+from stretto.progress import Progress
+from stretto.tune import outputs
+from stretto.tune.measured import Measured
+from stretto.tune.outputs import Outputs, stamps
+from stretto.tune.place import case_files, fresh
+from stretto.tune.stage import PAIRS
+from stretto.tune.trials import Kind, find_value, gain, once, order
+from stretto.tune.words import applied_words, conclude
+
+#: the most pairs of runs that a budget buys
+MOST_PAIRS = 10
+#: outputs that a verdict lists one by one
+MOST_LISTED = 100
+
+
+@dataclass
+class Outcome:
+    """What came of it, for printing."""
+
+    conclusion: str
+    helps: bool
+    table: Path | None = None
+    verdict: Path | None = None
+    profile: Path | None = None
+    bench: list[Path] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    predicted: Gain | None = None
+    measured: Gain | None = None
+
+
+class Verifying(Measured):
+    """Runs of CMD with the table and without, each proven to be what it is taken for."""
+
+    def verdict(
+        self,
+        profile: Profile,
+        conclusion: str,
+        benches: Sequence[Path],
+        runs: Sequence[Run] = (),
+        predicted: Gain | None = None,
+        measured: Gain | None = None,
+        compared: Sequence[Compared] = (),
+    ) -> Path:
+        """Write the verdict as far as it is known, and return its file.
+
+        Parameters
+        ----------
+        profile, conclusion, benches, runs, predicted, measured, compared
+            What it holds.
+        """
+        identity = collect(self.job.mpi.identity)
+        table, path = self.path("table"), self.path("verdict.json")
+        listed = sorted((c for c in compared if c.outcome != "same"), key=lambda c: c.name)
+        listed.sort(key=lambda c: c.outcome != "differs")
+        write_verdict(
+            Verdict(
+                stretto=identity.stretto,
+                created=identity.created,
+                host=identity.host,
+                mpi=identity.mpi,
+                command=list(profile.command),
+                metric=self.o.metric,
+                runs=list(runs),
+                predicted=predicted,
+                measured=measured,
+                outputs_equal=outputs.equal(compared),
+                conclusion=conclusion,
+                table=table.name if table.exists() else None,
+                profile=self.path("profile.json").name,
+                bench=benches[0].name if benches else None,
+                outputs=outputs.words(compared, self.o.rules) if compared else None,
+                compared=listed[:MOST_LISTED],
+            ),
+            path,
+        )
+        return path
+
+    def outcome(
+        self,
+        text: str,
+        helps: bool,
+        benches: Sequence[Path],
+        table: Table | None = None,
+        predicted: Gain | None = None,
+        measured: Gain | None = None,
+    ) -> Outcome:
+        """Return what came of it.
+
+        Parameters
+        ----------
+        text, helps, benches, table, predicted, measured
+            What it holds.
+        """
+        return Outcome(
+            text,
+            helps,
+            self.path("table") if benches else None,
+            self.path("verdict.json"),
+            self.path("profile.json"),
+            list(benches),
+            table.rows if table is not None else [],
+            predicted,
+            measured,
+        )
+
+    def verify(
+        self, profile: Profile, table: Table, predicted: Gain | None, benches: Sequence[Path]
+    ) -> Outcome:
+        """Run CMD native and tuned in turn, and conclude."""
+        runs = self._earlier()
+        if not runs:
+            self._clear_outputs()
+        pairs = self.o.pairs if self.o.pairs is not None else self._affordable()
+        plan = order(pairs, self.o.seed, runs)
+        if plan:
+            self.say(
+                f"stretto: CMD now runs {len(plan)} times, about {len(plan) * self.run_s:.0f} s"
+            )
+        if pairs < PAIRS:
+            self.say(
+                f"stretto: warning: {pairs} pairs of runs are too few for a test (at least "
+                f"{PAIRS}); give more --budget, or --pairs"
+            )
+        kept = f"runs so far are in {self.path('verdict.json')}; the same command goes on"
+        with keeping(kept), Progress(f"running {self.name}", len(plan)) as progress:
+            for kind in plan:
+                progress.update(progress.done, kind)
+                try:
+                    runs.append(self._one(kind, len(runs), profile.nranks))
+                except Interrupted as stop:
+                    raise Interrupted(f"{stop.kept}; {kept}") from stop
+                finally:
+                    shutil.rmtree(self.o.place.work, ignore_errors=True)
+                unfinished = f"{len(runs)} of {2 * pairs} runs made"
+                self.verdict(profile, unfinished, benches, runs, predicted)
+                progress.advance()
+        measured = gain(runs, self.o.metric)
+        compared = self.outputs.compare(runs) if runs else []
+        text = conclude(self.o.metric, predicted, measured)
+        text += applied_words(runs, profile.nranks)
+        if runs:
+            text += f". Outputs {outputs.words(compared, self.o.rules)}"
+        self.verdict(profile, text, benches, runs, predicted, measured, compared)
+        slower = measured is not None and measured.high < 0 and (measured.p or 1.0) < ALPHA
+        return self.outcome(text, not slower, benches, table, predicted, measured)
+
+    @property
+    def outputs(self) -> Outputs:
+        """What the runs put out."""
+        return Outputs(self.o.out / "outputs", self.o.rules)
+
+    def _clear_outputs(self) -> None:
+        """Forget what runs of an earlier table put out."""
+        directory = self.outputs.directory
+        shutil.rmtree(directory / "texts", ignore_errors=True)
+        for pattern in ("*-native.*", "*-tuned.*"):
+            for path in directory.glob(pattern):
+                path.unlink(missing_ok=True)
+
+    def _earlier(self) -> list[Run]:
+        """Return the runs of an earlier attempt with the same table."""
+        path = self.path("verdict.json")
+        if self.o.restart or not path.exists():
+            return []
+        old = read_verdict(path)
+        same = old.command == self.o.words and old.metric == self.o.metric
+        digest = self.path("table.applied")
+        text = _rows_text(self.path("table"))
+        if not same or not digest.exists() or digest.read_text("utf-8") != text:
+            return []
+        if any(r.kind == "tuned" and r.ranks is None for r in old.runs):
+            return []  # of a Stretto that did not ask the ranks
+        return old.runs
+
+    def _affordable(self) -> int:
+        left = self.left_s()
+        if left is None:
+            return PAIRS
+        return max(1, min(MOST_PAIRS, int(left / (2.1 * max(self.run_s, 0.05)))))
+
+    def _one(self, kind: Kind, number: int, nranks: int) -> Run:
+        libraries = [library_for("interposer", self.job.mpi)] if kind == "tuned" else []
+        table = self.path("table").resolve()
+        variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}
+        self.path("table.applied").write_text(_rows_text(table), "utf-8")
+        limit = self.o.timeout_s or 60 + 10 * self.run_s
+        draft = Run(kind, number, None, 0.0, 0)
+        kept = self.outputs
+        evidence = (kept.directory / "evidence").resolve()
+        shutil.rmtree(evidence, ignore_errors=True)
+        try:
+            evidence.mkdir(parents=True)
+        except OSError as error:
+            raise from_oserror(error, "cannot make the directory", evidence) from error
+        try:
+            with fresh(self.o.place) as cwd:
+                before = stamps(cwd, case_files(self.o.place, cwd))
+                trial = once(
+                    self.o.words, cwd, libraries, variables, evidence, limit, self.o.mpi
+                )  # fmt: skip
+                kept.printed(draft).write_text(trial.result.stdout, "utf-8")
+                if trial.result.status == 0:
+                    kept.keep(draft, cwd, before, case_files(self.o.place, cwd))
+        finally:
+            shutil.rmtree(evidence, ignore_errors=True)
+        result, command = trial.result, " ".join(self.o.words)
+        if result.status != 0 or result.timed_out:
+            how = "took too long" if result.timed_out else f"ended with {result.status}"
+            last = " / ".join((result.stderr or result.stdout).strip().splitlines()[-3:])
+            remedy = "run it by hand: it must run twice on equal files"
+            if kind == "tuned":
+                remedy = f"do not use {table}; please report this: {last}"
+            raise CommandFailedError(
+                f"the {kind} run {how}; its last words: {last}", command, remedy
+            )
+        if kind == "tuned":
+            require_tuned(trial.evidence, nranks, command, result.stderr)
+        else:
+            require_native(trial.evidence, command)
+        value = find_value(self.o.metric, result)
+        if value is None:
+            raise StrettoError(
+                f"the command printed nothing that matches --metric {self.o.metric.pattern!r}",
+                kept.printed(draft),
+                "try the expression on that file with grep -P",
+            )
+        found = trial.evidence
+        calls = found.calls if found.finished else None
+        return Run(kind, number, value, result.wall_s, 0, found.loaded, calls)
+
+
+def _rows_text(path: Path) -> str:
+    """Return what of a table decides on algorithms (not who made it, and when)."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    rows = [line.split()[1:6] for line in lines if line.startswith("row ")]
+    return "\n".join(" ".join(r) for r in rows) + "\n"
