@@ -63,11 +63,15 @@ def values(algorithm: Algorithm) -> list[tuple[str, int]]:
     """
     name = algorithm.name
     if algorithm.parameter == "radix":
-        top = min(algorithm.maximum, 8)
+        top = min(algorithm.maximum, 16)
         return [(f"{name}({k})", 8) for k in range(algorithm.minimum, top + 1)]
     if algorithm.parameter == "segment":
         size = algorithm.minimum
         return [(f"{name}({size})", size * n - 1) for n in (1, 2, 3, 5, 9)]
+    if algorithm.parameter == "segment,fanout":
+        size = algorithm.minimum
+        found = [(f"{name}({size},{n})", size * (2 * n - 1) - 1) for n in (1, 2, 3, 7)]
+        return [*found, (f"{name}({size})", size * 5 - 1)]
     if algorithm.parameter == "window":
         return [(f"{name}({k})", 8) for k in (1, 2, 3, 7) if k >= algorithm.minimum]
     return [(name, 8)]

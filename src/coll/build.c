@@ -6,7 +6,7 @@
 enum { MAX_SEGMENTS = 1024 };
 
 int stretto_choice_segments(const stretto_choice *choice, size_t bytes) {
-    if (!choice->algorithm || choice->algorithm->param != STRETTO_PARAM_SEGMENT)
+    if (!choice->algorithm || !stretto_param_segments(choice->algorithm->param))
         return 1;
     size_t n = bytes / (size_t)choice->param + (bytes % (size_t)choice->param != 0);
     return n < 1 ? 1 : n > MAX_SEGMENTS ? MAX_SEGMENTS : (int)n;
@@ -19,6 +19,7 @@ static void set_parameters(stretto_shape *shape, const stretto_choice *choice, s
     switch (choice->algorithm->param) {
     case STRETTO_PARAM_RADIX: shape->radix = choice->param; break;
     case STRETTO_PARAM_WINDOW: shape->window = choice->param; break;
+    case STRETTO_PARAM_SEGMENT_FANOUT: shape->radix = choice->fanout; /* fall through */
     case STRETTO_PARAM_SEGMENT: shape->segments = stretto_choice_segments(choice, bytes); break;
     default: break;
     }

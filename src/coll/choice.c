@@ -1,4 +1,4 @@
-/* Choice strings: native, native:settings, X, X(param), shm, shm+X. */
+/* Choice strings: native, native:settings, X, X(param), X(param,fanout), shm, shm+X. */
 #include "coll/coll.h"
 
 #include <ctype.h>
@@ -24,22 +24,34 @@ static void possible_names(stretto_collective collective, char *names, size_t si
 }
 
 static const char *param_word(stretto_param param) {
-    return param == STRETTO_PARAM_RADIX     ? "radix"
-           : param == STRETTO_PARAM_SEGMENT ? "segment"
-                                            : "window";
+    return param == STRETTO_PARAM_RADIX    ? "radix"
+           : stretto_param_segments(param) ? "segment"
+                                           : "window";
 }
 
-/* Reads "(8)" or "(64K)" to its end; 0, or -1. */
-static int parse_param(const char *text, bool suffix, long long *value) {
+/* Reads "(8)", "(64K)" or "(64K,4)" to its end; 0, or -1. second: -1 when it is not there. */
+static int parse_params(const char *text, stretto_param param, long long *value,
+                        long long *second) {
     char *end;
+    *second = -1;
     if (*text != '(' || !isdigit((unsigned char)text[1]))
         return -1;
     *value = strtoll(text + 1, &end, 10);
     if (*value > 1 << 30)
         *value = 1 << 30; /* beyond every row's range, and safe to shift */
-    if (suffix && (*end == 'K' || *end == 'M'))
+    if (stretto_param_segments(param) && (*end == 'K' || *end == 'M'))
         *value <<= *end++ == 'K' ? 10 : 20;
+    if (param == STRETTO_PARAM_SEGMENT_FANOUT && *end == ',' && isdigit((unsigned char)end[1]))
+        *second = strtoll(end + 1, &end, 10);
     return *end == ')' && end[1] == '\0' ? 0 : -1;
+}
+
+stretto_choice stretto_choice_of(const stretto_algorithm *algorithm) {
+    bool fanout = algorithm->param == STRETTO_PARAM_SEGMENT_FANOUT;
+    return (stretto_choice){.kind = STRETTO_CHOICE_FLAT,
+                            .algorithm = algorithm,
+                            .param = algorithm->param_default,
+                            .fanout = fanout ? STRETTO_FANOUT_DEFAULT : 0};
 }
 
 /* The part after "shm+", or the whole of a flat choice. */
@@ -57,8 +69,10 @@ static int parse_algorithm(stretto_collective collective, const char *text, cons
                  stretto_collective_name(collective), name, names);
         return refuse(error, error_size, text, reason);
     }
+    const stretto_choice preset = stretto_choice_of(row);
     choice->algorithm = row;
-    choice->param = row->param_default;
+    choice->param = preset.param;
+    choice->fanout = preset.fanout;
     if (part[length] == '\0')
         return 0;
     if (row->param == STRETTO_PARAM_NONE) {
@@ -66,20 +80,30 @@ static int parse_algorithm(stretto_collective collective, const char *text, cons
                  row->name);
         return refuse(error, error_size, text, reason);
     }
-    long long value;
-    bool bytes = row->param == STRETTO_PARAM_SEGMENT;
-    if (parse_param(part + length, bytes, &value) != 0) {
-        snprintf(reason, sizeof reason, "the %s must be a whole number in brackets%s, as in %s(%d)",
-                 param_word(row->param), bytes ? " (in bytes, K and M are possible)" : "",
-                 row->name, row->param_default);
+    long long value, fanout;
+    const char *word = param_word(row->param);
+    if (parse_params(part + length, row->param, &value, &fanout) != 0) {
+        bool two = row->param == STRETTO_PARAM_SEGMENT_FANOUT;
+        snprintf(reason, sizeof reason,
+                 "the %s must be a whole number in brackets%s%s, as in %s(%d%s)", word,
+                 stretto_param_segments(row->param) ? " (in bytes, K and M are possible)" : "",
+                 two ? ", the fan-out may follow it" : "", row->name, row->param_default,
+                 two ? ",4" : "");
         return refuse(error, error_size, text, reason);
     }
     if (value < row->param_min || value > row->param_max) {
-        snprintf(reason, sizeof reason, "the %s of %s must be %d to %d", param_word(row->param),
-                 row->name, row->param_min, row->param_max);
+        snprintf(reason, sizeof reason, "the %s of %s must be %d to %d", word, row->name,
+                 row->param_min, row->param_max);
+        return refuse(error, error_size, text, reason);
+    }
+    if (fanout != -1 && (fanout < STRETTO_FANOUT_MIN || fanout > STRETTO_FANOUT_MAX)) {
+        snprintf(reason, sizeof reason, "the fan-out of %s must be %d to %d", row->name,
+                 STRETTO_FANOUT_MIN, STRETTO_FANOUT_MAX);
         return refuse(error, error_size, text, reason);
     }
     choice->param = (int)value;
+    if (fanout != -1)
+        choice->fanout = (int)fanout;
     return 0;
 }
 
@@ -127,10 +151,13 @@ char *stretto_choice_format(const stretto_choice *choice, char *text, size_t siz
     }
     int value = choice->param;
     const char *unit = "";
-    if (row->param == STRETTO_PARAM_SEGMENT && value >= 1 << 10 && value % (1 << 10) == 0) {
+    if (stretto_param_segments(row->param) && value >= 1 << 10 && value % (1 << 10) == 0) {
         unit = value % (1 << 20) == 0 ? "M" : "K";
         value >>= *unit == 'M' ? 20 : 10;
     }
-    snprintf(text, size, "%s%s%s(%d%s)", prefix, plus, row->name, value, unit);
+    char second[16] = "";
+    if (choice->fanout != stretto_choice_of(row).fanout)
+        snprintf(second, sizeof second, ",%d", choice->fanout);
+    snprintf(text, size, "%s%s%s(%d%s%s)", prefix, plus, row->name, value, unit, second);
     return text;
 }

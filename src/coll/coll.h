@@ -14,9 +14,17 @@
 typedef enum {
     STRETTO_PARAM_NONE,
     STRETTO_PARAM_RADIX,   /* bruck_k(8) */
-    STRETTO_PARAM_SEGMENT, /* chain(64K): segment size in bytes, suffix K or M = 2^10, 2^20 */
-    STRETTO_PARAM_WINDOW   /* linear(16): messages in flight */
+    STRETTO_PARAM_SEGMENT, /* pipeline(64K): segment size in bytes, suffix K or M = 2^10, 2^20 */
+    STRETTO_PARAM_WINDOW,  /* linear(16): messages in flight */
+    STRETTO_PARAM_SEGMENT_FANOUT /* chain(64K,4): segment size, and into how many branches; without
+                                    a second number STRETTO_FANOUT_DEFAULT */
 } stretto_param;
+
+enum { STRETTO_FANOUT_MIN = 1, STRETTO_FANOUT_DEFAULT = 4, STRETTO_FANOUT_MAX = 64 };
+
+static inline bool stretto_param_segments(stretto_param param) {
+    return param == STRETTO_PARAM_SEGMENT || param == STRETTO_PARAM_SEGMENT_FANOUT;
+}
 
 /* Preconditions, checked in one place (stretto_algorithm_fits). */
 enum {
@@ -61,16 +69,21 @@ typedef struct {
     stretto_choice_kind kind;
     const stretto_algorithm *algorithm; /* NULL for native and bare shm */
     int param;                          /* value, the row's default when not given */
+    int fanout;                         /* the second value, where the row has one; else 0 */
     char native[200];
 } stretto_choice;
 
-/* Parses "native", "native:settings", "ring", "bruck_k(8)", "chain(64K)", "shm", "shm+bruck_k(8)".
+/* Parses "native", "native:settings", "ring", "bruck_k(8)", "chain(64K,4)", "shm",
+ * "shm+bruck_k(8)".
  * 0, or -1 with a message for people in error[error_size] (names the choice, the reason and the
  * names or range that are possible). */
 int stretto_choice_parse(stretto_collective collective, const char *text, stretto_choice *choice,
                          char *error, size_t error_size);
 /* Canonical text of a choice (parses back to the same); returns text. */
 char *stretto_choice_format(const stretto_choice *choice, char *text, size_t size);
+
+/* The flat choice of an algorithm with its default parameters. */
+stretto_choice stretto_choice_of(const stretto_algorithm *algorithm);
 
 /* The number of segments that a choice cuts so many bytes into, 1 to 1024; 1 without segments. */
 int stretto_choice_segments(const stretto_choice *choice, size_t bytes);

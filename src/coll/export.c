@@ -53,7 +53,8 @@ static void put_string(FILE *out, const char *text) {
 }
 
 char *stretto_export_algorithms(void) {
-    static const char *const params[] = {"null", "\"radix\"", "\"segment\"", "\"window\""};
+    static const char *const params[] = {"null", "\"radix\"", "\"segment\"", "\"window\"",
+                                         "\"segment,fanout\""};
     writer w;
     int n;
     const stretto_algorithm *rows = stretto_algorithms(&n);
@@ -85,6 +86,7 @@ static bool value_to_try(const stretto_algorithm *a, int i, int n, int *value) {
         *value = i == 0 ? a->param_default : 2 << i; /* 4, 8 */
         return i == 0 || (i < 3 && *value <= n && *value <= a->param_max);
     case STRETTO_PARAM_SEGMENT:
+    case STRETTO_PARAM_SEGMENT_FANOUT:
         if (i < 3)
             *value = segments[i];
         return i < 3;
@@ -110,8 +112,8 @@ char *stretto_export_choices(const char *collective, int nranks, int nnodes) {
     for (int i = 0; i < 3; i++) {
         for (int flat = !(phases && nnodes > 1); flat < 2; flat++) {
             for (int row = 0; row < n; row++) {
-                stretto_choice choice = {.kind = flat ? STRETTO_CHOICE_FLAT : STRETTO_CHOICE_SHM,
-                                         .algorithm = &rows[row]};
+                stretto_choice choice = stretto_choice_of(&rows[row]);
+                choice.kind = flat ? STRETTO_CHOICE_FLAT : STRETTO_CHOICE_SHM;
                 stretto_shape shape = {
                     .collective = c, .nranks = flat ? nranks : nnodes, .commutative = true};
                 char text[300];

@@ -6,7 +6,8 @@
 #include <string.h>
 
 static bool same_choice(const stretto_choice *a, const stretto_choice *b) {
-    return a->kind == b->kind && a->algorithm == b->algorithm && a->param == b->param;
+    return a->kind == b->kind && a->algorithm == b->algorithm && a->param == b->param &&
+           a->fanout == b->fanout;
 }
 
 static void drop(stretto_cached_plan *cached) {

@@ -1,39 +1,17 @@
-/* Broadcast along a chain of ranks, in segments.
+/* Broadcast along several chains of ranks, in segments.
  *
- * Idea: the message flows from the root to root + 1, root + 2, ...; a rank passes segment s on
- * while segment s + 1 comes in, so that for many segments every link is busy all the time. Receives
- * are posted a few segments ahead, so that a segment finds its place ready.
+ * Idea: the root feeds `fanout` chains at once; within a chain a rank passes a segment on while the
+ * next comes in. More chains are shorter, but the root sends every segment `fanout` times.
  *
- * Source: J. L. Traeff, A. Ripke, "Optimal Broadcast for Fully Connected Processor-Node Networks",
- * JPDC 68(7), 2008, discusses the pipeline and its best segment size.
- * Cost: (P - 2 + S) (alpha + n/S beta), S segments; best S about sqrt((P - 2) n beta / alpha).
- * Memory: none. Limits: none; for few segments a tree is faster.
+ * Source: the chain of J. Pjesivac-Grbovic, T. Angskun, G. Bosilca, G. E. Fagg, E. Gabriel, J. J.
+ * Dongarra, "Performance Analysis of MPI Collective Operations", Cluster Computing 10(2), 2007.
+ * Cost: ((P - 1)/F - 1 + S F) (alpha + n/S beta), F chains, S segments. Memory: none. Limits: none.
  */
-#include "coll/coll.h"
-
-enum { AHEAD = 4 }; /* receives posted, and sends not yet complete, at most */
+#include "coll/stage.h"
 
 int stretto_build_bcast_chain(stretto_plan *plan, const stretto_shape *shape) {
-    const int p = shape->nranks, me = shape->rank, segments = shape->segments;
-    const bool first = me == shape->root, last = (me + 1) % p == shape->root;
-    const int left = (me + p - 1) % p, right = (me + 1) % p;
-    int received[AHEAD], sent[AHEAD]; /* actions of segments s, s + 1, ... by s % AHEAD */
-    stretto_plan_blocks(plan, segments);
-    for (int s = 0; !first && s < AHEAD && s < segments; s++)
-        received[s] = stretto_plan_recv(plan, left, stretto_span_of(STRETTO_OUT, s, 1));
-    for (int s = 0; s < segments; s++) {
-        const int slot = s % AHEAD;
-        if (!first) {
-            stretto_plan_wait(plan, received[slot]);
-            if (s + AHEAD < segments)
-                received[slot] =
-                    stretto_plan_recv(plan, left, stretto_span_of(STRETTO_OUT, s + AHEAD, 1));
-        }
-        if (last)
-            continue;
-        if (s >= AHEAD)
-            stretto_plan_wait(plan, sent[slot]);
-        sent[slot] = stretto_plan_send(plan, right, stretto_span_of(STRETTO_OUT, s, 1));
-    }
+    const stretto_stage stage = stretto_stage_chain(shape, false, shape->radix);
+    stretto_plan_blocks(plan, shape->segments);
+    stretto_stage_bcast(plan, &stage, 0, shape->segments);
     return 0;
 }

@@ -89,24 +89,29 @@ static inline bool knows_in_place(stretto_collective c) {
     return stretto_shape_in_place(&(stretto_shape){.collective = c, .in_place = true});
 }
 
-/* The i-th value to try of an algorithm's parameter, as a choice and `bytes`; false: no more. */
-static inline bool parameter_case(const stretto_algorithm *a, int i, int *param, size_t *bytes) {
+/* The i-th value to try of an algorithm's parameter, in the choice and `bytes`; false: no more. */
+static inline bool parameter_case(const stretto_algorithm *a, int i, stretto_choice *choice,
+                                  size_t *bytes) {
     static const int segments[] = {1, 2, 3, 4, 5, 9, 17}, windows[] = {1, 2, 3, 7, 1000};
-    *param = a->param_default;
+    static const int fanouts[] = {1, 2, 4, 3, 5, 7, 64};
+    *choice = stretto_choice_of(a);
     *bytes = 8;
     switch (a->param) {
     case STRETTO_PARAM_NONE: return i < 1;
-    case STRETTO_PARAM_RADIX: *param = 2 + i; return *param <= 8;
+    case STRETTO_PARAM_RADIX: choice->param = 2 + i; return choice->param <= 16;
     case STRETTO_PARAM_SEGMENT:
+    case STRETTO_PARAM_SEGMENT_FANOUT:
         if (i >= 7)
             return false;
-        *param = 1024;
+        if (choice->fanout)
+            choice->fanout = fanouts[i];
+        choice->param = 1024;
         *bytes = (size_t)segments[i] * 1024 - 1;
         return true;
     default:
         if (i >= 5)
             return false;
-        *param = windows[i];
+        choice->param = windows[i];
         return true;
     }
 }

@@ -119,9 +119,8 @@ static void check_refusals(void) {
 static void check_memory(const stretto_algorithm *a, bool shm) {
     static call_case c;
     layout_store store;
+    c.choice = stretto_choice_of(a);
     c.choice.kind = shm ? STRETTO_CHOICE_SHM : STRETTO_CHOICE_FLAT;
-    c.choice.algorithm = a;
-    c.choice.param = a->param_default;
     c.bytes = 1 << 18;
     c.shape = (stretto_shape){
         .collective = a->collective, .nranks = 7, .in_place = true, .commutative = true};

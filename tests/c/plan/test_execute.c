@@ -49,9 +49,7 @@ int main(void) {
     for (int i = 0; i < n; i++) {
         runs = 0;
         for (int p = 0; p < 9; p++) {
-            for (int j = 0; parameter_case(&rows[i], j, &c.choice.param, &c.bytes); j += 2) {
-                c.choice.kind = STRETTO_CHOICE_FLAT;
-                c.choice.algorithm = &rows[i];
+            for (int j = 0; parameter_case(&rows[i], j, &c.choice, &c.bytes); j += 2) {
                 c.shape = (stretto_shape){.collective = rows[i].collective, .nranks = sizes[p]};
                 run_variants(&c);
                 if (!stretto_collective_composes(rows[i].collective))

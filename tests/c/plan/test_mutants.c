@@ -156,9 +156,7 @@ static void try_algorithm(const stretto_algorithm *a, int sizes) {
     layout_store store;
     random_state random = {99};
     for (int p = 0; p < sizes; p++) {
-        for (int i = 0; i < 3 && parameter_case(a, i, &c.choice.param, &c.bytes); i++) {
-            c.choice.kind = STRETTO_CHOICE_FLAT;
-            c.choice.algorithm = a;
+        for (int i = 0; i < 3 && parameter_case(a, i, &c.choice, &c.bytes); i++) {
             c.shape = (stretto_shape){.collective = a->collective, .nranks = size[p]};
             try_roots(&c);
             if (!stretto_collective_composes(a->collective))

@@ -62,8 +62,7 @@ static void prove_flat(const stretto_algorithm *a, int most) {
     static call_case c;
     for (int p = 1; p <= most; p++) {
         c.shape = (stretto_shape){.collective = a->collective, .nranks = p};
-        c.choice = (stretto_choice){.kind = STRETTO_CHOICE_FLAT, .algorithm = a};
-        for (int i = 0; parameter_case(a, i, &c.choice.param, &c.bytes); i++)
+        for (int i = 0; parameter_case(a, i, &c.choice, &c.bytes); i++)
             prove_roots(&c, a);
     }
 }
@@ -72,9 +71,10 @@ static void prove_layout(const stretto_algorithm *a, const stretto_layout *layou
     static call_case c;
     c.shape =
         (stretto_shape){.collective = a->collective, .nranks = layout->nranks, .layout = layout};
-    c.choice = (stretto_choice){.kind = STRETTO_CHOICE_SHM, .algorithm = a};
-    for (int i = 0; parameter_case(a, i, &c.choice.param, &c.bytes); i++)
+    for (int i = 0; parameter_case(a, i, &c.choice, &c.bytes); i++) {
+        c.choice.kind = STRETTO_CHOICE_SHM;
         prove_roots(&c, a);
+    }
 }
 
 static void prove_layouts(const stretto_algorithm *a) {
