@@ -58,12 +58,17 @@ class TestbedError(Exception):
 
 @dataclass
 class Node:
-    """One node: its host name, its address, and the process that holds its namespaces."""
+    """One node: its host name, address and core, and the process that holds its namespaces.
+
+    A node has one core, which it may share with other nodes: its processes then know that they are
+    more than the cores, and give way while they wait.
+    """
 
     name: str
     address: str
     pid: int
     started: str
+    core: int = 0
 
 
 @dataclass
@@ -93,6 +98,7 @@ class Cluster:
         """Return what runs ``argv`` on a node; it ends when the process that started it ends."""
         enter = ["nsenter", "-t", str(node.pid), "-n", "-u", "-i", "-m", "-p"]
         enter += ["-T", "--"] if own_clocks() else ["--"]
+        enter += ["taskset", "-c", str(node.core)]
         enter += ["setpriv", "--pdeathsig", "TERM", "sh", "-c", 'cd "$0" && exec "$@"']
         if cwd is None:  # a home in /tmp is hidden by the node's own /tmp
             home = Path.home()
@@ -161,7 +167,7 @@ def up(
         raise TestbedError("the testbed needs root (network namespaces): run it with sudo")
     if not 1 <= nodes <= 99:
         raise TestbedError(f"{nodes} nodes: give 1 to 99")
-    for tool in ("ip", "nsenter", "unshare", "setpriv"):
+    for tool in ("ip", "nsenter", "unshare", "setpriv", "taskset"):
         if shutil.which(tool) is None:
             raise TestbedError(f"{tool} is missing: apt-get install iproute2 util-linux")
     collect_garbage()
@@ -201,12 +207,14 @@ def _build(cluster: Cluster, nodes: int, share: Sequence[Path]) -> None:
     _ip("link", "add", cluster.bridge, "type", "bridge")
     _ip("addr", "add", f"{cluster.bridge_address}/24", "dev", cluster.bridge)
     _ip("link", "set", cluster.bridge, "up")
+    cores = sorted(os.sched_getaffinity(0))
     kept = [str(path) for path in share if path.is_relative_to("/tmp")]
     for index, (name, address) in enumerate(addresses.items()):
         pid = _holder(cluster, index, name, kept)
-        cluster.nodes.append(Node(name, address, pid, _start_time(pid) or ""))
+        core = cores[index % len(cores)]
+        cluster.nodes.append(Node(name, address, pid, _start_time(pid) or "", core))
         cluster._save()
-        (cluster.directory / f"pid.{name}").write_text(f"{pid}\n")  # for the agent
+        (cluster.directory / f"pid.{name}").write_text(f"{pid} {core}\n")  # for the agent
         outside = f"{cluster.bridge}v{index + 1}"
         _ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
         _ip("link", "set", outside, "master", cluster.bridge, "up")
