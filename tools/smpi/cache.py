@@ -1,7 +1,7 @@
 """Simulations made already, in a file of JSON lines: a long comparison goes on where it stopped.
 
-A simulation gives the same digits each time, so that a line holds as long as the program's sources
-and the network are the same; both are part of its key.
+A simulation gives the same digits each time. A line holds for its network and for the file of its
+algorithm as it was; after changes to the executor or the builder, begin a new file.
 """
 
 from __future__ import annotations
@@ -16,25 +16,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from smpi import HERE, REPOSITORY, RUNTIME, Case, Network, Result, simulate
+from smpi import REPOSITORY, Case, Network, Result, simulate
 
 
-def sources(source: Path = REPOSITORY / "src") -> str:
-    """Return a short digest of what the simulated program is made of."""
-    files = [*HERE.glob("*.c"), *HERE.glob("*.h"), *source.glob("plan/plan.*")]
-    files += [*source.glob("coll/**/*"), *(source / "run" / f"{name}.c" for name in RUNTIME)]
-    digest = hashlib.sha256()
-    for file in sorted(path for path in files if path.is_file()):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:12]
+def algorithm_digest(case: Case, source: Path = REPOSITORY / "src") -> str:
+    """Return a short digest of the file of a case's algorithm; "" for what is not ours."""
+    name = case.choice.removeprefix("shm+").partition("(")[0]
+    path = source / "coll" / case.collective / f"{name}.c"
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.exists() else ""
 
 
 class Simulations:
     """Simulates what is not in the file yet, and keeps it there."""
 
-    def __init__(self, path: Path, program: Path, network: Network, digest: str) -> None:
+    def __init__(self, path: Path, program: Path, network: Network) -> None:
         self.path, self.program, self.network = path, program, network
-        self.common = {"sources": digest, "network": asdict(network)}
         self.known: dict[str, Result] = {}
         if path.exists():
             for line in path.read_text().splitlines():
@@ -45,8 +41,19 @@ class Simulations:
                 )
 
     def _key(self, nranks: int, ppn: int, selector: str | None, case: Case) -> dict[str, Any]:
-        place = {"nranks": nranks, "ppn": ppn, "selector": selector, "case": asdict(case)}
-        return self.common | place
+        return {
+            "network": asdict(self.network),
+            "algorithm": algorithm_digest(case),
+            "nranks": nranks,
+            "ppn": ppn,
+            "selector": selector,
+            "case": asdict(case),
+        }
+
+    def has(self, nranks: int, case: Case, ppn: int = 1, selector: str | None = None) -> bool:
+        """Whether a case needs no simulation any more."""
+        key = self._key(nranks, ppn, selector, case)
+        return json.dumps(key, sort_keys=True) in self.known
 
     def get(
         self, nranks: int, cases: Sequence[Case], ppn: int = 1, selector: str | None = None

@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Compares Stretto's prices with SimGrid SMPI's simulation of the same plans on the same network.
+
+    python bench/smpi_agreement.py --cache FILE [--ranks 64,256] [--bytes 8,4096] [--only-cached]
+
+SMPI runs the real executor with the real plans and checks the results (tools/smpi, docs/smpi.md);
+pricing evaluates the plans (src/plan/price.c). Both give the time of one call that all ranks begin
+together, and of a call in the second half of six made back to back. What was simulated is kept in
+the cache, so that a comparison that was stopped goes on; 1024 ranks take hours on a busy machine.
+Written are a file of results and a picture, bench/results/smpi-agreement.{json,svg}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from stretto.errors import StrettoError
+from stretto.files.identity import collect_host
+from stretto.model.price import price
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPOSITORY / "tools" / "smpi"))
+from cache import Simulations  # noqa: E402
+from plain import PLATFORM  # noqa: E402
+from smpi import Case, Network, Result, SmpiError, build, version  # noqa: E402
+
+#: the algorithms of the comparison, with the choices that are ranked against each other
+ALGORITHMS = {
+    ("allreduce", "recursive_doubling"): [""],
+    ("allreduce", "bruck_k"): ["(2)", "(4)", "(8)"],
+    ("allreduce", "knomial"): ["(2)", "(4)", "(8)"],
+    ("allreduce", "rabenseifner"): [""],
+    ("allreduce", "ring"): [""],
+    ("bcast", "knomial"): ["(2)", "(4)", "(8)"],
+    ("bcast", "chain"): ["(64K)", "(8K)"],
+    ("bcast", "scatter_allgather"): [""],
+    ("reduce", "knomial"): ["(2)", "(4)", "(8)"],
+    ("allgather", "bruck_k"): ["(2)", "(4)", "(8)"],
+    ("allgather", "ring"): [""],
+    ("alltoall", "pairwise"): [""],
+}
+#: so many messages a rank and call that 1024 ranks take long: last
+LONG = ("ring", "scatter_allgather", "pairwise")
+RANKS = (64, 256, 1024)
+BYTES = (8, 4096, 262144)
+DIFFERENCE, RANKED, APART = 0.10, 0.95, 0.10
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case, simulated and priced; seconds."""
+
+    nranks: int
+    case: Case
+    checked: bool
+    alone_simulated: float
+    alone_priced: float
+    steady_simulated: float
+    steady_priced: float
+
+    @property
+    def alone(self) -> float:
+        """How far the price of one call is from its simulation, as a share of that."""
+        return self.alone_priced / self.alone_simulated - 1
+
+    @property
+    def steady(self) -> float:
+        """The same for calls back to back."""
+        return self.steady_priced / self.steady_simulated - 1
+
+
+def cases(nranks: int, nbytes: int) -> list[Case]:
+    """Return the cases of one rank count and size."""
+    found = []
+    for (collective, name), parameters in ALGORITHMS.items():
+        for parameter in parameters:
+            blocks = nranks if collective in ("allgather", "alltoall") or name == "bruck_k" else 1
+            folded = 3 * nranks * blocks * nbytes > 1e9  # more than the machine's memory
+            found.append(Case(collective, name + parameter, nbytes, folded=folded))
+    return found
+
+
+def is_long(case: Case) -> bool:
+    """Whether a case has so many messages that it takes long."""
+    return case.choice.startswith(LONG)
+
+
+def row(nranks: int, result: Result) -> Row:
+    """Price what was simulated."""
+    case = result.case
+    hosts = list(range(nranks))
+
+    def priced(calls: int) -> float:
+        return price(
+            case.collective, case.choice, hosts, case.bytes, PLATFORM, root=case.root, calls=calls
+        ).seconds
+
+    return Row(
+        nranks,
+        case,
+        result.checked,
+        result.alone_s,
+        priced(1),
+        result.steady_s,
+        priced(case.calls),
+    )
+
+
+def ranking(rows: list[Row], of: str) -> tuple[int, int, list[str]]:
+    """Count pairs of choices for the same call that differ in the simulation, and those alike."""
+    pairs = alike = 0
+    unlike = []
+    for a, b in itertools.combinations(rows, 2):
+        if (a.nranks, a.case.collective, a.case.bytes) != (
+            b.nranks,
+            b.case.collective,
+            b.case.bytes,
+        ):
+            continue
+        simulated: tuple[float, float] = (
+            getattr(a, f"{of}_simulated"),
+            getattr(b, f"{of}_simulated"),
+        )
+        priced = getattr(a, f"{of}_priced"), getattr(b, f"{of}_priced")
+        if max(simulated) <= (1 + APART) * min(simulated):
+            continue
+        pairs += 1
+        if (simulated[0] < simulated[1]) == (priced[0] < priced[1]):
+            alike += 1
+        else:
+            unlike.append(
+                f"{a.nranks} ranks {a.case.collective} {a.case.bytes} B:"
+                f" {a.case.choice} and {b.case.choice}"
+            )
+    return pairs, alike, unlike
+
+
+def summary(rows: list[Row]) -> dict[str, Any]:
+    """Return the figures of the comparison."""
+    found: dict[str, Any] = {"cases": len(rows)}
+    for of in ("alone", "steady"):
+        differences = [abs(getattr(r, of)) for r in rows]
+        pairs, alike, unlike = ranking(rows, of)
+        found[of] = {
+            "median_difference": statistics.median(differences),
+            "largest_difference": max(differences),
+            "within_10_percent": sum(d <= DIFFERENCE for d in differences) / len(rows),
+            "pairs": pairs,
+            "ranked_alike": alike / pairs if pairs else 1.0,
+            "ranked_otherwise": unlike,
+        }
+    return found
+
+
+def show(rows: list[Row]) -> None:
+    """Print the table."""
+    print(f"{'':40}  {'one call, us':>21}         {'back to back, us':>21}")
+    print(f"{'':40}{'simulated':>12}{'priced':>11}        {'simulated':>12}{'priced':>11}")
+    for r in rows:
+        name = f"{r.nranks} {r.case.collective} {r.case.choice} {r.case.bytes}"
+        print(
+            f"{name:40}{r.alone_simulated * 1e6:12.2f}{r.alone_priced * 1e6:11.2f}{r.alone:+8.1%}"
+            f"{r.steady_simulated * 1e6:12.2f}{r.steady_priced * 1e6:11.2f}{r.steady:+8.1%}"
+            f"{'' if r.checked else '  contents not checked'}"
+        )
+
+
+def draw(rows: list[Row], path: Path) -> None:
+    """Draw priced against simulated times."""
+    import altair as alt
+
+    points = [
+        {
+            "simulated": r.alone_simulated * 1e6,
+            "priced": r.alone_priced * 1e6,
+            "collective": r.case.collective,
+            "ranks": str(r.nranks),
+        }
+        for r in rows
+    ]
+    times = [r.alone_simulated * 1e6 for r in rows]
+    ends = [{"x": least_or_most(times)} for least_or_most in (min, max)]
+    line = (
+        alt.Chart(alt.InlineData(values=ends))
+        .mark_line(color="#999")
+        .encode(alt.X("x:Q"), alt.Y("x:Q"))
+    )
+    dots = (
+        alt.Chart(alt.InlineData(values=points))
+        .mark_point(size=45)
+        .encode(
+            alt.X("simulated:Q", title="SMPI, one call, us").scale(type="log"),
+            alt.Y("priced:Q", title="Stretto's price, us (simulated)").scale(type="log"),
+            alt.Color("collective:N"),
+            alt.Shape("ranks:N", sort=[str(n) for n in RANKS]),
+        )
+    )
+    (line + dots).properties(width=420, height=420).save(str(path))
+
+
+def main() -> int:
+    """Simulate, price, compare, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cache", type=Path, required=True, help="simulations made already")
+    parser.add_argument("--only-cached", action="store_true", help="simulate nothing more")
+    parser.add_argument("--simulate-only", action="store_true", help="price nothing yet")
+    parser.add_argument("--ranks", default=",".join(map(str, RANKS)))
+    parser.add_argument("--bytes", default=",".join(map(str, BYTES)))
+    parser.add_argument("--build", type=Path, default=Path("build/smpi"), help="a folder")
+    parser.add_argument("--source", type=Path, default=REPOSITORY / "src", help="another src/")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "bench/results/smpi-agreement")
+    options = parser.parse_args()
+    simgrid = version()
+    if simgrid is None:
+        raise StrettoError("SimGrid is not installed", remedy="apt-get install libsimgrid-dev")
+    sizes = [int(word) for word in options.bytes.split(",")]
+    wanted = [
+        (nranks, case)
+        for nranks in (int(word) for word in options.ranks.split(","))
+        for nbytes in sizes
+        for case in cases(nranks, nbytes)
+    ]
+    wanted.sort(key=lambda item: is_long(item[1]) * item[0])  # stable: long ones last
+    simulations = Simulations(
+        options.cache,
+        options.build / "stretto-smpi.so"
+        if options.only_cached
+        else build(options.build.resolve(), options.source),
+        Network.of(PLATFORM),
+    )
+    rows, missing = [], []
+    for nranks, case in wanted:
+        if options.only_cached and not simulations.has(nranks, case):
+            missing.append(f"{nranks} {case.collective} {case.choice} {case.bytes}")
+            continue
+        [result] = simulations.get(nranks, [case])
+        if result.wrong_ranks:
+            raise SmpiError(f"{nranks} ranks, {case}: {result.wrong_ranks} have a wrong result")
+        if not options.simulate_only:
+            rows.append(row(nranks, result))
+    if options.simulate_only:
+        return 0
+    rows.sort(key=lambda r: (r.case.collective, r.case.bytes, r.nranks))
+    show(rows)
+    figures = summary(rows)
+    print(json.dumps(figures, indent=2))
+    print(f"not simulated: {len(missing)} of {len(wanted)}")
+    document = {
+        "what": "prices against SimGrid SMPI; every figure is simulated",
+        "source": "simulated",
+        "simgrid": simgrid,
+        "host": asdict(collect_host()),
+        "platform": asdict(PLATFORM),
+        "summary": figures,
+        "not_simulated": missing,
+        "rows": [asdict(r) for r in rows],
+    }
+    options.out.with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")
+    draw(rows, options.out.with_suffix(".svg"))
+    good = figures["alone"]
+    return int(good["median_difference"] > DIFFERENCE or good["ranked_alike"] < RANKED)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (StrettoError, SmpiError) as error:
+        sys.exit(f"smpi_agreement: {error}")
