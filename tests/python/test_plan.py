@@ -208,7 +208,7 @@ def test_segments_are_capped() -> None:
         ("allreduce", "ring", 5, 8, 40),
         ("allreduce", "rabenseifner", 8, 6, 48),
         ("bcast", "knomial(2)", 16, 4, 15),
-        ("bcast", "chain(1K)", 6, 10, 30),
+        ("bcast", "pipeline(1K)", 6, 10, 30),
         ("reduce", "knomial(2)", 16, 4, 15),
         ("allgather", "ring", 7, 6, 42),
         ("allgather", "bruck_k(2)", 7, 3, 21),

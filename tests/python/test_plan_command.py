@@ -42,11 +42,11 @@ def test_list_names_every_algorithm() -> None:
 
 
 def test_show_prints_one_rank_or_all() -> None:
-    one = stretto("show", "bcast", "chain(64K)", "-n", "4", "--bytes", "256K", "--rank", "1")
+    one = stretto("show", "bcast", "pipeline(64K)", "-n", "4", "--bytes", "256K", "--rank", "1")
     assert one.returncode == 0
     assert one.stdout.startswith("rank 1 of 4, bcast, root 0: IN 0, OUT 4")
     assert one.stdout.count("recv") == one.stdout.count("send") == 4
-    everything = stretto("show", "bcast", "chain(64K)", "-n", "4")
+    everything = stretto("show", "bcast", "pipeline(64K)", "-n", "4")
     assert everything.stdout.count("rank 0 of 4") == everything.stdout.count("rank 3 of 4") == 1
     parsed = json.loads(stretto("show", "barrier", "dissemination", "-n", "3", "--json").stdout)
     assert len(parsed["ranks"]) == 3
@@ -59,8 +59,8 @@ def test_verify_proves_and_counts() -> None:
     assert "all proven" in done.stdout
     report = json.loads(stretto("verify", "reduce", "-n", "4", "--json").stdout)
     assert report["faults"] == []
-    # 10 pairs of rank count and root, 7 radices, in place or not, ordered or not
-    assert report["algorithms"][0]["proven"] == 10 * 7 * 4
+    # 10 pairs of rank count and root, 15 radices, in place or not, ordered or not
+    assert report["algorithms"][0]["proven"] == 10 * 15 * 4
 
 
 def test_a_fault_is_named_and_fails(
