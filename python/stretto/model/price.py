@@ -5,10 +5,102 @@ Everything here is simulated; whoever writes it down says so (``source: simulate
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from stretto.model.platform import Platform
+from stretto.errors import StrettoError
+from stretto.model.platform import LEVELS, Platform
+
+#: ``stretto_part`` and ``stretto_span_kind`` (src/plan/price.h), in order
+PARTS = (
+    "skew",
+    "overhead",
+    "latency",
+    "transfer",
+    "queue",
+    "rendezvous",
+    "copy",
+    "reduce",
+    "node",
+    "noise",
+)
+KINDS = ("send", "recv", "wait", "copy", "reduce", "node", "message")
+
+_ERROR_SIZE = 2000
+
+
+class _Span(ctypes.Structure):
+    _fields_ = (
+        *((n, ctypes.c_int) for n in ("kind", "rank", "peer", "round", "level", "detail")),
+        *((n, ctypes.c_double) for n in ("bytes", "begin", "end")),
+    )
+
+
+class _Result(ctypes.Structure):
+    _fields_ = (
+        ("nranks", ctypes.c_int),
+        ("calls", ctypes.c_int),
+        *((n, ctypes.POINTER(ctypes.c_double)) for n in ("finish", "enter", "took")),
+        ("last", ctypes.c_double),
+        ("last_rank", ctypes.c_int),
+        ("median", ctypes.c_double),
+        ("parts", ctypes.c_double * len(PARTS)),
+        ("messages", ctypes.c_double * len(LEVELS)),
+        ("bytes", ctypes.c_double * len(LEVELS)),
+        ("events", ctypes.c_double),
+        ("nspans", ctypes.c_int),
+        ("spans", ctypes.POINTER(_Span)),
+    )
+
+
+class _Pricing(ctypes.Structure):
+    _fields_ = (
+        ("collective", ctypes.c_char_p),
+        ("choice", ctypes.c_char_p),
+        ("nranks", ctypes.c_int),
+        ("host", ctypes.POINTER(ctypes.c_int)),
+        ("root", ctypes.c_int),
+        ("in_place", ctypes.c_int),
+        ("commutative", ctypes.c_int),
+        ("bytes", ctypes.c_size_t),
+        ("element", ctypes.c_size_t),
+        ("sizes", ctypes.POINTER(ctypes.c_size_t)),
+        ("skew", ctypes.POINTER(ctypes.c_double)),
+        ("calls", ctypes.c_int),
+        ("seed", ctypes.c_ulonglong),
+        ("trace", ctypes.c_int),
+        ("platform", ctypes.POINTER(ctypes.c_double)),
+        ("nplatform", ctypes.c_int),
+    )
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    from stretto.plan import _library as plan_library
+
+    lib = plan_library()
+    error = [ctypes.c_char_p, ctypes.c_size_t]
+    pricing = ctypes.POINTER(_Pricing)
+    for name, result, arguments in (
+        ("parameters", ctypes.c_void_p, []),
+        ("action_name", ctypes.c_char_p, [ctypes.c_int]),
+        ("price", ctypes.c_int, [pricing, ctypes.POINTER(_Result), *error]),
+        ("price_free", None, [ctypes.POINTER(_Result)]),
+        (
+            "bound",
+            ctypes.c_int,
+            [pricing, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_char_p), *error],
+        ),
+    ):
+        function = getattr(lib, f"stretto_export_{name}")
+        function.restype = result
+        function.argtypes = arguments
+    return lib
 
 
 @dataclass(frozen=True)
@@ -83,7 +175,7 @@ def price(
     nbytes: int,
     platform: Platform,
     *,
-    element: int = 8,
+    element: int | None = None,
     root: int = 0,
     in_place: bool = False,
     commutative: bool = True,
@@ -106,7 +198,7 @@ def price(
     platform
         Where.
     element
-        Bytes of an element: a vector is cut between elements.
+        Bytes of an element: a vector is cut between elements; None: 8, or what divides ``nbytes``.
     root, in_place, commutative
         As in the call.
     sizes
@@ -120,17 +212,136 @@ def price(
     trace
         Also return what happened, for pictures.
     """
-    raise NotImplementedError("on its way: see src/plan/price.h")
+    lib = _library()
+    given = _pricing(collective, choice, hosts, nbytes, platform, element, root)
+    given.in_place = in_place
+    given.commutative = commutative
+    given.calls = calls
+    given.seed = seed
+    given.trace = trace
+    if sizes is not None:
+        wanted = len(hosts) ** (2 if collective == "alltoallv" else 1)
+        if len(sizes) != wanted:
+            raise ValueError(f"{len(sizes)} sizes, not {wanted}")
+        given.sizes = (ctypes.c_size_t * len(sizes))(*sizes)
+    if skew is not None:
+        if len(skew) != len(hosts):
+            raise ValueError(f"{len(skew)} entries in skew for {len(hosts)} ranks")
+        given.skew = (ctypes.c_double * len(skew))(*skew)
+    result = _Result()
+    error = ctypes.create_string_buffer(_ERROR_SIZE)
+    if lib.stretto_export_price(given, result, error, _ERROR_SIZE) != 0:
+        raise StrettoError(
+            error.value.decode(errors="replace"),
+            f"{collective} {choice} with {len(hosts)} ranks on {platform.name}",
+            "stretto plan list shows the algorithms and what they need",
+        )
+    try:
+        return _read(result, given, platform)
+    finally:
+        lib.stretto_export_price_free(result)
 
 
 def bound(
     collective: str, hosts: Sequence[int], nbytes: int, platform: Platform, root: int = 0
-) -> tuple[float, str]:
-    """Return the time that no algorithm can beat, and what it rests on.
+) -> tuple[float, str] | None:
+    """Return the time that no algorithm can beat, and what it rests on; None: there is no bound.
 
     Parameters
     ----------
     collective, hosts, nbytes, platform, root
         As in `price`.
     """
-    raise NotImplementedError("on its way: see src/plan/price.h")
+    return _bound(_pricing(collective, "", hosts, nbytes, platform, None, root))
+
+
+def parameters() -> list[dict[str, Any]]:
+    """Return every parameter of a platform: scope, name, unit, min, max, default, help."""
+    lib = _library()
+    pointer = lib.stretto_export_parameters()
+    if not pointer:
+        raise StrettoError("out of memory in the plan library")
+    try:
+        rows: list[dict[str, Any]] = json.loads(ctypes.string_at(pointer))
+        return rows
+    finally:
+        lib.stretto_export_free(pointer)
+
+
+def _pricing(
+    collective: str,
+    choice: str,
+    hosts: Sequence[int],
+    nbytes: int,
+    platform: Platform,
+    element: int | None,
+    root: int,
+) -> _Pricing:
+    numbers = platform.numbers()
+    if element is None:
+        element = math.gcd(8, nbytes) if nbytes else 1
+    return _Pricing(
+        collective.encode(),
+        choice.replace("\0", "?").encode(),
+        len(hosts),
+        (ctypes.c_int * len(hosts))(*hosts),
+        root,
+        0,
+        1,
+        nbytes,
+        element,
+        None,
+        None,
+        1,
+        1,
+        0,
+        (ctypes.c_double * len(numbers))(*numbers),
+        len(numbers),
+    )
+
+
+def _bound(given: _Pricing) -> tuple[float, str] | None:
+    seconds, why = ctypes.c_double(), ctypes.c_char_p()
+    error = ctypes.create_string_buffer(_ERROR_SIZE)
+    if _library().stretto_export_bound(given, seconds, why, error, _ERROR_SIZE) != 0:
+        raise StrettoError(error.value.decode(errors="replace"))
+    return None if seconds.value < 0 else (seconds.value, (why.value or b"").decode())
+
+
+def _read(result: _Result, given: _Pricing, platform: Platform) -> Price:
+    n, calls = result.nranks, result.calls
+    found = _bound(given)
+    name = _library().stretto_export_action_name
+    return Price(
+        collective=given.collective.decode(),
+        choice=given.choice.decode(),
+        nranks=n,
+        nnodes=len(set(given.host[:n])),
+        platform=platform.name,
+        seconds=result.median,
+        last=result.last,
+        last_rank=result.last_rank,
+        finish=result.finish[:n],
+        enter=result.enter[:n],
+        took=result.took[:calls],
+        parts=dict(zip(PARTS, result.parts, strict=True)),
+        messages=dict(zip(LEVELS, result.messages, strict=True)),
+        nbytes=dict(zip(LEVELS, result.bytes, strict=True)),
+        bound=found[0] if found else None,
+        bound_why=found[1] if found else "",
+        events=int(result.events),
+        spans=[
+            Span(
+                KINDS[s.kind],
+                s.rank,
+                s.peer,
+                s.round,
+                LEVELS[s.level] if s.level >= 0 else "",
+                name(s.detail).decode() if KINDS[s.kind] == "node" else "",
+                s.bytes,
+                s.begin,
+                s.end,
+            )
+            for s in result.spans[: result.nspans]
+        ],
+    )

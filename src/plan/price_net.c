@@ -1,0 +1,404 @@
+/* Messages: from the sender's overhead through flow, interface, fabric and interface to the
+ * receiver, and who waits for whom. docs/model.md has the equations.
+ *
+ * Whatever several ranks share (interfaces, uplinks, memory) is given out in the order in which it
+ * is asked for, in whole messages; therefore messages that touch it go through the event queue. */
+#include "plan/price_state.h"
+
+#include <stdlib.h>
+
+void *price_alloc(price_state *s, size_t size) {
+    enum { BLOCK = 1 << 18 };
+    typedef struct block {
+        struct block *next;
+        size_t used;
+        _Alignas(16) unsigned char data[];
+    } block;
+    block *b = s->blocks;
+    size = (size + 15) & ~(size_t)15;
+    if (!b || b->used + size > BLOCK) {
+        size_t room = size > BLOCK ? size : BLOCK;
+        block *fresh = malloc(sizeof *fresh + room);
+        if (!fresh) {
+            s->failed = true;
+            return NULL;
+        }
+        *fresh = (block){b, 0};
+        s->blocks = b = fresh;
+    }
+    b->used += size;
+    return b->data + b->used - size;
+}
+
+int price_level(const price_rank *a, const price_rank *b) {
+    if (a->node != b->node)
+        return a->rail == b->rail ? STRETTO_LEVEL_RAIL : STRETTO_LEVEL_NETWORK;
+    if (a->cache == b->cache)
+        return STRETTO_LEVEL_CACHE;
+    return a->numa == b->numa ? STRETTO_LEVEL_NUMA : STRETTO_LEVEL_NODE;
+}
+
+double price_memory(price_state *s, const price_rank *r, double at, double bytes) {
+    double *free_at = &s->nodes[r->node].memory[r->numa];
+    if (*free_at < at)
+        *free_at = at;
+    return *free_at += bytes * s->platform->memory_byte;
+}
+
+/* ---- channels: pairs of ranks -----------------------------------------------------------------
+ */
+
+static size_t bucket_of(const price_state *s, int source, int target) {
+    uint64_t x = (uint64_t)(unsigned)source * 0x9e3779b97f4a7c15u ^ (unsigned)target;
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+    return (size_t)(x ^ (x >> 29)) & (s->nbuckets - 1);
+}
+
+/* Forgets the pairs that have nothing under way, and makes room for more if that was no help. */
+static void sweep(price_state *s) {
+    price_channel *kept = NULL;
+    size_t n = 0;
+    for (size_t b = 0; b < s->nbuckets; b++) {
+        for (price_channel *c = s->buckets[b], *next; c; c = next) {
+            next = c->next;
+            bool over = !c->live && !c->first && c->flow_free <= s->now && c->arrived <= s->now;
+            price_channel **to = over ? &s->free_channels : &kept;
+            c->next = *to;
+            *to = c;
+            n += !over;
+        }
+        s->buckets[b] = NULL;
+    }
+    if (2 * n > s->nbuckets) {
+        price_channel **larger = calloc(4 * s->nbuckets, sizeof *larger);
+        if (larger) {
+            free(s->buckets);
+            s->buckets = larger;
+            s->nbuckets *= 4;
+        } /* else: slower, not wrong */
+    }
+    s->nchannels = n;
+    for (price_channel *next; kept; kept = next) {
+        next = kept->next;
+        size_t b = bucket_of(s, kept->source, kept->target);
+        kept->next = s->buckets[b];
+        s->buckets[b] = kept;
+    }
+}
+
+static price_channel *channel_of(price_state *s, int source, int target) {
+    size_t b = bucket_of(s, source, target);
+    for (price_channel *c = s->buckets[b]; c; c = c->next)
+        if (c->source == source && c->target == target)
+            return c;
+    if (s->nchannels >= s->nbuckets) {
+        sweep(s);
+        b = bucket_of(s, source, target);
+    }
+    price_channel *c = s->free_channels;
+    if (c)
+        s->free_channels = c->next;
+    else if (!(c = price_alloc(s, sizeof *c)))
+        return NULL;
+    *c = (price_channel){.next = s->buckets[b], .source = source, .target = target};
+    s->buckets[b] = c;
+    s->nchannels++;
+    return c;
+}
+
+/* The message that the other side began, or a new one. */
+static price_message *meet(price_state *s, price_channel *c, int source, int target,
+                           bool i_am_sender) {
+    price_message *m = c->first;
+    if (m && (i_am_sender ? !m->sent : !m->posted)) {
+        c->first = m->next;
+        if (!c->first)
+            c->last = NULL;
+        return m;
+    }
+    if (s->free_messages) {
+        m = s->free_messages;
+        s->free_messages = m->next;
+    } else if (!(m = price_alloc(s, sizeof *m))) {
+        return NULL;
+    }
+    m->next = NULL;
+    m->source = source, m->target = target;
+    m->sent = m->posted = m->arrived = m->traced = false;
+    if (c->last)
+        c->last->next = m;
+    else
+        c->first = m;
+    c->last = m;
+    c->live++;
+    return m;
+}
+
+/* ---- the way of a message ---------------------------------------------------------------------
+ */
+
+static bool stripes(const price_state *s, const price_message *m) {
+    return (double)m->bytes >= s->platform->stripe_bytes;
+}
+
+/* Intra-node messages that miss the caches share the memory. */
+static bool uses_memory(const price_state *s, const price_message *m) {
+    return m->bytes > 0 && s->platform->memory_byte > 0 &&
+           (double)m->bytes >= s->platform->cache_bytes;
+}
+
+static bool is_network(const price_message *m) {
+    return m->level >= STRETTO_LEVEL_RAIL;
+}
+
+static void known(price_state *s, int rank, int ordinal, price_slot *slot) {
+    price_rank *r = &s->ranks[rank];
+    slot->known = true;
+    if (r->waits > 0 && (r->wait_for < 0 || r->wait_for == ordinal) && --r->waits == 0)
+        price_wake(s, rank);
+}
+
+static price_slot *slot_of(const price_state *s, int rank, int ordinal) {
+    const price_rank *r = &s->ranks[rank];
+    return &r->slots[ordinal % s->programs.programs[r->program].window];
+}
+
+/* The receive is posted and the last byte is there. */
+static void deliver(price_state *s, price_message *m) {
+    const stretto_link *link = &s->platform->level[m->level];
+    price_slot *slot = slot_of(s, m->target, m->target_slot);
+    slot->at = m->path;
+    slot->work = link->recv_overhead + (m->eager ? (double)m->bytes * link->recv_byte : 0);
+    slot->copy = 0;
+    if (m->eager && m->path.t < m->ready.t)
+        slot->copy = link->unexpected + (double)m->bytes * link->unexpected_byte;
+    slot->peer = m->source;
+    slot->level = m->level;
+    slot->bytes = m->bytes;
+    known(s, m->target, m->target_slot, slot);
+    m->next = s->free_messages;
+    s->free_messages = m;
+}
+
+/* The last byte is there, m->path says when. */
+static void arrive(price_state *s, price_message *m, price_channel *c) {
+    price_hold(&m->path, c->arrived, STRETTO_PART_QUEUE); /* messages of a pair do not overtake */
+    c->arrived = m->path.t;
+    c->live--;
+    if (m->traced)
+        price_span(s, STRETTO_SPAN_MESSAGE, m->source, m->target, m->round, m->level, 0,
+                   (double)m->bytes, m->began, m->path.t);
+    m->arrived = true;
+    if (m->posted)
+        deliver(s, m);
+}
+
+/* Time for each byte where the message is not alone: the slowest on its way. */
+static double per_byte(const price_state *s, const price_message *m) {
+    const stretto_link *link = &s->platform->level[m->level];
+    double g = link->gap_byte, nic = is_network(m) ? s->platform->nic_gap_byte : 0;
+    if (stripes(s, m))
+        g /= s->platform->rails, nic /= s->platform->rails;
+    g = nic > g ? nic : g;
+    if (!m->eager) { /* the cores move the bytes while they travel */
+        g = link->send_byte > g ? link->send_byte : g;
+        g = link->recv_byte > g ? link->recv_byte : g;
+    }
+    return g;
+}
+
+/* m->path holds until *free_at; the resource is then taken for `time`. */
+static void occupy(price_message *m, double *free_at, double time) {
+    price_hold(&m->path, *free_at, STRETTO_PART_QUEUE);
+    *free_at = m->path.t + time;
+}
+
+static void interfaces(price_state *s, price_message *m, double *free_at, int own, double gap) {
+    const stretto_platform *p = s->platform;
+    const bool all = stripes(s, m);
+    const int first = all ? 0 : own, last = all ? (int)p->rails - 1 : own;
+    const double bytes = (double)m->bytes * p->nic_gap_byte / (all ? p->rails : 1);
+    for (int i = first; i <= last; i++)
+        price_hold(&m->path, free_at[i], STRETTO_PART_QUEUE);
+    for (int i = first; i <= last; i++)
+        free_at[i] = m->path.t + (bytes > gap ? bytes : gap);
+}
+
+/* Out of the source's leaf switch and into the target's. */
+static double uplinks(price_state *s, price_message *m) {
+    const stretto_platform *p = s->platform;
+    const int from = s->ranks[m->source].node / s->group_nodes;
+    const int to = s->ranks[m->target].node / s->group_nodes;
+    if (from == to)
+        return 0;
+    price_add(&m->path, STRETTO_PART_LATENCY, p->group_latency);
+    if (s->uplink_byte == 0)
+        return 0;
+    if (s->nuplinks == 1) {
+        double share = p->multipath > 0 ? s->uplink_byte / p->uplinks : s->uplink_byte;
+        occupy(m, &s->up[from], (double)m->bytes * share);
+        occupy(m, &s->down[to], (double)m->bytes * share);
+        return share;
+    }
+    uint64_t flow = price_mix(s->call->seed, (uint64_t)m->source, (uint64_t)m->target, 3);
+    int link = (int)(flow % (uint64_t)s->nuplinks);
+    occupy(m, &s->up[from * s->nuplinks + link], (double)m->bytes * s->uplink_byte);
+    occupy(m, &s->down[to * s->nuplinks + link], (double)m->bytes * s->uplink_byte);
+    return s->uplink_byte;
+}
+
+/* Latency that this message has, once noise and late packets are counted. */
+static void draw_latency(price_state *s, price_message *m) {
+    const stretto_platform *p = s->platform;
+    price_rank *r = &s->ranks[m->source];
+    m->latency = p->level[m->level].latency;
+    uint64_t number = r->sent++;
+    if (p->latency_sigma > 0)
+        m->latency *= price_lognormal(p->latency_sigma,
+                                      price_uniform(s->call->seed, (uint64_t)m->source, number, 4),
+                                      price_uniform(s->call->seed, (uint64_t)m->source, number, 5));
+    if (is_network(m) && p->multipath > 0 && p->reorder > 0 && m->bytes > 0) {
+        double packets = (double)((m->bytes - 1) / (uint64_t)p->packet_bytes + 1);
+        m->latency += p->reorder * (packets / (packets + 1) - 0.5);
+    }
+}
+
+static void gone(price_state *s, price_message *m, double end) {
+    if (m->eager)
+        return; /* the sender was done when it had handed the message over */
+    price_slot *slot = slot_of(s, m->source, m->source_slot);
+    slot->at = m->path;
+    price_hold(&slot->at, end, STRETTO_PART_TRANSFER);
+    slot->peer = m->target;
+    slot->level = m->level;
+    known(s, m->source, m->source_slot, slot);
+}
+
+void price_inject(price_state *s, price_message *m) {
+    const stretto_platform *p = s->platform;
+    price_rank *source = &s->ranks[m->source];
+    const stretto_link *link = &p->level[m->level];
+    const double bytes = (double)m->bytes;
+    price_channel *c = channel_of(s, m->source, m->target);
+    double g = per_byte(s, m);
+    if (!c)
+        return;
+    m->began = m->path.t;
+    occupy(m, &c->flow_free, 0);
+    if (!m->eager)
+        occupy(m, &source->engine_free, bytes * link->send_byte);
+    if (is_network(m)) {
+        interfaces(s, m, s->nodes[source->node].sent, source->rail, p->nic_gap_message);
+        double share = uplinks(s, m);
+        g = share > g ? share : g;
+    }
+    double flow = bytes * link->gap_byte / (stripes(s, m) ? p->rails : 1);
+    c->flow_free = m->path.t + flow;
+    double memory = 0;
+    if (!is_network(m) && uses_memory(s, m))
+        memory = price_memory(s, source, m->path.t, bytes);
+    gone(s, m, m->path.t + bytes * g);
+    price_add(&m->path, STRETTO_PART_LATENCY, m->latency);
+    if (is_network(m) && (p->nic_gap_byte > 0 || p->nic_recv_gap_message > 0 ||
+                          (!m->eager && link->recv_byte > 0))) {
+        if (!price_queue_put(&s->queue, m->path.t, PRICE_RECEIVE, m->target, m))
+            s->failed = true;
+        return;
+    }
+    price_add(&m->path, STRETTO_PART_TRANSFER, bytes * g);
+    price_hold(&m->path, memory, STRETTO_PART_QUEUE);
+    arrive(s, m, c);
+}
+
+void price_receive(price_state *s, price_message *m) {
+    const stretto_platform *p = s->platform;
+    price_rank *target = &s->ranks[m->target];
+    price_channel *c = channel_of(s, m->source, m->target);
+    double g = per_byte(s, m);
+    if (!c)
+        return;
+    if (s->uplink_byte > 0 &&
+        s->ranks[m->source].node / s->group_nodes != target->node / s->group_nodes) {
+        double share = s->uplink_byte / (p->multipath > 0 ? p->uplinks : 1);
+        g = share > g ? share : g;
+    }
+    if (!m->eager)
+        occupy(m, &target->engine_free, (double)m->bytes * p->level[m->level].recv_byte);
+    interfaces(s, m, s->nodes[target->node].received, target->rail, p->nic_recv_gap_message);
+    price_add(&m->path, STRETTO_PART_TRANSFER, (double)m->bytes * g);
+    arrive(s, m, c);
+}
+
+/* m->path: when the bytes may go. Others' business? Then in the order of the events. */
+static void depart(price_state *s, price_message *m) {
+    if (is_network(m) || uses_memory(s, m)) {
+        if (!price_queue_put(&s->queue, m->path.t, PRICE_INJECT, m->source, m))
+            s->failed = true;
+    } else {
+        price_inject(s, m);
+    }
+}
+
+/* Both sides have come: the receiver, which has read the request, allows the sender to go on. */
+static void rendezvous(price_state *s, price_message *m) {
+    const stretto_link *link = &s->platform->level[m->level];
+    price_later(&m->path, &m->ready);
+    price_add(&m->path, STRETTO_PART_RENDEZVOUS, link->rendezvous + link->latency);
+    depart(s, m);
+}
+
+void price_send(price_state *s, int rank, int peer, int ordinal, const price_op *op) {
+    price_rank *r = &s->ranks[rank];
+    price_channel *c = channel_of(s, rank, peer);
+    price_message *m = c ? meet(s, c, rank, peer, true) : NULL;
+    if (!m)
+        return;
+    m->level = price_level(r, &s->ranks[peer]);
+    m->bytes = op->bytes;
+    m->round = (int)op->round;
+    m->source_slot = ordinal;
+    m->sent = true;
+    m->traced = price_traced(s, r);
+    const stretto_link *link = &s->platform->level[m->level];
+    m->eager = (double)op->bytes <= link->eager_bytes;
+    if (r->call == s->call->calls - 1) {
+        s->result->messages[m->level]++;
+        s->result->bytes[m->level] += (double)op->bytes;
+    }
+    const double begin = r->clock.t;
+    price_hold(&r->clock, r->port_free, STRETTO_PART_OVERHEAD);
+    r->port_free = r->clock.t + link->gap_message;
+    price_busy(s, r, STRETTO_PART_OVERHEAD,
+               link->send_overhead + (m->eager ? (double)op->bytes * link->send_byte : 0));
+    if (m->traced && r->clock.t > begin)
+        price_span(s, STRETTO_SPAN_SEND, rank, peer, (int)op->round, m->level, 0, (double)op->bytes,
+                   begin, r->clock.t);
+    draw_latency(s, m);
+    m->path = r->clock;
+    if (m->eager) {
+        price_slot *slot = slot_of(s, rank, ordinal);
+        slot->at = r->clock;
+        slot->known = true;
+        depart(s, m);
+    } else {
+        price_add(&m->path, STRETTO_PART_RENDEZVOUS, m->latency);
+        if (m->posted)
+            rendezvous(s, m);
+    }
+}
+
+void price_recv(price_state *s, int rank, int peer, int ordinal) {
+    price_channel *c = channel_of(s, peer, rank);
+    price_message *m = c ? meet(s, c, peer, rank, false) : NULL;
+    if (!m)
+        return;
+    m->ready = s->ranks[rank].clock;
+    m->target_slot = ordinal;
+    m->posted = true;
+    if (!m->sent)
+        return;
+    if (!m->eager)
+        rendezvous(s, m);
+    else if (m->arrived)
+        deliver(s, m);
+}
