@@ -1,0 +1,165 @@
+"""What tuned runs put out against native ones: files and print-outs, and how it is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stretto.errors import UsageError
+from stretto.files.verdict import Compared, Run
+from stretto.tune.lines import compare_texts, is_timing, largest_difference
+from stretto.tune.outputs import PRINTED, Outputs, Rules, equal, stamps, words
+from stretto.tune.place import COPIES, Place, case_files, fresh
+
+
+def outcome(native: list[str], tuned: list[str], ordered: bool = True) -> tuple[str, str]:
+    split = [[text.split("\n") for text in side] for side in (native, tuned)]
+    return compare_texts(split[0], split[1], ordered)
+
+
+def test_what_native_runs_do_differently_does_not_count() -> None:
+    native = ["a\ntime 1\nb", "a\ntime 2\nb"]
+    assert outcome(native, ["a\ntime 3\nb"])[0] == "times"
+    assert outcome(native, ["a\ntime 3\nc"])[0] == "differs"
+    assert outcome(native, ["a\ntime 3"])[0] == "differs"
+    assert outcome(["1", "2"], ["3"])[0] == "varies"
+    assert outcome(["a\nb", "a"], ["a"])[0] == "varies"
+    assert outcome(["a\nb", "a\nb"], ["a\nb"] * 3) == ("same", "")
+
+
+def test_a_last_digit_is_a_difference() -> None:
+    """Residual logs are compared bit for bit."""
+    log = "DICPCG: Solving for p, Initial residual = 0.0123456, Final residual = 5.1e-07"
+    found, detail = outcome([log, log], [log.replace("56,", "57,")])
+    assert found == "differs"
+    assert "numbers differ by 8.1e-06 relatively" in detail and "line" in detail
+
+
+def test_times_that_happen_to_agree_between_native_runs() -> None:
+    line = "ExecutionTime = {} s  ClockTime = 0 s"
+    native = "\n".join(["res 1", line.format("0.1"), line.format("0.2")])
+    other = "\n".join(["res 1", line.format("0.1"), line.format("0.3")])
+    found, detail = outcome([native, native], [other])
+    assert found == "times" and "look like times" in detail and "ExecutionTime" in detail
+    assert outcome([native, native], [other.replace("res 1", "res 2")])[0] == "differs"
+
+
+def test_columns_of_numbers_are_times_only_if_they_vary() -> None:
+    varying = ["step,t\n1,0.5\n2,0.5", "step,t\n1,0.7\n2,0.5"]
+    assert outcome(varying, ["step,t\n1,0.5\n2,0.9"])[0] == "times"
+    steady = ["step,res\n1,0.5\n2,0.5"] * 2
+    assert outcome(steady, ["step,res\n1,0.5\n2,0.9"])[0] == "differs"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "timing"),
+    [
+        ("took 1.5 s", "took 1.6 s", True),
+        ("Elapsed time: 12.1", "Elapsed time: 12.2", True),
+        ("rate 100.0 steps/s", "rate 101.5 steps/s", True),
+        ("begun 12:30:01", "begun 12:31:59", True),
+        ("2026-11-22 begun", "2026-11-23 begun", True),
+        ("pid 17", "pid 18", True),
+        ("Time = 0.5", "Time = 0.6", False),
+        ("time step 5 residual 1e-3", "time step 5 residual 2e-3", False),
+        ("took 1.5 s, residual 1e-3", "took 1.5 s, residual 2e-3", False),
+        ("cpu model x", "cpu model y", False),
+    ],
+)
+def test_what_looks_like_a_time(one: str, other: str, timing: bool) -> None:
+    assert is_timing(one, other) is timing
+
+
+def test_ranks_print_in_any_order() -> None:
+    assert outcome(["a\nb", "b\na"], ["a\nb"], ordered=False)[0] == "order"
+    assert outcome(["a\nb", "a\nb"], ["b\na"], ordered=False)[0] == "order"
+    assert outcome(["a\nb", "a\nb"], ["b\na"], ordered=True)[0] == "differs"
+    assert outcome(["a\nb", "a\nb"], ["a\na"], ordered=False)[0] == "differs"
+
+
+def test_relative_differences() -> None:
+    assert largest_difference("a 1.0 2", "a 1.0 2.2") == pytest.approx(0.2 / 2.2)
+    assert largest_difference("a 1D0", "a 1e0") == 0
+    assert largest_difference("a 1", "b 1") is None
+
+
+def case(tmp_path: Path, rules: Rules, runs: list[dict[str, str | None]]) -> list[Compared]:
+    """Make runs (native and tuned in turn) that write files; returns what came of comparing."""
+    base = tmp_path / "case"
+    (base / "in").mkdir(parents=True)
+    (base / "in" / "mesh").write_text("mesh")
+    (base / "old").write_text("old")
+    place = Place(base, base / "stretto-x" / COPIES)
+    kept = Outputs(base / "stretto-x" / "outputs", rules)
+    done = []
+    for i, files in enumerate(runs):
+        run = Run("native" if i % 2 == 0 else "tuned", i, 1.0, 1.0, 0)
+        with fresh(place) as cwd:
+            before = stamps(cwd, case_files(place, cwd))
+            for name, text in files.items():
+                if text is None:
+                    (cwd / name).unlink()
+                elif name != PRINTED:
+                    (cwd / name).parent.mkdir(exist_ok=True)
+                    (cwd / name).write_bytes(text.encode("latin-1"))
+            kept.directory.mkdir(parents=True, exist_ok=True)
+            kept.printed(run).write_text(files.get(PRINTED) or "")
+            kept.keep(run, cwd, before, case_files(place, cwd))
+        done.append(run)
+    return kept.compare(done)
+
+
+def test_files_that_the_runs_wrote(tmp_path: Path) -> None:
+    same = {PRINTED: "x", "res.csv": "1", "0.5/U": "u\0binary", "old": "new", "log": "took 1 s\nr"}
+    second = same | {"log": "took 2 s\nr"}
+    found = case(tmp_path, Rules(), [same, second, second, same])
+    assert {c.name: c.outcome for c in found} == {
+        PRINTED: "same", "res.csv": "same", "0.5/U": "same", "old": "same", "log": "times"
+    }  # fmt: skip
+    assert equal(found) is True
+    said = words(found, Rules())
+    assert said.startswith("compared: standard output and 4 files that CMD wrote; 4 the same bit")
+    assert "1 the same apart from lines with times: log" in said
+
+
+def test_each_kind_of_difference_is_named(tmp_path: Path) -> None:
+    native: dict[str, str | None] = {
+        PRINTED: "x", "text": "a\nb", "binary": "\0a", "gone": "1", "old": None
+    }  # fmt: skip
+    tuned: dict[str, str | None] = {
+        PRINTED: "x", "text": "a\nc", "binary": "\0b", "more": "1", "old": "?"
+    }  # fmt: skip
+    found = case(tmp_path, Rules(), [native, tuned, native, tuned])
+    outcomes = {c.name: (c.outcome, c.detail) for c in found}
+    assert outcomes["text"][0] == "differs" and "'c' instead of 'b'" in outcomes["text"][1]
+    assert outcomes["binary"][0] == "differs"
+    assert outcomes["gone"] == ("differs", "was written by native runs, was not written by tuned")
+    assert outcomes["more"] == ("differs", "was not written by native runs, was written by tuned")
+    assert outcomes["old"] == ("differs", "was removed by native runs, was written by tuned")
+    assert equal(found) is False and "5 DIFFER" in words(found, Rules())
+
+
+def test_what_cannot_be_told_is_not_called_equal(tmp_path: Path) -> None:
+    first: dict[str, str | None] = {"binary": "\0a", "run.1": "x"}
+    second: dict[str, str | None] = {"binary": "\0b", "run.2": "x"}
+    found = case(tmp_path, Rules(), [first, first, second, second])
+    assert {c.outcome for c in found} == {"varies"}
+    assert equal(found) is None
+    assert "not comparable, as native runs differ" in words(found, Rules())
+    one = case(tmp_path / "b", Rules(), [first, first])
+    assert {c.outcome for c in one} == {"unknown"} and equal(one) is None
+    assert equal([]) is None and "nothing" in words([], Rules())
+
+
+def test_patterns(tmp_path: Path) -> None:
+    native: dict[str, str | None] = {PRINTED: "seed 1\nx", "a.csv": "1", "b.log": "1"}
+    tuned: dict[str, str | None] = {PRINTED: "seed 2\nx", "a.csv": "1", "b.log": "2"}
+    rules = Rules(("^seed",), ("*.csv",))
+    found = case(tmp_path, rules, [native, tuned, native, tuned])
+    assert {c.name: c.outcome for c in found} == {PRINTED: "same", "a.csv": "same"}
+    said = words(found, rules)
+    assert "files matching *.csv" in said.replace("1 file ", "1 files ") and "^seed" in said
+    assert case(tmp_path / "b", Rules(), [native, tuned] * 2)[0].outcome == "differs"
+    with pytest.raises(UsageError, match="--ignore"):
+        Rules(("(",))
