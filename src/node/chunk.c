@@ -10,10 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static inline size_t least(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
 /* Begins a call that uses the buffers; returns the base of its chunk numbers. */
 static uint64_t begin(stretto_node *node, size_t nchunks) {
     node->seq++;
@@ -51,7 +47,7 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
     stretto_area *mine = stretto_area_of(node, node->me);
     unsigned char *data = buffer;
     for (size_t c = 0; c < n; c++, data += size) {
-        size_t part = least(size, bytes - c * size);
+        size_t part = stretto_least(size, bytes - c * size);
         unsigned char *shared = slot(node, root, base + c, size, depth);
         if (node->me == root) {
             if (c >= (size_t)depth)
@@ -77,7 +73,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, siz
     stretto_area *mine = stretto_area_of(node, node->me);
     unsigned char *own = (unsigned char *)dst + (size_t)node->me * bytes;
     for (size_t c = 0; c < n; c++) {
-        size_t part = least(size, bytes - c * size);
+        size_t part = stretto_least(size, bytes - c * size);
         if (c >= (size_t)depth)
             await_taken(node, base + c - (size_t)depth + 1);
         stretto_publish(&node->publisher, slot(node, node->me, base + c, size, depth),
@@ -107,7 +103,7 @@ static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigne
     stretto_area *mine = stretto_area_of(node, node->me), *top = stretto_area_of(node, root);
     const void *source[STRETTO_NODE_FOLD_RANKS];
     for (size_t c = 0; c < n; c++) {
-        size_t first = c * elements, part = least(elements, count - first);
+        size_t first = c * elements, part = stretto_least(elements, count - first);
         if (node->me == root) {
             await_posted(node, base + c + 1);
             for (int r = 0; r < node->nlocal; r++)
@@ -142,7 +138,7 @@ static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsi
     const void *source[STRETTO_NODE_FOLD_RANKS];
     for (size_t c = 0; c <= n; c++) {
         if (c < n) {
-            size_t first = c * elements, part = least(elements, count - first);
+            size_t first = c * elements, part = stretto_least(elements, count - first);
             if (c >= (size_t)depth)
                 await_taken(node, base + c - (size_t)depth + 1);
             stretto_publish(&node->publisher,
@@ -151,7 +147,7 @@ static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsi
             stretto_set(&mine->posted, base + c + 1);
         }
         if (c > 0) {
-            size_t t = c - 1, first = t * elements, part = least(elements, count - first);
+            size_t t = c - 1, first = t * elements, part = stretto_least(elements, count - first);
             for (int r = 0; r < node->nlocal; r++)
                 source[r] = r == node->me
                                 ? src + first * size
@@ -226,7 +222,7 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
         wanted = STRETTO_NODE_SHARE / size;
     if (wanted == 0)
         wanted = 1;
-    share = least(share, wanted);
+    share = stretto_least(share, wanted);
     size_t segments = (count + n * share - 1) / (n * share);
     share = (count + n * segments - 1) / (n * segments);
 
@@ -241,8 +237,9 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
 
     for (size_t s = 0; s < segments + 2; s++) {
         if (s < segments) { /* A */
-            size_t from = s * segment, to = least(from + segment, count);
-            size_t own = least(from + (size_t)node->me * share, to), after = least(own + share, to);
+            size_t from = s * segment, to = stretto_least(from + segment, count);
+            size_t own = stretto_least(from + (size_t)node->me * share, to),
+                   after = stretto_least(own + share, to);
             unsigned char *operands = area + (base + s) % depth * segment * size;
             stretto_publish(&node->publisher, operands, src + from * size, (own - from) * size);
             stretto_publish(&node->publisher, operands + (after - from) * size, src + after * size,
@@ -250,8 +247,9 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
             stretto_set(&mine->posted, base + s + 1);
         }
         if (s >= 1 && s - 1 < segments) { /* B */
-            size_t t = s - 1, from = t * segment, to = least(from + segment, count);
-            size_t own = least(from + (size_t)node->me * share, to), after = least(own + share, to);
+            size_t t = s - 1, from = t * segment, to = stretto_least(from + segment, count);
+            size_t own = stretto_least(from + (size_t)node->me * share, to),
+                   after = stretto_least(own + share, to);
             unsigned char *result = area + results + (base + t) % depth * share * size;
             await_posted(node, base + t + 1);
             if (after > own) {
@@ -272,10 +270,11 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
             stretto_set(&mine->taken, base + t + 1);
         }
         if (s >= 2) { /* C */
-            size_t t = s - 2, from = t * segment, to = least(from + segment, count);
+            size_t t = s - 2, from = t * segment, to = stretto_least(from + segment, count);
             for (int i = 1; i < node->nlocal; i++) {
                 int r = (node->me + i) % node->nlocal;
-                size_t first = least(from + (size_t)r * share, to), end = least(first + share, to);
+                size_t first = stretto_least(from + (size_t)r * share, to),
+                       end = stretto_least(first + share, to);
                 const stretto_area *theirs = stretto_area_of(node, r);
                 stretto_await(node, &theirs->taken.value, base + t + 1);
                 if (wants)

@@ -1,12 +1,13 @@
-/* Large messages copied once, from the owner's memory straight to the reader's (CMA:
- * process_vm_readv and process_vm_writev).
+/* Large messages copied once, from the owner's memory straight to the reader's, and reductions that
+ * read their operands where they lie.
  *
  * No flags of its own: addresses are exchanged, and the end agreed upon, with the small
- * collectives. Each step ends with agree(), by which every rank learns whether all ranks could
- * copy; agree() is also what keeps a rank's buffers untouched until all have read them. If any rank
- * could not (EPERM, EFAULT, ESRCH, a short transfer), all ranks do the rest through the shared
- * buffers, and the group no longer tries direct copies. What a failed copy has left behind is
- * either overwritten or was right already.
+ * collectives, whose lines also order what is done to the buffers (a rank's stores come before its
+ * line is released, the others' loads after they acquired it). Each step ends with agree(), by
+ * which every rank learns whether all ranks could; agree() is also what keeps a rank's buffers
+ * untouched until all have read them. If any rank could not (EPERM, EFAULT, ESRCH, a short
+ * transfer, an attachment refused), all ranks do the rest through the shared buffers, and the group
+ * no longer tries. What a failed copy has left behind is either overwritten or was right already.
  *
  * With two ranks a bcast is copied by both at once: the reader fetches the first half while the
  * root stores the second. Copying in the kernel costs more a byte than in the cache (page by page),
@@ -14,75 +15,29 @@
  */
 #include "node/direct.h"
 
-#include "node/internal.h"
-
-#include <errno.h>
 #include <stdlib.h>
-
-stretto_vm_fn stretto_vm_readv = process_vm_readv;
-stretto_vm_fn stretto_vm_writev = process_vm_writev;
-
-static inline size_t least(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
-/* Between `local` here and `remote` in the memory of rank peer; false when it cannot be done. */
-static bool transfer(const stretto_node *node, stretto_vm_fn fn, int peer, void *local,
-                     uint64_t remote, size_t bytes) {
-    unsigned char *here = local;
-    while (bytes) {
-        size_t part = least(bytes, STRETTO_NODE_DIRECT_PIECE);
-        struct iovec l = {here, part}, r = {(void *)(uintptr_t)remote, part};
-        ssize_t moved = fn(node->pids[peer], &l, 1, &r, 1, 0);
-        if (moved < 0 && errno == EINTR)
-            continue;
-        if (moved <= 0 || (size_t)moved > part)
-            return false;
-        here += moved, remote += (uint64_t)moved, bytes -= (size_t)moved;
-        if (bytes)
-            node->wait.progress(node->wait.progress_arg);
-    }
-    return true;
-}
-
-static bool fetch(const stretto_node *node, int peer, void *to, uint64_t from, size_t bytes) {
-    return transfer(node, stretto_vm_readv, peer, to, from, bytes);
-}
-
-static void both(const void *left, const void *right, void *out, size_t n) {
-    const uint64_t *l = left, *r = right;
-    for (size_t i = 0; i < n; i++)
-        ((uint64_t *)out)[i] = l[i] & r[i];
-}
-
-/* Whether all ranks say yes, the same answer on all; when not, direct copies are over. */
-static bool agree(stretto_node *node, bool yes) {
-    uint64_t mine = yes, all;
-    stretto_small_allreduce(node, &mine, &all, 1, sizeof all, both);
-    if (!all)
-        node->wait.cma = false;
-    return all;
-}
 
 void stretto_direct_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
     uint64_t address[2] = {(uintptr_t)buffer, 0};
     bool ok = true;
     if (node->nlocal == 2) {
         uint64_t mine = (uintptr_t)buffer;
+        stretto_remote other;
         stretto_small_allgather(node, &mine, address, sizeof mine);
         size_t half = bytes / 2 & ~(size_t)4095;
-        unsigned char *second = (unsigned char *)buffer + half;
-        if (node->me != root)
-            ok = fetch(node, root, buffer, address[root], half);
-        else
-            ok = transfer(node, stretto_vm_writev, 1 - root, second, address[1 - root] + half,
-                          bytes - half);
+        ok = stretto_remote_open(node, 1 - node->me, address[1 - node->me], bytes, &other);
+        if (ok && node->me != root)
+            ok = stretto_remote_fetch(node, &other, 0, buffer, half);
+        else if (ok)
+            ok = stretto_remote_store(node, &other, half, (unsigned char *)buffer + half,
+                                      bytes - half);
+        stretto_remote_close(node, &other);
     } else {
         stretto_small_bcast(node, address, sizeof address[0], root);
         if (node->me != root)
-            ok = fetch(node, root, buffer, address[0], bytes);
+            ok = stretto_remote_copy(node, root, address[0], buffer, bytes);
     }
-    if (!agree(node, ok))
+    if (!stretto_remote_agree(node, ok))
         stretto_chunk_bcast(node, buffer, bytes, root);
 }
 
@@ -95,16 +50,27 @@ void stretto_direct_allgather(stretto_node *node, const void *src, void *dst, si
     bool ok = true;
     for (int i = 1; i < node->nlocal && ok; i++) {
         int rank = (node->me + i) % node->nlocal;
-        ok = fetch(node, rank, blocks + (size_t)rank * bytes, address[rank], bytes);
+        ok = stretto_remote_copy(node, rank, address[rank], blocks + (size_t)rank * bytes, bytes);
     }
-    if (!agree(node, ok))
+    if (!stretto_remote_agree(node, ok))
         stretto_chunk_allgather(node, src, dst, bytes);
 }
 
-/* dst = the fold of all ranks' elements first..first+count-1, in pieces that stay in the cache.
- * Returns the number of elements done; of the others dst is untouched, as src may be in place. */
-static size_t fold_directly(stretto_node *node, const uint64_t *address, const unsigned char *src,
-                            unsigned char *dst, size_t first, size_t count, size_t size,
+/* The share of the vector that a rank folds. */
+typedef struct {
+    size_t first, count;
+} span;
+
+static span share_of(size_t rank, size_t ranks, size_t count) {
+    size_t share = (count + ranks - 1) / ranks, first = stretto_least(rank * share, count);
+    return (span){first, stretto_least(share, count - first)};
+}
+
+/* out = the fold of the operands of all ranks, which begin at operand[r] there and at src here, in
+ * pieces that stay in the cache. out may be src. Returns the number of elements done; of the others
+ * out is untouched, as it may be an operand. */
+static size_t fold_directly(stretto_node *node, const stretto_remote *operand,
+                            const unsigned char *src, unsigned char *out, size_t count, size_t size,
                             stretto_reduce_fn reduce) {
     size_t piece = STRETTO_NODE_DIRECT_PIECE / size;
     unsigned char *sum = malloc(2 * piece * size);
@@ -112,71 +78,98 @@ static size_t fold_directly(stretto_node *node, const uint64_t *address, const u
         return 0;
     unsigned char *next = sum + piece * size;
     size_t done = 0;
-    for (; done < count; done += least(piece, count - done)) {
-        size_t part = least(piece, count - done), offset = (first + done) * size;
+    while (done < count) {
+        size_t part = stretto_least(piece, count - done), offset = done * size;
         const void *left = NULL;
         for (int r = 0; r < node->nlocal; r++) {
-            const void *operand = src + offset;
-            if (r != node->me) {
-                operand = r ? next : sum;
-                if (!fetch(node, r, r ? next : sum, address[r] + offset, part * size)) {
-                    free(sum);
-                    return done;
-                }
+            const void *right = src + offset;
+            if (r != node->me)
+                right = stretto_remote_look(node, &operand[r], offset, r ? next : sum, part * size);
+            if (!right) {
+                free(sum);
+                return done;
             }
-            if (left) /* only the last step, when nothing can fail any more, writes dst */
-                reduce(left, operand, r == node->nlocal - 1 ? dst + offset : sum, part);
-            left = r == 0 ? operand : sum;
+            if (left) /* only the last step, when nothing can fail any more, writes out */
+                reduce(left, right, r == node->nlocal - 1 ? out + offset : sum, part);
+            left = r == 0 ? right : sum;
         }
+        done += part;
+        node->wait.progress(node->wait.progress_arg);
     }
     free(sum);
     return done;
 }
 
-/* Every rank folds its share of the vector, reading the others' operands; then collects the shares.
- */
-void stretto_direct_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
-                              size_t size, stretto_reduce_fn reduce) {
-    const size_t n = (size_t)node->nlocal, share = (count + n - 1) / n;
+/* Folds this rank's share of all ranks' vectors into the same place of the vector at `result`, of
+ * rank root or (root < 0) of this rank. Returns the number of elements done. */
+static size_t fold_share(stretto_node *node, const uint64_t *from, const unsigned char *src,
+                         unsigned char *dst, uint64_t result, size_t count, size_t size,
+                         stretto_reduce_fn reduce, int root) {
+    span own = share_of((size_t)node->me, (size_t)node->nlocal, count);
+    size_t offset = own.first * size, bytes = own.count * size, done = 0;
+    stretto_remote operand[node->nlocal + 1];
+    memset(operand, 0, sizeof operand);
+    bool ok = true, elsewhere = root >= 0 && root != node->me;
+    for (int r = 0; r < node->nlocal && ok; r++)
+        if (r != node->me)
+            ok = stretto_remote_open(node, r, from[r] + offset, bytes, &operand[r]);
+    if (ok && elsewhere)
+        ok = stretto_remote_open(node, root, result + offset, bytes, &operand[node->nlocal]);
+    if (ok && own.count)
+        done = fold_directly(node, operand, src + offset,
+                             elsewhere ? operand[node->nlocal].mapping.at : dst + offset, own.count,
+                             size, reduce);
+    for (int r = 0; r <= node->nlocal; r++)
+        stretto_remote_close(node, &operand[r]);
+    return done;
+}
+
+/* Every rank folds its share of the vector, reading the others' operands where they lie; then, in
+ * an allreduce, collects the shares. For a reduce the result is written to the root's memory, which
+ * takes XPMEM. */
+void stretto_direct_reduce(stretto_node *node, const void *src, void *dst, size_t count,
+                           size_t size, stretto_reduce_fn reduce, int root) {
+    const size_t n = (size_t)node->nlocal;
     uint64_t mine[2] = {(uintptr_t)src, (uintptr_t)dst}, both_of[2 * n], from[n], done[n];
     unsigned char *result = dst;
     stretto_small_allgather(node, mine, both_of, sizeof mine);
     for (size_t r = 0; r < n; r++)
         from[r] = both_of[2 * r];
 
-    size_t first = least((size_t)node->me * share, count), own = least(share, count - first);
-    uint64_t elements = fold_directly(node, from, src, dst, first, own, size, reduce);
-    if (!agree(node, elements == own)) {
+    uint64_t elements = fold_share(node, from, src, dst, root < 0 ? 0 : both_of[2 * root + 1],
+                                   count, size, reduce, root);
+    if (!stretto_remote_agree(node, elements == share_of((size_t)node->me, n, count).count)) {
         stretto_small_allgather(node, &elements, done, sizeof elements);
         for (size_t r = 0; r < n; r++) {
-            size_t start = least(r * share, count), end = least(start + share, count);
-            start += done[r];
-            if (start < end)
-                stretto_chunk_reduce(node, (const unsigned char *)src + start * size,
-                                     result + start * size, end - start, size, reduce, (int)r);
+            span rest = share_of(r, n, count);
+            size_t offset = (rest.first + done[r]) * size;
+            if (rest.count > done[r])
+                stretto_chunk_reduce(node, (const unsigned char *)src + offset,
+                                     result ? result + offset : NULL, rest.count - done[r], size,
+                                     reduce, root < 0 ? (int)r : root);
         }
+        if (root < 0)
+            for (size_t r = 0; r < n; r++) {
+                span whole = share_of(r, n, count);
+                if (whole.count)
+                    stretto_chunk_bcast(node, result + whole.first * size, whole.count * size,
+                                        (int)r);
+            }
+        return;
     }
-    bool ok = node->wait.cma;
+    if (root >= 0)
+        return;
+    bool ok = true;
     for (size_t i = 1; i < n && ok; i++) {
         size_t r = ((size_t)node->me + i) % n;
-        size_t start = least(r * share, count), end = least(start + share, count);
-        ok = fetch(node, (int)r, result + start * size, both_of[2 * r + 1] + start * size,
-                   (end - start) * size);
+        span theirs = share_of(r, n, count);
+        ok = stretto_remote_copy(node, (int)r, both_of[2 * r + 1] + theirs.first * size,
+                                 result + theirs.first * size, theirs.count * size);
     }
-    if (!agree(node, ok))
+    if (!stretto_remote_agree(node, ok))
         for (size_t r = 0; r < n; r++) {
-            size_t start = least(r * share, count), end = least(start + share, count);
-            if (start < end)
-                stretto_chunk_bcast(node, result + start * size, (end - start) * size, (int)r);
+            span whole = share_of(r, n, count);
+            if (whole.count)
+                stretto_chunk_bcast(node, result + whole.first * size, whole.count * size, (int)r);
         }
-}
-
-bool stretto_node_cma_works(int n, const int *pids, const uintptr_t *addresses, uint64_t expected) {
-    for (int i = 0; i < n; i++) {
-        uint64_t word = ~expected;
-        struct iovec l = {&word, sizeof word}, r = {(void *)addresses[i], sizeof word};
-        if (stretto_vm_readv(pids[i], &l, 1, &r, 1, 0) != sizeof word || word != expected)
-            return false;
-    }
-    return true;
 }

@@ -79,8 +79,14 @@ struct stretto_node {
     uint64_t chunks;    /* base of the chunk counters */
     stretto_wait wait;
     int *pids;
+    int *peers;    /* the ranks' numbers for xpmem.h, or NULL */
+    bool attaches; /* reaches the others' memory by XPMEM; equal on all ranks */
     _Alignas(64) unsigned char scratch[3][STRETTO_NODE_SMALL_LINES * STRETTO_LINE_DATA];
 };
+
+static inline size_t stretto_least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
 
 #define STRETTO_SMALL_MAX ((size_t)STRETTO_NODE_SMALL_LINES * STRETTO_LINE_DATA)
 

@@ -120,6 +120,7 @@ void stretto_node_detach(stretto_node *node) {
     if (!node)
         return;
     free(node->pids);
+    free(node->peers);
     free(node);
 }
 
@@ -133,8 +134,10 @@ void stretto_node_bcast(stretto_node *node, void *buffer, size_t bytes, int root
         return;
     if (bytes <= node->small)
         stretto_small_bcast(node, buffer, bytes, root);
-    else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_BCAST &&
-             node->nlocal <= STRETTO_NODE_DIRECT_BCAST_RANKS)
+    else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH,
+                                 node->nlocal <= STRETTO_NODE_DIRECT_BCAST_RANKS
+                                     ? STRETTO_NODE_DIRECT_BCAST
+                                     : SIZE_MAX))
         stretto_direct_bcast(node, buffer, bytes, root);
     else
         stretto_chunk_bcast(node, buffer, bytes, root);
@@ -150,6 +153,9 @@ void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t 
             memcpy(dst, src, bytes);
     } else if (bytes <= node->small) {
         stretto_small_reduce(node, src, dst, count, size, reduce, root);
+    } else if (size <= STRETTO_NODE_DIRECT_PIECE &&
+               stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH, SIZE_MAX)) {
+        stretto_direct_reduce(node, src, dst, count, size, reduce, root);
     } else {
         stretto_chunk_reduce(node, src, dst, count, size, reduce, root);
     }
@@ -165,9 +171,10 @@ void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size
             memcpy(dst, src, bytes);
     } else if (bytes <= node->small) {
         stretto_small_allreduce(node, src, dst, count, size, reduce);
-    } else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_ALLREDUCE &&
-               size <= STRETTO_NODE_DIRECT_PIECE) {
-        stretto_direct_allreduce(node, src, dst, count, size, reduce);
+    } else if (size <= STRETTO_NODE_DIRECT_PIECE &&
+               stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH,
+                                   STRETTO_NODE_DIRECT_ALLREDUCE)) {
+        stretto_direct_reduce(node, src, dst, count, size, reduce, -1);
     } else {
         stretto_chunk_reduce(node, src, dst, count, size, reduce, -1);
     }
@@ -181,7 +188,8 @@ void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size
             memcpy(dst, src, bytes);
     } else if (bytes <= node->small) {
         stretto_small_allgather(node, src, dst, bytes);
-    } else if (node->wait.cma && bytes >= STRETTO_NODE_DIRECT_ALLGATHER) {
+    } else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH,
+                                   STRETTO_NODE_DIRECT_ALLGATHER)) {
         stretto_direct_allgather(node, src, dst, bytes);
     } else {
         stretto_chunk_allgather(node, src, dst, bytes);

@@ -51,6 +51,9 @@ size_t stretto_node_bytes(int nlocal, size_t area);
  * !wait->cma). The handle is this rank's own; NULL when out of memory. Does not communicate. */
 stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area, const int *pids,
                                   const stretto_wait *wait);
+/* To be called at once after attaching, on all ranks or none, where XPMEM was found to work
+ * (node/xpmem.h): peers[nlocal] = the ranks' numbers there. False when out of memory. */
+bool stretto_node_use_xpmem(stretto_node *node, const int *peers);
 /* Frees the handle only. The memory may be used again only when zeroed and when all ranks left. */
 void stretto_node_detach(stretto_node *node);
 

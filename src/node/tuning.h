@@ -110,6 +110,16 @@
 #ifndef STRETTO_NODE_DIRECT_ALLGATHER /* of a block */
 #define STRETTO_NODE_DIRECT_ALLGATHER (512 * 1024)
 #endif
+/* With XPMEM, whatever the ring: bytes of a vector or of a block. One copy instead of two, and
+ * operands read where they lie, for two more exchanges of a line; not measured on a machine with
+ * XPMEM. */
+#ifndef STRETTO_NODE_ATTACH
+#define STRETTO_NODE_ATTACH (128 * 1024)
+#endif
+/* Ranges of each peer's memory that stay attached. */
+#ifndef STRETTO_NODE_ATTACHMENTS
+#define STRETTO_NODE_ATTACHMENTS 16
+#endif
 /* Copied at a time; progress is called in between. */
 #ifndef STRETTO_NODE_DIRECT_PIECE
 #define STRETTO_NODE_DIRECT_PIECE (64 * 1024)

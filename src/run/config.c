@@ -96,6 +96,7 @@ static void read_environment(void) {
         .max_communicators = number("STRETTO_MAX_COMMUNICATORS", 256, 0, 1 << 20),
         .api = number("STRETTO_API", 0, 0, 1),
         .devices = number("STRETTO_DEVICES", 1, 0, 1),
+        .xpmem = number("STRETTO_XPMEM", 1, 0, 1),
         .fake_ppn = number("STRETTO_FAKE_PPN", 0, 0, 1 << 20),
     };
 }

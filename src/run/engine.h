@@ -25,7 +25,7 @@
 /* ---- settings (config.c): rank 0's environment, the same on all ranks ----------------------- */
 
 typedef struct {
-    int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn, devices;
+    int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn, devices, xpmem;
     int has_table; /* a table or forced choices were given and are valid */
 } stretto_settings;
 
@@ -53,6 +53,7 @@ typedef struct {
     int *node_world; /* [node_nranks] world ranks of this node's ranks, ascending */
     int *node_pids;  /* [node_nranks] process ids, or 0 where they mean nothing here */
     stretto_wait wait;
+    bool xpmem; /* works among this node's ranks */
 } stretto_world;
 
 extern stretto_world stretto_the_world;

@@ -122,19 +122,23 @@ static void wants(const stretto_comm *c, bool *node, bool *shadow) {
 static bool attach_node(stretto_comm *c, const int *world, const offer *leader) {
     int me = c->layout.node_of[c->rank], first = c->layout.node_start[me];
     int nlocal = c->layout.node_start[me + 1] - first;
-    int *pids = malloc((size_t)nlocal * sizeof *pids);
+    int *pids = malloc((size_t)nlocal * 2 * sizeof *pids), *peers = pids + nlocal;
     if (!pids)
         return false;
     for (int i = 0; i < nlocal; i++) {
         int wanted = world[c->layout.node_ranks[first + i]];
         pids[i] = 0;
+        peers[i] = -1;
         for (int j = 0; j < stretto_the_world.node_nranks; j++)
-            if (stretto_the_world.node_world[j] == wanted)
+            if (stretto_the_world.node_world[j] == wanted) {
                 pids[i] = stretto_the_world.node_pids[j];
+                peers[i] = j;
+            }
     }
     c->node =
         stretto_node_attach(stretto_arena_at(leader->arena), nlocal, c->layout.local_of[c->rank],
                             (size_t)leader->area, pids, &stretto_the_world.wait);
+    bool well = c->node && (!stretto_the_world.xpmem || stretto_node_use_xpmem(c->node, peers));
     free(pids);
     if (leader->area > (int64_t)stretto_node_area(nlocal, true)) {
         /* Mapped at once rather than page by page in the first thousand calls; a refusal costs
@@ -142,7 +146,7 @@ static bool attach_node(stretto_comm *c, const int *world, const offer *leader) 
         size_t bytes = stretto_node_bytes(nlocal, (size_t)leader->area);
         (void)madvise(stretto_arena_at(leader->arena), bytes, MADV_POPULATE_WRITE);
     }
-    return c->node != NULL;
+    return well;
 }
 
 static bool agree(MPI_Comm comm, bool mine) {

@@ -1,4 +1,5 @@
 /* Init and Finalize: the world as this process sees it, agreed with the others. */
+#include "node/xpmem.h"
 #include "run/engine.h"
 
 #include <sched.h>
@@ -102,6 +103,39 @@ static bool try_cma(const stretto_world *w) {
     return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, w->node_comm) == MPI_SUCCESS && all;
 }
 
+/* Whether this node's ranks can attach one another's memory with XPMEM. Each offers its own, and
+ * looks at a word of every other, in a block as large messages lie in. Collective over node_comm.
+ */
+static bool try_xpmem(const stretto_world *w) {
+    enum { BLOCK = 256 * 1024 };
+    int n = w->node_nranks, mine = 1, all = 0;
+    uint64_t *block = malloc(BLOCK), seed = (uint64_t)w->node_pids[0] << 32 ^ (uintptr_t)block;
+    int64_t offer[2] = {stretto_xpmem_offer(), (int64_t)(uintptr_t)block};
+    int64_t *offers = malloc((size_t)n * sizeof offer),
+            *segids = malloc((size_t)n * sizeof *segids);
+    if (!block || !offers || !segids)
+        stretto_no_memory();
+    if (PMPI_Bcast(&seed, 1, MPI_UINT64_T, 0, w->node_comm) != MPI_SUCCESS)
+        mine = 0;
+    block[0] = seed + (uint64_t)w->node_rank;
+    if (PMPI_Allgather(offer, 2, MPI_INT64_T, offers, 2, MPI_INT64_T, w->node_comm) != MPI_SUCCESS)
+        mine = 0;
+    for (int i = 0; mine && i < n; i++)
+        segids[i] = offers[2 * i];
+    mine = mine && stretto_xpmem_join(n, segids);
+    for (int i = 0; mine && i < n; i++)
+        mine = i == w->node_rank ||
+               stretto_xpmem_sees(i, (uint64_t)offers[2 * i + 1], seed + (uint64_t)i);
+    if (PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, w->node_comm) != MPI_SUCCESS)
+        all = 0;
+    if (!all)
+        stretto_xpmem_leave();
+    free(block);
+    free(offers);
+    free(segids);
+    return all;
+}
+
 /* Rank 0 tells when the table has nothing for the job's own layout: then it was made for another
  * one. */
 static void check_layout(const stretto_world *w) {
@@ -143,8 +177,12 @@ STRETTO_COLD void stretto_engine_init(void) {
     w->wait.cma = false;
     stretto_types_init();
     stretto_comms_init();
-    if (w->node_nranks > 1 && stretto_arena_create((size_t)stretto_config.arena_mb << 20))
+    if (w->node_nranks > 1 && stretto_arena_create((size_t)stretto_config.arena_mb << 20)) {
         w->wait.cma = try_cma(w);
+        w->xpmem = stretto_config.xpmem && try_xpmem(w);
+        if (w->xpmem && w->rank == 0 && stretto_config.verbose)
+            stretto_say("XPMEM works among the ranks of this node");
+    }
     if (w->rank == 0)
         check_layout(w);
     w->active = true;
@@ -160,6 +198,10 @@ STRETTO_COLD void stretto_engine_finalize(void) {
      * in any order. */
     stretto_comm_release(MPI_COMM_WORLD);
     stretto_arena_destroy();
+    if (w->xpmem) {
+        PMPI_Barrier(w->node_comm); /* nobody reads what another one takes back */
+        stretto_xpmem_leave();
+    }
     PMPI_Comm_free(&w->node_comm);
     PMPI_Comm_free(&w->self);
     PMPI_Group_free(&w->group);

@@ -11,7 +11,7 @@ typedef struct {
     uint64_t random; /* the same on all ranks */
     uint64_t own;    /* this rank's own randomness: delays */
     uint64_t call;
-    unsigned char *buffer[3]; /* src, dst, reference; largest * n + room each */
+    unsigned char *buffer[HARNESS_BUFFERS]; /* src, dst, reference; largest * n + room each */
     size_t largest;
 } state;
 

@@ -1,4 +1,5 @@
 #include "tests/c/node/harness.h"
+#include "node/xpmem.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -34,7 +35,7 @@ stretto_node *harness_attach(harness *h, int rank) {
                          .yield = h->ranks > cores,
                          .progress = progress,
                          .progress_arg = &h->progress[rank],
-                         .cma = strcmp(h->direct, "off") != 0};
+                         .cma = strcmp(h->direct, "off") != 0 && !faults_attach()};
     faults_begin(rank, h->ranks, h->seed);
     h->pids[rank] = (int)getpid();
     atomic_fetch_add(&h->ready, 1);
@@ -46,7 +47,41 @@ stretto_node *harness_attach(harness *h, int rank) {
         fprintf(stderr, "node_test: no handle\n");
         abort();
     }
+    int peers[HARNESS_RANKS];
+    for (int r = 0; r < h->ranks; r++)
+        peers[r] = r;
+    if (h->buffers && !stretto_node_use_xpmem(node, peers))
+        abort();
     return node;
+}
+
+unsigned char *harness_buffer(harness *h, int rank, int which) {
+    void *buffer;
+    if (h->buffers)
+        return h->buffers + (size_t)(rank * HARNESS_BUFFERS + which) * h->buffer_room;
+    if (posix_memalign(&buffer, 64, h->buffer_room))
+        abort();
+    return buffer;
+}
+
+void harness_give_back(harness *h, unsigned char *buffer) {
+    if (!h->buffers)
+        free(buffer);
+}
+
+/* All ranks' buffers in memory that all ranks have at the same address: attaching is then nothing
+ * but to name it. */
+static void share_buffers(harness *h) {
+    size_t bytes = (size_t)h->ranks * HARNESS_BUFFERS * h->buffer_room;
+    h->buffers = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int64_t offers[HARNESS_RANKS];
+    for (int r = 0; r < h->ranks; r++)
+        offers[r] = stretto_xpmem_offer();
+    if (h->buffers == MAP_FAILED || !stretto_xpmem_join(h->ranks, offers)) {
+        fprintf(stderr, "node_test: no stand-in for XPMEM\n");
+        exit(1);
+    }
 }
 
 void harness_detach(harness *h, int rank, stretto_node *node) {
@@ -157,6 +192,10 @@ int harness_main(int argc, char **argv, void (*run)(harness *, int)) {
         perror("node_test: mmap");
         return 1;
     }
+    h->buffer_room =
+        ((h->largest + 100000) * 2 + h->largest / 4 * (size_t)h->ranks + 4096) / 64 * 64;
+    if (faults_attach())
+        share_buffers(h);
     int failed = h->threads ? run_threads(h, run) : run_processes(h, run);
     printf("%s: %d %s, seed %llu\n", failed ? "FAILED" : "ok", h->ranks,
            h->threads ? "threads" : "processes", (unsigned long long)h->seed);

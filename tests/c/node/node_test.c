@@ -285,10 +285,8 @@ static void run(harness *h, int rank) {
         .rank = rank, .n = h->ranks, .random = h->seed, .own = h->seed ^ ((uint64_t)rank + 1) * 77};
     s.largest = h->largest;
     s.node = harness_attach(h, rank);
-    size_t room = (s.largest + 100000) * 2 + s.largest / 4 * (size_t)s.n + 4096;
-    for (int i = 0; i < 3; i++)
-        if (posix_memalign((void **)&s.buffer[i], 64, room))
-            abort();
+    for (int i = 0; i < HARNESS_BUFFERS; i++)
+        s.buffer[i] = harness_buffer(h, rank, i);
     small_calls(&s, h->small);
     for (long i = 0; i < h->calls; i++) {
         s.call++;
@@ -314,8 +312,8 @@ static void run(harness *h, int rank) {
         }
         pause_sometimes(&s, h->pause);
     }
-    for (int i = 0; i < 3; i++)
-        free(s.buffer[i]);
+    for (int i = 0; i < HARNESS_BUFFERS; i++)
+        harness_give_back(h, s.buffer[i]);
     harness_detach(h, rank, s.node);
 }
 

@@ -1,0 +1,118 @@
+"""Large messages through attached memory, with a stand-in for XPMEM that shares real pages.
+
+The kernel module is on no machine of ours, so what is shown here is that the engine keeps to the
+library's interface, compares right, and gives way where something is refused; not its speed.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, REPOSITORY, Mpi, library
+
+APPS = REPOSITORY / "tests" / "apps"
+SHM = ";".join(f"{c}=shm" for c in ("allreduce", "bcast", "reduce", "allgather", "barrier"))
+WORKS = "XPMEM works among the ranks of this node"
+
+
+@pytest.fixture(scope="module")
+def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the stand-in under the real library's name."""
+    made = tmp_path_factory.mktemp("xpmem") / "libxpmem.so.0"
+    argv = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread"]
+    argv += ["-Wno-builtin-declaration-mismatch", "-Wl,-soname,libxpmem.so.0"]
+    subprocess.run([*argv, str(APPS / "xpmem_stand_in.c"), "-o", str(made)], check=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory):
+    """Compile the conformance program for an MPI, once."""
+    folder = tmp_path_factory.mktemp("apps")
+
+    def compiled(mpi: Mpi) -> str:
+        path = folder / f"conformance-{mpi.name}"
+        if not path.exists():
+            mpi.compile(APPS / "conformance.c", path, "-O1", "-pthread")
+        return str(path)
+
+    return compiled
+
+
+def job(
+    mpi: Mpi, program: str, preload: str, log: Path, ranks: int = 3, **settings: str
+) -> tuple[str, list[dict[str, int]]]:
+    """Compare 60 random calls of up to 150,000 elements; return stderr and the ranks' counts."""
+    env = {"LD_PRELOAD": preload, "STRETTO_CHOICE": SHM, "STRETTO_VERBOSE": "1"}
+    env |= {"XPMEM_LOG": str(log)} | settings
+    done = mpi.run(ranks, [program, "17", "60", "150000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{60 * ranks} comparisons, 0 differences" in done.stdout
+    assert "shm (forced)" in done.stderr
+    lines = log.read_text().splitlines() if log.exists() else []
+    counts = [{k: int(v) for k, v in re.findall(r"(\w+) (\d+)", line)} for line in lines]
+    return done.stderr, counts
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("name", MPIS)
+def test_memory_is_attached_and_given_back(
+    program, stand_in: Path, tmp_path: Path, name: str, ranks: int
+) -> None:
+    mpi = MPIS[name].require()
+    preload = f"{stand_in}:{library(mpi.family)}"
+    said, counts = job(mpi, program(mpi), preload, tmp_path / "log", ranks)
+    assert WORKS in said
+    assert len(counts) == ranks
+    for count in counts:
+        assert count["attached"] > ranks - 1  # more than the words looked at in MPI_Init
+        assert count["attached"] == count["detached"]
+        assert count["got"] == count["released"] == ranks
+        assert count["made"] == count["removed"] == 1
+
+
+@pytest.mark.parametrize("refuse", ["version", "foreign", "make", "get", "attach", "hole"])
+@pytest.mark.parametrize("rank", ["1", ""], ids=["one-rank", "all-ranks"])
+def test_what_is_refused_at_the_start_is_not_used(
+    program, stand_in: Path, tmp_path: Path, refuse: str, rank: str
+) -> None:
+    """On one rank or on all: all ranks do without, and what the others had is given back."""
+    mpi = MPIS["openmpi4"].require()
+    settings = {"XPMEM_FAULT": refuse} | ({"XPMEM_FAULT_RANK": rank} if rank else {})
+    preload = f"{stand_in}:{library(mpi.family)}"
+    said, counts = job(mpi, program(mpi), preload, tmp_path / "log", **settings)
+    assert WORKS not in said
+    for count in counts:
+        assert count["attached"] == count["detached"] <= 2
+        assert count["got"] == count["released"]
+        assert count["made"] == count["removed"]
+
+
+@pytest.mark.parametrize("rank", ["2", ""], ids=["one-rank", "all-ranks"])
+def test_a_refusal_in_mid_job_changes_no_result(
+    program, stand_in: Path, tmp_path: Path, rank: str
+) -> None:
+    mpi = MPIS["openmpi4"].require()
+    settings = {"XPMEM_FAULT": "late"} | ({"XPMEM_FAULT_RANK": rank} if rank else {})
+    preload = f"{stand_in}:{library(mpi.family)}"
+    said, counts = job(mpi, program(mpi), preload, tmp_path / "log", **settings)
+    assert WORKS in said
+    assert min(count["attached"] for count in counts) == 5  # the sixth was asked for, and refused
+    assert all(count["attached"] == count["detached"] for count in counts)
+
+
+def test_it_can_be_switched_off(program, stand_in: Path, tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    preload = f"{stand_in}:{library(mpi.family)}"
+    said, counts = job(mpi, program(mpi), preload, tmp_path / "log", STRETTO_XPMEM="0")
+    assert WORKS not in said and not counts
+
+
+def test_without_the_library_nothing_is_said(program, tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    said, _ = job(mpi, program(mpi), str(library(mpi.family)), tmp_path / "log")
+    assert WORKS not in said
