@@ -39,7 +39,10 @@ ALGORITHMS = {
     ("allreduce", "rabenseifner"): [""],
     ("allreduce", "ring"): [""],
     ("bcast", "knomial"): ["(2)", "(4)", "(8)"],
-    ("bcast", "chain"): ["(64K)", "(8K)"],
+    ("bcast", "chain"): ["(64K,1)", "(8K,4)"],
+    ("bcast", "binomial"): [""],
+    ("bcast", "split_binary"): [""],
+    ("bcast", "scatter_allgather_doubling"): [""],
     ("bcast", "scatter_allgather"): [""],
     ("reduce", "knomial"): ["(2)", "(4)", "(8)"],
     ("allgather", "bruck_k"): ["(2)", "(4)", "(8)"],
@@ -47,7 +50,7 @@ ALGORITHMS = {
     ("alltoall", "pairwise"): [""],
 }
 #: so many messages a rank and call that 1024 ranks take long: last
-LONG = ("ring", "scatter_allgather", "pairwise")
+LONG = ("ring", "scatter_allgather", "pairwise")  # whole names
 RANKS = (64, 256, 1024)
 BYTES = (8, 4096, 262144)
 DIFFERENCE, RANKED, APART = 0.10, 0.95, 0.10
@@ -89,7 +92,7 @@ def cases(nranks: int, nbytes: int) -> list[Case]:
 
 def is_long(case: Case) -> bool:
     """Whether a case has so many messages that it takes long."""
-    return case.choice.startswith(LONG)
+    return case.choice.partition("(")[0] in LONG
 
 
 def row(nranks: int, result: Result) -> Row:
@@ -234,6 +237,7 @@ def main() -> int:
         if options.only_cached
         else build(options.build.resolve(), options.source),
         Network.of(PLATFORM),
+        options.source,
     )
     rows, missing = [], []
     for nranks, case in wanted:

@@ -166,7 +166,10 @@ def main() -> int:
     if simgrid is None:
         raise StrettoError("SimGrid is not installed", remedy="apt-get install libsimgrid-dev")
     simulations = Simulations(
-        options.cache, build(options.build.resolve(), options.source), Network.of(PLATFORM)
+        options.cache,
+        build(options.build.resolve(), options.source),
+        Network.of(PLATFORM),
+        options.source,
     )
     rows = [
         compare(simulations, collective, int(nranks), int(nbytes))

@@ -1,7 +1,7 @@
 """Simulations made already, in a file of JSON lines: a long comparison goes on where it stopped.
 
-A simulation gives the same digits each time. A line holds for its network and for the file of its
-algorithm as it was; after changes to the executor or the builder, begin a new file.
+A simulation gives the same digits each time. A line holds for its network and for the files of its
+algorithm as they were; after changes to the executor or the builder, begin a new file.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -20,17 +21,23 @@ from smpi import REPOSITORY, Case, Network, Result, simulate
 
 
 def algorithm_digest(case: Case, source: Path = REPOSITORY / "src") -> str:
-    """Return a short digest of the file of a case's algorithm; "" for what is not ours."""
+    """Return a short digest of the files of a case's algorithm; "" for what is not ours."""
     name = case.choice.removeprefix("shm+").partition("(")[0]
     path = source / "coll" / case.collective / f"{name}.c"
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.exists() else ""
+    if not path.exists():
+        return ""
+    text = path.read_text()
+    for header in re.findall(r'#include "(coll/\w+)\.h"', text):
+        shared = source / f"{header}.c"
+        text += shared.read_text() if shared.exists() else ""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 class Simulations:
     """Simulates what is not in the file yet, and keeps it there."""
 
-    def __init__(self, path: Path, program: Path, network: Network) -> None:
-        self.path, self.program, self.network = path, program, network
+    def __init__(self, path: Path, program: Path, network: Network, source: Path) -> None:
+        self.path, self.program, self.network, self.source = path, program, network, source
         self.known: dict[str, Result] = {}
         if path.exists():
             for line in path.read_text().splitlines():
@@ -43,7 +50,7 @@ class Simulations:
     def _key(self, nranks: int, ppn: int, selector: str | None, case: Case) -> dict[str, Any]:
         return {
             "network": asdict(self.network),
-            "algorithm": algorithm_digest(case),
+            "algorithm": algorithm_digest(case, self.source),
             "nranks": nranks,
             "ppn": ppn,
             "selector": selector,
