@@ -30,6 +30,7 @@ static inline bool stretto_param_segments(stretto_param param) {
 enum {
     STRETTO_NEEDS_COMMUTATIVE = 1 << 0,
     STRETTO_NEEDS_POWER_OF_TWO = 1 << 1, /* of ranks */
+    STRETTO_NEEDS_EVEN = 1 << 2          /* number of ranks */
 };
 
 typedef struct {

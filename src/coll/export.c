@@ -55,6 +55,12 @@ static void put_string(FILE *out, const char *text) {
 char *stretto_export_algorithms(void) {
     static const char *const params[] = {"null", "\"radix\"", "\"segment\"", "\"window\"",
                                          "\"segment,fanout\""};
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } needs[] = {{STRETTO_NEEDS_COMMUTATIVE, "commutative"},
+                 {STRETTO_NEEDS_POWER_OF_TWO, "power_of_two"},
+                 {STRETTO_NEEDS_EVEN, "even"}};
     writer w;
     int n;
     const stretto_algorithm *rows = stretto_algorithms(&n);
@@ -63,14 +69,18 @@ char *stretto_export_algorithms(void) {
     fputc('[', w.file);
     for (int i = 0; i < n; i++) {
         const stretto_algorithm *a = &rows[i];
-        const bool commutative = a->needs & STRETTO_NEEDS_COMMUTATIVE;
-        const bool power = a->needs & STRETTO_NEEDS_POWER_OF_TWO;
         fprintf(w.file,
                 "%s{\"collective\": \"%s\", \"name\": \"%s\", \"parameter\": %s, \"min\": %d, "
-                "\"default\": %d, \"max\": %d, \"needs\": [%s%s%s], \"help\": ",
+                "\"default\": %d, \"max\": %d, \"needs\": [",
                 i ? ", " : "", stretto_collective_name(a->collective), a->name, params[a->param],
-                a->param_min, a->param_default, a->param_max, commutative ? "\"commutative\"" : "",
-                commutative && power ? ", " : "", power ? "\"power_of_two\"" : "");
+                a->param_min, a->param_default, a->param_max);
+        const char *separator = "";
+        for (size_t need = 0; need < sizeof needs / sizeof *needs; need++)
+            if (a->needs & needs[need].bit) {
+                fprintf(w.file, "%s\"%s\"", separator, needs[need].name);
+                separator = ", ";
+            }
+        fputs("], \"help\": ", w.file);
         put_string(w.file, a->help);
         fputc('}', w.file);
     }

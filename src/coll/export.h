@@ -12,8 +12,8 @@
 typedef struct stretto_export_call stretto_export_call;
 
 /* JSON: [{"collective", "name", "parameter": "radix"|"segment"|"window"|"segment,fanout"|null,
- * "min", "default", "max", "needs": ["commutative", "power_of_two"], "help"}]; NULL when out of
- * memory. */
+ * "min", "default", "max", "needs": ["commutative", "power_of_two", "even"], "help"}]; NULL when
+ * out of memory. */
 STRETTO_EXPORT char *stretto_export_algorithms(void);
 /* JSON: choices worth trying for nranks ranks on nnodes nodes, the most promising kinds first,
  * native not among them; NULL for an unknown collective, or when out of memory. */

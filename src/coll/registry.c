@@ -31,5 +31,7 @@ const char *stretto_algorithm_fits(const stretto_algorithm *algorithm, const str
     if ((algorithm->needs & STRETTO_NEEDS_POWER_OF_TWO) &&
         (shape->nranks & (shape->nranks - 1)) != 0)
         return "it needs a power of two of ranks";
+    if ((algorithm->needs & STRETTO_NEEDS_EVEN) && shape->nranks % 2 != 0 && shape->nranks > 1)
+        return "it needs an even number of ranks";
     return NULL;
 }

@@ -17,6 +17,44 @@ int stretto_tree_parent(const stretto_tree *tree, int position) {
     return position == 0 ? -1 : (int)(position - position % (reach(tree, position) * tree->k));
 }
 
+int stretto_tree_subtree(const stretto_tree *tree, int position) {
+    const long run = reach(tree, position);
+    return run < tree->n - position ? (int)run : tree->n - position;
+}
+
+/* Child number `at` in units of its distance; it must lie within the subtree. */
+static stretto_child child_at(const stretto_tree *tree, int position, long distance, long at) {
+    const long child = position + at * distance;
+    const bool exists = distance >= 1 && distance < reach(tree, position) && child < tree->n;
+    return (stretto_child){exists ? (int)child : -1, distance};
+}
+
+stretto_child stretto_tree_first(const stretto_tree *tree, int position) {
+    return child_at(tree, position, 1, 1);
+}
+
+stretto_child stretto_tree_next(const stretto_tree *tree, int position, stretto_child child) {
+    const long at = (child.position - position) / child.distance + 1;
+    return at < tree->k ? child_at(tree, position, child.distance, at)
+                        : child_at(tree, position, child.distance * tree->k, 1);
+}
+
+stretto_child stretto_tree_last(const stretto_tree *tree, int position) {
+    long distance = reach(tree, position) / tree->k;
+    while (distance >= 1 && position + distance >= tree->n)
+        distance /= tree->k;
+    if (distance < 1)
+        return (stretto_child){-1, 0};
+    const long most = (tree->n - 1 - position) / distance;
+    return child_at(tree, position, distance, most < tree->k - 1 ? most : tree->k - 1);
+}
+
+stretto_child stretto_tree_previous(const stretto_tree *tree, int position, stretto_child child) {
+    const long at = (child.position - position) / child.distance - 1;
+    return at >= 1 ? child_at(tree, position, child.distance, at)
+                   : child_at(tree, position, child.distance / tree->k, tree->k - 1);
+}
+
 void stretto_tree_reduce(stretto_plan *plan, const stretto_tree *tree, int me, int blocks) {
     const long mine = reach(tree, me);
     const bool leaf = mine == 1 || me + 1 >= tree->n;

@@ -22,5 +22,17 @@ void stretto_tree_bcast(stretto_plan *plan, const stretto_tree *tree, int me, in
 int stretto_tree_rank(const stretto_plan *plan, const stretto_tree *tree, int position);
 /* The parent of a position; -1 for position 0. */
 int stretto_tree_parent(const stretto_tree *tree, int position);
+/* How many positions the subtree of a position has: itself and those that follow. */
+int stretto_tree_subtree(const stretto_tree *tree, int position);
+
+/* A position's children, nearest (smallest subtree) first or last first; position -1: no more. */
+typedef struct {
+    int position;
+    long distance;
+} stretto_child;
+stretto_child stretto_tree_first(const stretto_tree *tree, int position);
+stretto_child stretto_tree_next(const stretto_tree *tree, int position, stretto_child child);
+stretto_child stretto_tree_last(const stretto_tree *tree, int position);
+stretto_child stretto_tree_previous(const stretto_tree *tree, int position, stretto_child child);
 
 #endif

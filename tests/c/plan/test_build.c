@@ -123,8 +123,8 @@ static void check_memory(const stretto_algorithm *a, bool shm) {
     c.choice.kind = shm ? STRETTO_CHOICE_SHM : STRETTO_CHOICE_FLAT;
     c.bytes = 1 << 18;
     c.shape = (stretto_shape){
-        .collective = a->collective, .nranks = 7, .in_place = true, .commutative = true};
-    c.shape.layout = shm ? layout_regular(&store, 7, 2, true) : NULL;
+        .collective = a->collective, .nranks = 8, .in_place = true, .commutative = true};
+    c.shape.layout = shm ? layout_regular(&store, 8, 2, true) : NULL;
     bool through = false;
     for (long fail_at = 0; fail_at < 100000 && !through; fail_at++) {
         int built = 0;

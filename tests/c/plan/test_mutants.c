@@ -174,6 +174,7 @@ static void try_algorithm(const stretto_algorithm *a, int sizes) {
 int main(int argc, char **argv) {
     int n, sizes = argc > 1 ? atoi(argv[1]) : 5;
     const stretto_algorithm *rows = stretto_algorithms(&n);
+    exec_no_empty_blocks = true;
     for (int i = 0; i < n; i++) {
         memset(counts, 0, sizeof counts);
         try_algorithm(&rows[i], sizes);

@@ -22,6 +22,15 @@ static void prove(call_case *c, bool must) {
     free_plans(c);
 }
 
+/* May the algorithm not refuse, by its row? */
+static bool can_do(const call_case *c, const stretto_algorithm *a) {
+    const stretto_shape *s = &c->shape;
+    int n = c->choice.kind == STRETTO_CHOICE_SHM ? s->layout->nnodes : s->nranks;
+    return !a || ((s->commutative || !(a->needs & STRETTO_NEEDS_COMMUTATIVE)) &&
+                  ((n & (n - 1)) == 0 || !(a->needs & STRETTO_NEEDS_POWER_OF_TWO)) &&
+                  (n == 1 || n % 2 == 0 || !(a->needs & STRETTO_NEEDS_EVEN)));
+}
+
 /* Both ways of in_place and commutative, where they matter. */
 static void prove_variants(call_case *c, const stretto_algorithm *a) {
     stretto_collective collective = c->shape.collective;
@@ -29,7 +38,7 @@ static void prove_variants(call_case *c, const stretto_algorithm *a) {
         for (int ordered = 0; ordered <= reduces(collective); ordered++) {
             c->shape.in_place = in_place;
             c->shape.commutative = !ordered;
-            bool can = !ordered || !a || !(a->needs & STRETTO_NEEDS_COMMUTATIVE);
+            bool can = can_do(c, a);
             bool layout = c->choice.kind == STRETTO_CHOICE_FLAT || c->shape.layout->consecutive ||
                           !ordered || c->shape.layout->nnodes == 1;
             prove(c, can && layout);
@@ -46,7 +55,7 @@ static void prove_mixed(call_case *c) {
         return;
     c->mixed = true;
     c->shape.commutative = true;
-    prove(c, true);
+    prove(c, can_do(c, c->choice.algorithm));
     c->mixed = false;
 }
 
