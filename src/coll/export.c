@@ -92,8 +92,10 @@ char *stretto_export_algorithms(void) {
 static bool value_to_try(const stretto_algorithm *a, int i, int n, int *value) {
     static const int segments[] = {1 << 16, 1 << 14, 1 << 18};
     switch (a->param) {
-    case STRETTO_PARAM_RADIX:
-        *value = i == 0 ? a->param_default : 2 << i; /* 4, 8 */
+    case STRETTO_PARAM_RADIX: /* the default, then the others of 2, 4, 8 */
+        *value = i == 0 ? a->param_default : 1 << i;
+        if (i > 0 && *value >= a->param_default)
+            *value *= 2;
         return i == 0 || (i < 3 && *value <= n && *value <= a->param_max);
     case STRETTO_PARAM_SEGMENT:
     case STRETTO_PARAM_SEGMENT_FANOUT:

@@ -2,6 +2,7 @@
 #ifdef STRETTO_PLAN_LIBRARY
 #include "coll/export_price.h"
 #include "coll/coll.h"
+#include "coll/formula.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +154,36 @@ int stretto_export_bound(const stretto_export_pricing *in, double *seconds, cons
     }
     free(p.numbers);
     return status;
+}
+
+int stretto_export_formula(const char *collective, const char *text, int nranks, size_t bytes,
+                           double *cost, int *exact, const char **formula, const char **where,
+                           char *error, size_t error_size) {
+    stretto_collective c = stretto_collective_parse(collective);
+    stretto_choice choice;
+    stretto_cost found;
+    bool is_exact;
+    if (c == STRETTO_COLLECTIVES) {
+        snprintf(error, error_size, "there is no collective '%.40s'", collective);
+        return -1;
+    }
+    if (stretto_choice_parse(c, text, &choice, error, error_size) != 0)
+        return -1;
+    if (stretto_formula_cost(c, &choice, nranks, bytes, &found, &is_exact) != 0) {
+        snprintf(error, error_size,
+                 "%.40s %.100s has no closed formula; stretto plan price "
+                 "evaluates its plans",
+                 collective, text);
+        return -1;
+    }
+    const stretto_formula *row = stretto_formula_find(c, choice.algorithm->name);
+    *formula = row->text;
+    *where = row->where;
+    *exact = is_exact;
+    cost[0] = found.alpha_times;
+    cost[1] = found.beta_bytes;
+    cost[2] = found.gamma_bytes;
+    return 0;
 }
 
 #else

@@ -38,4 +38,10 @@ STRETTO_EXPORT void stretto_export_price_free(stretto_price_result *result);
 STRETTO_EXPORT int stretto_export_bound(const stretto_export_pricing *pricing, double *seconds,
                                         const char **why, char *error, size_t error_size);
 
+/* The closed formula of a flat choice: cost[3] = alpha, bytes beta, bytes gamma; *text and *where
+ * are static. -1 with the reason when there is none. */
+STRETTO_EXPORT int stretto_export_formula(const char *collective, const char *choice, int nranks,
+                                          size_t bytes, double *cost, int *exact, const char **text,
+                                          const char **where, char *error, size_t error_size);
+
 #endif

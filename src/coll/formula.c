@@ -72,7 +72,7 @@ int stretto_formula_cost(stretto_collective collective, const stretto_choice *ch
         return -1;
     stretto_formula_call call = {nranks, (double)bytes, 2, stretto_choice_segments(choice, bytes)};
     if (choice->algorithm->param == STRETTO_PARAM_RADIX)
-        call.k = choice->param;
+        call.k = choice->param < nranks ? choice->param : nranks;
     *cost = nranks == 1 ? (stretto_cost){0} : row->cost(&call);
     *exact = row->exact(&call);
     return 0;
