@@ -41,6 +41,7 @@ COMMANDS: list[tuple[str, str]] = [
     ("scale", "Measured strong scaling of CMD, native against tuned."),
     ("export", "Write native tuning files from the measurements."),
     ("simulate", "Price collectives, tables or a profile at another scale."),
+    ("platform", "Descriptions of clusters for simulating: list, show, fit."),
     ("plan", "Look at one algorithm: show, verify, draw."),
     ("table", "Look at table files: show, check, find."),
     ("report", "One self-contained HTML page from the files of the other commands."),

@@ -1,0 +1,140 @@
+"""``stretto platform``: descriptions of clusters, for simulating; listed, shown, fitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stretto.cli import print_json, say
+from stretto.errors import UsageError
+
+EXAMPLE = """stretto platform list
+stretto platform show hpc7g
+stretto platform fit mine latency=osu_latency.txt bandwidth=osu_bw.txt \\
+    multi_pair=osu_mbw_mr.txt node_latency=node_latency.txt \\
+    node_allreduce=node.bench.jsonl:shm -o mine.toml --plot fit.svg"""
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("list")
+def list_platforms(as_json: Json = False) -> None:
+    """List the platforms that come with Stretto, and your own."""
+    from stretto.model.platform_file import load, shipped, user_directory
+
+    own = sorted(p.stem for p in user_directory().glob("*.toml"))
+    names = list(dict.fromkeys([*own, *shipped()]))
+    found = [(name, load(name), name in own) for name in names]
+    if as_json:
+        print_json([{"name": n, "description": p.description, "own": o} for n, p, o in found])
+        return
+    width = max(len(n) for n in names)
+    for name, platform, mine in found:
+        print(f"{name:{width}}  {platform.description}{' (yours)' if mine else ''}")
+
+
+@app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="A platform's name, or a file: ./mine.toml.")],
+    as_json: Json = False,
+) -> None:
+    """Show every parameter of a platform with its value, its meaning and its source."""
+    from stretto.model.parameters import LEVEL, PLAIN
+    from stretto.model.platform import LEVELS
+    from stretto.model.platform_file import load
+    from stretto.model.show import quantity
+
+    platform = load(name)
+    rows: list[dict[str, Any]] = [
+        {"name": f"{level}.{p.name}", "value": getattr(platform.levels[level], p.name),
+         "unit": p.unit, "source": platform.sources.get(f"{level}.{p.name}"), "help": p.help}
+        for level in LEVELS for p in LEVEL.values()
+    ]  # fmt: skip
+    rows += [
+        {"name": p.name, "value": getattr(platform, p.name), "unit": p.unit,
+         "source": platform.sources.get(p.name), "help": p.help}
+        for p in PLAIN.values()
+    ]  # fmt: skip
+    if as_json:
+        print_json({"name": platform.name, "description": platform.description, "parameters": rows})
+        return
+    print(f"{platform.name}: {platform.description}")
+    for row in rows:
+        if row["source"] is not None:
+            value = quantity(row["value"], row["unit"])
+            print(f"  {row['name']:24} {value:>14}  {row['source']}")
+    rest = sum(row["source"] is None for row in rows)
+    print(f"  the other {rest} parameters have their presets (--json shows all, with meanings)")
+
+
+@app.command("fit")
+def fit_command(
+    name: Annotated[str, typer.Argument(help="Name of the new platform.")],
+    measured: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KIND=FILE[:COLUMN][:NUMBER]...",
+            help="Measurements: latency, bandwidth, bibandwidth, multi_pair (between nodes), "
+            "node_latency, node_bandwidth, node_bcast, node_allreduce (within one). FILE: what "
+            "osu_latency, osu_bw, osu_bibw or osu_mbw_mr printed, a table with sizes in the first "
+            "column, or results of stretto bench; NUMBER: pairs or ranks.",
+        ),
+    ],
+    base: Annotated[
+        str, typer.Option(help="Platform that gives what was not measured.")
+    ] = "ib-hdr",
+    when: Annotated[
+        str | None, typer.Option(help="Where and when measured, for the sources (today, here).")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write (NAME.toml).")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture of fit and measurements: SVG or PNG.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Fit a platform to measurements, with the residual of every value shown."""
+    import re
+
+    from stretto.files.identity import collect_host, now
+    from stretto.model.fit import fit
+    from stretto.model.measurements import read_series
+    from stretto.model.platform_file import load, write_platform
+    from stretto.model.show import fit_lines, fit_picture
+
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,63}", name):
+        raise UsageError(f"{name!r} is not a name", None, "use letters, digits, - and _")
+    curves = []
+    for word in measured:
+        kind, equals, rest = word.rpartition("=") if "=" in word else ("", "", word)
+        file, *more = rest.split(":")
+        number = int(more.pop()) if more and more[-1].isdigit() and len(more) != 1 else None
+        if number is None and len(more) == 1 and more[0].isdigit() and file.endswith(".txt"):
+            number, more = int(more[0]), []
+        curves.append(
+            read_series(Path(file), kind if equals else None, more[0] if more else None, number)
+        )
+    stamp = when or f"{now()[:10]} on {collect_host().cpu}"
+    found = fit(name, curves, load(base), stamp)
+    path = output or Path(f"{name}.toml")
+    write_platform(found.platform, path)
+    if plot is not None:
+        fit_picture(found, plot)
+    if as_json:
+        print_json({
+            "name": name, "file": str(path), "median_factor": found.median_factor,
+            "notes": list(found.notes),
+            "residuals": [{**vars(r), "ratio": r.ratio} for r in found.residuals],
+        })  # fmt: skip
+        return
+    print("\n".join(fit_lines(found)))
+    for note in found.notes:
+        say(f"stretto: {note}")
+    near = str(path) if "/" in str(path) else f"./{path}"
+    print(f"platform: {path}")
+    print(f"next: stretto simulate --platform {near} --collective allreduce --nodes 2:64 --ppn 8")

@@ -1,0 +1,261 @@
+"""Fitting a platform: the network from point-to-point and multi-pair curves, the node from its own.
+
+What is fitted is the closed form of each benchmark under the model (`predict`), by least squares of
+the logarithms, so that every size counts alike; the same input gives the same platform. What the
+measurements do not say is taken from a base platform, with its source.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from stretto.errors import StrettoError
+from stretto.model.measurements import Series
+from stretto.model.platform import Link, Platform
+
+#: parameters of a link that point-to-point curves determine (overheads and costs per byte are taken
+#: as equal on both sides: these curves cannot tell them apart)
+_LINK = ("latency", "overhead", "byte", "gap_byte", "rendezvous")
+
+
+@dataclass(frozen=True)
+class Residual:
+    """One measured value beside the fitted one."""
+
+    kind: str
+    place: str
+    bytes: int
+    measured: float
+    fitted: float
+
+    @property
+    def ratio(self) -> float:
+        """Fitted / measured; of bandwidths the other way round, so that above 1 is too slow."""
+        bandwidth = self.kind in ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
+        return self.measured / self.fitted if bandwidth else self.fitted / self.measured
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted platform, and how well it fits."""
+
+    platform: Platform
+    residuals: tuple[Residual, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def median_factor(self) -> float:
+        """Median over all values of how far fit and measurement are apart, as a factor >= 1."""
+        return float(np.median([math.exp(abs(math.log(r.ratio))) for r in self.residuals]))
+
+
+def per_message(link: Link, nbytes: int, nic_gap: float = 0.0, nic_byte: float = 0.0) -> float:
+    """Return the time from one message of a long row of them to the next."""
+    return max(
+        link.send_overhead + link.send_byte * nbytes,
+        link.recv_overhead + link.recv_byte * nbytes,
+        link.gap_message,
+        link.gap_byte * nbytes,
+        nic_gap,
+        nic_byte * nbytes,
+    )
+
+
+def one_way(link: Link, nbytes: int, nic_byte: float = 0.0) -> float:
+    """Return the time of one message, from the send to the end of the receive."""
+    core = link.send_overhead + link.recv_overhead + (link.send_byte + link.recv_byte) * nbytes
+    asked = link.rendezvous + 2 * link.latency if nbytes > link.eager_bytes else 0.0
+    return core + asked + link.latency + max(link.gap_byte, nic_byte) * nbytes
+
+
+def predict(series: Series, link: Link, nic_gap: float, nic_byte: float, nbytes: int) -> float:
+    """Return what the model says of one measured value, in its unit (us or MB/s).
+
+    Parameters
+    ----------
+    series
+        The curve.
+    link, nic_gap, nic_byte
+        The level's parameters, and those of the interface.
+    nbytes
+        Message size.
+    """
+    if series.kind in ("latency", "node_latency"):
+        return 1e6 * one_way(link, nbytes, nic_byte)
+    # a window of messages under way, then one short answer
+    asked = link.rendezvous + 2 * link.latency if nbytes > link.eager_bytes else 0.0
+    ends = (asked + 2 * (link.latency + link.send_overhead + link.recv_overhead)) / series.window
+    if series.kind == "multi_pair":
+        pairs = series.pairs
+        each = per_message(link, nbytes, pairs * nic_gap, pairs * nic_byte)
+        return 1e-6 * pairs * nbytes / (each + ends)
+    each = per_message(link, nbytes, nic_gap, nic_byte)
+    if series.kind == "bibandwidth":
+        core = 2 * (link.send_overhead + link.send_byte * nbytes)
+        return 2e-6 * nbytes / (max(each, core) + ends)
+    return 1e-6 * nbytes / (each + ends)
+
+
+def _link(values: Sequence[float], eager: float) -> Link:
+    latency, overhead, byte, gap, rendezvous = values
+    return Link(
+        latency=latency, send_overhead=overhead, recv_overhead=overhead, send_byte=byte,
+        recv_byte=byte, gap_byte=gap, eager_bytes=eager, rendezvous=rendezvous,
+    )  # fmt: skip
+
+
+def _eager_candidates(latency: Series) -> list[float]:
+    """Return the sizes after which the latency jumps most, and the whole range (no jump)."""
+    sizes = [n for n, _ in latency.points if n > 0]
+    return [float(n) for n in sizes if n >= 512]
+
+
+def _starts(latency: Series, bandwidth: Series | None, multi: Series | None) -> list[list[float]]:
+    """Return first values: as the ends of the curves give them, bandwidth read in two ways."""
+    small = min(v for _, v in latency.points) * 1e-6
+    last_n, last_t = latency.points[-1]
+    slopes = [max(last_t * 1e-6 - small, 0.1 * small) / max(last_n, 1)]
+    overhead = 0.1 * small
+    if bandwidth is not None:
+        overhead = min(0.4 * small, min(n / (v * 1e6) for n, v in bandwidth.points if n > 0))
+        slopes.append(1e-6 / max(v for _, v in bandwidth.points))
+    rest: list[float] = []
+    if multi is not None:
+        rest = [
+            min(n / (v * 1e6) for n, v in multi.points if n > 0),
+            1e-6 / max(v for _, v in multi.points),
+        ]
+    return [[small - 2 * overhead, overhead, 0.2 * g, g, 0.5 * small, *rest] for g in slopes]
+
+
+def fit_level(
+    curves: Sequence[Series], network: bool
+) -> tuple[Link, float, float, tuple[Residual, ...]]:
+    """Fit one level's link, and of the network also the interface (gap a message, gap a byte).
+
+    Parameters
+    ----------
+    curves
+        Latency, and bandwidths where there are.
+    network
+        Whether the interface is fitted too.
+    """
+    latency = next((s for s in curves if s.kind in ("latency", "node_latency")), None)
+    if latency is None:
+        raise StrettoError(
+            "a fit needs the latency", remedy="give latency=FILE (and node_latency=FILE)"
+        )
+    multi = next((s for s in curves if s.kind == "multi_pair"), None)
+    small = min(v for _, v in latency.points) * 1e-6
+    starts = _starts(latency, next((s for s in curves if "bandwidth" in s.kind), None), multi)
+
+    def values_of(x: np.ndarray) -> tuple[list[float], float, float]:
+        v = [float(e) for e in np.exp(x)]
+        return v[:5], (v[5] if multi else 0.0), (v[6] if multi else 0.0)
+
+    # collectives wait for single messages more than they stream: the latency counts as the rest
+    weights = {s: (2.0 if s is latency else 1.0) / math.sqrt(len(s.points)) for s in curves}
+
+    def misfit(eager: float) -> Callable[[np.ndarray], np.ndarray]:
+        def difference(x: np.ndarray) -> np.ndarray:
+            values, gap, byte = values_of(x)
+            link = _link(values, eager)
+            return np.array([
+                math.log(predict(s, link, gap, byte, n) / value) * weights[s]
+                for s in curves for n, value in s.points if n > 0
+            ])  # fmt: skip
+
+        return difference
+
+    best: tuple[float, float, np.ndarray] | None = None
+    for eager in _eager_candidates(latency):
+        for start in starts:
+            first = np.log(start)
+            low, high = first - np.log(300.0), first + np.log(300.0)
+            low[0] = min(np.log(0.3 * small), first[0] - 0.1)  # a latency is no overhead
+            found = least_squares(
+                misfit(eager), first, bounds=(low, high), loss="soft_l1", f_scale=0.05,
+                max_nfev=100,
+            )  # fmt: skip
+            if best is None or found.cost < best[0] * (1 - 1e-9):
+                best = (float(found.cost), eager, found.x)
+    if best is None:
+        raise StrettoError("sizes of 512 B and more are needed", latency.place, "measure them")
+    values, gap, byte = values_of(best[2])
+    if values[2] < 0.02 * values[3]:
+        values[2] = 0.0  # lost in the time per byte of the wire
+    link = _link([_rounded(v) for v in values], best[1])
+    gap, byte = (_rounded(gap), _rounded(byte)) if network else (0.0, 0.0)
+    residuals = tuple(
+        Residual(s.kind, s.place, n, value, predict(s, link, gap, byte, n))
+        for s in curves for n, value in s.points if n > 0
+    )  # fmt: skip
+    return link, gap, byte, residuals
+
+
+def _rounded(value: float) -> float:
+    """Return four digits: more would only pretend, and files say what was used to the last bit."""
+    return float(f"{value:.4g}")
+
+
+def fit(name: str, curves: Sequence[Series], base: Platform, when: str) -> Fit:
+    """Fit a platform.
+
+    Parameters
+    ----------
+    name
+        Of the new platform.
+    curves
+        All that was measured.
+    base
+        Gives what they do not say.
+    when
+        Date and place of the measurements, for the sources.
+    """
+    from stretto.model.fit_node import fit_node
+
+    levels, sources = dict(base.levels), dict(base.sources)
+    changed: dict[str, float] = {}
+    residuals: list[Residual] = []
+    notes: list[str] = []
+    groups = (
+        ("network", ("latency", "bandwidth", "bibandwidth", "multi_pair"), ("rail", "network")),
+        ("node", ("node_latency", "node_bandwidth"), ("cache", "numa", "node")),
+    )
+    for what, kinds, members in groups:
+        own = [s for s in curves if s.kind in kinds]
+        if not own:
+            notes.append(f"nothing was measured of the {what}: as {base.name}")
+            continue
+        link, gap, byte, found = fit_level(own, what == "network")
+        residuals += found
+        words = ", ".join(dict.fromkeys(Path(s.place.split(" (")[0]).name for s in own))
+        source = f"fitted: {words}, {when}"
+        for member in members:
+            levels[member] = link
+            for key in (f.name for f in dataclasses.fields(Link)):
+                sources.pop(f"{member}.{key}", None)
+                if getattr(link, key) != getattr(Link(), key):
+                    sources[f"{member}.{key}"] = source
+            sources[f"{member}.latency"] = sources[f"{member}.eager_bytes"] = source
+        if gap or byte:
+            changed |= {"nic_gap_message": gap, "nic_recv_gap_message": gap, "nic_gap_byte": byte}
+            sources |= dict.fromkeys(changed, source)
+        if what == "network" and not any(s.kind == "multi_pair" for s in own):
+            notes.append("without multi_pair the interface's rates are as " + base.name)
+    platform = dataclasses.replace(
+        base, name=name, description=f"Fitted by stretto platform fit; otherwise as {base.name}.",
+        levels=levels, sources=sources, **changed,
+    )  # fmt: skip
+    nodal = [s for s in curves if s.kind in ("node_bcast", "node_allreduce")]
+    if nodal:
+        platform, priced = fit_node(platform, nodal, when)
+        residuals += priced
+    return Fit(platform, tuple(residuals), tuple(notes))

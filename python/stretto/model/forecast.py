@@ -1,0 +1,280 @@
+"""Forecast: what a recorded application would take at another scale.
+
+The user states the rule, the model prices the communication:
+
+- computing (wall time less MPI and files) is divided by the ranks (strong) or kept (weak);
+- waiting for the slowest rank, as recorded, follows the computing: it is imbalance;
+- messages between ranks keep their number, and their bytes shrink with the subdomain's surface
+  (strong: bytes x (ranks before / ranks)^halo);
+- collectives keep their number and size; blocks of allgather, alltoall and their kin keep the
+  bytes of a rank (strong: divided like the computing), whatever the number of ranks;
+- files are read and written as before: their time is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from stretto.errors import StrettoError
+from stretto.files.profile import Call, Profile
+
+Scaling = Literal["strong", "weak"]
+#: seconds of one call: collective, nodes, ppn, bytes
+PriceCall = Callable[[str, int, int, int], float]
+
+#: blocks, not vectors: their size is that of one pair of ranks
+_BLOCKS = ("allgather", "allgatherv", "alltoall", "alltoallv", "gather", "gatherv", "scatter",
+           "scatterv", "reduce_scatter", "reduce_scatter_block")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the work follows the ranks, as the user states it.
+
+    Attributes
+    ----------
+    scaling
+        Strong: one problem on more ranks. Weak: each rank keeps its part.
+    halo
+        Exponent of a rank's message bytes in its share of the problem (2/3: surface in 3D).
+    error
+        Factor by which the model's times may be wrong, either way: the interval's width.
+    """
+
+    scaling: Scaling = "strong"
+    halo: float = 2 / 3
+    error: float = 1.5
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What a rank sends to others between two waits, on average."""
+
+    waits: float
+    messages: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was recorded, summed up: seconds and calls of an average rank.
+
+    `collectives` holds collective, ranks' share of the job, bytes, and calls a rank.
+    """
+
+    nranks: int
+    wall_s: float
+    compute_s: float
+    spread: float
+    wait_s: float
+    io_s: float
+    exchange: Exchange
+    collectives: tuple[tuple[str, float, int, float], ...]
+    unpriced: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where the time goes, seconds."""
+
+    compute: float
+    waiting: float
+    messages: float
+    collectives: float
+    files: float
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.compute + self.waiting + self.messages + self.collectives + self.files
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """One layout: native and tuned, each with an interval."""
+
+    nodes: int
+    ppn: int
+    native: Parts
+    tuned: Parts
+    native_interval: tuple[float, float]
+    tuned_interval: tuple[float, float]
+    gain_interval: tuple[float, float]
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of the job."""
+        return self.nodes * self.ppn
+
+    @property
+    def gain(self) -> float:
+        """Part of the native time that tuning saves."""
+        return 1 - self.tuned.total / self.native.total
+
+    @property
+    def share(self) -> float:
+        """Part of the native time that collectives take, waiting in them apart."""
+        return self.native.collectives / self.native.total
+
+
+def work_of(profile: Profile, priced: Iterable[str]) -> Work:
+    """Sum up a profile.
+
+    Parameters
+    ----------
+    profile
+        A recorded run.
+    priced
+        The collectives that the model can price.
+    """
+    n = profile.nranks
+    if not profile.complete:
+        raise StrettoError(
+            f"the profile is not complete (ranks {profile.incomplete_ranks[:4]})",
+            remedy="record a run that comes to its end: stretto profile -- CMD",
+        )
+    compute = [
+        max(0.0, w - m - i)
+        for w, m, i in zip(profile.wall_s, profile.mpi_s, profile.io_s, strict=True)
+    ]
+    sizes = {c.id: c.size for c in profile.communicators}
+    known = set(priced)
+    waits = messages = volume = waiting = 0.0
+    found: dict[tuple[str, float, int], float] = {}
+    unpriced: set[str] = set()
+    for call in profile.calls:
+        per_rank = call.total_calls / n
+        if call.kind == "p2p" and "recv" not in call.function.lower():
+            messages += per_rank
+            volume += sum(call.bytes) / n
+            if call.function in ("MPI_Send", "MPI_Sendrecv", "MPI_Ssend"):
+                waits += per_rank
+        elif call.kind == "wait" and call.detail is None and "wait" in call.function.lower():
+            waits += per_rank
+        name = call.collective
+        if name is None or call.detail == "set-up":
+            continue
+        waiting += sum(call.wait_s or []) / n
+        size = sizes.get(call.communicator if call.communicator is not None else -1, n)
+        if size < 2:
+            continue
+        if name not in known:
+            unpriced.add(name)
+            continue
+        key = (name, size / n, _mean_bytes(call))
+        found[key] = found.get(key, 0.0) + per_rank
+    average = fmean(compute)
+    return Work(
+        n,
+        max(profile.wall_s),
+        average,
+        max(compute) / average if average > 0 else 1.0,
+        waiting,
+        fmean(profile.io_s),
+        Exchange(min(waits, messages), messages, volume),
+        tuple((*key, calls) for key, calls in sorted(found.items())),
+        tuple(sorted(unpriced)),
+    )
+
+
+def _mean_bytes(call: Call) -> int:
+    total = call.total_calls
+    return round(sum(call.bytes) / total) if total else call.bytes_min
+
+
+def shrunk(work: Work, rule: Rule, ranks: int) -> float:
+    """Return a rank's share of the problem, relative to the recorded one."""
+    return work.nranks / ranks if rule.scaling == "strong" else 1.0
+
+
+def collective_bytes(collective: str, nbytes: int, work: Work, rule: Rule, ranks: int) -> int:
+    """Return the size of a collective at another scale, as choices count it.
+
+    Parameters
+    ----------
+    collective, nbytes
+        As recorded.
+    work, rule, ranks
+        See `forecast`.
+    """
+    if collective not in _BLOCKS or nbytes == 0:
+        return nbytes
+    share = shrunk(work, rule, ranks)
+    if collective.startswith(("alltoall", "reduce_scatter")):
+        share *= work.nranks / ranks  # the bytes of a rank go to more partners
+    return max(1, round(nbytes * share))
+
+
+def forecast(
+    work: Work,
+    rule: Rule,
+    nodes: int,
+    ppn: int,
+    native: PriceCall,
+    tuned: PriceCall,
+    message: Callable[[int, int, float, float], float],
+) -> Forecast:
+    """Forecast one layout.
+
+    Parameters
+    ----------
+    work, rule
+        From the profile, and from the user.
+    nodes, ppn
+        The layout.
+    native, tuned
+        Seconds of a collective as the MPI does it, and as Stretto would.
+    message
+        Seconds of one exchange between two waits: nodes, ppn, messages, bytes a rank sends in it.
+    """
+    ranks = nodes * ppn
+    share = shrunk(work, rule, ranks)
+    each = work.exchange
+    spent = 0.0
+    if each.messages and ranks > 1:
+        waits = max(each.waits, 1.0)
+        volume = each.bytes * share**rule.halo if rule.scaling == "strong" else each.bytes
+        spent = waits * message(nodes, ppn, each.messages / waits, volume / waits)
+
+    def collectives(price: PriceCall) -> float:
+        total = 0.0
+        for name, part, nbytes, calls in work.collectives:
+            members = max(2, round(part * ranks))
+            across = nodes if part >= 0.999 else max(1, math.ceil(members / ppn))
+            each_node = ppn if part >= 0.999 else max(1, members // across)
+            if across * each_node > 1:
+                size = collective_bytes(name, nbytes, work, rule, ranks)
+                total += calls * price(name, across, each_node, size)
+        return total
+
+    def parts(price: PriceCall) -> Parts:
+        return Parts(
+            work.compute_s * share, work.wait_s * share, spent, collectives(price), work.io_s
+        )
+
+    a, b = parts(native), parts(tuned)
+    low, high = [_bounds(p, work, rule) for p in (a, b)], rule.error
+    gains = []
+    for factor in (1 / high, high):  # both ways of being wrong alike in native and tuned
+        wide = [p.total + (factor - 1) * (p.messages + p.collectives) for p in (a, b)]
+        gains.append(1 - wide[1] / wide[0])
+    return Forecast(nodes, ppn, a, b, low[0], low[1], (min(gains), max(gains)))
+
+
+def _bounds(parts: Parts, work: Work, rule: Rule) -> tuple[float, float]:
+    """Return the interval: the model's error on communication, the imbalance on computing."""
+    priced = parts.messages + parts.collectives
+    own = parts.compute + parts.waiting + parts.files
+    low = own - parts.waiting + priced / rule.error
+    return low, own + parts.compute * (work.spread - 1) + priced * rule.error
+
+
+def turning_point(forecasts: list[Forecast], tuned: bool) -> Forecast | None:
+    """Return the fastest layout, when more ranks make it slower; None when it never turns round."""
+    times = [(f.tuned if tuned else f.native).total for f in forecasts]
+    best = min(range(len(times)), key=times.__getitem__)
+    return forecasts[best] if best + 1 < len(forecasts) else None

@@ -1,0 +1,213 @@
+"""Point-to-point and node measurements for a fit: OSU's print-outs, comma-separated tables, ours.
+
+Values are kept as the file gives them: microseconds for latencies and collectives, megabytes
+(10^6) a second for bandwidths.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from stretto.errors import StrettoError
+from stretto.files.io import read_text
+
+Kind = Literal[
+    "latency",
+    "bandwidth",
+    "bibandwidth",
+    "multi_pair",
+    "node_latency",
+    "node_bandwidth",
+    "node_bcast",
+    "node_allreduce",
+]
+KINDS: tuple[str, ...] = get_args(Kind)
+WHAT = "measurements"
+
+#: words in the first line of an OSU print-out, and what it holds (between nodes)
+_OSU = (
+    (r"Multiple Bandwidth", "multi_pair"),
+    (r"Bi-Directional Bandwidth", "bibandwidth"),
+    (r"Bandwidth Test", "bandwidth"),
+    (r"Broadcast|Bcast", "node_bcast"),
+    (r"Allreduce", "node_allreduce"),
+    (r"Latency Test", "latency"),
+)
+
+
+@dataclass(frozen=True)
+class Series:
+    """One measured curve.
+
+    Attributes
+    ----------
+    kind
+        What was measured.
+    points
+        Message size in bytes, and the value (us or MB/s), in order of size.
+    pairs
+        Pairs of ranks at once (multi_pair), or ranks on the node (node_bcast, node_allreduce).
+    window
+        Messages in flight (bandwidths).
+    place
+        File, and column where there are several.
+    """
+
+    kind: Kind
+    points: tuple[tuple[int, float], ...]
+    pairs: int
+    window: int
+    place: str
+
+    @property
+    def is_bandwidth(self) -> bool:
+        """Whether values are MB/s; otherwise us."""
+        return self.kind in ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
+
+
+def read_series(path: Path, kind: str | None, column: str | None, pairs: int | None) -> Series:
+    """Read one curve.
+
+    Parameters
+    ----------
+    path
+        An OSU print-out, a table with the size in the first column, or results of stretto bench.
+    kind
+        What it holds; None: as an OSU print-out says itself.
+    column
+        Name of the column of a table; None: the only one.
+    pairs
+        Pairs or ranks, where the file does not say.
+    """
+    text = read_text(path, WHAT)
+    if kind is not None and kind not in KINDS:
+        raise StrettoError(
+            f"{kind!r} is no kind of measurement", path, f"kinds: {', '.join(KINDS)}"
+        )
+    if path.name.endswith(".jsonl"):
+        return _from_bench(path, kind, column)
+    if text.lstrip().startswith("#"):
+        return _from_osu(text, path, kind, pairs)
+    return _from_csv(text, path, kind, column, pairs)
+
+
+def _make(
+    kind: str, points: list[tuple[int, float]], pairs: int | None, window: int, place: str
+) -> Series:
+    if not points:
+        raise StrettoError("there is no measured value", place, "give a file that holds some")
+    if kind in ("multi_pair", "node_bcast", "node_allreduce") and pairs is None:
+        raise StrettoError(
+            f"how many {'pairs' if kind == 'multi_pair' else 'ranks'} took part is not known",
+            place,
+            "add :NUMBER behind the file (multi_pair=FILE:COLUMN:36)",
+        )
+    points = sorted(points)
+    sizes = [n for n, _ in points]
+    if len(set(sizes)) != len(sizes):
+        raise StrettoError("a message size stands there twice", place, "give one run a file")
+    return Series(kind, tuple(points), pairs or 1, window, place)  # type: ignore[arg-type]
+
+
+def _number(word: str, place: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e12:
+        raise StrettoError(f"{word!r} is not a measured value", place, "values are above 0")
+    return value
+
+
+def _size(word: str, place: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,12}", word.strip()):
+        raise StrettoError(f"{word!r} is not a message size in bytes", place, "sizes come first")
+    return int(word)
+
+
+def _from_osu(text: str, path: Path, kind: str | None, pairs: int | None) -> Series:
+    lines = text.splitlines()
+    head = "\n".join(line for line in lines if line.startswith("#"))
+    found = next((k for pattern, k in _OSU if re.search(pattern, head)), None)
+    if found is None and kind is None:
+        raise StrettoError(
+            "this does not say which OSU benchmark it is from",
+            f"{path}:1",
+            f"name the kind: KIND=FILE, with one of {', '.join(KINDS)}",
+        )
+    window = 64
+    for line in lines:
+        if match := re.search(r"pairs:\s*(\d+)", line):
+            pairs = int(match[1])
+        if match := re.search(r"window size:\s*(\d+)", line):
+            window = int(match[1])
+    points = []
+    for number, line in enumerate(lines, start=1):
+        words = line.split()
+        if not words or line.lstrip().startswith("#"):
+            continue
+        place = f"{path}:{number}"
+        if len(words) < 2:
+            raise StrettoError("a line holds a size and a value", place, "the line was cut off")
+        points.append((_size(words[0], place), _number(words[1], place)))
+    return _make(kind or str(found), points, pairs, window, str(path))
+
+
+def _from_csv(
+    text: str, path: Path, kind: str | None, column: str | None, pairs: int | None
+) -> Series:
+    if kind is None:
+        raise StrettoError(
+            "a table does not say what its numbers are",
+            path,
+            f"write KIND=FILE:COLUMN, with KIND one of {', '.join(KINDS)}",
+        )
+    rows = list(csv.reader(text.splitlines()))
+    names = [n.strip() for n in rows[0][1:]] if rows else []
+    if column is None and len(names) == 1:
+        column = names[0]
+    if column not in names:
+        raise StrettoError(
+            f"there is no column {column!r}" if column else "it has several columns",
+            f"{path}:1",
+            f"write KIND=FILE:COLUMN, with one of: {'; '.join(names)}",
+        )
+    at = names.index(column) + 1
+    points = []
+    for number, row in enumerate(rows[1:], start=2):
+        if not row:
+            continue
+        place = f"{path}:{number}"
+        if len(row) <= at:
+            raise StrettoError("the line has too few columns", place, "the line was cut off")
+        points.append((_size(row[0], place), _number(row[at], place)))
+    return _make(kind, points, pairs, 64, f"{path} ({column})")
+
+
+def _from_bench(path: Path, kind: str | None, column: str | None) -> Series:
+    """Take the median over launches of one candidate on one node."""
+    from statistics import median
+
+    from stretto.files.bench import read_bench
+
+    if kind not in ("node_bcast", "node_allreduce"):
+        raise StrettoError(
+            "results of stretto bench give the node's collectives",
+            path,
+            "write node_allreduce=FILE:shm or node_bcast=FILE:shm",
+        )
+    wanted, candidate = kind.removeprefix("node_"), column or "shm"
+    bench = read_bench(path)
+    ranks = {launch.nranks for launch in bench.launches if launch.nodes == 1}
+    if len(ranks) != 1:
+        raise StrettoError("one node and one rank count are needed", path, "measure on one node")
+    values: dict[int, list[float]] = {}
+    for s in bench.samples:
+        if (s.collective, s.candidate, s.source) == (wanted, candidate, "measured") and s.correct:
+            values.setdefault(s.bytes, []).append(median(s.times_us))
+    points = [(size, median(found)) for size, found in values.items() if median(found) > 0]
+    return _make(kind, points, ranks.pop(), 1, f"{path} ({candidate})")

@@ -1,0 +1,106 @@
+"""A recorded profile on a described platform: the prices that a forecast asks for."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+from stretto.errors import StrettoError
+from stretto.files.profile import Profile
+from stretto.model.fit import one_way
+from stretto.model.forecast import Forecast, Rule, Work, forecast, work_of
+from stretto.model.native import BASELINES, native_choice
+from stretto.model.platform import Platform
+from stretto.model.sweep import Cell, candidates_of, seconds_of
+from stretto.plan import collectives
+
+#: what a plan prices in place of a form whose blocks differ in size
+_LIKE = {"allgatherv": "allgather", "alltoallv": "alltoall", "gatherv": "gather",
+         "scatterv": "scatter", "reduce_scatter": "reduce_scatter_block"}  # fmt: skip
+
+
+def exchange_seconds(
+    platform: Platform, nodes: int, ppn: int, messages: float, nbytes: float
+) -> float:
+    """Return the time of one exchange of a rank with its neighbours, all messages at once.
+
+    Of a block of ranks in three dimensions, one part in ``ppn ** (1 / 3)`` of the messages leaves
+    the node and shares its interfaces.
+
+    Parameters
+    ----------
+    platform, nodes, ppn
+        Where.
+    messages, nbytes
+        That a rank sends in the exchange, and receives.
+    """
+    link = platform.levels["network" if nodes > 1 else "node"]
+    each = nbytes / messages
+    alone = one_way(link, round(each), platform.nic_gap_byte if nodes > 1 else 0.0)
+    core: float = (messages - 1) * (link.send_overhead + link.recv_overhead)
+    core += (messages - 1) * each * (link.send_byte + link.recv_byte)
+    if nodes == 1:
+        return alone + max(core, 0.0)
+    leaving = float(ppn) ** (2 / 3) / platform.rails
+    rate: float = leaving * messages * platform.nic_gap_message
+    volume: float = leaving * nbytes * platform.nic_gap_byte
+    return float(alone + max(core, rate, volume, 0.0))
+
+
+def outlook(
+    profile: Profile,
+    rule: Rule,
+    platform: Platform,
+    nodes: Sequence[int],
+    ppn: int,
+    baseline: str = "openmpi",
+    compute: float = 1.0,
+) -> tuple[Work, list[Forecast]]:
+    """Forecast a recorded run on several numbers of nodes.
+
+    Parameters
+    ----------
+    profile, rule
+        The recorded run, and how the work follows the ranks.
+    platform, nodes, ppn
+        Where.
+    baseline
+        What the MPI does by itself.
+    compute
+        The platform's cores compute so many times faster than those of the recorded run.
+    """
+    if baseline not in BASELINES:
+        raise StrettoError(
+            f"there is no baseline {baseline!r}", "--baseline", f"take {', '.join(BASELINES)}"
+        )
+    known = set(collectives())
+    work = work_of(profile, {*known, *(a for a, b in _LIKE.items() if b in known)})
+    work = dataclasses.replace(
+        work, compute_s=work.compute_s / compute, wait_s=work.wait_s / compute
+    )
+
+    @functools.cache
+    def native(name: str, across: int, each: int, size: int) -> float:
+        name = _LIKE.get(name, name)
+        choice = native_choice(baseline, name, across * each, across, size)
+        return seconds_of(Cell(name, across, each, size), choice, platform, calls=1)
+
+    @functools.cache
+    def tuned(name: str, across: int, each: int, size: int) -> float:
+        name = _LIKE.get(name, name)
+        best = native(name, across, each, size)
+        for choice in candidates_of(name, across, each, wide=False):
+            try:
+                cell = Cell(name, across, each, size)
+                best = min(best, seconds_of(cell, choice, platform, calls=1))
+            except StrettoError:
+                continue  # cannot be done on this layout: needs a power of two, or several nodes
+        return best
+
+    def message(n: int, p: int, messages: float, nbytes: float) -> float:
+        return exchange_seconds(platform, n, p, messages, nbytes)
+
+    # one node with fewer ranks than the recorded run's would say nothing
+    found = [forecast(work, rule, n, ppn, native, tuned, message) for n in nodes]
+    return work, found

@@ -1,0 +1,247 @@
+"""Platforms, fits, simulations and forecasts for people: text and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from stretto.errors import StrettoError, from_oserror
+from stretto.model.fit import Fit
+from stretto.model.forecast import Forecast, turning_point
+from stretto.model.sweep import NATIVE, Answer, crossovers
+from stretto.report import theme
+from stretto.report.render import Chart, Figure
+
+
+def quantity(value: float, unit: str) -> str:
+    """Return a parameter's value in a unit that people read."""
+    if unit == "s":
+        return f"{value * 1e6:.4g} us"
+    if unit == "s/B":
+        return f"{1e-9 / value:.4g} GB/s" if value > 0 else "free"
+    if unit == "B":
+        return "any size" if value >= 1e15 else f"{value:.6g} B"
+    return f"{value:.6g}" + (" /s" if unit == "1/s" else "")
+
+
+def lines_of(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table, its columns aligned to the right, the first to the left."""
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            w.ljust(n) if i == 0 else w.rjust(n)
+            for i, (w, n) in enumerate(zip(r, widths, strict=True))
+        ).rstrip()
+        for r in rows
+    ]
+
+
+def fit_lines(fit: Fit) -> list[str]:
+    """Return the residuals, a value a line, and what they come to."""
+    rows = [["curve", "bytes", "measured", "fitted", "fitted time / measured"]]
+    for r in fit.residuals:
+        unit = "MB/s" if "bandwidth" in r.kind or r.kind == "multi_pair" else "us"
+        rows.append(
+            [r.kind, str(r.bytes), f"{r.measured:.4g} {unit}", f"{r.fitted:.4g} {unit}",
+             f"{r.ratio:.2f}"]
+        )  # fmt: skip
+    return [*lines_of(rows), f"median factor {fit.median_factor:.2f} over {len(rows) - 1} values"]
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture, by its ending: SVG, PNG or a self-contained HTML page."""
+    import vl_convert as vlc
+
+    from stretto.report import render
+
+    chart = figure.chart
+    subtitle = [line for line in (figure.note,) if line]
+    if figure.simulated:
+        subtitle.append(render.SIMULATED)
+    chart = chart.properties(title=alt.TitleParams(text=figure.title, subtitle=subtitle))
+    spec = chart.to_dict()
+    spec["config"] = theme.config()
+    kinds = {".svg": "svg", ".png": "png", ".html": "html"}
+    kind = kinds.get(path.suffix.lower())
+    if kind is None:
+        raise StrettoError(
+            "a picture is written as .svg, .png or .html", path, "name it so: picture.svg"
+        )
+    data: bytes
+    if kind == "png":
+        data = vlc.vegalite_to_png(spec, scale=2)
+    else:
+        svg = str(vlc.vegalite_to_svg(spec))
+        page = f"<!doctype html><meta charset=utf-8><title>{figure.title}</title>{svg}\n"
+        data = (page if kind == "html" else svg).encode()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise from_oserror(error, "cannot write the picture", path) from error
+
+
+_SIZE = alt.X(
+    "bytes:Q", title="bytes", scale=alt.Scale(type="log", base=2), axis=alt.Axis(format="~s")
+)
+
+
+def fit_picture(fit: Fit, path: Path) -> None:
+    """Draw measurements as points and the fit as lines."""
+    panels = []
+    for kind in dict.fromkeys(r.kind for r in fit.residuals):
+        unit = "MB/s" if "bandwidth" in kind or kind == "multi_pair" else "us"
+        rows = [
+            {"bytes": max(r.bytes, 1), "value": v, "what": what}
+            for r in fit.residuals if r.kind == kind
+            for what, v in (("measured", r.measured), ("fitted", r.fitted))
+        ]  # fmt: skip
+        base = alt.Chart(alt.InlineData(values=rows)).encode(
+            x=_SIZE,
+            y=alt.Y("value:Q", title=f"{kind} ({unit})", scale=alt.Scale(type="log")),
+            color=alt.Color(
+                "what:N", title=None,
+                scale=alt.Scale(
+                    domain=["measured", "fitted"],
+                    range=[theme.colour("native"), theme.colour("blue")],
+                ),
+            ),
+        )  # fmt: skip
+        points = base.transform_filter("datum.what == 'measured'").mark_square(size=30)
+        line = base.transform_filter("datum.what == 'fitted'").mark_line()
+        panels.append((line + points).properties(width=260, height=200))
+    chart: Chart = alt.vconcat(*(alt.hconcat(*panels[i : i + 3]) for i in range(0, len(panels), 3)))
+    note = f"median factor {fit.median_factor:.2f}"
+    save(Figure("fit", f"Fit of {fit.platform.name}", chart, note), path)
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.3g}" if seconds < 1e-3 else f"{seconds * 1e6:.0f}"
+
+
+def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
+    """Return the simulated times: best, native, the next ones, and where the best one changes."""
+    from stretto.campaign.show import size_words
+
+    rows = [["collective", "nodes x ppn", "bytes", "best", "us", "native", "us", "gain", "bound"]]
+    for a in answers:
+        best, native = a.seconds[a.best], a.seconds[NATIVE]
+        rows.append([
+            a.cell.collective, f"{a.cell.nodes} x {a.cell.ppn}", size_words(a.cell.bytes), a.best,
+            _us(best), a.native_is, _us(native), f"x{native / best:.2f}",
+            "" if a.bound is None else f"{best / a.bound:.2f} of {_us(a.bound)}",
+        ])  # fmt: skip
+    out = ["simulated, not measured (us per call)", *lines_of(rows)]
+    if len(answers) == 1 and top:
+        ranking = sorted(answers[0].seconds.items(), key=lambda item: (item[1], item[0]))
+        out += ["", "all candidates:"]
+        out += [f"  {_us(t):>8} us  {c}" for c, t in ranking[:top]]
+        if answers[0].bound is not None:
+            out += [f"no algorithm can be below {_us(answers[0].bound)} us: {answers[0].bound_why}"]
+    for a, b in crossovers(answers):
+        out.append(
+            f"{a.cell.collective}, {a.cell.nodes} x {a.cell.ppn}: {a.best} up to "
+            f"{size_words(a.cell.bytes)}, {b.best} from {size_words(b.cell.bytes)}"
+        )
+    return out
+
+
+def _panel(answer: Answer, by_size: bool) -> str:
+    c = answer.cell
+    return f"{c.collective} " + (f"{c.nodes} x {c.ppn}" if by_size else f"{c.bytes} B, ppn {c.ppn}")
+
+
+def sweep_picture(answers: Sequence[Answer], platform: str, path: Path, top: int = 6) -> None:
+    """Draw time against size (or nodes): native, and the candidates that are best somewhere."""
+    cells = [a.cell for a in answers]
+    by_size = len({c.bytes for c in cells}) >= len({c.nodes for c in cells})
+    wins: dict[str, int] = {}
+    for a in answers:
+        wins[a.best] = wins.get(a.best, 0) + 1
+    chosen = [c for c, _ in sorted(wins.items(), key=lambda i: (-i[1], i[0])) if c != NATIVE][:top]
+    rows = [
+        {"bytes": max(a.cell.bytes, 1), "nodes": a.cell.nodes, "us": a.seconds[c] * 1e6, "what": c,
+         "panel": _panel(a, by_size)}
+        for a in answers for c in [NATIVE, *chosen] if c in a.seconds
+    ]  # fmt: skip
+    colours = [theme.colour("native"), *(theme.chosen_colour(i) for i in range(len(chosen)))]
+    x = _SIZE if by_size else alt.X("nodes:Q", title="nodes", scale=alt.Scale(type="log", base=2))
+    chart: Any = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_line(point=True)
+        .encode(
+            x=x,
+            y=alt.Y("us:Q", title="time per call (us)", scale=alt.Scale(type="log")),
+            color=alt.Color(
+                "what:N", title=None, scale=alt.Scale(domain=[NATIVE, *chosen], range=colours)
+            ),
+        )
+        .properties(width=300, height=220)
+        .facet(facet=alt.Facet("panel:N", title=None), columns=3)
+    )
+    save(Figure("simulated", f"Simulated on {platform}", chart, "", True), path)
+
+
+def forecast_lines(forecasts: Sequence[Forecast]) -> list[str]:
+    """Return the forecast, a layout a line."""
+    rows = [["nodes x ppn", "cores", "native s", "interval", "collectives", "tuned s", "interval",
+             "gain", "interval"]]  # fmt: skip
+    for f in forecasts:
+        rows.append([
+            f"{f.nodes} x {f.ppn}", str(f.ranks), f"{f.native.total:.4g}",
+            "{:.3g}-{:.3g}".format(*f.native_interval), f"{f.share:.0%}", f"{f.tuned.total:.4g}",
+            "{:.3g}-{:.3g}".format(*f.tuned_interval), f"{f.gain:.1%}",
+            "{:.0%} to {:.0%}".format(*f.gain_interval),
+        ])  # fmt: skip
+    out = ["simulated, not measured", *lines_of(rows)]
+    for tuned in (False, True):
+        turn = turning_point(list(forecasts), tuned)
+        what = "tuned" if tuned else "native"
+        out.append(
+            f"{what}: still faster at the largest size tried"
+            if turn is None
+            else f"{what}: more than {turn.ranks} cores make it slower"
+        )
+    return out
+
+
+def forecast_picture(forecasts: Sequence[Forecast], title: str, note: str, path: Path) -> None:
+    """Draw elapsed time against cores, native and tuned, with the turning points."""
+    rows: list[dict[str, Any]] = []
+    marks: list[dict[str, Any]] = []
+    for what in (NATIVE, "tuned"):
+        for f in forecasts:
+            parts = f.tuned if what == "tuned" else f.native
+            low, high = f.tuned_interval if what == "tuned" else f.native_interval
+            rows.append(
+                {"cores": f.ranks, "s": parts.total, "low": low, "high": high, "what": what}
+            )
+        turn = turning_point(list(forecasts), what == "tuned")
+        if turn is not None:
+            time = (turn.tuned if what == "tuned" else turn.native).total
+            marks.append({"cores": turn.ranks, "s": time, "what": what,
+                          "words": f"{what}: slower beyond {turn.ranks}"})  # fmt: skip
+    colour = alt.Color(
+        "what:N",
+        title=None,
+        scale=alt.Scale(
+            domain=[NATIVE, "tuned"], range=[theme.colour("native"), theme.colour("blue")]
+        ),
+    )
+    x = alt.X("cores:Q", title="cores", scale=alt.Scale(type="log", base=2))
+    y = alt.Y("s:Q", title="elapsed time (s)", scale=alt.Scale(type="log"))
+    base = alt.Chart(alt.InlineData(values=rows))
+    band = base.mark_area(opacity=0.18).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour)
+    line = base.mark_line(point=True).encode(x=x, y=y, color=colour)
+    layers: list[alt.Chart] = [band, line]
+    if marks:
+        turning = alt.Chart(alt.InlineData(values=marks))
+        layers.append(turning.mark_point(size=160, filled=False).encode(x=x, y=y, color=colour))
+        layers.append(
+            turning.mark_text(dy=-14, align="center").encode(x=x, y=y, text="words:N", color=colour)
+        )
+    chart: Any = alt.layer(*layers).properties(width=520, height=320)
+    save(Figure("forecast", title, chart, note, True), path)

@@ -1,0 +1,304 @@
+"""Pricing many cells, candidates x layouts x sizes, into the files that measuring writes."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto import __version__
+from stretto.errors import EXIT_USAGE, StrettoError, UsageError
+from stretto.files.bench import Header, Launch, LaunchEnd, Sample
+from stretto.files.bench_writer import BenchWriter
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.rows import Row, merge_rows
+from stretto.model.native import BASELINES, native_choice
+from stretto.model.platform import Platform
+
+NATIVE = "native"
+#: a simulated file is of no moment and no machine: the same input gives the same bytes
+CREATED = "1970-01-01T00:00:00Z"
+_ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
+_REDUCING = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One question: a collective of one size on one layout."""
+
+    collective: str
+    nodes: int
+    ppn: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Simulated seconds of each candidate, `native` among them, and what none can beat."""
+
+    cell: Cell
+    seconds: dict[str, float]
+    native_is: str
+    bound: float | None
+    bound_why: str
+
+    @property
+    def best(self) -> str:
+        """The fastest candidate; native where nothing is faster."""
+        return min(self.seconds, key=lambda c: (self.seconds[c], c != NATIVE, c))
+
+
+def hosts_of(nodes: int, ppn: int) -> list[int]:
+    """Return each rank's node, consecutive ranks on a node."""
+    return [node for node in range(nodes) for _ in range(ppn)]
+
+
+#: messages of one call beyond which a candidate is not tried unless it was named
+TOO_MANY = 2e6
+
+
+@functools.cache
+def _messages(collective: str, choice: str, nodes: int, ppn: int, nbytes: int) -> float:
+    from stretto.model.price import price
+
+    hosts = hosts_of(nodes, ppn)
+    return sum(price(collective, choice, hosts, nbytes, Platform()).messages.values())
+
+
+def messages_of(cell: Cell, choice: str) -> float:
+    """Estimate the messages of a call: counted up to 128 ranks, then carried on by their growth.
+
+    Parameters
+    ----------
+    cell, choice
+        What.
+    """
+    flat = "+" not in choice
+    size = cell.nodes * cell.ppn if flat else cell.nodes
+    if size <= 128:
+        return _messages(cell.collective, choice, size, 1, cell.bytes) if flat else 0.0
+    try:
+        low, high = (_messages(cell.collective, choice.split("+")[-1], n, 1, cell.bytes)
+                     for n in (64, 128))  # fmt: skip
+    except StrettoError:
+        return 0.0  # cannot be done for these, so it is tried
+    return high * (size / 128) ** math.log2(max(high, 1.0) / max(low, 1.0))
+
+
+def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls: int = 3) -> float:
+    """Price one choice, in the steady state of several calls.
+
+    Parameters
+    ----------
+    cell, choice, platform, seed
+        What and where.
+    calls
+        Calls in a row.
+    """
+    from stretto.model.price import price
+
+    hosts = hosts_of(cell.nodes, cell.ppn)
+    element = 8 if cell.bytes % 8 == 0 else 1
+    return price(
+        cell.collective, choice, hosts, cell.bytes, platform, element=element, calls=calls,
+        seed=seed,
+    ).seconds  # fmt: skip
+
+
+def radices(upto: int) -> list[int]:
+    """Return the radices worth trying: all to 8, then wider steps."""
+    found = [k for k in (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64) if k <= upto]
+    return found or [2]
+
+
+def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> list[str]:
+    """Return what is tried: the library's choices, and with `wide` all their radices.
+
+    Parameters
+    ----------
+    collective, nodes, ppn
+        The call.
+    wide
+        Every radix up to the ranks (or nodes) instead of a few.
+    """
+    from stretto import plan
+
+    found = plan.choices(collective, nodes * ppn, nodes)
+    if not wide:
+        return found
+    out: list[str] = []
+    rows = {a.name: a for a in plan.algorithms() if a.collective == collective}
+    for choice in found:
+        name = re.split(r"[(+]", choice.split("+", 1)[-1] if "+" in choice else choice)[0]
+        row = rows.get(name)
+        if row is None or row.parameter != "radix":
+            out.append(choice)
+            continue
+        prefix = choice[: choice.index(name)]
+        members = nodes if prefix else nodes * ppn
+        for k in radices(min(members, row.maximum)):
+            if k >= row.minimum:
+                out.append(f"{prefix}{name}({k})")
+    return list(dict.fromkeys(plan.canonical(collective, c) for c in out))
+
+
+def simulate(
+    cells: Sequence[Cell],
+    platform: Platform,
+    *,
+    candidates: Sequence[str] | None = None,
+    baseline: str = "openmpi",
+    seed: int = 1,
+    wide: bool = True,
+    done: Callable[[Cell], None] = lambda cell: None,
+) -> Iterator[Answer]:
+    """Price every cell; a choice that cannot be used for a cell is left out of it.
+
+    Parameters
+    ----------
+    cells, platform
+        What and where.
+    candidates
+        Choices; None: `candidates_of`.
+    baseline
+        What `native` stands for.
+    seed, wide
+        Of the noise; see `candidates_of`.
+    done
+        Called after each cell.
+    """
+    if baseline not in BASELINES:
+        raise UsageError(
+            f"there is no baseline {baseline!r}",
+            "--baseline",
+            f"take one of {', '.join(BASELINES)}",
+        )
+    for cell in cells:
+        ranks = cell.nodes * cell.ppn
+        if ranks < 2:
+            raise UsageError("one rank has nobody to talk to", "--nodes", "take two ranks or more")
+        native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
+        times = {NATIVE: seconds_of(cell, native, platform, seed)}
+        names = candidates or candidates_of(cell.collective, cell.nodes, cell.ppn, wide)
+        reason: StrettoError | None = None
+        for choice in names:
+            if choice == NATIVE:
+                continue
+            if candidates is None and messages_of(cell, choice) > TOO_MANY:
+                continue  # every rank talks to every other one: minutes to evaluate
+            try:
+                times[choice] = seconds_of(cell, choice, platform, seed)
+            except StrettoError as error:
+                if error.exit_code == EXIT_USAGE:
+                    raise
+                reason = error  # needs a power of two, or several nodes
+        if candidates and len(times) == 1 and reason is not None:
+            raise reason
+        low, why = _bound(cell, platform)
+        done(cell)
+        yield Answer(cell, times, native, low, why)
+
+
+def _bound(cell: Cell, platform: Platform) -> tuple[float | None, str]:
+    from stretto.model.price import bound
+
+    found = bound(cell.collective, hosts_of(cell.nodes, cell.ppn), cell.bytes, platform)
+    return found or (None, "")
+
+
+def header(platform: Platform, command: list[str], settings: dict[str, object]) -> Header:
+    """Return the first line of a results file: the platform stands where the machine would."""
+    host = Host(platform.name, f"simulated {platform.name}", int(platform.cores), "simulated", 0)
+    mpi = MPIIdentity("openmpi", "openmpi", "0.0.0", f"simulated on {platform.name}")
+    return Header(__version__, CREATED, host, mpi, command, {"source": "simulated", **settings})
+
+
+def write_results(
+    answers: Sequence[Answer], platform: Platform, path: Path, command: list[str], baseline: str
+) -> None:
+    """Write a results file, as measuring does; every sample says ``source: simulated``.
+
+    Parameters
+    ----------
+    answers
+        What was priced.
+    platform, baseline, command
+        Where, what native stands for, and the command line.
+    path
+        A new file.
+    """
+    layouts = sorted({(a.cell.nodes, a.cell.ppn) for a in answers})
+    head = header(platform, command, {"platform": platform.name, "baseline": baseline})
+    with BenchWriter(path, head) as out:
+        for number, (nodes, ppn) in enumerate(layouts):
+            own = [a for a in answers if (a.cell.nodes, a.cell.ppn) == (nodes, ppn)]
+            names: dict[str, list[str]] = {}
+            for a in own:
+                known = names.setdefault(a.cell.collective, [])
+                known += [c for c in a.seconds if c not in known]
+            out.write(Launch(number, nodes, ppn, nodes * ppn, names))
+            for a in own:
+                for choice, seconds in a.seconds.items():
+                    out.write(_sample(number, a.cell, choice, seconds))
+            out.write(LaunchEnd(number, "ok"))
+
+
+def _sample(number: int, cell: Cell, choice: str, seconds: float) -> Sample:
+    reducing = cell.collective in _REDUCING
+    return Sample(
+        number, cell.collective, choice, cell.bytes,
+        None if cell.collective == "barrier" else "MPI_DOUBLE" if reducing else "MPI_CHAR",
+        "MPI_SUM" if reducing else None, 0 if cell.collective in _ROOTED else None, "latency", 1,
+        [round(seconds * 1e6, 6)], True, "simulated",
+    )  # fmt: skip
+
+
+def crossovers(answers: Sequence[Answer]) -> list[tuple[Answer, Answer]]:
+    """Return the neighbouring sizes of one collective and layout at which the best one changes."""
+    out = []
+    for a, b in itertools.pairwise(answers):
+        same = (a.cell.collective, a.cell.nodes, a.cell.ppn)
+        if same == (b.cell.collective, b.cell.nodes, b.cell.ppn) and a.best != b.best:
+            out.append((a, b))
+    return out
+
+
+def rows(answers: Sequence[Answer], margin: float = 0.03) -> list[Row]:
+    """Return a table's rows: the best choice where it beats native by more than `margin`.
+
+    Bounds between two sizes lie in their geometric middle; the last row has no end.
+
+    Parameters
+    ----------
+    answers
+        Ascending in size within each collective and layout.
+    margin
+        Part of native's time.
+    """
+    out: list[Row] = []
+    for i, a in enumerate(answers):
+        key = (a.cell.collective, a.cell.nodes, a.cell.ppn)
+        before, after = (
+            answers[j] if 0 <= j < len(answers) and _key(answers[j]) == key else None
+            for j in (i - 1, i + 1)
+        )
+        low = 0 if before is None else _middle(before.cell.bytes, a.cell.bytes)
+        high = None if after is None else _middle(a.cell.bytes, after.cell.bytes) - 1
+        ratio = a.seconds[a.best] / a.seconds[NATIVE]
+        choice = a.best if ratio < 1 - margin else NATIVE
+        shown = ratio if choice != NATIVE else 1.0
+        evidence = {"ratio": f"{shown:.3f}", "source": "simulated"}
+        out.append(Row(*key, low, high, choice, evidence))
+    return merge_rows(out)
+
+
+def _key(answer: Answer) -> tuple[str, int, int]:
+    return answer.cell.collective, answer.cell.nodes, answer.cell.ppn
+
+
+def _middle(a: int, b: int) -> int:
+    return max(a + 1, math.isqrt(max(a, 1) * b))

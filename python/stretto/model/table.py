@@ -1,0 +1,103 @@
+"""Tables by simulation: one for a cluster not yet rented, and what a given one is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stretto import __version__
+from stretto.errors import UsageError
+from stretto.files.identity import Family
+from stretto.files.rows import Table
+from stretto.model.native import native_choice
+from stretto.model.platform import Platform
+from stretto.model.sweep import (
+    CREATED,
+    NATIVE,
+    Answer,
+    Cell,
+    rows,
+    seconds_of,
+    simulate,
+)
+
+
+def simulated_table(
+    platform: Platform,
+    nodes: Sequence[int],
+    ppns: Sequence[int],
+    collectives: Sequence[str],
+    sizes: Sequence[int],
+    family: Family,
+    version: str,
+    *,
+    baseline: str = "openmpi",
+    seed: int = 1,
+    done: Callable[[Cell], None] = lambda cell: None,
+) -> tuple[Table, list[Answer]]:
+    """Make a table for a platform; every row's evidence says ``source=simulated``.
+
+    Parameters
+    ----------
+    platform, nodes, ppns
+        Where.
+    collectives, sizes
+        What.
+    family, version
+        The MPI that it is for.
+    baseline
+        What that MPI does by itself.
+    seed, done
+        See `stretto.model.sweep.simulate`.
+    """
+    cells = [
+        Cell(name, n, p, size)
+        for name in collectives for n in nodes for p in ppns if n * p > 1
+        for size in ([0] if name == "barrier" else sizes)
+    ]  # fmt: skip
+    if not cells:
+        raise UsageError("there is nothing to price", "--nodes", "two ranks are the least")
+    answers = list(simulate(cells, platform, baseline=baseline, seed=seed, wide=True, done=done))
+    layouts = {(a.cell.nodes, a.cell.ppn) for a in answers}
+    one = layouts.pop() if len(layouts) == 1 else (None, None)
+    table = Table(
+        family, version, one[0], one[1], CREATED, __version__, platform.name,
+        f"simulated {platform.name}", rows(answers),
+    )  # fmt: skip
+    return table, answers
+
+
+def priced_table(
+    table: Table,
+    platform: Platform,
+    nodes: Sequence[int],
+    ppns: Sequence[int],
+    sizes: Sequence[int],
+    baseline: str,
+    seed: int,
+) -> list[Answer]:
+    """Price what a table chooses, beside native, wherever it has a row for the layout.
+
+    Parameters
+    ----------
+    table
+        The table.
+    platform, nodes, ppns, sizes
+        Where, and for which sizes.
+    baseline, seed
+        See `stretto.model.sweep.simulate`.
+    """
+    out: list[Answer] = []
+    for name in dict.fromkeys(r.collective for r in table.rows):
+        for p in ppns:
+            for n in nodes:
+                for size in [0] if name == "barrier" else sizes:
+                    row = table.find(name, n, p, size)
+                    if row is None or n * p < 2:
+                        continue
+                    cell = Cell(name, n, p, size)
+                    native = native_choice(baseline, name, n * p, n, size)
+                    times = {NATIVE: seconds_of(cell, native, platform, seed)}
+                    if not row.choice.startswith(NATIVE):
+                        times[row.choice] = seconds_of(cell, row.choice, platform, seed)
+                    out.append(Answer(cell, times, native, None, ""))
+    return out

@@ -1,0 +1,96 @@
+"""A table for a cluster that is not there yet: ``stretto tune --platform P --nodes 2-128``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stretto.cli import print_json, say
+from stretto.errors import UsageError
+
+
+def tune_by_simulation(
+    cmd: Sequence[str] | None,
+    platform: str | None,
+    nodes: str | None,
+    ppn: int | None,
+    only: list[str] | None,
+    sizes: str,
+    mpi: str | None,
+    out: Path | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Simulate, decide, write the table and its results; all arguments are those of the command.
+
+    Parameters
+    ----------
+    cmd
+        Must be none: a simulation has no application to prove a gain on.
+    platform, nodes, ppn
+        Where.
+    only, sizes
+        What; None: every collective that has algorithms.
+    mpi
+        The MPI that the table is for.
+    out
+        The table's file.
+    seed, as_json
+        Of the noise; print JSON.
+    """
+    import sys
+
+    from stretto.campaign.settings import parse_sizes
+    from stretto.commands.simulate import parse_counts
+    from stretto.files.table import TUNABLE, write_table
+    from stretto.model.platform_file import load
+    from stretto.model.show import answer_lines
+    from stretto.model.sweep import write_results
+    from stretto.model.table import simulated_table
+    from stretto.mpi.detect import find_installation
+
+    if platform is None:
+        raise UsageError(
+            "--nodes needs a platform", "--nodes", "add --platform (stretto platform list)"
+        )
+    if cmd:
+        raise UsageError(
+            "a simulated table is not for one command", "--platform",
+            "leave out the command, or forecast its profile: stretto simulate --profile",
+        )  # fmt: skip
+    where = load(platform)
+    path = out or Path(f"{where.name}.table")
+    results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
+    for existing in (path, results):
+        if existing.exists():
+            raise UsageError(
+                f"{existing} is there already, and may hold measurements",
+                "--out",
+                "name another file",
+            )
+    installation = find_installation(mpi)
+    names = only or [c for c in TUNABLE]
+    counts = parse_counts(nodes or "2:64", "--nodes")
+    say(f"stretto: simulating {', '.join(names)} on {where.name}: nothing is measured")
+    table, answers = simulated_table(
+        where, counts, [ppn or int(where.cores)], names, parse_sizes(sizes), installation.family,
+        installation.version, seed=seed, done=lambda c: say(
+            f"stretto: {c.collective} {c.nodes} x {c.ppn}, {c.bytes} B"),
+    )  # fmt: skip
+    write_results(answers, where, results, ["stretto", *sys.argv[1:]], "openmpi")
+    write_table(table, path)
+    if as_json:
+        print_json({
+            "source": "simulated", "table": str(path), "file": str(results),
+            "rows": [
+                {"collective": r.collective, "nodes": r.nodes, "ppn": r.ppn, "low": r.low,
+                 "high": r.high, "choice": r.choice, "evidence": r.evidence}
+                for r in table.rows
+            ],
+        })  # fmt: skip
+        return
+    print("\n".join(answer_lines(answers, 0)))
+    print(
+        f"table: {path} (simulated: measure on the cluster with stretto tune, which goes before it)"
+    )
+    print(f"results: {results}")
