@@ -14,7 +14,8 @@ from stretto.errors import UsageError
 
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
 stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun -n 8 ./app
-stretto tune -n 2 --collective allreduce,bcast     (a table for all applications)"""
+stretto tune -n 2 --collective allreduce,bcast     (a table for all applications)
+stretto tune --platform hpc7g --nodes 2-128 --ppn 64     (simulated, for a cluster to come)"""
 
 
 def command(
@@ -73,6 +74,13 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would cost, and measure nothing.")
     ] = False,
+    platform: Annotated[
+        str | None,
+        typer.Option(help="Measure nothing: make a table by simulation, for this platform."),
+    ] = None,
+    nodes: Annotated[
+        str | None, typer.Option(help="With --platform: nodes, as 2,4,8 or 2-128 (doubling).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Choose algorithms by measurement; with CMD, only for what it uses, and prove the gain on it.
@@ -93,6 +101,11 @@ def command(
                 f"there are {', '.join(TUNABLE)}",
             )
     names = None if candidates is None else split_candidates(candidates)
+    if platform is not None or nodes is not None:
+        from stretto.model.tuning import tune_by_simulation
+
+        tune_by_simulation(cmd, platform, nodes, ppn, only, sizes, mpi, out, seed, as_json)
+        return
     if cmd:
         limit = None if timeout is None else parse_duration(timeout, "--timeout")
         from stretto.tune.outputs import Rules
