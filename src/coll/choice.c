@@ -121,14 +121,13 @@ int stretto_choice_parse(stretto_collective collective, const char *text, strett
         return 0;
     }
     if (strcmp(text, "shm") == 0) {
-        if (!stretto_collective_composes(collective))
-            return refuse(error, error_size, text, "there is no node phase for this collective");
         choice->kind = STRETTO_CHOICE_SHM;
         return 0;
     }
     bool shm = strncmp(text, "shm+", 4) == 0;
     if (shm && !stretto_collective_composes(collective))
-        return refuse(error, error_size, text, "there is no node phase for this collective");
+        return refuse(error, error_size, text,
+                      "this collective's node phases serve one node only: write shm");
     choice->kind = shm ? STRETTO_CHOICE_SHM : STRETTO_CHOICE_FLAT;
     return parse_algorithm(collective, text, shm ? text + 4 : text, choice, error, error_size);
 }

@@ -56,7 +56,8 @@ const stretto_algorithm *stretto_algorithm_find(stretto_collective collective, c
 /* NULL when the algorithm can do this shape, else the reason in words (static storage). */
 const char *stretto_algorithm_fits(const stretto_algorithm *algorithm, const stretto_shape *shape);
 
-/* Are there node phases for the collective, so that shm and shm+X are choices? */
+/* Can the collective be composed of node phases and X, so that shm+X is a choice? Bare shm, the
+ * single node action on one node, is one for every collective. */
 bool stretto_collective_composes(stretto_collective collective);
 
 /* A parsed choice string. */

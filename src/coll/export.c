@@ -113,7 +113,7 @@ char *stretto_export_choices(const char *collective, int nranks, int nnodes) {
     const stretto_algorithm *rows = stretto_algorithms(&n);
     if (c == STRETTO_COLLECTIVES || nranks < 1 || nnodes < 1 || !begin(&w))
         return NULL;
-    const bool phases = nranks > nnodes && stretto_collective_composes(c);
+    const bool phases = nranks > nnodes && (nnodes == 1 || stretto_collective_composes(c));
     const char *separator = "";
     fputc('[', w.file);
     if (phases && nnodes == 1) {

@@ -50,24 +50,51 @@ static stretto_span own_block(const stretto_shape *shape) {
                            : stretto_span_of(STRETTO_IN, 0, 1);
 }
 
+/* The one node action that does it all, with what it reads and writes. */
 static void build_one_node(stretto_plan *plan, const stretto_shape *shape) {
     const stretto_span none = stretto_span_of(STRETTO_OUT, 0, 0);
-    int root = shape->layout->local_of[shape->root];
+    const int root = shape->layout->local_of[shape->root];
+    const bool is_root = shape->rank == shape->root;
+    stretto_action_kind kind = STRETTO_NODE_BARRIER;
+    stretto_span src = none, dst = whole(plan);
     switch (shape->collective) {
-    case STRETTO_ALLREDUCE:
-        stretto_plan_node(plan, STRETTO_NODE_ALLREDUCE, 0, stretto_plan_mine(plan, 0, 1),
-                          whole(plan));
-        break;
-    case STRETTO_REDUCE:
-        stretto_plan_node(plan, STRETTO_NODE_REDUCE, root, stretto_plan_mine(plan, 0, 1),
-                          whole(plan));
-        break;
-    case STRETTO_BCAST: stretto_plan_node(plan, STRETTO_NODE_BCAST, root, none, whole(plan)); break;
+    case STRETTO_ALLREDUCE: kind = STRETTO_NODE_ALLREDUCE; break;
+    case STRETTO_REDUCE: kind = STRETTO_NODE_REDUCE; break;
+    case STRETTO_SCAN: kind = STRETTO_NODE_SCAN; break;
+    case STRETTO_EXSCAN: kind = STRETTO_NODE_EXSCAN; break;
+    case STRETTO_BCAST: kind = STRETTO_NODE_BCAST; break;
     case STRETTO_ALLGATHER:
-        stretto_plan_node(plan, STRETTO_NODE_ALLGATHER, 0, own_block(shape), whole(plan));
+    case STRETTO_ALLGATHERV:
+        kind = STRETTO_NODE_ALLGATHER;
+        src = own_block(shape);
         break;
-    default: stretto_plan_node(plan, STRETTO_NODE_BARRIER, 0, none, none); break;
+    case STRETTO_GATHER:
+    case STRETTO_GATHERV:
+        kind = STRETTO_NODE_GATHER;
+        src = own_block(shape);
+        break;
+    case STRETTO_SCATTER:
+    case STRETTO_SCATTERV:
+        kind = STRETTO_NODE_SCATTER;
+        src = stretto_span_of(STRETTO_IN, 0, is_root ? shape->nranks : 0);
+        break;
+    case STRETTO_ALLTOALL:
+    case STRETTO_ALLTOALLV:
+        kind = STRETTO_NODE_ALLTOALL;
+        src = stretto_plan_mine(plan, 0, shape->nranks);
+        break;
+    case STRETTO_REDUCE_SCATTER_BLOCK:
+    case STRETTO_REDUCE_SCATTER:
+        kind = STRETTO_NODE_REDUCE_SCATTER;
+        src = stretto_span_of(STRETTO_IN, 0, shape->nranks);
+        break;
+    default: break;
     }
+    if (stretto_collective_vector(shape->collective) && kind != STRETTO_NODE_BCAST)
+        src = stretto_plan_mine(plan, 0, 1);
+    if (kind == STRETTO_NODE_EXSCAN && shape->rank == 0)
+        dst = none;
+    stretto_plan_node(plan, kind, stretto_action_rooted(kind) ? root : 0, src, dst);
 }
 
 /* A span of X (blocks are nodes for allgather, else pieces of the vector) in terms of the plan. */
@@ -231,8 +258,8 @@ static const char *refusal(const stretto_choice *choice, const stretto_shape *sh
     const stretto_layout *layout = shape->layout;
     if (!layout)
         return "shm cannot be used: which ranks share a node is not known";
-    if (!stretto_collective_composes(shape->collective))
-        return "shm cannot be used: there is no node phase for this collective";
+    if (choice->algorithm && !stretto_collective_composes(shape->collective))
+        return "shm+X cannot be used for this collective: its node phases serve one node only";
     if (layout->nnodes > 1 && !choice->algorithm)
         return "shm alone serves one node and the ranks are on several; name the algorithm between "
                "nodes too, as in shm+X";

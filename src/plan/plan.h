@@ -128,8 +128,9 @@ typedef enum {
      * (stretto_action_rooted). The counts are of blocks, the same on all ranks of the node, and so
      * are the blocks' sizes, but the blocks of a run may differ in size (each rank knows them from
      * its own spans). Gather's root and allgather may have src at its place in dst, scatter's root
-     * dst at its place in src. Messages may be under way meanwhile: waiting for the node drives the
-     * MPI. */
+     * dst at its place in src. Where blocks need not be adjacent (see stretto_buffer) the executor
+     * gives the node each block's place; alltoallv's sizes are known to the two ranks concerned.
+     * Messages may be under way meanwhile: waiting for the node drives the MPI. */
     STRETTO_NODE_BARRIER,
     STRETTO_NODE_BCAST,     /* dst on every rank = dst of local root */
     STRETTO_NODE_REDUCE,    /* dst of local root = src_0 op src_1 op ... in local order; src may
@@ -139,7 +140,8 @@ typedef enum {
                                nlocal * src.count */
     STRETTO_NODE_GATHER,    /* the same at the local root only; elsewhere dst is empty */
     STRETTO_NODE_SCATTER,   /* dst of local rank l = blocks l * dst.count and on of the local root's
-                               src, which is empty elsewhere */
+                               src, which is empty elsewhere; the root's dst may be empty: its share
+                               stays where it is */
     STRETTO_NODE_ALLTOALL,  /* src and dst of nlocal * c blocks; run l of src goes to local rank l,
                                which has it as its run `me`; src may equal dst */
     STRETTO_NODE_REDUCE_SCATTER, /* src of nlocal * dst.count blocks; dst of local rank l = the

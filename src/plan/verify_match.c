@@ -18,7 +18,8 @@ static int check_span(verify_state *v, int rank, int action, stretto_span span, 
         c != STRETTO_SCATTER && c != STRETTO_SCATTERV)
         return stretto_verify_fail(v, rank, action, "touches IN, which is absent in place");
     const bool apart = c == STRETTO_ALLTOALLV || c == STRETTO_GATHERV || c == STRETTO_SCATTERV;
-    if (span.count > 1 && span.buffer != STRETTO_TMP && apart)
+    const bool whole_node = plan->actions[action].kind >= STRETTO_NODE_BARRIER;
+    if (span.count > 1 && span.buffer != STRETTO_TMP && apart && !whole_node)
         return stretto_verify_fail(v, rank, action,
                                    "%s span has several blocks, which need not be adjacent", which);
     for (int i = 0; span.count > 1 && span.buffer == STRETTO_TMP && i < span.count; i++)

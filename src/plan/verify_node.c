@@ -34,13 +34,17 @@ static role role_of(stretto_action_kind kind, int n, int c, bool root, int l) {
     }
 }
 
-/* The unit c, as the first rank of the node sees it. */
-static int unit_of(const stretto_action *first, int n) {
+/* The unit c, as the first rank of the node sees it, or the root that scatters. */
+static int unit_of(const verify_state *v, node_group g) {
+    const stretto_action *first = action_of(v, g.ranks[0]);
     switch (first->kind) {
     case STRETTO_NODE_BCAST:
-    case STRETTO_NODE_SCATTER:
     case STRETTO_NODE_REDUCE_SCATTER: return first->dst.count;
-    case STRETTO_NODE_ALLTOALL: return first->src.count / n;
+    case STRETTO_NODE_SCATTER:
+        return first->peer >= 0 && first->peer < g.n
+                   ? action_of(v, g.ranks[first->peer])->src.count / g.n
+                   : 0;
+    case STRETTO_NODE_ALLTOALL: return first->src.count / g.n;
     default: return first->src.count;
     }
 }
@@ -55,9 +59,14 @@ static int check_overlap(verify_state *v, int rank, const stretto_action *a, rol
     return stretto_verify_fail(v, rank, v->ranks[rank].at, "source and destination overlap");
 }
 
+/* The root of a scatter may leave its own share where it is. */
+static bool keeps_share(const stretto_action *a, int l) {
+    return a->kind == STRETTO_NODE_SCATTER && l == a->peer && a->dst.count == 0;
+}
+
 static int agree(verify_state *v, node_group g) {
     const stretto_action *first = action_of(v, g.ranks[0]);
-    const int c = unit_of(first, g.n);
+    const int c = unit_of(v, g);
     for (int l = 0; l < g.n; l++) {
         int rank = g.ranks[l], at = v->ranks[rank].at;
         const stretto_action *a = action_of(v, rank);
@@ -69,6 +78,8 @@ static int agree(verify_state *v, node_group g) {
             return stretto_verify_fail(v, rank, at, "root %d, on rank %d %d, of %d local ranks",
                                        a->peer, g.ranks[0], first->peer, g.n);
         role is = role_of(a->kind, g.n, c, rooted && l == a->peer, l);
+        if (keeps_share(a, l))
+            is.writes = 0;
         if ((is.writes && a->dst.count != is.writes) || (is.reads && a->src.count != is.reads))
             return stretto_verify_fail(v, rank, at, "%d -> %d blocks, on rank %d %d -> %d",
                                        a->src.count, a->dst.count, g.ranks[0], first->src.count,
@@ -101,7 +112,7 @@ static int fold(verify_state *v, node_group g, int last, int block) {
 /* What block b of the result of local rank l is; -1 when it cannot be. */
 static int node_value(verify_state *v, node_group g, int l, int b) {
     const stretto_action *first = action_of(v, g.ranks[0]);
-    const int c = unit_of(first, g.n);
+    const int c = unit_of(v, g);
     switch (first->kind) {
     case STRETTO_NODE_BCAST: return source_value(v, g, first->peer, b);
     case STRETTO_NODE_ALLGATHER:
@@ -128,9 +139,9 @@ static void hear_node(verify_state *v, node_group g) {
 static int written(const verify_state *v, node_group g, int l) {
     const stretto_action *a = action_of(v, g.ranks[l]);
     bool root = stretto_action_rooted(a->kind) && l == a->peer;
-    if (root && a->kind == STRETTO_NODE_BCAST)
+    if ((root && a->kind == STRETTO_NODE_BCAST) || keeps_share(a, l))
         return 0; /* has it */
-    return role_of(a->kind, g.n, unit_of(action_of(v, g.ranks[0]), g.n), root, l).writes;
+    return role_of(a->kind, g.n, unit_of(v, g), root, l).writes;
 }
 
 /* All ranks of the node stand at their node action. All values are taken before any is written. */

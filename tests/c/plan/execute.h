@@ -258,7 +258,8 @@ static inline exec_array exec_node_result(exec_rank *ranks, const stretto_plan *
     bool root = l == mine->peer;
     if (kind == STRETTO_NODE_BARRIER || (kind == STRETTO_NODE_REDUCE && !root) ||
         (kind == STRETTO_NODE_GATHER && !root) || (kind == STRETTO_NODE_EXSCAN && l == 0) ||
-        (kind == STRETTO_NODE_BCAST && root)) {
+        (kind == STRETTO_NODE_BCAST && root) ||
+        (kind == STRETTO_NODE_SCATTER && mine->dst.count == 0)) {
         result.n = -1;
         return result;
     }

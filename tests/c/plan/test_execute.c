@@ -39,6 +39,18 @@ static void run_variants(call_case *c) {
     c->shape.root = 0;
 }
 
+/* The single node action of every collective. */
+static void run_shm(stretto_collective collective) {
+    static call_case c;
+    layout_store store;
+    for (int p = 1; p <= 6; p++) {
+        c.choice = (stretto_choice){.kind = STRETTO_CHOICE_SHM};
+        c.shape = (stretto_shape){.collective = collective, .nranks = p};
+        c.shape.layout = layout_regular(&store, p, p, false);
+        run_variants(&c);
+    }
+}
+
 int main(void) {
     static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 12, 17};
     static call_case c;
@@ -65,5 +77,7 @@ int main(void) {
         printf("%-20s %-20s %6ld runs\n", stretto_collective_name(rows[i].collective), rows[i].name,
                runs);
     }
+    for (int collective = 0; collective < STRETTO_COLLECTIVES; collective++)
+        run_shm((stretto_collective)collective);
     return check_report("execute");
 }

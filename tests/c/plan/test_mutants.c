@@ -171,6 +171,18 @@ static void try_algorithm(const stretto_algorithm *a, int sizes) {
     }
 }
 
+/* The single node action of every collective. */
+static void try_shm(stretto_collective collective) {
+    static call_case c;
+    layout_store store;
+    for (int p = 2; p <= 4; p++) {
+        c.choice = (stretto_choice){.kind = STRETTO_CHOICE_SHM};
+        c.shape = (stretto_shape){.collective = collective, .nranks = p};
+        c.shape.layout = layout_regular(&store, p, p, false);
+        try_roots(&c);
+    }
+}
+
 int main(int argc, char **argv) {
     int n, sizes = argc > 1 ? atoi(argv[1]) : 5;
     const stretto_algorithm *rows = stretto_algorithms(&n);
@@ -192,6 +204,10 @@ int main(int argc, char **argv) {
         CHECK(caught > 100);
         CHECK(counts[DROP_BOTH].caught > 0 && counts[DROP_WAIT].caught > 0);
     }
+    memset(counts, 0, sizeof counts);
+    for (int collective = 0; collective < STRETTO_COLLECTIVES; collective++)
+        try_shm((stretto_collective)collective);
+    CHECK(counts[DROP_NODE].caught > 100);
     printf("blocking messages: %ld deadlocks found, %ld fine\n", blocking_deadlocks, blocking_fine);
     CHECK(blocking_deadlocks > 0 && blocking_fine > 0);
     return check_report("mutants");
