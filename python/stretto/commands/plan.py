@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stretto.cli import print_json, say
+from stretto.commands.plan_price import formula as _formula
+from stretto.commands.plan_price import price as _price
 from stretto.errors import StrettoError, UsageError, from_oserror
 
 if TYPE_CHECKING:
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 EXAMPLE = """stretto plan list
 stretto plan show bcast "chain(64K)" -n 4 --bytes 256K --rank 1
 stretto plan verify allreduce -n 32
-stretto plan draw allreduce "shm+recursive_doubling" --layout 4x2 -o plan.svg"""
+stretto plan draw allreduce "shm+recursive_doubling" --layout 4x2 -o plan.svg
+stretto plan price "shm+bruck_k(8)" --collective allreduce --nodes 64 --ppn 64 --platform hpc7g"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
@@ -253,3 +256,7 @@ def draw(
     except OSError as error:
         raise from_oserror(error, "cannot write the picture", path) from error
     say(f"stretto: {path} written")
+
+
+app.command("price")(_price)
+app.command("formula")(_formula)

@@ -1,0 +1,161 @@
+"""``stretto plan price`` and ``stretto plan formula``: what a call costs on a platform."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stretto.cli import print_json
+from stretto.errors import UsageError
+
+if TYPE_CHECKING:
+    from stretto.model.price import Price
+
+Collective = Annotated[
+    str, typer.Option("--collective", "-c", help="allreduce, bcast, ... (allreduce by default).")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def microseconds(seconds: float) -> str:
+    """Return a time for people.
+
+    Parameters
+    ----------
+    seconds
+        The time.
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3f} {unit}"
+    return f"{seconds * 1e6:.3f} us"
+
+
+def price(
+    choice: Annotated[str, typer.Argument(help="ring, bruck_k(8), shm+knomial(4), ...")],
+    platform: Annotated[str, typer.Option("--platform", "-p", help="A name or a file.")],
+    collective: Collective = "allreduce",
+    nodes: Annotated[int, typer.Option("--nodes", "-N", min=1, help="Nodes.")] = 2,
+    ppn: Annotated[int, typer.Option("--ppn", min=1, help="Ranks of each node.")] = 1,
+    nbytes: Annotated[str, typer.Option("--bytes", "-b", help="8, 64K or 1M.")] = "8",
+    root: Annotated[int, typer.Option("--root", min=0, help="Of rooted collectives.")] = 0,
+    calls: Annotated[
+        int, typer.Option("--calls", min=1, help="In a row; the second half's median is told.")
+    ] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the platform's noise.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Price one algorithm on a platform: time, where it goes, messages, and the lower bound.
+
+    What is printed is simulated (docs/model.md).
+    """
+    from stretto.commands.plan import _nbytes
+    from stretto.model import platform_file
+    from stretto.model.price import price as evaluate
+
+    if root >= nodes * ppn:
+        raise UsageError(f"--root {root} is not one of {nodes * ppn} ranks", "--root")
+    hosts = [r // ppn for r in range(nodes * ppn)]
+    found = evaluate(
+        collective,
+        choice,
+        hosts,
+        _nbytes(nbytes),
+        platform_file.load(platform),
+        root=root,
+        calls=calls,
+        seed=seed,
+    )
+    if as_json:
+        print_json(_as_json(found, nodes, ppn, _nbytes(nbytes)))
+    else:
+        print("\n".join(_lines(found, nodes, ppn, nbytes)))
+
+
+def _as_json(p: Price, nodes: int, ppn: int, nbytes: int) -> dict[str, Any]:
+    return {
+        "collective": p.collective,
+        "choice": p.choice,
+        "nodes": nodes,
+        "ppn": ppn,
+        "bytes": nbytes,
+        "platform": p.platform,
+        "source": "simulated",
+        "seconds": p.seconds,
+        "last_rank": p.last_rank,
+        "took_s": p.took,
+        "parts_s": p.parts,
+        "messages": p.messages,
+        "message_bytes": p.nbytes,
+        "bound_s": p.bound,
+        "bound_why": p.bound_why,
+        "finish_s": p.finish,
+        "enter_s": p.enter,
+    }
+
+
+def _lines(p: Price, nodes: int, ppn: int, nbytes: str) -> list[str]:
+    lines = [
+        f"{p.collective} {p.choice}, {nbytes} bytes, {nodes} nodes x {ppn} on {p.platform} "
+        "(simulated)",
+        f"  time         {microseconds(p.seconds)}"
+        + (f", the median of calls {len(p.took) // 2 + 1} to {len(p.took)}" * (len(p.took) > 1)),
+    ]
+    if p.bound is not None and p.bound > 0:
+        lines.append(
+            f"  lower bound  {microseconds(p.bound)}: {p.bound_why}; "
+            f"this is {p.seconds / p.bound:.2f} times that"
+        )
+    lines.append(f"  where it goes, up to the end of rank {p.last_rank}, the last:")
+    total = sum(p.parts.values()) or 1.0
+    for name, seconds in sorted(p.parts.items(), key=lambda part: -part[1]):
+        if seconds > 0:
+            lines.append(
+                f"    {name:<11}{microseconds(seconds):>14}  {100 * seconds / total:5.1f}%"
+            )
+    if any(p.messages.values()):
+        lines.append("  messages of a call:")
+        for level, count in p.messages.items():
+            if count:
+                lines.append(f"    {level:<11}{count:>14,.0f}  {p.nbytes[level]:,.0f} bytes")
+    return lines
+
+
+def formula(
+    choice: Annotated[str, typer.Argument(help="ring, bruck_k(8), ... (no shm+X)")],
+    collective: Collective = "allreduce",
+    nranks: Annotated[int, typer.Option("-n", "--ranks", min=1, help="Ranks.")] = 8,
+    nbytes: Annotated[str, typer.Option("--bytes", "-b", help="8, 64K or 1M.")] = "8",
+    as_json: Json = False,
+) -> None:
+    """Print an algorithm's closed formula, T = A alpha + B beta + C gamma, and its value.
+
+    alpha: latency of a message; beta: time of a byte through a rank's interface; gamma: time to
+    reduce a byte.
+    """
+    from stretto.commands.plan import _nbytes
+    from stretto.model.formula import formula as closed
+
+    found = closed(collective, choice, nranks, _nbytes(nbytes))
+    if as_json:
+        print_json(
+            {
+                "collective": collective,
+                "choice": choice,
+                "nranks": nranks,
+                "bytes": _nbytes(nbytes),
+                "formula": found.text,
+                "exact": found.exact,
+                "alpha": found.alpha,
+                "beta_bytes": found.beta,
+                "gamma_bytes": found.gamma,
+            }
+        )
+        return
+    print(f"{collective} {choice}: {found.text}")
+    about = "" if found.exact else "about, for this number of ranks: "
+    print(
+        f"{nranks} ranks, {nbytes} bytes: {about}{found.alpha:g} alpha + {found.beta:g} B beta "
+        f"+ {found.gamma:g} B gamma"
+    )
