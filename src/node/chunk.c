@@ -5,37 +5,10 @@
  * when all ranks have left the last call that used the buffers (catch_up), so only reuse within a
  * call needs an argument; it stands at each function.
  */
-#include "node/internal.h"
+#include "node/chunk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Begins a call that uses the buffers; returns the base of its chunk numbers. */
-static uint64_t begin(stretto_node *node, size_t nchunks) {
-    node->seq++;
-    stretto_catch_up(node, node->last_bulk);
-    node->last_bulk = node->seq;
-    uint64_t base = node->chunks;
-    node->chunks += nchunks;
-    return base;
-}
-
-static inline unsigned char *slot(const stretto_node *node, int rank, uint64_t chunk, size_t size,
-                                  int depth) {
-    return stretto_area_of(node, rank)->chunks + chunk % (uint64_t)depth * size;
-}
-
-static void await_posted(const stretto_node *node, uint64_t chunk) {
-    for (int r = 0; r < node->nlocal; r++)
-        if (r != node->me)
-            stretto_await(node, &stretto_area_of(node, r)->posted.value, chunk);
-}
-
-static void await_taken(const stretto_node *node, uint64_t chunk) {
-    for (int r = 0; r < node->nlocal; r++)
-        if (r != node->me)
-            stretto_await(node, &stretto_area_of(node, r)->taken.value, chunk);
-}
 
 /* The root fills a ring of DEPTH chunks, each overwritten when all readers have taken it
  * (await_taken acquires what they released after reading). */
@@ -43,15 +16,15 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
     const size_t size = STRETTO_NODE_BCAST_CHUNK;
     const int depth = (int)(node->area / STRETTO_NODE_BCAST_CHUNK);
     size_t n = (bytes + size - 1) / size;
-    uint64_t base = begin(node, n);
+    uint64_t base = stretto_chunk_begin(node, n);
     stretto_area *mine = stretto_area_of(node, node->me);
     unsigned char *data = buffer;
     for (size_t c = 0; c < n; c++, data += size) {
         size_t part = stretto_least(size, bytes - c * size);
-        unsigned char *shared = slot(node, root, base + c, size, depth);
+        unsigned char *shared = stretto_slot(node, root, base + c, size, depth);
         if (node->me == root) {
             if (c >= (size_t)depth)
-                await_taken(node, base + c - (size_t)depth + 1);
+                stretto_await_taken(node, base + c - (size_t)depth + 1);
             stretto_publish(&node->publisher, shared, data, part);
             stretto_set(&mine->posted, base + c + 1);
         } else {
@@ -63,35 +36,6 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
     stretto_finish(node, false);
 }
 
-/* Every rank fills its ring and reads all others'; a chunk is overwritten when all have taken the
- * one that lay there. */
-void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
-    const size_t size = STRETTO_NODE_BCAST_CHUNK;
-    const int depth = (int)(node->area / STRETTO_NODE_BCAST_CHUNK);
-    size_t n = (bytes + size - 1) / size;
-    uint64_t base = begin(node, n);
-    stretto_area *mine = stretto_area_of(node, node->me);
-    unsigned char *own = (unsigned char *)dst + (size_t)node->me * bytes;
-    for (size_t c = 0; c < n; c++) {
-        size_t part = stretto_least(size, bytes - c * size);
-        if (c >= (size_t)depth)
-            await_taken(node, base + c - (size_t)depth + 1);
-        stretto_publish(&node->publisher, slot(node, node->me, base + c, size, depth),
-                        (const unsigned char *)src + c * size, part);
-        stretto_set(&mine->posted, base + c + 1);
-        if (own != src)
-            memcpy(own + c * size, (const unsigned char *)src + c * size, part);
-        for (int i = 1; i < node->nlocal; i++) {
-            int rank = (node->me + i) % node->nlocal;
-            stretto_await(node, &stretto_area_of(node, rank)->posted.value, base + c + 1);
-            memcpy((unsigned char *)dst + (size_t)rank * bytes + c * size,
-                   slot(node, rank, base + c, size, depth), part);
-        }
-        stretto_set(&mine->taken, base + c + 1);
-    }
-    stretto_finish(node, true);
-}
-
 /* The root folds everybody's chunks itself: the shortest way with few ranks. Rings as in bcast,
  * with the root's `taken` as the one to wait for. The root's own buffer is its scratch. */
 static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigned char *dst,
@@ -99,25 +43,27 @@ static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigne
     const int depth = (int)(node->area / STRETTO_NODE_REDUCE_CHUNK);
     size_t elements = STRETTO_NODE_REDUCE_CHUNK / size;
     size_t n = (count + elements - 1) / elements;
-    uint64_t base = begin(node, n);
+    uint64_t base = stretto_chunk_begin(node, n);
     stretto_area *mine = stretto_area_of(node, node->me), *top = stretto_area_of(node, root);
     const void *source[STRETTO_NODE_FOLD_RANKS];
     for (size_t c = 0; c < n; c++) {
         size_t first = c * elements, part = stretto_least(elements, count - first);
         if (node->me == root) {
-            await_posted(node, base + c + 1);
+            stretto_await_posted(node, base + c + 1);
             for (int r = 0; r < node->nlocal; r++)
-                source[r] = r == root ? src + first * size
-                                      : slot(node, r, base + c, STRETTO_NODE_REDUCE_CHUNK, depth);
+                source[r] = r == root
+                                ? src + first * size
+                                : stretto_slot(node, r, base + c, STRETTO_NODE_REDUCE_CHUNK, depth);
             stretto_fold(source, node->nlocal, root, dst + first * size, mine->chunks, part,
                          reduce);
             stretto_set(&mine->taken, base + c + 1);
         } else {
             if (c >= (size_t)depth)
                 stretto_await(node, &top->taken.value, base + c - (size_t)depth + 1);
-            stretto_publish(&node->publisher,
-                            slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
-                            src + first * size, part * size);
+            stretto_publish(
+                &node->publisher,
+                stretto_slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
+                src + first * size, part * size);
             stretto_set(&mine->posted, base + c + 1);
         }
     }
@@ -132,7 +78,7 @@ static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsi
     const int depth = (int)(node->area / STRETTO_NODE_REDUCE_CHUNK) - 1; /* last: scratch */
     size_t elements = STRETTO_NODE_REDUCE_CHUNK / size;
     size_t n = (count + elements - 1) / elements;
-    uint64_t base = begin(node, n);
+    uint64_t base = stretto_chunk_begin(node, n);
     stretto_area *mine = stretto_area_of(node, node->me);
     void *scratch = mine->chunks + depth * STRETTO_NODE_REDUCE_CHUNK;
     const void *source[STRETTO_NODE_FOLD_RANKS];
@@ -140,10 +86,11 @@ static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsi
         if (c < n) {
             size_t first = c * elements, part = stretto_least(elements, count - first);
             if (c >= (size_t)depth)
-                await_taken(node, base + c - (size_t)depth + 1);
-            stretto_publish(&node->publisher,
-                            slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
-                            src + first * size, part * size);
+                stretto_await_taken(node, base + c - (size_t)depth + 1);
+            stretto_publish(
+                &node->publisher,
+                stretto_slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
+                src + first * size, part * size);
             stretto_set(&mine->posted, base + c + 1);
         }
         if (c > 0) {
@@ -151,8 +98,8 @@ static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsi
             for (int r = 0; r < node->nlocal; r++)
                 source[r] = r == node->me
                                 ? src + first * size
-                                : slot(node, r, base + t, STRETTO_NODE_REDUCE_CHUNK, depth);
-            await_posted(node, base + t + 1);
+                                : stretto_slot(node, r, base + t, STRETTO_NODE_REDUCE_CHUNK, depth);
+            stretto_await_posted(node, base + t + 1);
             stretto_fold(source, node->nlocal, node->me, dst + first * size, scratch, part, reduce);
             stretto_set(&mine->taken, base + t + 1);
         }
@@ -231,7 +178,7 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
     const size_t depth = node->area / ((n + 1) * share * size); /* at least DEPTH */
     unsigned char *const area = stretto_area_of(node, node->me)->chunks;
     const size_t results = depth * segment * size; /* offset of the result slots */
-    uint64_t base = begin(node, segments);
+    uint64_t base = stretto_chunk_begin(node, segments);
     stretto_area *mine = stretto_area_of(node, node->me);
     const void *source[node->nlocal];
 
@@ -251,7 +198,7 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
             size_t own = stretto_least(from + (size_t)node->me * share, to),
                    after = stretto_least(own + share, to);
             unsigned char *result = area + results + (base + t) % depth * share * size;
-            await_posted(node, base + t + 1);
+            stretto_await_posted(node, base + t + 1);
             if (after > own) {
                 for (int r = 0; r < node->nlocal; r++)
                     source[r] = r == node->me

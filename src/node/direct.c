@@ -41,19 +41,20 @@ void stretto_direct_bcast(stretto_node *node, void *buffer, size_t bytes, int ro
         stretto_chunk_bcast(node, buffer, bytes, root);
 }
 
-void stretto_direct_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
+void stretto_direct_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
+                              const size_t *bytes) {
     uint64_t mine = (uintptr_t)src, address[node->nlocal];
     unsigned char *blocks = dst;
     stretto_small_allgather(node, &mine, address, sizeof mine);
-    if (blocks + (size_t)node->me * bytes != src)
-        memcpy(blocks + (size_t)node->me * bytes, src, bytes);
+    if (blocks + at[node->me] != src)
+        memcpy(blocks + at[node->me], src, bytes[node->me]);
     bool ok = true;
     for (int i = 1; i < node->nlocal && ok; i++) {
         int rank = (node->me + i) % node->nlocal;
-        ok = stretto_remote_copy(node, rank, address[rank], blocks + (size_t)rank * bytes, bytes);
+        ok = stretto_remote_copy(node, rank, address[rank], blocks + at[rank], bytes[rank]);
     }
     if (!stretto_remote_agree(node, ok))
-        stretto_chunk_allgather(node, src, dst, bytes);
+        stretto_chunk_allgather(node, src, dst, at, bytes);
 }
 
 /* The share of the vector that a rank folds. */
@@ -66,12 +67,9 @@ static span share_of(size_t rank, size_t ranks, size_t count) {
     return (span){first, stretto_least(share, count - first)};
 }
 
-/* out = the fold of the operands of all ranks, which begin at operand[r] there and at src here, in
- * pieces that stay in the cache. out may be src. Returns the number of elements done; of the others
- * out is untouched, as it may be an operand. */
-static size_t fold_directly(stretto_node *node, const stretto_remote *operand,
-                            const unsigned char *src, unsigned char *out, size_t count, size_t size,
-                            stretto_reduce_fn reduce) {
+size_t stretto_direct_fold(stretto_node *node, const stretto_remote *operand,
+                           const unsigned char *src, unsigned char *out, size_t count, size_t size,
+                           stretto_reduce_fn reduce) {
     size_t piece = STRETTO_NODE_DIRECT_PIECE / size;
     unsigned char *sum = malloc(2 * piece * size);
     if (!sum)
@@ -116,9 +114,9 @@ static size_t fold_share(stretto_node *node, const uint64_t *from, const unsigne
     if (ok && elsewhere)
         ok = stretto_remote_open(node, root, result + offset, bytes, &operand[node->nlocal]);
     if (ok && own.count)
-        done = fold_directly(node, operand, src + offset,
-                             elsewhere ? operand[node->nlocal].mapping.at : dst + offset, own.count,
-                             size, reduce);
+        done = stretto_direct_fold(node, operand, src + offset,
+                                   elsewhere ? operand[node->nlocal].mapping.at : dst + offset,
+                                   own.count, size, reduce);
     for (int r = 0; r <= node->nlocal; r++)
         stretto_remote_close(node, &operand[r]);
     return done;

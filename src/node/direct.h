@@ -17,6 +17,22 @@ void stretto_direct_bcast(stretto_node *node, void *buffer, size_t bytes, int ro
 /* root < 0: allreduce. With CMA allreduce only. */
 void stretto_direct_reduce(stretto_node *node, const void *src, void *dst, size_t count,
                            size_t size, stretto_reduce_fn reduce, int root);
-void stretto_direct_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
+void stretto_direct_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
+                              const size_t *bytes);
+
+/* direct_exchange.c. sent = got = sizes, at the same places in src and dst; src NULL: in place. */
+void stretto_direct_alltoall(stretto_node *node, const void *src, const size_t *at,
+                             const size_t *bytes, void *dst);
+void stretto_direct_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root);
+void stretto_direct_scatter(stretto_node *node, const void *src, void *dst, size_t bytes, int root);
+void stretto_direct_reduce_scatter(stretto_node *node, const void *src, void *dst,
+                                   const size_t *counts, size_t size, stretto_reduce_fn reduce);
+
+/* out = the fold of the operands of all ranks, which begin at operand[r] there and at src here, in
+ * pieces that stay in the cache. out may be src. Returns the number of elements done; of the others
+ * out is untouched, as it may be an operand. */
+size_t stretto_direct_fold(stretto_node *node, const stretto_remote *operand,
+                           const unsigned char *src, unsigned char *out, size_t count, size_t size,
+                           stretto_reduce_fn reduce);
 
 #endif

@@ -1,111 +1,59 @@
-/* The collectives in which every pair of ranks has a message of its own, by broadcasts: correct,
- * and to be replaced one by one. */
-#include "node/internal.h"
+/* A message for each pair of ranks, through the shared buffers.
+ *
+ * Rank r's buffer is a ring of steps; a step holds a slot for each other rank, in the order r + 1,
+ * r + 2, ... In step s every rank writes the s-th piece of each of its messages, then reads the
+ * (s - 1)-th of each message to it; a rank that has no more data for a pair skips it, which both
+ * know from the message's size. Slot i of step s has the number base + s (n - 1) + i + 1: that is
+ * posted_r when r has written it, and taken_d when its reader d, which has r at its own place i,
+ * has read it. Both grow along a rank's own work, so a larger value says that also.
+ *
+ * Reuse: slot i of step s is overwritten when its reader has taken the same slot of step s - depth.
+ * No deadlock, depth >= 2: of all ranks take one that has begun the fewest steps, say it is in step
+ * s. Its writing waits for what others read in their step s - depth + 1 < s, its reading for what
+ * they wrote in step s - 1: they have left these.
+ * In place: piece s of a message is overwritten in step s + 1, after it was written in step s. */
+#include "node/chunk.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-static void *must(size_t bytes) {
-    void *memory = malloc(bytes + 1);
-    if (!memory) {
-        fprintf(stderr, "stretto: out of memory for %zu bytes in a collective\n", bytes);
-        abort();
-    }
-    return memory;
-}
-
-void stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *src_at,
-                            const size_t *src_bytes, void *dst, const size_t *dst_at) {
-    size_t n = (size_t)node->nlocal, me = (size_t)node->me, total = 0, largest = 0;
-    for (size_t r = 0; r < n; r++)
-        total += src_bytes[r];
-    unsigned char *mine = must(total), *into = dst;
-    for (size_t r = 0, at = 0; r < n; at += src_bytes[r++])
-        memcpy(mine + at, (const unsigned char *)(src ? src : dst) + src_at[r], src_bytes[r]);
-    size_t *sizes = must(n * n * sizeof *sizes);
-    stretto_node_allgather(node, src_bytes, sizes, n * sizeof *sizes);
-    for (size_t i = 0; i < n * n; i++)
-        largest = sizes[i] > largest ? sizes[i] : largest;
-    unsigned char *dump = must(largest);
-    for (size_t s = 0; s < n; s++)
-        for (size_t d = 0, at = 0; d < n; d++) {
-            unsigned char *here = s == me ? mine + at : d == me ? into + dst_at[s] : dump;
-            stretto_node_bcast(node, here, sizes[s * n + d], (int)s);
-            if (s == me && d == me)
-                memcpy(into + dst_at[me], here, src_bytes[me]);
-            at += sizes[s * n + d];
-        }
-    free(mine);
-    free(sizes);
-    free(dump);
-}
-
-void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_t bytes) {
-    size_t n = (size_t)node->nlocal, at[n], sizes[n];
-    for (size_t r = 0; r < n; r++) {
-        at[r] = r * bytes;
-        sizes[r] = bytes;
-    }
-    stretto_node_alltoallv(node, src, at, sizes, dst, at);
-}
-
-void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root) {
-    size_t n = (size_t)node->nlocal, none[n], at[n], sizes[n];
-    for (size_t r = 0; r < n; r++) {
-        none[r] = 0;
-        at[r] = r * bytes;
-        sizes[r] = (int)r == root ? bytes : 0;
-    }
-    stretto_node_alltoallv(node, src, none, sizes, dst, at);
-}
-
-void stretto_node_scatter(stretto_node *node, const void *src, void *dst, size_t bytes, int root) {
-    size_t n = (size_t)node->nlocal, none[n], at[n], sizes[n];
-    for (size_t r = 0; r < n; r++) {
-        none[r] = 0;
-        at[r] = r * bytes;
-        sizes[r] = node->me == root ? bytes : 0;
-    }
-    stretto_node_alltoallv(node, src, at, sizes, dst, none);
-}
-
-void stretto_node_allgatherv(stretto_node *node, const void *src, void *dst, const size_t *at,
-                             const size_t *bytes) {
-    unsigned char *into = dst;
-    if (src != into + at[node->me])
-        memcpy(into + at[node->me], src, bytes[node->me]);
+void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, const size_t *sent_at,
+                            const size_t *sent, unsigned char *dst, const size_t *got_at,
+                            const size_t *got, size_t largest, size_t skip_up_to) {
+    const size_t others = (size_t)node->nlocal - 1;
+    size_t size = node->area / (2 * others) & ~(size_t)63;
+    size = stretto_least(size, STRETTO_NODE_BCAST_CHUNK);
+    const size_t depth = node->area / (size * others), steps = (largest + size - 1) / size;
+    uint64_t base = stretto_chunk_begin(node, steps * others);
+    stretto_area *mine = stretto_area_of(node, node->me);
+    bool all = true; /* has something from everybody */
     for (int r = 0; r < node->nlocal; r++)
-        stretto_node_bcast(node, into + at[r], bytes[r], r);
-}
+        all &= r == node->me || got[r] > skip_up_to;
 
-void stretto_node_reduce_scatter(stretto_node *node, const void *src, void *dst,
-                                 const size_t *counts, size_t size, stretto_reduce_fn reduce) {
-    unsigned char *result = must(counts[node->me] * size);
-    const unsigned char *vector = src;
-    for (int r = 0; r < node->nlocal; vector += counts[r++] * size)
-        stretto_node_reduce(node, vector, r == node->me ? result : NULL, counts[r], size, reduce,
-                            r);
-    memcpy(dst, result, counts[node->me] * size);
-    free(result);
-}
-
-void stretto_node_scan(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
-                       stretto_reduce_fn reduce, bool exclusive) {
-    size_t bytes = count * size;
-    int last = exclusive ? node->me - 1 : node->me;
-    unsigned char *shown = must(bytes), *sum = must(bytes), *mine = must(bytes);
-    memcpy(mine, src, bytes);
-    for (int r = 0; r < node->nlocal; r++) {
-        unsigned char *into = r == node->me ? mine : r ? shown : sum;
-        stretto_node_bcast(node, into, bytes, r);
-        if (r == 0 && into == mine)
-            memcpy(sum, mine, bytes);
-        else if (r && r <= last && bytes)
-            reduce(sum, into, sum, count);
+    for (size_t s = 0; s <= steps; s++) {
+        size_t place = s % depth * others, offset = s * size;
+        uint64_t number = base + s * others + 1;
+        for (size_t i = 0; i < others && s < steps; i++) {
+            size_t to = ((size_t)node->me + 1 + i) % (others + 1);
+            if (sent[to] <= offset || sent[to] <= skip_up_to)
+                continue;
+            if (s >= depth)
+                stretto_await(node, &stretto_area_of(node, (int)to)->taken.value,
+                              number + i - depth * others);
+            stretto_publish(&node->publisher, mine->chunks + (place + i) * size,
+                            source + sent_at[to] + offset, stretto_least(size, sent[to] - offset));
+            stretto_set(&mine->posted, number + i);
+        }
+        if (s == 0)
+            continue;
+        offset -= size, number -= others, place = (s - 1) % depth * others;
+        for (size_t i = 0; i < others; i++) {
+            size_t from = ((size_t)node->me + others - i) % (others + 1);
+            if (got[from] <= offset || got[from] <= skip_up_to)
+                continue;
+            const stretto_area *theirs = stretto_area_of(node, (int)from);
+            stretto_await(node, &theirs->posted.value, number + i);
+            memcpy(dst + got_at[from] + offset, theirs->chunks + (place + i) * size,
+                   stretto_least(size, got[from] - offset));
+            stretto_set(&mine->taken, number + i);
+        }
     }
-    if (last >= 0)
-        memcpy(dst, sum, bytes);
-    free(shown);
-    free(sum);
-    free(mine);
+    stretto_finish(node, all);
 }

@@ -140,12 +140,29 @@ void stretto_small_reduce(stretto_node *node, const void *src, void *dst, size_t
                           stretto_reduce_fn reduce, int root);
 void stretto_small_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
                              size_t size, stretto_reduce_fn reduce);
-void stretto_small_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
 
 /* chunk.c: any size, pipelined through the shared buffers. root < 0: allreduce. */
 void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int root);
 void stretto_chunk_reduce(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
                           stretto_reduce_fn reduce, int root);
-void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
+
+/* allgather.c: the same for blocks of sizes that all ranks know; and the small one, of equal
+ * blocks. */
+void stretto_small_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
+void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
+                             const size_t *bytes);
+
+/* exchange.c: a message for each pair of ranks through the shared buffers. `largest` of all pairs,
+ * the same on all ranks; where sent[r] > skip_up_to the message to r is sent, likewise received.
+ * source may be dst where the places are the same. */
+void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, const size_t *sent_at,
+                            const size_t *sent, unsigned char *dst, const size_t *got_at,
+                            const size_t *got, size_t largest, size_t skip_up_to);
+
+/* gather.c, reduce_scatter.c: any size, through the shared buffers. */
+void stretto_chunk_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root);
+void stretto_chunk_scatter(stretto_node *node, const void *src, void *dst, size_t bytes, int root);
+void stretto_chunk_reduce_scatter(stretto_node *node, const void *src, void *dst,
+                                  const size_t *counts, size_t size, stretto_reduce_fn reduce);
 
 #endif

@@ -78,6 +78,9 @@ static size_t stride_for(size_t area) {
 
 size_t stretto_node_area(int nlocal, bool modest) {
     size_t area = STRETTO_NODE_AREA_ALL / (size_t)nlocal / 4096 * 4096;
+    size_t least = ((size_t)nlocal * 512 + 4095) / 4096 * 4096; /* exchange.c: slots for all */
+    if (least > STRETTO_NODE_AREA_MODEST)
+        return least;
     if (modest || area < STRETTO_NODE_AREA_MODEST)
         return STRETTO_NODE_AREA_MODEST;
     return area < STRETTO_NODE_AREA ? area : STRETTO_NODE_AREA;
@@ -177,21 +180,5 @@ void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size
         stretto_direct_reduce(node, src, dst, count, size, reduce, -1);
     } else {
         stretto_chunk_reduce(node, src, dst, count, size, reduce, -1);
-    }
-}
-
-void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
-    if (bytes == 0)
-        return;
-    if (node->nlocal == 1) {
-        if (dst != src)
-            memcpy(dst, src, bytes);
-    } else if (bytes <= node->small) {
-        stretto_small_allgather(node, src, dst, bytes);
-    } else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH,
-                                   STRETTO_NODE_DIRECT_ALLGATHER)) {
-        stretto_direct_allgather(node, src, dst, bytes);
-    } else {
-        stretto_chunk_allgather(node, src, dst, bytes);
     }
 }

@@ -9,7 +9,7 @@
  *
  * Cost for n ranks, hop latency L: L (n <= FAN), (2 ceil(log_FAN n) - 1) L otherwise.
  */
-#include "node/internal.h"
+#include "node/lines.h"
 
 /* Units of level l are runs of FAN^l ranks; this is the rank that acts for unit `unit`. */
 static inline int acting(const stretto_node *node, int unit, int width, int root) {
@@ -18,65 +18,15 @@ static inline int acting(const stretto_node *node, int unit, int width, int root
     return root >= first && root < first + width ? root : first;
 }
 
-static inline stretto_line *lines(const stretto_node *node, int rank, int way, uint64_t call,
-                                  size_t bytes) {
-    stretto_area *area = stretto_area_of(node, rank);
-    if (bytes <= STRETTO_LINE_DATA)
-        return &area->tiny[way][call % STRETTO_NODE_TINY_RING].line;
-    return area->small[way][call % STRETTO_NODE_SMALL_RING];
-}
-
-static inline void copy_tail(void *to, const void *from, size_t bytes) {
-    if (bytes == 8)
-        memcpy(to, from, 8);
-    else if (bytes)
-        memcpy(to, from, bytes);
-}
-
-/* Begins a call: its number, and the certainty that its lines may be overwritten. */
-static inline uint64_t begin(stretto_node *node, size_t bytes) {
-    uint64_t call = ++node->seq;
-    uint64_t ring = bytes <= STRETTO_LINE_DATA ? STRETTO_NODE_TINY_RING : STRETTO_NODE_SMALL_RING;
-    if (call > ring)
-        stretto_catch_up(node, call - ring);
-    return call;
-}
-
-static inline void put(const stretto_node *node, int way, uint64_t call, const void *from,
-                       size_t bytes) {
-    stretto_line *line = lines(node, node->me, way, call, bytes);
-    const unsigned char *data = from;
-    for (; bytes > STRETTO_LINE_DATA; bytes -= STRETTO_LINE_DATA, data += STRETTO_LINE_DATA) {
-        memcpy(line->data, data, STRETTO_LINE_DATA);
-        atomic_store_explicit(&line->seq, call, memory_order_release);
-        line++;
-    }
-    copy_tail(line->data, data, bytes);
-    atomic_store_explicit(&line->seq, call, memory_order_release);
-}
-
-static inline void get(const stretto_node *node, int rank, int way, uint64_t call, void *to,
-                       size_t bytes) {
-    const stretto_line *line = lines(node, rank, way, call, bytes);
-    unsigned char *data = to;
-    for (; bytes > STRETTO_LINE_DATA; bytes -= STRETTO_LINE_DATA, data += STRETTO_LINE_DATA) {
-        stretto_await(node, &line->seq, call);
-        memcpy(data, line->data, STRETTO_LINE_DATA);
-        line++;
-    }
-    stretto_await(node, &line->seq, call);
-    copy_tail(data, line->data, bytes);
-}
-
 /* Where rank's contribution of this call can be read: in its line, or copied to `room`. */
 static inline const void *look(const stretto_node *node, int rank, uint64_t call, void *room,
                                size_t bytes) {
     if (bytes <= STRETTO_LINE_DATA) {
-        const stretto_line *line = lines(node, rank, STRETTO_UP, call, bytes);
+        const stretto_line *line = stretto_lines_of(node, rank, STRETTO_UP, call, bytes);
         stretto_await(node, &line->seq, call);
         return line->data;
     }
-    get(node, rank, STRETTO_UP, call, room, bytes);
+    stretto_lines_get(node, rank, STRETTO_UP, call, room, bytes);
     return room;
 }
 
@@ -120,7 +70,7 @@ static int gather_up(stretto_node *node, const void *src, void *dst, size_t coun
         bool leads =
             acting(node, own / STRETTO_NODE_FAN, width * STRETTO_NODE_FAN, root) == node->me;
         if (!leads || (top && all))
-            put(node, STRETTO_UP, call, mine, bytes);
+            stretto_lines_put(node, STRETTO_UP, call, mine, bytes);
         if (!leads && !(top && all))
             return width;
         void *out = top ? dst : node->scratch[2];
@@ -140,18 +90,18 @@ static void spread_down(stretto_node *node, void *buffer, size_t bytes, int root
     uint64_t call = node->seq;
     if (!complete) {
         int group = node->me / width / STRETTO_NODE_FAN;
-        get(node, acting(node, group, width * STRETTO_NODE_FAN, root), STRETTO_DOWN, call, buffer,
-            bytes);
+        stretto_lines_get(node, acting(node, group, width * STRETTO_NODE_FAN, root), STRETTO_DOWN,
+                          call, buffer, bytes);
     }
     /* readers: the other units of the groups it leads */
     if (width > 1)
-        put(node, STRETTO_DOWN, call, buffer, bytes);
+        stretto_lines_put(node, STRETTO_DOWN, call, buffer, bytes);
 }
 
 void stretto_small_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
-    uint64_t call = begin(node, bytes);
+    uint64_t call = stretto_lines_begin(node, bytes);
     if (node->me == root) {
-        put(node, STRETTO_DOWN, call, buffer, bytes);
+        stretto_lines_put(node, STRETTO_DOWN, call, buffer, bytes);
     } else {
         int width = 1;
         while (acting(node, node->me / width / STRETTO_NODE_FAN, width * STRETTO_NODE_FAN, root) ==
@@ -165,7 +115,7 @@ void stretto_small_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
 void stretto_small_reduce(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
                           stretto_reduce_fn reduce, int root) {
     bool complete;
-    begin(node, count * size);
+    stretto_lines_begin(node, count * size);
     gather_up(node, src, dst, count, count * size, reduce, root, false, &complete);
     stretto_finish(node, complete);
 }
@@ -173,23 +123,9 @@ void stretto_small_reduce(stretto_node *node, const void *src, void *dst, size_t
 void stretto_small_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
                              size_t size, stretto_reduce_fn reduce) {
     bool complete;
-    begin(node, count * size);
+    stretto_lines_begin(node, count * size);
     int width = gather_up(node, src, dst, count, count * size, reduce, 0, true, &complete);
     if (node->nlocal > STRETTO_NODE_FAN)
         spread_down(node, dst, count * size, 0, width, complete);
-    stretto_finish(node, true);
-}
-
-/* Every block is needed by every rank, so a tree would move no less: all read from all. */
-void stretto_small_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
-    uint64_t call = begin(node, bytes);
-    unsigned char *blocks = dst;
-    put(node, STRETTO_UP, call, src, bytes);
-    if (blocks + (size_t)node->me * bytes != src)
-        memcpy(blocks + (size_t)node->me * bytes, src, bytes);
-    for (int i = 1; i < node->nlocal; i++) {
-        int rank = (node->me + i) % node->nlocal;
-        get(node, rank, STRETTO_UP, call, blocks + (size_t)rank * bytes, bytes);
-    }
     stretto_finish(node, true);
 }

@@ -251,10 +251,11 @@ static void small_calls(state *s, long calls) {
     stretto_reduce_fn sum = stretto_reduce_kernel(STRETTO_OP_SUM, STRETTO_UINT64);
     for (long i = 0; i < calls; i++) {
         uint64_t v[2] = {(uint64_t)i + (uint64_t)s->rank, (uint64_t)i * (uint64_t)s->rank}, got[2];
+        uint64_t me = (uint64_t)s->rank, all[HARNESS_RANKS];
         uint64_t n = (uint64_t)s->n, ranks = n * (n - 1) / 2, k = (uint64_t)i;
         int root = (int)(i / 64 % s->n); /* one for a run, or it could not run ahead */
         bool wrong = false;
-        switch (i / 64 % 4) { /* runs of one kind, so that roots run ahead */
+        switch (i / 64 % 8) { /* runs of one kind, so that roots run ahead */
         case 0:
             stretto_node_allreduce(s->node, v, got, 2, 8, sum);
             wrong = got[0] != n * k + ranks || got[1] != k * ranks;
@@ -268,7 +269,28 @@ static void small_calls(state *s, long calls) {
             stretto_node_bcast(s->node, got, 8, root);
             wrong = got[0] != k * 3;
             break;
-        default: stretto_node_barrier(s->node);
+        case 3: stretto_node_barrier(s->node); break;
+        case 4:
+            for (uint64_t r = 0; r < n; r++)
+                all[r] = k * n + r;
+            stretto_node_scatter(s->node, s->rank == root ? all : NULL, got, 8, root);
+            wrong = got[0] != k * n + (uint64_t)s->rank;
+            break;
+        case 5:
+            stretto_node_gather(s->node, v, s->rank == root ? all : NULL, 8, root);
+            for (uint64_t r = 0; r < n && s->rank == root; r++)
+                wrong |= all[r] != k + r;
+            break;
+        case 6:
+            stretto_node_scan(s->node, v, got, 2, 8, sum, false);
+            wrong = got[0] != (me + 1) * k + me * (me + 1) / 2 || got[1] != k * me * (me + 1) / 2;
+            break;
+        default:
+            for (uint64_t r = 0; r < n; r++)
+                all[r] = k * n * n + me * n + r;
+            stretto_node_alltoall(s->node, NULL, all, 8);
+            for (uint64_t r = 0; r < n; r++)
+                wrong |= all[r] != k * n * n + r * n + me;
         }
         if (wrong)
             fail(s, "small call", "", 16, (size_t)i);

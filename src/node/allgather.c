@@ -1,0 +1,130 @@
+/* Allgather, of equal blocks or of blocks whose sizes all ranks know.
+ *
+ * Every block is needed by every rank, so a tree would move no less: all read from all. Cost for n
+ * ranks and blocks of b bytes: one hop and (n - 1) reads of b; long blocks n b of copying. */
+#include "node/chunk.h"
+#include "node/direct.h"
+#include "node/lines.h"
+
+void stretto_small_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
+    uint64_t call = stretto_lines_begin(node, bytes);
+    unsigned char *blocks = dst;
+    stretto_lines_put(node, STRETTO_UP, call, src, bytes);
+    if (blocks + (size_t)node->me * bytes != src)
+        memcpy(blocks + (size_t)node->me * bytes, src, bytes);
+    for (int i = 1; i < node->nlocal; i++) {
+        int rank = (node->me + i) % node->nlocal;
+        stretto_lines_get(node, rank, STRETTO_UP, call, blocks + (size_t)rank * bytes, bytes);
+    }
+    stretto_finish(node, true);
+}
+
+/* A rank without a block writes an empty line all the same: so everybody has heard of everybody
+ * (protocol 2), and no one needs to look at the done flags. */
+static void small_allgatherv(stretto_node *node, const void *src, unsigned char *dst,
+                             const size_t *at, const size_t *bytes, size_t largest) {
+    uint64_t call = stretto_lines_begin(node, largest);
+    stretto_lines_put(node, STRETTO_UP, call, src, bytes[node->me]);
+    if (dst + at[node->me] != src && bytes[node->me])
+        memcpy(dst + at[node->me], src, bytes[node->me]);
+    for (int i = 1; i < node->nlocal; i++) {
+        int rank = (node->me + i) % node->nlocal;
+        stretto_lines_get(node, rank, STRETTO_UP, call, dst + at[rank], bytes[rank]);
+    }
+    stretto_finish(node, true);
+}
+
+static size_t largest_of(const size_t *bytes, int n) {
+    size_t largest = 0;
+    for (int r = 0; r < n; r++)
+        largest = bytes[r] > largest ? bytes[r] : largest;
+    return largest;
+}
+
+/* Every rank fills its ring, one chunk ahead of what it reads of all others, so that what it waits
+ * for is usually there. A chunk is overwritten when all have taken the one that lay there: all
+ * count their chunks up to the longest block's, with or without data. A ring holds at least 2. */
+void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
+                             const size_t *bytes) {
+    const size_t size = STRETTO_NODE_BCAST_CHUNK, mine = bytes[node->me];
+    const int depth = (int)(node->area / STRETTO_NODE_BCAST_CHUNK);
+    size_t n = (largest_of(bytes, node->nlocal) + size - 1) / size;
+    uint64_t base = stretto_chunk_begin(node, n);
+    stretto_area *area = stretto_area_of(node, node->me);
+    unsigned char *own = (unsigned char *)dst + at[node->me];
+    bool all = true; /* has something from everybody */
+    for (int r = 0; r < node->nlocal; r++)
+        all &= bytes[r] > 0;
+    for (size_t c = 0; c <= n; c++) {
+        if (c < n) {
+            if (c >= (size_t)depth)
+                stretto_await_taken(node, base + c - (size_t)depth + 1);
+            if (c * size < mine) {
+                const unsigned char *from = (const unsigned char *)src + c * size;
+                size_t part = stretto_least(size, mine - c * size);
+                stretto_publish(&node->publisher,
+                                stretto_slot(node, node->me, base + c, size, depth), from, part);
+                if (own != src)
+                    memcpy(own + c * size, from, part);
+            }
+            stretto_set(&area->posted, base + c + 1);
+        }
+        if (c == 0)
+            continue;
+        size_t t = c - 1;
+        for (int i = 1; i < node->nlocal; i++) {
+            int rank = (node->me + i) % node->nlocal;
+            if (t * size >= bytes[rank])
+                continue;
+            stretto_await(node, &stretto_area_of(node, rank)->posted.value, base + t + 1);
+            memcpy((unsigned char *)dst + at[rank] + t * size,
+                   stretto_slot(node, rank, base + t, size, depth),
+                   stretto_least(size, bytes[rank] - t * size));
+        }
+        stretto_set(&area->taken, base + t + 1);
+    }
+    stretto_finish(node, all);
+}
+
+static void large_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
+                            const size_t *bytes, size_t largest) {
+    if (stretto_direct_fits(node, largest, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_ALLGATHER))
+        stretto_direct_allgather(node, src, dst, at, bytes);
+    else
+        stretto_chunk_allgather(node, src, dst, at, bytes);
+}
+
+void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
+    if (bytes == 0)
+        return;
+    if (node->nlocal == 1) {
+        if (dst != src)
+            memcpy(dst, src, bytes);
+        return;
+    }
+    if (bytes <= node->small) {
+        stretto_small_allgather(node, src, dst, bytes);
+        return;
+    }
+    size_t n = (size_t)node->nlocal, at[n], sizes[n];
+    for (size_t r = 0; r < n; r++) {
+        at[r] = r * bytes;
+        sizes[r] = bytes;
+    }
+    large_allgather(node, src, dst, at, sizes, bytes);
+}
+
+void stretto_node_allgatherv(stretto_node *node, const void *src, void *dst, const size_t *at,
+                             const size_t *bytes) {
+    size_t largest = largest_of(bytes, node->nlocal);
+    if (largest == 0)
+        return;
+    if (node->nlocal == 1) {
+        if ((unsigned char *)dst + at[0] != src)
+            memcpy((unsigned char *)dst + at[0], src, bytes[0]);
+    } else if (largest <= node->small) {
+        small_allgatherv(node, src, dst, at, bytes, largest);
+    } else {
+        large_allgather(node, src, dst, at, bytes, largest);
+    }
+}
