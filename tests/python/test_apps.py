@@ -61,7 +61,11 @@ def example(name: str, script: str) -> str:
 def icofoam(case: Path, ranks: int, *, stretto: bool) -> str:
     """Run icoFoam; returns what it solved: its log without times, process ids and dates."""
     env = {"WM_PROJECT_DIR": "/usr/share/openfoam", "WM_PROJECT": "OpenFOAM"}
-    log = run([*launcher(ranks, stretto=stretto), "icoFoam", "-parallel"], case, env)
+    return icofoam_log(run([*launcher(ranks, stretto=stretto), "icoFoam", "-parallel"], case, env))
+
+
+def icofoam_log(log: str) -> str:
+    """Return what a run solved: its log without times, process ids, hosts and dates."""
     assert "\nEnd\n" in log
     varying = re.compile(r"^(Date|Time|Host|PID|Case|Build) +:|^ExecutionTime|^stretto")
     kept = [line for line in log.splitlines() if not varying.match(line)]

@@ -49,6 +49,8 @@ def main() -> int:
     if args.command == "up":
         repository = Path(__file__).resolve().parents[2]
         share = [repository, *args.share]
+        if args.slurm:
+            slurm.need_packages()
         made = testbed.up(args.nodes, name=args.name, bandwidth=args.bandwidth, share=share)
         if args.slurm:
             try:

@@ -63,6 +63,13 @@ def variables(cluster: Cluster) -> dict[str, str]:
     return {"SLURM_CONF": str(path)} if path.exists() else {}
 
 
+def need_packages() -> None:
+    """Raise an error where Slurm or munge is not installed."""
+    lacking = [tool for tool in _DAEMONS if shutil.which(tool) is None]
+    if lacking:
+        raise TestbedError(f"{', '.join(lacking)} missing: apt-get install slurm-wlm munge")
+
+
 def start(cluster: Cluster, cpus: int = 2, timeout: float = 30) -> None:
     """Start Slurm on all nodes and wait until it takes jobs.
 
@@ -75,9 +82,7 @@ def start(cluster: Cluster, cpus: int = 2, timeout: float = 30) -> None:
     timeout
         Seconds within which all nodes must be ready.
     """
-    lacking = [tool for tool in _DAEMONS if shutil.which(tool) is None]
-    if lacking:
-        raise TestbedError(f"{', '.join(lacking)} missing: apt-get install slurm-wlm munge")
+    need_packages()
     base = directory(cluster)
     (base / "state").mkdir(parents=True)
     for node in cluster.nodes:

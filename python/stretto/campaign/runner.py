@@ -102,7 +102,8 @@ class Campaign:
             raise StrettoError(
                 f"the first launch measured nothing: {why}",
                 self.settings.variant_of(launch),
-                "run `stretto check`, and the same mpirun with a small MPI program",
+                "run `stretto check`, and the same mpirun with a small MPI program; with several "
+                "nodes, name a results file (-o) on a file system that all nodes see",
             )
         progress.update(done_before + total)
 

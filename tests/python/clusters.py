@@ -1,0 +1,149 @@
+"""Stretto on the nodes of a namespace cluster, as a user of a real one would type it.
+
+The MPI's settings for this cluster's network stand in the environment, as a site's module file puts
+them there; commands name hosts, or run under Slurm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from mpis import MPIS, REPOSITORY, have, missing, one_job_at_a_time
+
+sys.path.insert(0, str(REPOSITORY / "tools" / "testbed"))
+import cluster as testbed
+import launchers
+import slurm
+
+#: under Slurm 22.05 as Debian has it; PyPI's Open MPI 5 finds the PMIx 4 of the same plugin
+SRUN = {"openmpi4": "pmix", "openmpi5": "pmix", "mpich": "pmi2", "intel": "pmi2"}
+
+#: each rank adds its number; one allreduce in the loop waits for the last rank, which comes late
+PROGRAM = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int rank, size, length, calls = argc > 1 ? atoi(argv[1]) : 20;
+    int late = argc > 2 ? atoi(argv[2]) : 0; /* milliseconds */
+    char name[MPI_MAX_PROCESSOR_NAME];
+    double sum = 0, wrong = 0, all = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Get_processor_name(name, &length);
+    double start = MPI_Wtime();
+    for (int i = 0; i < calls; i++) {
+        double mine = rank * (i + 1);
+        if (i < 4 && rank == size - 1)
+            usleep((useconds_t)late * 1000);
+        MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        wrong += sum != (double)size * (size - 1) / 2 * (i + 1);
+    }
+    MPI_Reduce(&wrong, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    printf("rank %d of %d on %s\n", rank, size, name);
+    if (rank == 0)
+        printf("wrong: %g\nloop seconds: %g\n", all, MPI_Wtime() - start);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+@contextlib.contextmanager
+def up(nodes: int, with_slurm: bool = False) -> Iterator[testbed.Cluster]:
+    """A cluster for the time of the block; every node sees the repository and the MPIs."""
+    if os.geteuid() != 0:
+        missing("the testbed needs root")
+    if with_slurm:
+        have("slurmctld", "slurm-wlm")
+        have("munged", "munge")
+    seen = [REPOSITORY, Path(sys.prefix), *(mpi.prefix for mpi in MPIS.values())]
+    if "STRETTO_TEST_LIB" in os.environ:
+        seen.append(Path(os.environ["STRETTO_TEST_LIB"]))
+    cluster = testbed.up(nodes, share=seen, owned=True)
+    try:
+        if with_slurm:
+            slurm.start(cluster)
+        yield cluster
+    finally:
+        cluster.down()
+
+
+def program(cluster: testbed.Cluster, name: str) -> Path:
+    """The program above, built once for an MPI, where all nodes see it."""
+    path = cluster.shared / f"program-{name}"
+    if not path.exists():
+        source = cluster.shared / "program.c"
+        source.write_text(PROGRAM)
+        MPIS[name].require().compile(source, path)
+    return path
+
+
+def launcher(cluster: testbed.Cluster, name: str, nodes: int, ppn: int) -> list[str]:
+    """The MPI's own words for so many ranks on the first nodes."""
+    hosts = [f"{n.name}:{ppn}" for n in cluster.nodes[:nodes]]
+    ranks = ["-n", str(nodes * ppn)]
+    bin_ = MPIS[name].require().prefix / "bin"
+    if name == "intel":
+        plain = ",".join(n.name for n in cluster.nodes[:nodes])
+        return [str(bin_ / "mpiexec.hydra"), "-hosts", plain, "-ppn", str(ppn), *ranks]
+    if name == "mpich":
+        return [str(bin_ / "mpiexec"), "-hosts", ",".join(hosts), *ranks]
+    return [str(bin_ / "mpirun"), "--host", ",".join(hosts), *ranks]
+
+
+def environment(cluster: testbed.Cluster, name: str) -> dict[str, str]:
+    """What a user's shell has on the cluster, this MPI's module loaded."""
+    mpi = MPIS[name].require()
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI", "PRTE", "PMIX"))}
+    env |= launchers.environment(cluster, name, prefix=mpi.prefix) | slurm.variables(cluster)
+    if "STRETTO_TEST_LIB" in os.environ:
+        env["STRETTO_LIB_DIR"] = os.environ["STRETTO_TEST_LIB"]
+    return env
+
+
+def stretto(
+    cluster: testbed.Cluster,
+    name: str,
+    *words: str,
+    cwd: Path | None = None,
+    status: int = 0,
+    timeout: float = 200,
+    **variables: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of Stretto on this machine, the cluster's login node."""
+    # a core, as the nodes have: Stretto then knows that the ranks are more than the cores
+    argv = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    argv += [sys.executable, "-m", "stretto", *words]
+    return call(
+        argv, cwd or cluster.shared, environment(cluster, name) | variables, status, timeout
+    )
+
+
+def call(
+    argv: list[str], cwd: Path, env: dict[str, str], status: int = 0, timeout: float = 200
+) -> subprocess.CompletedProcess[str]:
+    """Run a command; its exit status must be the one expected."""
+    with one_job_at_a_time():
+        done = subprocess.run(
+            argv,
+            env=env,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+    words = f"{done.returncode}: {' '.join(argv)}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert done.returncode == status, words
+    assert "Traceback" not in done.stderr and "defect of Stretto" not in done.stderr, words
+    return done

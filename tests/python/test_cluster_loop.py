@@ -1,0 +1,198 @@
+"""The closed loop on four nodes x two ranks: recorded, measured, decided, applied across nodes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import clusters
+from clusters import launcher, program, stretto, testbed
+from mpis import have
+from test_apps import example, icofoam_log
+from test_apps import run as run_here
+
+pytestmark = [pytest.mark.root, pytest.mark.mpi]
+THREE = ["openmpi4", "openmpi5", "mpich"]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[testbed.Cluster]:
+    with clusters.up(4) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("name", [*THREE, "intel"])
+def test_profile_joins_the_nodes(nodes: testbed.Cluster, name: str) -> None:
+    """The nodes' clocks are 1000 s apart; who waited for whom is seen to a few milliseconds."""
+    path = nodes.shared / f"{name}.profile.json"
+    job = [*launcher(nodes, name, 4, 2), str(program(nodes, name)), "8", "300"]
+    done = stretto(nodes, name, "profile", "-o", str(path), "--", *job)
+    assert "wrong: 0" in done.stdout
+    profile = json.loads(path.read_text())
+    assert profile["complete"] and profile["nranks"] == 8
+    assert [n["name"] for n in profile["nodes"]] == [n.name for n in nodes.nodes]
+    assert [len(n["ranks"]) for n in profile["nodes"]] == [2, 2, 2, 2]
+    errors = profile["clock_error_s"]
+    if testbed.own_clocks():
+        assert errors[:2] == [0, 0] and all(0 < e < 0.1 for e in errors[2:])
+    (row,) = [c for c in profile["calls"] if c["function"] == "MPI_Allreduce"]
+    assert row["calls"] == [8] * 8
+    # four times 0.3 s for the last rank, which itself waits for nobody that long
+    assert all(w > 0.8 for w in row["wait_s"][:7]) and row["wait_s"][7] < 0.8
+    assert all(t < 1.0 for t in row["transfer_s"])
+    assert not list(nodes.shared.glob(".stretto*"))
+
+
+def test_diagnose_across_nodes(nodes: testbed.Cluster) -> None:
+    job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "8", "300"]
+    done = stretto(nodes, "openmpi4", "diagnose", "--", *job)
+    assert re.search(r"computation imbalance", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("name", THREE)
+def test_bench_with_hosts(nodes: testbed.Cluster, name: str) -> None:
+    path = nodes.shared / f"{name}.bench.jsonl"
+    hosts = ",".join(n.name for n in nodes.nodes[:2])
+    launcher_ = launcher(nodes, name, 1, 1)[0]
+    stretto(
+        nodes, name, "bench", "-n", "4", "--ppn", "2", "--hosts", hosts, "--mpi", launcher_,
+        "--collective", "barrier", "--candidates", "native,shm+dissemination", "--launches", "1",
+        "--budget", "10s", "-o", str(path),
+    )  # fmt: skip
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    starts = [r for r in records if r.get("type") == "launch"]
+    assert starts and all((r["nodes"], r["ppn"], r["nranks"]) == (2, 2, 4) for r in starts)
+    samples = [r for r in records if r.get("type") == "sample"]
+    assert {s["candidate"] for s in samples} == {"native", "shm+dissemination"}
+    assert all(s["correct"] for s in samples)
+
+
+@pytest.mark.parametrize("name", THREE)
+def test_a_general_table_is_found_and_applied(
+    nodes: testbed.Cluster, name: str, tmp_path: Path
+) -> None:
+    """Tune writes a table for 2 nodes x 2; run finds it for such jobs, and for no others."""
+    home = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    hosts = ",".join(n.name for n in nodes.nodes[:2])
+    tune = ["tune", "-n", "4", "--ppn", "2", "--hosts", hosts, "--bytes", "8", "--launches", "1"]
+    tune += ["--mpi", launcher(nodes, name, 1, 1)[0], "--collective", "allreduce"]
+    tune += ["--candidates", "native,shm+recursive_doubling", "--budget", "10s"]
+    stretto(nodes, name, *tune, **home)
+    (table,) = (tmp_path / "data").rglob("*.table")
+    text = table.read_text()
+    assert re.search(r"^layout nodes=2 ppn=2$", text, re.MULTILINE)
+    # One launch proves nothing, so that native stands in its rows: what is found shall be seen.
+    chosen, rows = re.subn(
+        r"^(row allreduce +2 +2 +)\S+( +)\S+.*$", r"\g<1>0-inf\2shm+recursive_doubling -", text,
+        flags=re.MULTILINE,
+    )  # fmt: skip
+    assert rows == 1
+    table.write_text(chosen)
+    argv = [str(program(nodes, name)), "50"]
+    done = stretto(nodes, name, "run", "-v", "--", *launcher(nodes, name, 2, 2), *argv, **home)
+    assert "wrong: 0" in done.stdout and str(table) in done.stderr
+    assert re.search(r"allreduce.*shm\+recursive_doubling", done.stderr), done.stderr
+    other = stretto(nodes, name, "run", "-v", "--", *launcher(nodes, name, 4, 2), *argv, **home)
+    assert "wrong: 0" in other.stdout and "shm+recursive_doubling" not in other.stderr
+    # A job script that calls mpirun inside says its layout nowhere else: told by the ranks.
+    script = nodes.shared / f"job-{name}.sh"
+    script.write_text("#!/bin/sh\n" + shlex.join([*launcher(nodes, name, 2, 2), *argv]) + "\n")
+    script.chmod(0o755)
+    inside = stretto(nodes, name, "run", "-v", "--table", str(table), "--", str(script), **home)
+    assert "wrong: 0" in inside.stdout
+    assert re.search(r"allreduce.*shm\+recursive_doubling", inside.stderr), inside.stderr
+
+
+def test_tune_a_command_on_two_nodes(nodes: testbed.Cluster, tmp_path: Path) -> None:
+    out = nodes.shared / "tuned"
+    job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "1500"]
+    done = stretto(
+        nodes, "openmpi4", "tune", "--budget", "25s", "--pairs", "1", "--launches", "1", "-o",
+        str(out), "--candidates", "native,shm+recursive_doubling", "--metric",
+        r"loop seconds: (\S+)", "--", *job, XDG_DATA_HOME=str(tmp_path),
+    )  # fmt: skip
+    (verdict,) = out.glob("*.verdict.json")
+    assert json.loads(verdict.read_text())["conclusion"]
+    (profile,) = out.glob("*.profile.json")
+    assert len(json.loads(profile.read_text())["nodes"]) == 2
+    (table,) = out.glob("*.table")
+    assert re.search(r"^row allreduce +2 +2 ", table.read_text(), re.MULTILINE), done.stderr
+
+
+@pytest.mark.parametrize("used", [2, 4])
+def test_openfoam_solves_the_same_across_nodes(
+    nodes: testbed.Cluster, tmp_path: Path, used: int
+) -> None:
+    have("icoFoam", "openfoam openfoam-examples")
+    case = nodes.shared / f"cavity-{used}"
+    run_here([example("openfoam", "prepare.sh"), str(case), str(2 * used), "6"], tmp_path)
+    foam = {"WM_PROJECT_DIR": "/usr/share/openfoam", "WM_PROJECT": "OpenFOAM"}
+    foam |= {"OMPI_MCA_mca_base_env_list": ";".join(f"{k}={v}" for k, v in foam.items())}
+    job = [*launcher(nodes, "openmpi4", used, 2), "icoFoam", "-parallel"]
+    env = clusters.environment(nodes, "openmpi4") | foam
+    native = clusters.call(job, case, env)
+    choice = "allreduce=shm+recursive_doubling;bcast=shm+knomial;barrier=shm+dissemination"
+    tuned = stretto(
+        nodes, "openmpi4", "run", "-v", "--choice", choice, "--", *job, cwd=case, **foam
+    )
+    assert re.search(r"allreduce.*shm\+recursive_doubling", tuned.stderr), tuned.stderr
+    logs = [icofoam_log(done.stdout) for done in (native, tuned)]
+    assert sum("residual" in line for line in logs[0].splitlines()) > 20
+    assert logs[0] == logs[1]
+
+
+def test_a_directory_that_the_nodes_do_not_see(nodes: testbed.Cluster, tmp_path: Path) -> None:
+    """The machine's /tmp is not the nodes': said so, with the remedy, and nothing is left."""
+    job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "20"]
+    done = stretto(nodes, "openmpi4", "profile", "--", *job, cwd=tmp_path, status=1)
+    assert "wrong: 0" in done.stdout  # the job itself ran
+    assert "4 of 4 ranks" in done.stderr and "a file system that all nodes" in done.stderr
+    assert not list(tmp_path.iterdir())
+    hosts = ",".join(n.name for n in nodes.nodes[:2])
+    words = ["bench", "-n", "4", "--ppn", "2", "--hosts", hosts, "--collective", "barrier"]
+    words += ["--mpi", launcher(nodes, "openmpi4", 1, 1)[0], "--launches", "1"]
+    done = stretto(nodes, "openmpi4", *words, cwd=tmp_path, status=1)
+    assert "cannot be read" in done.stderr and "a file system that all nodes see" in done.stderr
+
+
+def test_a_directory_that_some_nodes_see(nodes: testbed.Cluster) -> None:
+    """What the first node's ranks recorded is kept, and the profile says who is missing."""
+    hidden = nodes.shared / "first-only"
+    hidden.mkdir()
+    for index in range(1, 4):  # the other nodes have something else there, read-only
+        for argv in (["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(hidden)],):
+            assert nodes.run(index, argv).returncode == 0
+    job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "20"]
+    path = hidden / "part.profile.json"
+    done = stretto(nodes, "openmpi4", "profile", "-o", str(path), "--", *job)
+    assert "wrong: 0" in done.stdout and "2 of 4 ranks" in done.stderr
+    profile = json.loads(path.read_text())
+    assert not profile["complete"] and profile["incomplete_ranks"] == [2, 3]
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_a_rank_killed_inside_a_collective(nodes: testbed.Cluster, name: str) -> None:
+    """The job ends, its profile stays, and no node keeps a process or a segment of ours."""
+    path = nodes.shared / f"killed-{name}.profile.json"
+    victim = nodes.shared / f"victim-{name}.sh"
+    victim.write_text(
+        f'#!/bin/sh\n[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 3 ] && (sleep 2; kill -9 $$) &\n'
+        f"exec {program(nodes, name)} 4000 500\n"
+    )
+    victim.chmod(0o755)
+    job = [*launcher(nodes, name, 2, 2), str(victim)]
+    words = ["profile", "-o", str(path), "--choice", "allreduce=shm+recursive_doubling"]
+    done = stretto(
+        nodes, name, *words, "--mpi", launcher(nodes, name, 1, 1)[0], "--", *job, status=3
+    )
+    assert str(path) in done.stderr
+    assert 3 in json.loads(path.read_text())["incomplete_ranks"]
+    for index in range(2):
+        assert "program-" not in nodes.run(index, ["ps", "-e", "-o", "args"]).stdout
+        segments = nodes.run(index, ["ls", "/dev/shm"]).stdout
+        assert "stretto" not in segments, segments

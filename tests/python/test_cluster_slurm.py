@@ -1,0 +1,146 @@
+"""Real Slurm (Debian's slurm-wlm) on the namespace cluster: srun, sbatch, what is left after."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import clusters
+from clusters import SRUN, program, stretto, testbed
+from mpis import REPOSITORY, one_job_at_a_time
+
+pytestmark = [pytest.mark.root, pytest.mark.mpi]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[testbed.Cluster]:
+    with clusters.up(2, with_slurm=True) as cluster:
+        yield cluster
+
+
+def srun(nodes: testbed.Cluster, name: str, *argv: str) -> list[str]:
+    words = ["srun", f"--mpi={SRUN[name]}", "-N", "2", "-n", "4", str(program(nodes, name))]
+    return [*words, *argv]
+
+
+def queue(nodes: testbed.Cluster) -> str:
+    env = os.environ | clusters.slurm.variables(nodes)
+    done = subprocess.run(["squeue", "-h"], env=env, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", SRUN)
+def test_profile_and_run_under_srun(nodes: testbed.Cluster, name: str) -> None:
+    path = nodes.shared / f"srun-{name}.profile.json"
+    stretto(nodes, name, "profile", "-o", str(path), "--", *srun(nodes, name, "20"))
+    profile = json.loads(path.read_text())
+    assert profile["complete"] and [n["ranks"] for n in profile["nodes"]] == [[0, 1], [2, 3]]
+    words = ["run", "-v", "--choice", "allreduce=shm+recursive_doubling", "--"]
+    done = stretto(nodes, name, *words, *srun(nodes, name, "50"))
+    assert "wrong: 0" in done.stdout
+    assert re.search(r"allreduce.*shm\+recursive_doubling", done.stderr), done.stderr
+
+
+def test_tune_under_srun(nodes: testbed.Cluster, tmp_path: Path) -> None:
+    out = nodes.shared / "tuned-srun"
+    words = ["tune", "--budget", "25s", "--pairs", "1", "--launches", "1", "-o", str(out)]
+    words += ["--candidates", "native,shm+recursive_doubling", "--"]
+    home = {"XDG_DATA_HOME": str(tmp_path)}
+    stretto(nodes, "openmpi4", *words, *srun(nodes, "openmpi4", "1500"), **home)
+    (table,) = out.glob("*.table")
+    assert re.search(r"^row allreduce +2 +2 ", table.read_text(), re.MULTILINE)
+    (bench,) = out.glob("*.bench.jsonl")
+    records = [json.loads(line) for line in bench.read_text().splitlines()]
+    assert {(r["nodes"], r["ppn"]) for r in records if r.get("type") == "launch"} == {(2, 2)}
+
+
+@pytest.mark.parametrize("name", SRUN)
+def test_mpirun_inside_a_batch_job(nodes: testbed.Cluster, name: str) -> None:
+    """The launcher takes hosts and ranks from Slurm; Stretto leaves that to it."""
+    home = nodes.shared / f"batch-{name}"
+    home.mkdir()
+    bin_ = clusters.launcher(nodes, name, 1, 1)[0]
+    mine = [sys.executable, "-m", "stretto", "profile", "-o", str(home / "job.profile.json")]
+    mine += ["--choice", "allreduce=shm+recursive_doubling", "--"]
+    job = home / "job.sh"
+    job.write_text(
+        "#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=2\n"
+        f"{shlex.join([*mine, bin_, str(program(nodes, name)), '50'])}\n"
+    )
+    env = clusters.environment(nodes, name)
+    for variable in list(env):  # what stands for ssh elsewhere: here Slurm starts the ranks
+        if re.search(r"_(rsh|ssh)_agent$|_no_tree_spawn$|LAUNCHER|BOOTSTRAP|HYDRA_IFACE", variable):
+            del env[variable]
+    log = home / "log"
+    done = clusters.call(["sbatch", "--wait", "-o", str(log), str(job)], home, env)
+    said = log.read_text()
+    assert done.returncode == 0 and "wrong: 0" in said, said
+    profile = json.loads((home / "job.profile.json").read_text())
+    assert profile["complete"] and [n["ranks"] for n in profile["nodes"]] == [[0, 1], [2, 3]]
+
+
+def test_an_interrupted_profile_leaves_no_step(nodes: testbed.Cluster) -> None:
+    path = nodes.shared / "interrupted.profile.json"
+    argv = [sys.executable, "-m", "stretto", "profile", "-o", str(path), "--"]
+    argv += srun(nodes, "openmpi4", "100000000")
+    with one_job_at_a_time():
+        process = subprocess.Popen(
+            argv, env=clusters.environment(nodes, "openmpi4"), cwd=nodes.shared,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(6)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert "Traceback" not in said and json.loads(path.read_text())["incomplete_ranks"]
+    deadline = time.monotonic() + 20
+    while queue(nodes) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert queue(nodes) == ""
+
+
+def test_slurm_goes_with_a_killed_owner() -> None:
+    """Up as a test's, ended by SIGKILL: no daemon, no file and no link is left."""
+    script = (
+        "import sys, os, signal; sys.path.insert(0, sys.argv[1]); import cluster, slurm\n"
+        "c = cluster.up(2, owned=True); slurm.start(c); print(c.name, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    argv = [sys.executable, "-c", script, str(REPOSITORY / "tools" / "testbed")]
+    name = subprocess.run(argv, capture_output=True, text=True, timeout=60).stdout.strip()
+    assert name
+    deadline = time.monotonic() + 20
+
+    def left() -> str:
+        listed = subprocess.run(["ps", "-e", "-o", "args"], capture_output=True, text=True)
+        mine = f"/run/stretto-testbed/{name}/"
+        return "\n".join(line for line in listed.stdout.splitlines() if mine in line)
+
+    while left() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    testbed.collect_garbage()
+    assert left() == "" and not (testbed.RUN / name).exists()
+    assert not any(Path("/sys/class/net").glob(f"{name}*"))
+
+
+def test_slurm_missing_is_said(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(REPOSITORY / "tools" / "testbed"), "up", "--slurm", "--nodes", "1"],
+        env=os.environ | {"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1 and "apt-get install slurm-wlm munge" in done.stderr
+    assert "Traceback" not in done.stderr
