@@ -1,58 +1,18 @@
-/* The collectives that Stretto carries out, in C and in the large-count form.
- *
- * What happens here is on the path of every call: find the communicator, compare the arguments with
- * those of the last decision, go. Whatever is not clearly ours goes to the MPI with its arguments
- * untouched, wrong arguments too, so that the MPI reports them in its own words.
- */
-#include "run/engine.h"
-
-/* The state when calls on comm are looked at; NULL = the MPI. */
-static inline stretto_comm *ours(MPI_Comm comm) {
-    if (!STRETTO_LIKELY(stretto_the_world.active))
-        return NULL;
-    stretto_comm *c = stretto_comm_find(comm);
-    if (STRETTO_LIKELY(c != NULL)) {
-        if (STRETTO_LIKELY(c->status == STRETTO_COMM_READY))
-            return c;
-        if (c->status == STRETTO_COMM_NATIVE)
-            return NULL;
-    }
-    c = stretto_comm_seen(comm);
-    return c && c->status == STRETTO_COMM_READY ? c : NULL;
-}
-
-/* The decision for this call, NULL when it is the MPI's. */
-static inline const stretto_decision *decision(stretto_comm *c, stretto_collective collective,
-                                               long long count, MPI_Datatype datatype, MPI_Op op) {
-    const stretto_decision *d = c->coll[collective].last;
-    if (!c->coll[collective].looked_at) {
-        c->coll[collective].native++;
-        return NULL;
-    }
-    if (__builtin_expect(d->count != count || d->datatype != datatype || d->op != op ||
-                             d->run == STRETTO_RUN_UNDECIDED,
-                         0))
-        d = stretto_decide(c, collective, count, datatype, op);
-    if (d->run == STRETTO_RUN_NATIVE) {
-        c->coll[collective].native++;
-        return NULL;
-    }
-    c->coll[collective].ours++;
-    return d;
-}
+/* allreduce, reduce, bcast, allgather(v), barrier, in C and in the large-count form. */
+#include "pmpi/entry.h"
 
 /* In the macros: COUNT is int or MPI_Count, and the last lines are the MPI's own function. */
 #define ALLREDUCE(name, COUNT)                                                                     \
     int MPI_##name(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype,         \
                    MPI_Op op, MPI_Comm comm) {                                                     \
-        stretto_comm *c = ours(comm);                                                              \
+        stretto_comm *c =                                                                          \
+            STRETTO_OURS(comm, "MPI_" #name, STRETTO_ALLREDUCE, -1, count, datatype, op);          \
         if (c) {                                                                                   \
-            const stretto_decision *d = decision(c, STRETTO_ALLREDUCE, count, datatype, op);       \
+            const stretto_decision *d =                                                            \
+                stretto_decision_for(c, STRETTO_ALLREDUCE, count, datatype, op);                   \
             const void *in =                                                                       \
                 sendbuf == recvbuf ? MPI_IN_PLACE : sendbuf; /* one rank's own mistake */          \
-            int rc = d ? stretto_call_allreduce(c, d, in, recvbuf) : STRETTO_PASS;                 \
-            if (STRETTO_LIKELY(rc != STRETTO_PASS))                                                \
-                return rc;                                                                         \
+            STRETTO_TRY(d, stretto_call_allreduce(c, d, in, recvbuf));                             \
         }                                                                                          \
         return PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm);                           \
     }
@@ -60,24 +20,24 @@ static inline const stretto_decision *decision(stretto_comm *c, stretto_collecti
 #define REDUCE(name, COUNT)                                                                        \
     int MPI_##name(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype,         \
                    MPI_Op op, int root, MPI_Comm comm) {                                           \
-        stretto_comm *c = ours(comm);                                                              \
-        if (c && root >= 0 && root < c->nranks) {                                                  \
-            const stretto_decision *d = decision(c, STRETTO_REDUCE, count, datatype, op);          \
-            int rc = d ? stretto_call_reduce(c, d, sendbuf, recvbuf, root) : STRETTO_PASS;         \
-            if (STRETTO_LIKELY(rc != STRETTO_PASS))                                                \
-                return rc;                                                                         \
+        stretto_comm *c =                                                                          \
+            STRETTO_OURS(comm, "MPI_" #name, STRETTO_REDUCE, root, count, datatype, op);           \
+        if (c && stretto_is_root_of(c, root)) {                                                    \
+            const stretto_decision *d =                                                            \
+                stretto_decision_for(c, STRETTO_REDUCE, count, datatype, op);                      \
+            STRETTO_TRY(d, stretto_call_reduce(c, d, sendbuf, recvbuf, root));                     \
         }                                                                                          \
         return PMPI_##name(sendbuf, recvbuf, count, datatype, op, root, comm);                     \
     }
 
 #define BCAST(name, COUNT)                                                                         \
     int MPI_##name(void *buffer, COUNT count, MPI_Datatype datatype, int root, MPI_Comm comm) {    \
-        stretto_comm *c = ours(comm);                                                              \
-        if (c && root >= 0 && root < c->nranks) {                                                  \
-            const stretto_decision *d = decision(c, STRETTO_BCAST, count, datatype, MPI_OP_NULL);  \
-            int rc = d ? stretto_call_bcast(c, d, buffer, root) : STRETTO_PASS;                    \
-            if (STRETTO_LIKELY(rc != STRETTO_PASS))                                                \
-                return rc;                                                                         \
+        stretto_comm *c =                                                                          \
+            STRETTO_OURS(comm, "MPI_" #name, STRETTO_BCAST, root, count, datatype, MPI_OP_NULL);   \
+        if (c && stretto_is_root_of(c, root)) {                                                    \
+            const stretto_decision *d =                                                            \
+                stretto_decision_for(c, STRETTO_BCAST, count, datatype, MPI_OP_NULL);              \
+            STRETTO_TRY(d, stretto_call_bcast(c, d, buffer, root));                                \
         }                                                                                          \
         return PMPI_##name(buffer, count, datatype, root, comm);                                   \
     }
@@ -85,37 +45,55 @@ static inline const stretto_decision *decision(stretto_comm *c, stretto_collecti
 #define ALLGATHER(name, COUNT)                                                                     \
     int MPI_##name(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,     \
                    COUNT recvcount, MPI_Datatype recvtype, MPI_Comm comm) {                        \
-        stretto_comm *c = ours(comm);                                                              \
+        stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_ALLGATHER, -1, recvcount,       \
+                                       recvtype, MPI_OP_NULL);                                     \
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
-                decision(c, STRETTO_ALLGATHER, recvcount, recvtype, MPI_OP_NULL);                  \
-            int rc = d ? stretto_call_allgather(c, d, sendbuf, sendcount, sendtype, recvbuf)       \
-                       : STRETTO_PASS;                                                             \
-            if (STRETTO_LIKELY(rc != STRETTO_PASS))                                                \
-                return rc;                                                                         \
+                stretto_decision_for(c, STRETTO_ALLGATHER, recvcount, recvtype, MPI_OP_NULL);      \
+            STRETTO_TRY(d, stretto_call_allgather(c, d, sendbuf, sendcount, sendtype, recvbuf));   \
         }                                                                                          \
         return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);      \
+    }
+
+#define ALLGATHERV(name, COUNT, DISPL, LARGE)                                                      \
+    int MPI_##name(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,     \
+                   const COUNT recvcounts[], const DISPL displs[], MPI_Datatype recvtype,          \
+                   MPI_Comm comm) {                                                                \
+        const stretto_ragged receive = {recvcounts, displs, LARGE, recvtype, NULL};                \
+        stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_ALLGATHERV, -1, 0,              \
+                                       MPI_DATATYPE_NULL, MPI_OP_NULL, .everywhere = &receive);    \
+        if (c && !stretto_passes(c, STRETTO_ALLGATHERV)) {                                         \
+            const stretto_decision *d = stretto_decision_for(                                      \
+                c, STRETTO_ALLGATHERV, stretto_ragged_total(&receive, c->nranks), recvtype,        \
+                MPI_OP_NULL);                                                                      \
+            STRETTO_TRY(d, stretto_call_allgatherv(c, d, sendbuf, sendcount, sendtype, recvbuf,    \
+                                                   &receive));                                     \
+        }                                                                                          \
+        return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,    \
+                           comm);                                                                  \
     }
 
 ALLREDUCE(Allreduce, int)
 REDUCE(Reduce, int)
 BCAST(Bcast, int)
 ALLGATHER(Allgather, int)
+ALLGATHERV(Allgatherv, int, int, false)
 /* Open MPI 4 and 5 have no large-count forms: a program must not find them here. */
 #ifndef STRETTO_ABI_OPENMPI
 ALLREDUCE(Allreduce_c, MPI_Count)
 REDUCE(Reduce_c, MPI_Count)
 BCAST(Bcast_c, MPI_Count)
 ALLGATHER(Allgather_c, MPI_Count)
+ALLGATHERV(Allgatherv_c, MPI_Count, MPI_Aint, true)
 #endif
 
 int MPI_Barrier(MPI_Comm comm) {
-    stretto_comm *c = ours(comm);
+    stretto_comm *c =
+        STRETTO_OURS(comm, "MPI_Barrier", STRETTO_BARRIER, -1, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);
     if (c) {
-        const stretto_decision *d = decision(c, STRETTO_BARRIER, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);
-        int rc = d ? stretto_call_barrier(c, d) : STRETTO_PASS;
-        if (STRETTO_LIKELY(rc != STRETTO_PASS))
-            return rc;
+        const stretto_decision *d =
+            stretto_decision_for(c, STRETTO_BARRIER, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);
+        STRETTO_TRY(d, stretto_call_barrier(c, d));
     }
     return PMPI_Barrier(comm);
 }

@@ -36,7 +36,7 @@ API int stretto_choose(MPI_Comm comm, const char *collective, const char *choice
         goto out;
     }
     row.collective = stretto_collective_parse(words[0]);
-    if (row.collective > STRETTO_BARRIER) {
+    if (row.collective == STRETTO_COLLECTIVES) {
         snprintf(reason, sizeof reason, "no such collective: '%s'", words[0]);
         goto out;
     }
@@ -92,6 +92,8 @@ API int stretto_last(MPI_Comm comm, const char *collective, char *text, size_t s
     else if (!d->row)
         snprintf(text, size, "%s: no row in %s", choice,
                  *stretto_the_table.name ? stretto_the_table.name : "any table");
+    else if (d->row->line < 0)
+        snprintf(text, size, "%s: STRETTO_REPRODUCIBLE", choice);
     else if (d->row->line)
         snprintf(text, size, "%s: %s:%d", choice, stretto_the_table.name, d->row->line);
     else

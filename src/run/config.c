@@ -98,7 +98,13 @@ static void read_environment(void) {
         .devices = number("STRETTO_DEVICES", 1, 0, 1),
         .xpmem = number("STRETTO_XPMEM", 1, 0, 1),
         .fake_ppn = number("STRETTO_FAKE_PPN", 0, 0, 1 << 20),
+        .check_calls = number("STRETTO_CHECK_CALLS", 0, 0, 1),
+        .check_seconds = number("STRETTO_CHECK_SECONDS", 120, 1, 1 << 20),
+        .reproducible = number("STRETTO_REPRODUCIBLE", 0, 0, 1),
     };
+    /* from the first call on, or the first ones would be evaluated otherwise */
+    if (stretto_config.reproducible)
+        stretto_config.after = 1;
 }
 
 /* The host's name as tables write it; "" when it is none of those. */

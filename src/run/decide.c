@@ -3,6 +3,8 @@
  * Everything read here is equal on all ranks of the communicator: the table, the layout, bytes =
  * type size x count (the type signatures match), whether the operation is predefined, and its
  * commutativity. Whether a datatype is contiguous is each rank's own affair and is not asked here.
+ * Where the standard makes no size equal (alltoallv), none is asked. docs/calls.md has the argument
+ * for each collective.
  */
 #include "run/engine.h"
 
@@ -16,8 +18,61 @@ static void because(stretto_decision *d, const char *why) {
     snprintf(d->why, sizeof d->why, "%s", why);
 }
 
-static bool is_reduction(stretto_collective collective) {
-    return collective == STRETTO_ALLREDUCE || collective == STRETTO_REDUCE;
+/* What all ranks know alike of a call's sizes; docs/calls.md says why. */
+static const struct {
+    enum {
+        NO_SIZE,     /* there is none */
+        EVERY_COUNT, /* count x datatype is the same amount on every rank */
+        MEAN_BLOCK,  /* every rank has all blocks' sizes; count = elements of all together */
+        OWN_SIZES    /* ranks know their own only: nothing may depend on them */
+    } sizes;
+    bool blocks; /* buffers of a block a rank, count being one block's */
+} known[STRETTO_COLLECTIVES] = {
+    [STRETTO_ALLREDUCE] = {EVERY_COUNT, false},
+    [STRETTO_BCAST] = {EVERY_COUNT, false},
+    [STRETTO_REDUCE] = {EVERY_COUNT, false},
+    [STRETTO_ALLGATHER] = {EVERY_COUNT, true},
+    [STRETTO_BARRIER] = {NO_SIZE, false},
+    [STRETTO_ALLTOALL] = {EVERY_COUNT, true},
+    [STRETTO_ALLTOALLV] = {OWN_SIZES, true},
+    [STRETTO_GATHER] = {EVERY_COUNT, true},
+    [STRETTO_SCATTER] = {EVERY_COUNT, true},
+    [STRETTO_ALLGATHERV] = {MEAN_BLOCK, true},
+    [STRETTO_GATHERV] = {OWN_SIZES, true},
+    [STRETTO_SCATTERV] = {OWN_SIZES, true},
+    [STRETTO_REDUCE_SCATTER_BLOCK] = {EVERY_COUNT, true},
+    [STRETTO_REDUCE_SCATTER] = {MEAN_BLOCK, true},
+    [STRETTO_SCAN] = {EVERY_COUNT, false},
+    [STRETTO_EXSCAN] = {EVERY_COUNT, false},
+};
+
+/* STRETTO_REPRODUCIBLE: how a reduction is evaluated, whatever table and layout say. These work in
+ * an order that depends on the number of ranks alone when they are told that the operation does not
+ * commute. Line -1: no row of a table. */
+static const stretto_row *reproducible_row(stretto_collective collective) {
+    static const char *const fixed[STRETTO_COLLECTIVES] = {[STRETTO_ALLREDUCE] = "knomial(2)",
+                                                           [STRETTO_REDUCE] = "knomial(2)",
+                                                           [STRETTO_REDUCE_SCATTER_BLOCK] =
+                                                               "pairwise",
+                                                           [STRETTO_REDUCE_SCATTER] = "pairwise",
+                                                           [STRETTO_SCAN] = "linear",
+                                                           [STRETTO_EXSCAN] = "linear"};
+    static stretto_row rows[STRETTO_COLLECTIVES];
+    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+    char error[400];
+    if (!fixed[collective])
+        return NULL;
+    stretto_row *row = &rows[collective];
+    pthread_mutex_lock(&once);
+    if (!row->line) {
+        row->collective = collective;
+        row->high = SIZE_MAX;
+        if (stretto_choice_parse(collective, fixed[collective], &row->choice, error, sizeof error))
+            stretto_say("STRETTO_REPRODUCIBLE: %s", error);
+        row->line = -1;
+    }
+    pthread_mutex_unlock(&once);
+    return row;
 }
 
 const char *stretto_choice_refused(stretto_comm *c, stretto_collective collective,
@@ -49,27 +104,73 @@ static void tell(stretto_comm *c, stretto_collective collective, const stretto_d
     if (c->rank || (c->coll[collective].told >> size_class & 1))
         return;
     c->coll[collective].told |= 1ull << size_class;
-    char text[256] = "native", where[300] = "no row for it";
+    char text[256] = "native", where[300] = "no row for it", size[40] = "any size";
     if (d->run != STRETTO_RUN_NATIVE)
         stretto_choice_format(&d->row->choice, text, sizeof text);
-    if (d->row && d->row->line)
+    if (known[collective].sizes != OWN_SIZES)
+        snprintf(size, sizeof size, "%zu bytes", d->bytes);
+    if (d->row && d->row->line > 0)
         snprintf(where, sizeof where, "%s:%d", stretto_the_table.name, d->row->line);
     else if (d->row)
-        snprintf(where, sizeof where, "forced");
-    stretto_say("%s of %zu bytes on %d ranks (%d x %d): %s (%s%s%s)",
-                stretto_collective_name(collective), d->bytes, c->nranks, c->layout.nnodes, c->ppn,
-                text, where, *d->why ? "; but " : "", d->why);
+        snprintf(where, sizeof where, d->row->line ? "STRETTO_REPRODUCIBLE" : "forced");
+    stretto_say("%s of %s on %d ranks (%d x %d): %s (%s%s%s)", stretto_collective_name(collective),
+                size, c->nranks, c->layout.nnodes, c->ppn, text, where, *d->why ? "; but " : "",
+                d->why);
 }
 
 /* Reductions with a radix hold, and bruck_k sends, several whole vectors at a time, at most one a
  * rank. */
 static size_t vectors_limit(const stretto_comm *c, stretto_collective collective,
                             const stretto_choice *choice) {
-    if (!is_reduction(collective) || !choice->algorithm ||
+    if (!stretto_collective_reduces(collective) || !choice->algorithm ||
         choice->algorithm->param != STRETTO_PARAM_RADIX)
         return BYTES_LIMIT;
     bool flat = choice->kind == STRETTO_CHOICE_FLAT;
     return BYTES_LIMIT / (size_t)(flat ? c->nranks : c->layout.nnodes);
+}
+
+/* The sizes of the call as all ranks know them: d->bytes for the look-up; false: the MPI's. */
+static bool measure(const stretto_comm *c, stretto_collective collective, stretto_decision *d) {
+    if (known[collective].sizes == NO_SIZE || known[collective].sizes == OWN_SIZES)
+        return true;
+    long long asked = -1;
+    MPI_Count told;
+    size_t size = stretto_dense_size(d->datatype);
+    if (!size) {
+        if (d->datatype != MPI_DATATYPE_NULL && d->count >= 0 &&
+            PMPI_Type_size_x(d->datatype, &told) == MPI_SUCCESS)
+            asked = told;
+        if (asked < 0) {
+            because(d, "arguments for the MPI to judge");
+            return false;
+        }
+        size = (size_t)asked;
+    }
+    /* what one message, or one packed result, may hold */
+    size_t limit = BYTES_LIMIT / (size ? size : 1);
+    if (known[collective].blocks && known[collective].sizes == EVERY_COUNT)
+        limit /= (size_t)c->nranks;
+    if (d->count <= 0 || size == 0 || (size_t)d->count > limit) {
+        because(d, d->count > 0 && size ? "too large" : "nothing to do");
+        return false;
+    }
+    d->bytes = size * (size_t)d->count;
+    if (known[collective].sizes == MEAN_BLOCK)
+        d->bytes /= (size_t)c->nranks;
+    d->extent = size;
+    return true;
+}
+
+static const stretto_row *row_for(const stretto_comm *c, stretto_collective collective,
+                                  size_t bytes) {
+    if (stretto_config.reproducible && stretto_collective_reduces(collective))
+        return reproducible_row(collective);
+    if (c->coll[collective].is_forced)
+        return &c->coll[collective].forced;
+    if (known[collective].sizes == OWN_SIZES)
+        return stretto_table_find_any_size(&stretto_the_table, collective, c->layout.nnodes,
+                                           c->ppn);
+    return stretto_table_find(&stretto_the_table, collective, c->layout.nnodes, c->ppn, bytes);
 }
 
 static void make(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
@@ -80,42 +181,21 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
     d->bytes = 0;
     if (!c->coll[collective].looked_at)
         return; /* an invalid datatype is the MPI's to find, too */
-    bool user_op = false, commutative = true;
-    if (collective != STRETTO_BARRIER) {
-        size_t size = stretto_dense_size(d->datatype);
-        if (!size) {
-            int asked;
-            if (d->datatype == MPI_DATATYPE_NULL || d->count < 0 ||
-                PMPI_Type_size(d->datatype, &asked) != MPI_SUCCESS || asked < 0) {
-                because(d, "arguments for the MPI to judge");
-                return;
-            }
-            size = (size_t)asked;
-        }
-        /* what one message, or one packed result, may hold */
-        size_t limit = BYTES_LIMIT / (size ? size : 1);
-        if (collective == STRETTO_ALLGATHER)
-            limit /= (size_t)c->nranks;
-        if (d->count <= 0 || size == 0 || (size_t)d->count > limit) {
-            because(d, d->count > 0 && size ? "too large" : "nothing to do");
-            return;
-        }
-        d->bytes = size * (size_t)d->count;
-        d->extent = size;
-    }
-    d->row = c->coll[collective].is_forced ? &c->coll[collective].forced
-                                           : stretto_table_find(&stretto_the_table, collective,
-                                                                c->layout.nnodes, c->ppn, d->bytes);
+    bool user_op = false, commutative = !stretto_config.reproducible;
+    if (!measure(c, collective, d))
+        return;
+    d->row = row_for(c, collective, d->bytes);
     if (!d->row || d->row->choice.kind == STRETTO_CHOICE_NATIVE)
         return;
-    if (d->bytes > vectors_limit(c, collective, &d->row->choice)) {
+    if (d->row->line >= 0 && d->bytes > vectors_limit(c, collective, &d->row->choice)) {
         because(d, "too large for this algorithm");
         return;
     }
-    if (is_reduction(collective)) {
+    if (stretto_collective_reduces(collective)) {
         d->reduce = stretto_kernel_for(d->op, d->datatype, &d->extent);
-        if (!d->reduce) {
-            if (d->op == MPI_OP_NULL || stretto_is_predefined_op(d->op)) {
+        if (!d->reduce) { /* PMPI_Reduce_local knows every predefined one, too */
+            bool predefined = stretto_is_predefined_op(d->op) && d->row->line < 0;
+            if (d->op == MPI_OP_NULL || (stretto_is_predefined_op(d->op) && !predefined)) {
                 because(d, "no kernel for this operation on this datatype");
                 return;
             }
@@ -125,7 +205,7 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
                 because(d, "arguments for the MPI to judge");
                 return;
             }
-            commutative = commutes;
+            commutative = commutative && commutes;
         }
     }
     const char *refused =
@@ -155,8 +235,8 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
     if (__builtin_expect(stretto_config.verbose, 0))
         tell(c, collective, d);
     /* A derived type or a user operation can be freed, and its handle come again as another. */
-    bool lasting = collective == STRETTO_BARRIER || stretto_is_predefined_type(datatype);
-    if (is_reduction(collective) && !stretto_is_predefined_op(op))
+    bool lasting = datatype == MPI_DATATYPE_NULL || stretto_is_predefined_type(datatype);
+    if (stretto_collective_reduces(collective) && !stretto_is_predefined_op(op))
         lasting = false;
     if (!lasting)
         d->count = LLONG_MIN;

@@ -26,6 +26,7 @@
 
 typedef struct {
     int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn, devices, xpmem;
+    int check_calls, check_seconds, reproducible;
     int has_table; /* a table or forced choices were given and are valid */
 } stretto_settings;
 
@@ -42,13 +43,16 @@ void stretto_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- the world (world.c, arena.c) ------------------------------------------------------------ */
 
+/* CHECKED: every call is compared with the other ranks' before anything else (check.c). */
+typedef enum { STRETTO_OFF, STRETTO_ON, STRETTO_CHECKED } stretto_activity;
+
 typedef struct {
-    bool active;        /* set up; calls are looked at */
-    int rank, nranks;   /* in MPI_COMM_WORLD */
-    int *node_of;       /* [nranks] lowest world rank on the same node */
-    MPI_Group group;    /* of MPI_COMM_WORLD */
-    MPI_Comm self;      /* a private communicator of one, for progress and local copies */
-    MPI_Comm node_comm; /* the ranks of this node */
+    stretto_activity active; /* ON or CHECKED: set up; calls are looked at */
+    int rank, nranks;        /* in MPI_COMM_WORLD */
+    int *node_of;            /* [nranks] lowest world rank on the same node */
+    MPI_Group group;         /* of MPI_COMM_WORLD */
+    MPI_Comm self;           /* a private communicator of one, for progress and local copies */
+    MPI_Comm node_comm;      /* the ranks of this node */
     int node_rank, node_nranks;
     int *node_world; /* [node_nranks] world ranks of this node's ranks, ascending */
     int *node_pids;  /* [node_nranks] process ids, or 0 where they mean nothing here */
@@ -109,6 +113,16 @@ typedef struct {
 
 enum { STRETTO_DECISIONS = 8, STRETTO_PLANS = 64 };
 
+/* Pieces of memory of a communicator, independent of each other, for one call each. */
+enum {
+    STRETTO_SCRATCH_TMP,    /* the plan's TMP */
+    STRETTO_SCRATCH_OUT,    /* OUT where the application has none */
+    STRETTO_SCRATCH_PACK,   /* what is sent, packed */
+    STRETTO_SCRATCH_UNPACK, /* what is received, to be unpacked */
+    STRETTO_SCRATCH_SIZES,  /* offsets and sizes of ragged blocks */
+    STRETTO_SCRATCHES
+};
+
 typedef struct {
     bool used;
     stretto_collective collective;
@@ -154,8 +168,8 @@ typedef struct stretto_comm {
     stretto_comm_calls *coll;   /* [STRETTO_COLLECTIVES], made with READY */
     stretto_cached_plan *plans; /* [STRETTO_PLANS], made with the first */
     unsigned long plan_clock;
-    void *scratch[3];
-    size_t scratch_size[3];
+    void *scratch[STRETTO_SCRATCHES];
+    size_t scratch_size[STRETTO_SCRATCHES];
     MPI_Request *requests;
     int nrequests;
 } stretto_comm;
@@ -189,10 +203,10 @@ void stretto_evidence_begin(void);                /* at Init */
 void stretto_evidence_add(const stretto_comm *c); /* its counters are about to go */
 void stretto_evidence_end(void);                  /* at Finalize, communicators still there */
 
-/* ---- calls (decide.c, call.c, exec.c) -------------------------------------------------------- */
+/* ---- calls (decide.c, call_*.c, exec.c) ------------------------------------------------------ */
 
 /* What to do with this call. Never NULL for a READY communicator. count, datatype, op are the key;
- * root does not matter. For bcast, allgather and barrier op is MPI_OP_NULL. */
+ * root does not matter. What they are for each collective: docs/calls.md. */
 const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective collective,
                                        long long count, MPI_Datatype datatype, MPI_Op op);
 /* Whether a choice can be carried out on this communicator for calls of that size: NULL, or why not
@@ -201,17 +215,55 @@ const char *stretto_choice_refused(stretto_comm *c, stretto_collective collectiv
                                    const stretto_choice *choice, size_t bytes, bool user_op,
                                    bool commutative);
 
+/* Blocks of the application's own sizes, one a rank: arrays of int, or of MPI_Count and MPI_Aint.
+ */
+typedef struct {
+    const void *counts, *displs; /* displs NULL: one after another */
+    bool large;
+    MPI_Datatype type;         /* displs count its extents; */
+    const MPI_Datatype *types; /* or one for each block: displs are bytes */
+} stretto_ragged;
+
+/* Elements of all blocks together; -1 when a count is negative. */
+long long stretto_ragged_total(const stretto_ragged *blocks, int nranks);
+
 /* Calls that were decided to be ours (run is NODE or PLAN). Each returns an MPI error code that has
  * been raised on c->comm already, or STRETTO_PASS: nothing was done, let the MPI do it (on all
- * ranks alike). */
+ * ranks alike, or because the arguments are wrong). */
 enum { STRETTO_PASS = -1 };
 int stretto_call_allreduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out);
 int stretto_call_reduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
                         int root);
+int stretto_call_reduce_scatter_block(stretto_comm *c, const stretto_decision *d, const void *in,
+                                      void *out);
+int stretto_call_reduce_scatter(stretto_comm *c, const stretto_decision *d, const void *in,
+                                void *out, const stretto_ragged *blocks);
+/* exscan when exclusive */
+int stretto_call_scan(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
+                      bool exclusive);
+int stretto_call_barrier(stretto_comm *c, const stretto_decision *d);
 int stretto_call_bcast(stretto_comm *c, const stretto_decision *d, void *buffer, int root);
+/* d describes the receive side */
 int stretto_call_allgather(stretto_comm *c, const stretto_decision *d, const void *in,
                            long long in_count, MPI_Datatype in_type, void *out);
-int stretto_call_barrier(stretto_comm *c, const stretto_decision *d);
+int stretto_call_alltoall(stretto_comm *c, const stretto_decision *d, const void *in,
+                          long long in_count, MPI_Datatype in_type, void *out);
+/* d describes the root's receive (send) side, elsewhere what is sent (received) */
+int stretto_call_gather(stretto_comm *c, const stretto_decision *d, const void *in,
+                        long long in_count, MPI_Datatype in_type, void *out, int root);
+int stretto_call_scatter(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
+                         long long out_count, MPI_Datatype out_type, int root);
+int stretto_call_alltoallv(stretto_comm *c, const stretto_decision *d, const void *in,
+                           const stretto_ragged *send, void *out, const stretto_ragged *receive);
+int stretto_call_gatherv(stretto_comm *c, const stretto_decision *d, const void *in,
+                         long long in_count, MPI_Datatype in_type, void *out,
+                         const stretto_ragged *receive, int root);
+int stretto_call_scatterv(stretto_comm *c, const stretto_decision *d, const void *in,
+                          const stretto_ragged *send, void *out, long long out_count,
+                          MPI_Datatype out_type, int root);
+int stretto_call_allgatherv(stretto_comm *c, const stretto_decision *d, const void *in,
+                            long long in_count, MPI_Datatype in_type, void *out,
+                            const stretto_ragged *receive);
 
 /* How elements lie in the buffers of a plan and travel. */
 typedef struct {
@@ -222,20 +274,29 @@ typedef struct {
     MPI_Op op;
 } stretto_elements;
 
-/* Runs this rank's plan over the buffers. in may be NULL where the plan does not read it. count =
- * elements of the vector or of one block. An MPI error code, not yet raised. */
+/* Where the blocks of a plan's IN and OUT lie; offsets and sizes in elements. */
+typedef struct {
+    const void *in; /* may be NULL where the plan does not read it */
+    void *out;
+    bool out_is_scratch; /* the executor brings OUT, of count elements, and copies it to `back` */
+    void *back;          /* at the end, when that is not NULL */
+    long long count;     /* of the vector; of one of equal blocks; of a buffer of one block */
+    const size_t *in_at, *in_n; /* NULL: equal blocks or one */
+    const size_t *out_at, *out_n;
+    const size_t *block_n; /* sizes of the call's blocks by rank (tmp_shape); NULL: all are count */
+} stretto_buffers;
+
+/* Runs this rank's plan over the buffers. An MPI error code, not yet raised. */
 int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_elements *elements,
-                    long long count, const void *in, void *out);
+                    const stretto_buffers *buffers);
 /* The plan for this rank, built or from the cache; NULL when it cannot be built (reason in error).
  */
 stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collective,
                                       const stretto_choice *choice, int root, size_t bytes,
                                       bool in_place, bool commutative, char *error, size_t size);
 void stretto_plans_forget(stretto_comm *c);
-/* Memory of at least `bytes` that lasts until the next call on c; NULL when there is none. Slots
- * are independent of each other. */
-enum { STRETTO_SCRATCH_TMP, STRETTO_SCRATCH_OUT, STRETTO_SCRATCH_PACK, STRETTO_SCRATCHES };
-void stretto_comm_trim(stretto_comm *c); /* gives back what is large */
+/* Memory of at least `bytes` that lasts until the next call on c; NULL when there is none. */
 void *stretto_comm_scratch(stretto_comm *c, int slot, size_t bytes);
+void stretto_comm_trim(stretto_comm *c); /* gives back what is large */
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "run/engine.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ typedef struct {
     stretto_comm *c;
     stretto_cached_plan *cached;
     const stretto_elements *e;
-    long long count;
+    const stretto_buffers *b;
     char *in, *out, *tmp;
 } running;
 
@@ -42,35 +43,42 @@ void stretto_comm_trim(stretto_comm *c) {
         }
 }
 
-static bool in_blocks_of_count(stretto_collective collective) {
-    return collective == STRETTO_ALLGATHER || collective == STRETTO_ALLTOALL;
+/* First element of piece b of a vector. */
+static inline size_t piece_start(const running *r, int b) {
+    return (size_t)r->b->count * (size_t)b / (size_t)r->cached->plan.vector_blocks;
 }
 
-/* First element of block b of IN or OUT. */
-static inline size_t block_start(const running *r, int b) {
+/* Elements of the call's block `shape`. */
+static size_t block_size(const running *r, int shape) {
     const stretto_plan *p = &r->cached->plan;
-    if (in_blocks_of_count(p->shape.collective))
-        return (size_t)r->count * (size_t)b;
-    return (size_t)r->count * (size_t)b / (size_t)p->vector_blocks;
+    if (shape == STRETTO_SHAPE_LARGEST) {
+        size_t largest = 0;
+        if (p->vector_blocks)
+            return ((size_t)r->b->count + (size_t)p->vector_blocks - 1) / (size_t)p->vector_blocks;
+        if (!r->b->block_n)
+            return (size_t)r->b->count;
+        for (int i = 0; i < p->shape.nranks; i++)
+            if (r->b->block_n[i] > largest)
+                largest = r->b->block_n[i];
+        return largest;
+    }
+    if (p->vector_blocks)
+        return piece_start(r, shape + 1) - piece_start(r, shape);
+    return r->b->block_n ? r->b->block_n[shape] : (size_t)r->b->count;
 }
 
 static void place_tmp(running *r) {
     const stretto_plan *p = &r->cached->plan;
-    if (r->cached->count == r->count || p->tmp_blocks == 0)
+    if (p->tmp_blocks == 0 || (r->cached->count == r->b->count && !r->b->block_n))
         return;
-    size_t blocks = p->vector_blocks ? (size_t)p->vector_blocks : 1; /* a barrier has none */
-    size_t largest = in_blocks_of_count(p->shape.collective)
-                         ? (size_t)r->count
-                         : ((size_t)r->count + blocks - 1) / blocks;
-    size_t at = 0;
+    size_t at = 0, largest = block_size(r, STRETTO_SHAPE_LARGEST);
     for (int j = 0; j < p->tmp_blocks; j++) {
         int shape = p->tmp_shape[j];
         r->cached->tmp_offset[j] = at;
-        at += shape == STRETTO_SHAPE_LARGEST ? largest
-                                             : block_start(r, shape + 1) - block_start(r, shape);
+        at += shape == STRETTO_SHAPE_LARGEST ? largest : block_size(r, shape);
     }
     r->cached->tmp_offset[p->tmp_blocks] = at;
-    r->cached->count = r->count;
+    r->cached->count = r->b->block_n ? -1 : r->b->count;
 }
 
 typedef struct {
@@ -81,20 +89,78 @@ typedef struct {
 static inline piece locate(const running *r, stretto_span span) {
     if (span.count == 0)
         return (piece){NULL, 0};
-    size_t first, end;
+    size_t first, n;
     char *base;
     if (span.buffer == STRETTO_TMP) {
         base = r->tmp;
         first = r->cached->tmp_offset[span.first];
-        end = r->cached->tmp_offset[span.first + span.count];
+        n = r->cached->tmp_offset[span.first + span.count] - first;
     } else {
-        bool single =
-            span.buffer == STRETTO_IN && r->cached->plan.shape.collective == STRETTO_ALLGATHER;
-        base = span.buffer == STRETTO_IN ? r->in : r->out;
-        first = single ? 0 : block_start(r, span.first);
-        end = single ? (size_t)r->count : block_start(r, span.first + span.count);
+        bool is_in = span.buffer == STRETTO_IN;
+        const size_t *at = is_in ? r->b->in_at : r->b->out_at;
+        base = is_in ? r->in : r->out;
+        if (r->cached->plan.vector_blocks) {
+            first = piece_start(r, span.first);
+            n = piece_start(r, span.first + span.count) - first;
+        } else if (at) { /* several blocks are neighbours in memory, plan.h says */
+            const size_t *sizes = is_in ? r->b->in_n : r->b->out_n;
+            first = at[span.first];
+            n = 0;
+            for (int b = span.first; b < span.first + span.count; b++)
+                n += sizes[b];
+        } else {
+            first = (size_t)r->b->count * (size_t)span.first;
+            n = (size_t)r->b->count * (size_t)span.count;
+        }
     }
-    return (piece){base + (ptrdiff_t)first * r->e->stride, end - first};
+    return (piece){base + (ptrdiff_t)first * r->e->stride, n};
+}
+
+/* n elements as arguments of a message. A count beyond 2^31 is put into a datatype of that length,
+ * which is made here and to be freed by the caller. */
+static int message_of(const running *r, size_t n, int *count, MPI_Datatype *type) {
+    enum { CHUNK = 1 << 28 };
+    const stretto_elements *e = r->e;
+    size_t items = n * (size_t)e->wire;
+    *count = (int)items;
+    *type = e->type;
+    if (STRETTO_LIKELY(items <= INT_MAX))
+        return MPI_SUCCESS;
+    MPI_Datatype chunk;
+    MPI_Aint step = (MPI_Aint)CHUNK * (e->type == MPI_BYTE ? 1 : (MPI_Aint)e->stride);
+    int lengths[2] = {(int)(items / CHUNK), (int)(items % CHUNK)};
+    MPI_Aint places[2] = {0, step * lengths[0]};
+    int rc = PMPI_Type_contiguous(CHUNK, e->type, &chunk);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    *count = 1;
+    rc = PMPI_Type_create_struct(2, lengths, places, (MPI_Datatype[]){chunk, e->type}, type);
+    PMPI_Type_free(&chunk);
+    if (rc == MPI_SUCCESS && (rc = PMPI_Type_commit(type)) != MPI_SUCCESS)
+        PMPI_Type_free(type);
+    return rc;
+}
+
+static int start_message(const running *r, const stretto_action *a, MPI_Request *request) {
+    bool sends = a->kind == STRETTO_SEND;
+    piece p = locate(r, sends ? a->src : a->dst);
+    int count;
+    MPI_Datatype type;
+    int rc = message_of(r, p.n, &count, &type);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    rc = sends ? PMPI_Isend(p.at, count, type, a->peer, TAG, r->c->shadow, request)
+               : PMPI_Irecv(p.at, count, type, a->peer, TAG, r->c->shadow, request);
+    if (type != r->e->type)
+        PMPI_Type_free(&type);
+    return rc;
+}
+
+/* Where every block goes straight from IN to OUT, both sides of a pair see that it is empty, and
+ * the message can be left out. Not where something is received into TMP: its size is not known
+ * there. All ranks' plans of such an algorithm are of one kind. */
+static bool leaves_out_empty(const stretto_plan *p) {
+    return p->shape.collective == STRETTO_ALLTOALLV && !p->shape.in_place && p->tmp_blocks == 0;
 }
 
 /* A TMP block of the largest size takes the size of what it is copied from or reduced with. */
@@ -113,8 +179,15 @@ static int copy(const running *r, piece from, piece to) {
     /* to oneself on the shadow: one collective at a time there, so that threads cannot mix messages
      * up */
     const stretto_comm *c = r->c;
-    return PMPI_Sendrecv(from.at, (int)from.n, r->e->type, c->rank, TAG, to.at, (int)to.n,
-                         r->e->type, c->rank, TAG, c->shadow, MPI_STATUS_IGNORE);
+    int count;
+    MPI_Datatype type;
+    int rc = message_of(r, from.n, &count, &type);
+    if (rc == MPI_SUCCESS)
+        rc = PMPI_Sendrecv(from.at, count, type, c->rank, TAG, to.at, count, type, c->rank, TAG,
+                           c->shadow, MPI_STATUS_IGNORE);
+    if (rc == MPI_SUCCESS && type != r->e->type)
+        PMPI_Type_free(&type);
+    return rc;
 }
 
 static int reduce(const running *r, piece src, piece dst, stretto_side side) {
@@ -183,16 +256,17 @@ static char *elements_scratch(const running *r, int slot, size_t n) {
 }
 
 int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_elements *elements,
-                    long long count, const void *in, void *out) {
-    running r = {c, cached, elements, count, (char *)(uintptr_t)in, out, NULL};
+                    const stretto_buffers *buffers) {
+    running r = {c, cached, elements, buffers, (char *)(uintptr_t)buffers->in, buffers->out, NULL};
     const stretto_plan *p = &cached->plan;
+    const bool sparse = leaves_out_empty(p);
     place_tmp(&r);
     if (p->tmp_blocks &&
         !(r.tmp = elements_scratch(&r, STRETTO_SCRATCH_TMP, cached->tmp_offset[p->tmp_blocks])))
         return MPI_ERR_NO_MEM;
-    /* MPI_BOTTOM is NULL, too: only ranks without a result have no OUT */
-    if (p->shape.collective == STRETTO_REDUCE && p->shape.rank != p->shape.root &&
-        !(r.out = elements_scratch(&r, STRETTO_SCRATCH_OUT, (size_t)count)))
+    /* said by the caller: MPI_BOTTOM is NULL, too */
+    if (buffers->out_is_scratch &&
+        !(r.out = elements_scratch(&r, STRETTO_SCRATCH_OUT, (size_t)buffers->count)))
         return MPI_ERR_NO_MEM;
     if (p->nactions > c->nrequests) {
         MPI_Request *more = realloc(c->requests, (size_t)p->nactions * sizeof *more);
@@ -207,18 +281,11 @@ int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_
         const stretto_action *a = &p->actions[i];
         requests[i] = MPI_REQUEST_NULL;
         switch (a->kind) {
-        case STRETTO_SEND: {
-            piece src = locate(&r, a->src);
-            rc = PMPI_Isend(src.at, (int)src.n * elements->wire, elements->type, a->peer, TAG,
-                            c->shadow, &requests[i]);
+        case STRETTO_SEND:
+        case STRETTO_RECV:
+            if (!sparse || locate(&r, a->kind == STRETTO_SEND ? a->src : a->dst).n)
+                rc = start_message(&r, a, &requests[i]);
             break;
-        }
-        case STRETTO_RECV: {
-            piece dst = locate(&r, a->dst);
-            rc = PMPI_Irecv(dst.at, (int)dst.n * elements->wire, elements->type, a->peer, TAG,
-                            c->shadow, &requests[i]);
-            break;
-        }
         case STRETTO_COPY: rc = copy(&r, locate(&r, a->src), locate(&r, a->dst)); break;
         case STRETTO_REDUCE_LOCAL:
             rc = reduce(&r, locate(&r, a->src), locate(&r, a->dst), a->side);
@@ -233,6 +300,10 @@ int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_
     }
     if (rc == MPI_SUCCESS && p->nactions > open)
         rc = PMPI_Waitall(p->nactions - open, requests + open, MPI_STATUSES_IGNORE);
+    if (rc == MPI_SUCCESS && buffers->back) {
+        size_t n = (size_t)buffers->count;
+        rc = copy(&r, (piece){r.out, n}, (piece){buffers->back, n});
+    }
     if (rc != MPI_SUCCESS) { /* messages may still be under way: their memory is never used again */
         c->requests = NULL;
         c->nrequests = 0;

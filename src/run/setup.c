@@ -109,6 +109,7 @@ static bool make_layout(stretto_comm *c, const int *world) {
 /* Which resources some row could ask for here; the same on all ranks. */
 static void wants(const stretto_comm *c, bool *node, bool *shadow) {
     *node = *shadow = stretto_config.api != 0;
+    *shadow |= stretto_config.check_calls || stretto_config.reproducible;
     for (int i = 0; i < stretto_the_table.nrows; i++) {
         const stretto_row *row = &stretto_the_table.rows[i];
         if ((row->nodes && row->nodes != c->layout.nnodes) || (row->ppn && row->ppn != c->ppn))
@@ -283,7 +284,9 @@ static void prepare_calls(stretto_comm *c) {
     for (int i = 0; i < STRETTO_COLLECTIVES; i++) {
         c->coll[i].last = c->coll[i].decisions;
         /* with STRETTO_VERBOSE each shape is explained, native ones too */
-        c->coll[i].looked_at = stretto_config.verbose > 0;
+        c->coll[i].looked_at =
+            stretto_config.verbose > 0 ||
+            (stretto_config.reproducible && stretto_collective_reduces((stretto_collective)i));
     }
     for (int i = 0; i < stretto_the_table.nrows; i++) {
         const stretto_row *row = &stretto_the_table.rows[i];
@@ -303,7 +306,9 @@ STRETTO_COLD void stretto_comm_setup(stretto_comm *c) {
     if (c->why)
         stretto_comm_teardown(c, true);
     /* one rank is the ordinary case of nothing to do */
-    if (c->why && stretto_config.verbose && c->rank == 0 && c->nranks > 1)
+    bool missed =
+        stretto_config.verbose || stretto_config.check_calls || stretto_config.reproducible;
+    if (c->why && missed && c->rank == 0 && c->nranks > 1)
         stretto_say("a communicator of %d ranks stays with the MPI: %s", c->nranks, c->why);
 }
 

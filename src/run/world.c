@@ -161,7 +161,8 @@ STRETTO_COLD void stretto_engine_init(void) {
     stretto_world *w = &stretto_the_world;
     if (w->active || stretto_config_load() != MPI_SUCCESS)
         return;
-    if (stretto_config.disable || !(stretto_config.has_table || stretto_config.api))
+    if (stretto_config.disable || !(stretto_config.has_table || stretto_config.api ||
+                                    stretto_config.check_calls || stretto_config.reproducible))
         return;
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &w->rank) != MPI_SUCCESS ||
         PMPI_Comm_size(MPI_COMM_WORLD, &w->nranks) != MPI_SUCCESS ||
@@ -185,14 +186,14 @@ STRETTO_COLD void stretto_engine_init(void) {
     }
     if (w->rank == 0)
         check_layout(w);
-    w->active = true;
+    w->active = stretto_config.check_calls ? STRETTO_CHECKED : STRETTO_ON;
 }
 
 STRETTO_COLD void stretto_engine_finalize(void) {
     stretto_world *w = &stretto_the_world;
     if (!w->active)
         return;
-    w->active = false;
+    w->active = STRETTO_OFF;
     /* Every rank is in Finalize, so this communicator can be freed in step; others that the
      * application did not free are the MPI's to clean up, since their ranks may have dropped them
      * in any order. */

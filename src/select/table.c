@@ -218,13 +218,13 @@ void stretto_table_free(stretto_table *table) {
     table->nrows = 0;
 }
 
-const stretto_row *stretto_table_find(const stretto_table *table, stretto_collective collective,
-                                      int nodes, int ppn, size_t bytes) {
+static const stretto_row *find(const stretto_table *table, stretto_collective collective, int nodes,
+                               int ppn, size_t low, size_t high) {
     const stretto_row *best = NULL;
     int best_exact = -1;
     for (int i = 0; i < table->nrows; i++) {
         const stretto_row *row = &table->rows[i];
-        if (row->collective != collective || bytes < row->low || bytes > row->high)
+        if (row->collective != collective || low < row->low || high > row->high)
             continue;
         if (row->line == 0)
             return row; /* forced choices stand in front */
@@ -238,4 +238,14 @@ const stretto_row *stretto_table_find(const stretto_table *table, stretto_collec
         }
     }
     return best;
+}
+
+const stretto_row *stretto_table_find(const stretto_table *table, stretto_collective collective,
+                                      int nodes, int ppn, size_t bytes) {
+    return find(table, collective, nodes, ppn, bytes, bytes);
+}
+
+const stretto_row *stretto_table_find_any_size(const stretto_table *table,
+                                               stretto_collective collective, int nodes, int ppn) {
+    return find(table, collective, nodes, ppn, 0, SIZE_MAX);
 }

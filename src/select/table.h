@@ -37,5 +37,9 @@ int stretto_table_force(stretto_table *table, const char *choices, char *error, 
  * the two, before wildcards in both; among those the narrowest size range, then the first. */
 const stretto_row *stretto_table_find(const stretto_table *table, stretto_collective collective,
                                       int nodes, int ppn, size_t bytes);
+/* The same for a call whose size the ranks do not know alike: only rows for every size (0-inf)
+ * count. */
+const stretto_row *stretto_table_find_any_size(const stretto_table *table,
+                                               stretto_collective collective, int nodes, int ppn);
 
 #endif

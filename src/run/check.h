@@ -1,0 +1,30 @@
+/* STRETTO_CHECK_CALLS: the ranks compare what they call before each blocking collective. */
+#ifndef STRETTO_CHECK_H
+#define STRETTO_CHECK_H
+
+#include "run/engine.h"
+
+typedef struct {
+    long long count;
+    MPI_Datatype type;
+} stretto_amount;
+
+/* What a call says of itself, as far as the application gave it. */
+typedef struct {
+    const char *function; /* "MPI_Bcast" */
+    stretto_collective collective;
+    int root; /* -1: none */
+    long long count;
+    MPI_Datatype datatype;            /* null: the amount is in what follows */
+    MPI_Op op;                        /* MPI_OP_NULL: none */
+    const stretto_ragged *everywhere; /* blocks that all ranks must name alike */
+    stretto_amount mine,
+        roots; /* rooted: every rank's own block; a block on the root's other side */
+    const stretto_ragged *send, *receive; /* blocks on which pairs of ranks must agree */
+    bool in_place;
+} stretto_checked_call;
+
+/* Collective over comm; ends the job with a message when the ranks do not call the same. */
+void stretto_check_call(MPI_Comm comm, const stretto_checked_call *call);
+
+#endif
