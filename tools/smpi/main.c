@@ -131,7 +131,13 @@ static bool call(stretto_comm *c, const simulated_case *k, const simulated_buffe
             c->scratch[i] = shared_scratch;
             c->scratch_size[i] = SIZE_MAX;
         }
-    int rc = stretto_execute(c, plan, &e, (long long)k->bytes / stride, b->in, b->out);
+    const stretto_buffers where = {
+        .in = b->in,
+        .out = b->out,
+        .out_is_scratch = k->collective == STRETTO_REDUCE && c->rank != k->root,
+        .count = (long long)k->bytes / stride,
+    };
+    int rc = stretto_execute(c, plan, &e, &where);
     if (simulated_folded)
         for (int i = 0; i < STRETTO_SCRATCHES; i++) {
             c->scratch[i] = NULL;
