@@ -126,13 +126,16 @@ class Network:
             "smpi/wtime": "0",
             "smpi/test": "0",
             "smpi/iprobe": "0",
-            "smpi/os": f"0:{self.send_s!r}:{self.send_s_per_byte!r}",
-            "smpi/ois": f"0:{self.send_s!r}:{self.send_s_per_byte!r}",
-            "smpi/or": f"0:{self.receive_s!r}:{self.receive_s_per_byte!r}",
             "smpi/async-small-thresh": str(self.eager_bytes + 1),
             "smpi/send-is-detached-thresh": str(self.eager_bytes + 1),
             "surf/precision": "1e-12",
         }
+        for call, fixed, per_byte in (
+            ("s", self.send_s, self.send_s_per_byte),  # MPI_Send
+            ("is", self.send_s, self.send_s_per_byte),  # MPI_Isend
+            ("r", self.receive_s, self.receive_s_per_byte),
+        ):
+            settings[f"smpi/o{call}"] = f"0:{fixed!r}:{per_byte!r}"
         return [f"--cfg={name}:{value}" for name, value in settings.items()]
 
 
