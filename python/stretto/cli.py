@@ -43,6 +43,7 @@ COMMANDS: list[tuple[str, str]] = [
     ("simulate", "Price collectives, tables or a profile at another scale."),
     ("platform", "Descriptions of clusters for simulating: list, show, fit."),
     ("plan", "Look at one algorithm: show, verify, draw."),
+    ("serial", "Compile an MPI program for one process, without any MPI."),
     ("table", "Look at table files: show, check, find."),
     ("report", "One self-contained HTML page from the files of the other commands."),
 ]

@@ -74,3 +74,17 @@ def library(kind: Kind, abi: Abi, mpi_major: int | None = None) -> Path:
 def library_for(kind: Kind, mpi: MPIInstallation) -> Path:
     """Return the built part that serves an MPI installation."""
     return library(kind, mpi.abi, mpi.major)
+
+
+def serial_root() -> Path:
+    """Return where the MPI for one process lies: ``bin``, ``include`` and ``lib``."""
+    directories = library_directories()
+    for directory in directories:
+        root = directory / "serial"
+        if (root / "bin" / "mpicc").is_file():
+            return root.resolve()
+    raise StrettoError(
+        "the MPI for one process is not built",
+        " or ".join(str(d / "serial") for d in directories),
+        "install Stretto with: pip install . (or set STRETTO_LIB_DIR to a build directory)",
+    )

@@ -1,0 +1,42 @@
+"""``stretto serial``: where the MPI for one process lies, and how a program is built with it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from stretto.cli import print_json
+from stretto.launch.library import serial_root
+
+EXAMPLE = """\
+stretto serial
+make CC="$(stretto serial --bin)/mpicc" FC="$(stretto serial --bin)/mpif90" """.rstrip()
+
+
+def command(
+    bin_only: Annotated[
+        bool, typer.Option("--bin", help="Print only the directory of mpicc, mpicxx and mpif90.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the directories as JSON.")] = False,
+) -> None:
+    """Compile an MPI program for one process, without any MPI.
+
+    Prints where the compiler wrappers, the headers and the library are. The program runs alone; a
+    call that makes no sense for one process ends it with an explanation.
+
+    Parameters
+    ----------
+    bin_only, json
+        See the help text.
+    """
+    root = serial_root()
+    if json:
+        print_json({name: str(root / name) for name in ("bin", "include", "lib")})
+    elif bin_only:
+        print(root / "bin")
+    else:
+        print(f"compilers  {root}/bin/mpicc mpicxx mpif90 mpif77")
+        print(f"headers    {root}/include/mpi.h mpif.h, module mpi")
+        print(f"library    {root}/lib/libstretto-serial.so .a")
+        print(f"by hand    cc -I{root}/include app.c {root}/lib/libstretto-serial.a")

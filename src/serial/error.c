@@ -1,0 +1,201 @@
+/* Errors: in words, through the communicator's handler. */
+#include "serial/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct {
+    MPI_Comm_errhandler_function *comm;
+    MPI_Win_errhandler_function *win;
+    MPI_File_errhandler_function *file;
+} serial_errhandler;
+
+static serial_table handlers = {.size = sizeof(serial_errhandler), .first = 3};
+
+static const char *const class_text[] = {
+    [MPI_SUCCESS] = "no error",
+    [MPI_ERR_BUFFER] = "invalid buffer",
+    [MPI_ERR_COUNT] = "invalid count",
+    [MPI_ERR_TYPE] = "invalid datatype",
+    [MPI_ERR_TAG] = "invalid tag",
+    [MPI_ERR_COMM] = "invalid communicator",
+    [MPI_ERR_RANK] = "invalid rank",
+    [MPI_ERR_REQUEST] = "invalid request",
+    [MPI_ERR_ROOT] = "invalid root",
+    [MPI_ERR_GROUP] = "invalid group",
+    [MPI_ERR_OP] = "invalid operation",
+    [MPI_ERR_TOPOLOGY] = "invalid topology",
+    [MPI_ERR_DIMS] = "invalid dimensions",
+    [MPI_ERR_ARG] = "invalid argument",
+    [MPI_ERR_UNKNOWN] = "unknown error",
+    [MPI_ERR_TRUNCATE] = "message truncated",
+    [MPI_ERR_OTHER] = "error",
+    [MPI_ERR_INTERN] = "internal error",
+    [MPI_ERR_IN_STATUS] = "error code in status",
+    [MPI_ERR_PENDING] = "pending request",
+    [MPI_ERR_KEYVAL] = "invalid key value",
+    [MPI_ERR_NO_MEM] = "out of memory",
+    [MPI_ERR_INFO] = "invalid info object",
+    [MPI_ERR_INFO_KEY] = "info key too long",
+    [MPI_ERR_INFO_NOKEY] = "no such info key",
+    [MPI_ERR_INFO_VALUE] = "info value too long",
+    [MPI_ERR_SPAWN] = "processes cannot be spawned",
+    [MPI_ERR_PORT] = "invalid port",
+    [MPI_ERR_SERVICE] = "invalid service",
+    [MPI_ERR_NAME] = "no such name",
+    [MPI_ERR_WIN] = "invalid window",
+    [MPI_ERR_BASE] = "invalid base",
+    [MPI_ERR_SIZE] = "invalid size",
+    [MPI_ERR_DISP] = "invalid displacement",
+    [MPI_ERR_LOCKTYPE] = "invalid lock type",
+    [MPI_ERR_ASSERT] = "invalid assertion",
+    [MPI_ERR_RMA_CONFLICT] = "conflicting accesses to a window",
+    [MPI_ERR_RMA_SYNC] = "wrong synchronisation of a window",
+    [MPI_ERR_RMA_RANGE] = "outside the window",
+    [MPI_ERR_FILE] = "invalid file",
+    [MPI_ERR_AMODE] = "invalid access mode",
+    [MPI_ERR_NO_SUCH_FILE] = "no such file",
+    [MPI_ERR_FILE_EXISTS] = "file exists",
+    [MPI_ERR_BAD_FILE] = "invalid file name",
+    [MPI_ERR_ACCESS] = "permission denied",
+    [MPI_ERR_NO_SPACE] = "no space left",
+    [MPI_ERR_QUOTA] = "quota exceeded",
+    [MPI_ERR_READ_ONLY] = "read-only file or file system",
+    [MPI_ERR_FILE_IN_USE] = "file in use",
+    [MPI_ERR_IO] = "input or output failed",
+    [MPI_ERR_NOT_SAME] = "collective argument differs",
+    [MPI_ERR_UNSUPPORTED_DATAREP] = "data representation not supported",
+    [MPI_ERR_UNSUPPORTED_OPERATION] = "operation not supported",
+};
+
+static const char *text_of(int code) {
+    int n = (int)(sizeof class_text / sizeof *class_text);
+    return code >= 0 && code < n && class_text[code] ? class_text[code] : "unknown error";
+}
+
+static void die(int error_class, const char *function, const char *text) {
+    fflush(stdout);
+    fprintf(stderr,
+            "stretto-serial: %s: %s: %s\nstretto-serial: this program was built for one process; "
+            "build it with an MPI to run it on several\n",
+            function, text_of(error_class), text);
+    exit(error_class);
+}
+
+int serial_error(MPI_Comm comm, int error_class, const char *function, const char *format, ...) {
+    char text[600];
+    va_list rest;
+    va_start(rest, format);
+    vsnprintf(text, sizeof text, format, rest);
+    va_end(rest);
+    if (!comm)
+        comm = MPI_COMM_WORLD;
+    const serial_comm *c = serial_comm_at(comm);
+    MPI_Errhandler handler = c ? c->handler : MPI_ERRORS_ARE_FATAL;
+    if (handler == MPI_ERRORS_ARE_FATAL)
+        die(error_class, function, text);
+    const serial_errhandler *h = serial_at(&handlers, handler);
+    if (h && h->comm)
+        h->comm(&comm, &error_class);
+    return error_class;
+}
+
+int serial_win_error(MPI_Win win, int error_class, const char *function, const char *text) {
+    MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
+    if (MPI_Win_get_errhandler(win, &handler) != MPI_SUCCESS || handler == MPI_ERRORS_ARE_FATAL)
+        die(error_class, function, text);
+    const serial_errhandler *h = serial_at(&handlers, handler);
+    if (h && h->win)
+        h->win(&win, &error_class);
+    return error_class;
+}
+
+int serial_file_error(MPI_File file, int error_class, const char *function, const char *text) {
+    MPI_Errhandler handler = MPI_ERRORS_RETURN; /* of MPI_FILE_NULL, too (MPI-3.1 section 13.7) */
+    if (file)
+        MPI_File_get_errhandler(file, &handler);
+    if (handler == MPI_ERRORS_ARE_FATAL)
+        die(error_class, function, text);
+    const serial_errhandler *h = serial_at(&handlers, handler);
+    if (h && h->file)
+        h->file(&file, &error_class);
+    return error_class;
+}
+
+int serial_alone(MPI_Comm comm, const char *function, const char *what) {
+    return serial_error(comm, MPI_ERR_UNSUPPORTED_OPERATION, function,
+                        "%s makes no sense for one process alone", what);
+}
+
+int serial_check_root(MPI_Comm comm, int root, const char *function) {
+    return root == 0 ? MPI_SUCCESS
+                     : serial_error(comm, MPI_ERR_ROOT, function,
+                                    "root is %d, but the only rank is 0", root);
+}
+
+/* ---- handlers -------------------------------------------------------------------------------- */
+
+static int create(MPI_Errhandler *handler, MPI_Comm_errhandler_function *comm,
+                  MPI_Win_errhandler_function *win, MPI_File_errhandler_function *file) {
+    serial_errhandler *h = serial_add(&handlers, handler);
+    *h = (serial_errhandler){comm, win, file};
+    return MPI_SUCCESS;
+}
+
+int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *function, MPI_Errhandler *handler) {
+    return create(handler, function, NULL, NULL);
+}
+
+int MPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *handler) {
+    return create(handler, NULL, function, NULL);
+}
+
+int MPI_File_create_errhandler(MPI_File_errhandler_function *function, MPI_Errhandler *handler) {
+    return create(handler, NULL, NULL, function);
+}
+
+int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *handler) {
+    return MPI_Comm_create_errhandler(function, handler);
+}
+
+/* A handler in use must outlive its handle; the few bytes of each are kept to the end. */
+int MPI_Errhandler_free(MPI_Errhandler *handler) {
+    *handler = MPI_ERRHANDLER_NULL;
+    return MPI_SUCCESS;
+}
+
+int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
+    CHECK_COMM(c, comm, "MPI_Comm_set_errhandler");
+    c->handler = handler;
+    return MPI_SUCCESS;
+}
+
+int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler) {
+    CHECK_COMM(c, comm, "MPI_Comm_get_errhandler");
+    *handler = c->handler;
+    return MPI_SUCCESS;
+}
+
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler) {
+    return MPI_Comm_set_errhandler(comm, handler);
+}
+
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *handler) {
+    return MPI_Comm_get_errhandler(comm, handler);
+}
+
+int MPI_Comm_call_errhandler(MPI_Comm comm, int code) {
+    serial_error(comm, code, "MPI_Comm_call_errhandler", "called by the program");
+    return MPI_SUCCESS;
+}
+
+int MPI_Error_class(int code, int *error_class) {
+    *error_class = code;
+    return MPI_SUCCESS;
+}
+
+int MPI_Error_string(int code, char *string, int *length) {
+    *length = snprintf(string, MPI_MAX_ERROR_STRING, "%s", text_of(code));
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,29 @@
+/* How a Fortran name is made of an MPI function: lower case with an underscore, as gfortran, ifx
+ * and flang do; arguments by reference, handles as they are. Not there: attributes with Fortran
+ * callbacks, and the module mpi_f08. */
+#ifndef STRETTO_SERIAL_FORTRAN_H
+#define STRETTO_SERIAL_FORTRAN_H
+
+#include "serial/internal.h"
+
+/* The common blocks of mpif.h whose addresses stand for MPI_IN_PLACE and the like. */
+#pragma GCC visibility push(default)
+extern int stretto_serial_bottom_[1], stretto_serial_in_place_[1], stretto_serial_status_ignore_[6],
+    stretto_serial_statuses_ignore_[6], stretto_serial_unweighted_[1];
+#pragma GCC visibility pop
+
+#define FORTRAN(name, parameters, call)                                                            \
+    __attribute__((visibility("default"))) void mpi_##name##_ parameters;                          \
+    void mpi_##name##_ parameters {                                                                \
+        *ierr = call;                                                                              \
+    }
+#define BUFFER(p)                                                                                  \
+    ((const void *)(p) == stretto_serial_in_place_ ? MPI_IN_PLACE                                  \
+     : (const void *)(p) == stretto_serial_bottom_ ? MPI_BOTTOM                                    \
+                                                   : (void *)(uintptr_t)(p))
+#define STATUS(p) ((p) == stretto_serial_status_ignore_ ? MPI_STATUS_IGNORE : (MPI_Status *)(p))
+#define STATUSES(p)                                                                                \
+    ((p) == stretto_serial_statuses_ignore_ ? MPI_STATUSES_IGNORE : (MPI_Status *)(p))
+#define WEIGHTS(p) ((p) == stretto_serial_unweighted_ ? MPI_UNWEIGHTED : (p))
+
+#endif

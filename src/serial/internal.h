@@ -1,0 +1,193 @@
+/* What the parts of the one-process MPI share. Everything is kept in tables of objects; a handle is
+ * an index. The calls are not locked: MPI_THREAD_SERIALIZED is what is given. */
+#ifndef STRETTO_SERIAL_INTERNAL_H
+#define STRETTO_SERIAL_INTERNAL_H
+
+#pragma GCC visibility push(default)
+#include "serial/mpi.h"
+#pragma GCC visibility pop
+
+#include <stdbool.h>
+#include <string.h>
+
+/* ---- tables of objects (objects.c) ----------------------------------------------------------- */
+
+/* Handles from `first` on stand for items of `size` bytes, kept at fixed addresses. */
+typedef struct {
+    size_t size;
+    int first, count, capacity;
+    void **items;
+} serial_table;
+
+/* A zeroed item and its handle; ends the program when memory is out. */
+void *serial_add(serial_table *table, int *handle);
+/* NULL for a handle that is not (or no longer) one. */
+void *serial_at(const serial_table *table, int handle);
+void serial_drop(serial_table *table, int handle);
+/* malloc that ends the program in words; size 0 gives memory, too. */
+void *serial_memory(size_t bytes);
+
+/* ---- errors (error.c) ------------------------------------------------------------------------ */
+
+/* Raises an error of this class through the communicator's handler (0: the world's); returns the
+ * class when the handler returns. The text tells what and what to do. */
+int serial_error(MPI_Comm comm, int error_class, const char *function, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+int serial_win_error(MPI_Win win, int error_class, const char *function, const char *text);
+int serial_file_error(MPI_File file, int error_class, const char *function, const char *text);
+/* Refuses what makes no sense for one process. */
+int serial_alone(MPI_Comm comm, const char *function, const char *what);
+
+/* ---- attributes (attributes.c) --------------------------------------------------------------- */
+
+typedef struct serial_attribute {
+    struct serial_attribute *next;
+    int keyval;
+    void *value;
+} serial_attribute;
+
+int serial_attributes_copy(int object, const serial_attribute *from, serial_attribute **to);
+int serial_attributes_delete(int object, serial_attribute **list);
+
+/* ---- communicators (comm.c, topology.c) ------------------------------------------------------ */
+
+typedef struct {
+    int kind; /* MPI_UNDEFINED, MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH */
+    int ndims, *dims, *periods;
+    int nin, nout; /* neighbours: edges to oneself of the graphs */
+    int *in_weights, *out_weights;
+    bool weighted;
+} serial_topology;
+
+typedef struct {
+    char name[MPI_MAX_OBJECT_NAME];
+    MPI_Errhandler handler;
+    MPI_Info info;
+    serial_attribute *attributes;
+    serial_topology topology;
+} serial_comm;
+
+serial_comm *serial_comm_at(MPI_Comm comm);
+/* The communicator, or an error raised: use as CHECK_COMM(c, comm, "MPI_Send"). */
+#define CHECK_COMM(c, comm, function)                                                              \
+    serial_comm *c = serial_comm_at(comm);                                                         \
+    if (!c)                                                                                        \
+    return serial_error(0, MPI_ERR_COMM, function, "no valid communicator (handle %d)", comm)
+MPI_Comm serial_comm_new(const serial_comm *like);
+void serial_topology_copy(serial_topology *to, const serial_topology *from);
+void serial_topology_free(serial_topology *topology);
+/* Neighbours that data come from (in) and go to; each is 0 or MPI_PROC_NULL. */
+int serial_neighbors(const serial_comm *c, int *nin, int **in, int *nout, int **out);
+
+/* ---- datatypes (datatype.c, constructors.c) -------------------------------------------------- */
+
+/* The kinds of elements, for reductions. */
+typedef enum {
+    KIND_NONE, /* bytes, or a mixture */
+    KIND_I8,
+    KIND_I16,
+    KIND_I32,
+    KIND_I64,
+    KIND_U8,
+    KIND_U16,
+    KIND_U32,
+    KIND_U64,
+    KIND_F32,
+    KIND_F64,
+    KIND_F80,
+    KIND_C32,
+    KIND_C64,
+    KIND_C80,
+    KIND_FLOAT_INT,
+    KIND_DOUBLE_INT,
+    KIND_LONG_INT,
+    KIND_2INT,
+    KIND_SHORT_INT,
+    KIND_F80_INT,
+    KIND_2FLOAT,
+    KIND_2DOUBLE,
+    KIND_LOGICAL
+} serial_kind;
+
+typedef struct {
+    MPI_Aint offset;
+    size_t bytes;
+} serial_piece;
+
+typedef struct {
+    char name[MPI_MAX_OBJECT_NAME];
+    serial_kind kind; /* of all elements, or KIND_NONE */
+    bool predefined, contiguous;
+    size_t size;
+    MPI_Aint lb, ub, true_lb, true_ub;
+    int align;   /* of the strictest element, which pads structs as a compiler does */
+    int npieces; /* in the order of the type map, neighbours joined */
+    serial_piece *pieces;
+    int combiner, nints, naints, ntypes;
+    int *ints;
+    MPI_Aint *aints;
+    MPI_Datatype *types;
+    int uses; /* the handle, and the types and requests made of it */
+    serial_attribute *attributes;
+} serial_type;
+
+serial_type *serial_type_at(MPI_Datatype type);
+void serial_type_keep(serial_type *type);
+void serial_type_leave(MPI_Datatype handle);
+/* A new type of n displaced copies: block i is lengths[i] of types[i] at offsets[i] bytes. */
+MPI_Datatype serial_type_make(int n, const int *lengths, const MPI_Aint *offsets,
+                              const MPI_Datatype *types, int combiner);
+/* Remembers the arguments of its constructor for MPI_Type_get_contents. */
+void serial_type_contents(MPI_Datatype type, int nints, const int *ints, int naints,
+                          const MPI_Aint *aints, int ntypes, const MPI_Datatype *types);
+/* count elements at `data` to or from `packed` (type->size * count bytes); unpacking stops after
+ * `bytes`. */
+void serial_pack(const serial_type *type, const void *data, long long count, void *packed);
+void serial_unpack(const serial_type *type, const void *packed, size_t bytes, void *data,
+                   long long count);
+/* From one description to another; what does not fit is an error of class MPI_ERR_TRUNCATE. The
+ * buffers must not overlap unless they are the same with the same type. */
+int serial_transfer(MPI_Comm comm, const char *function, const void *in, long long in_count,
+                    MPI_Datatype in_type, void *out, long long out_count, MPI_Datatype out_type);
+MPI_Aint serial_extent(MPI_Datatype type);
+
+/* ---- operations (op.c) ----------------------------------------------------------------------- */
+
+bool serial_op_exists(MPI_Op op);
+/* inout = in op inout, count elements of type; false when op is not defined on it. */
+bool serial_reduce(MPI_Op op, const void *in, void *inout, int count, MPI_Datatype type);
+
+/* ---- requests and messages (message.c, request.c) -------------------------------------------- */
+
+typedef struct {
+    bool done, persistent, active, cancelled, is_receive;
+    int error;
+    MPI_Status status;
+    /* a receive that waits for its message, and the arguments of a persistent operation */
+    void *buffer;
+    long long count;
+    MPI_Datatype type;
+    int peer, tag;
+    MPI_Comm comm;
+    int mode; /* of a persistent send: 0 standard, 's' synchronous */
+    /* generalised requests */
+    void *extra;
+    int (*query)(void *, MPI_Status *);
+    int (*free_extra)(void *);
+    int (*cancel)(void *, int);
+} serial_request;
+
+serial_request *serial_request_new(MPI_Request *handle);
+serial_request *serial_request_at(MPI_Request handle);
+void serial_request_drop(MPI_Request handle);
+/* A request of an operation that is over, as all but receives and synchronous sends are. */
+int serial_request_done(MPI_Request *handle, int rc);
+/* Starts what the request describes. */
+int serial_start(MPI_Request handle, const char *function);
+void serial_status(MPI_Status *status, int source, int tag, long long bytes);
+#define SERIAL_PROC_NULL_STATUS(status) serial_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0)
+
+/* One rank: the checks of a root, a peer and a count in words. */
+int serial_check_root(MPI_Comm comm, int root, const char *function);
+
+#endif

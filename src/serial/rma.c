@@ -1,0 +1,369 @@
+/* Windows on one's own memory. Every access is done when it is called, so that synchronisation has
+ * nothing to wait for; it is checked that the target lies within the window. */
+#include "serial/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct {
+    char name[MPI_MAX_OBJECT_NAME];
+    char *base;
+    MPI_Aint size;
+    int unit, flavor;
+    bool owned; /* memory of ours */
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    serial_attribute *attributes;
+} serial_win;
+
+static serial_table wins = {.size = sizeof(serial_win), .first = 1};
+
+#define CHECK_WIN(w, win, function)                                                                \
+    serial_win *w = serial_at(&wins, win);                                                         \
+    if (!w)                                                                                        \
+    return serial_error(0, MPI_ERR_WIN, function, "no valid window (handle %d)", win)
+
+static int make(const char *function, void *base, MPI_Aint size, int unit, int flavor, bool owned,
+                MPI_Comm comm, MPI_Win *win) {
+    CHECK_COMM(c, comm, function);
+    if (size < 0 || unit < 1)
+        return serial_error(comm, MPI_ERR_SIZE, function, "size %lld, displacement unit %d",
+                            (long long)size, unit);
+    serial_win *w = serial_add(&wins, win);
+    w->base = owned ? serial_memory((size_t)size) : base;
+    w->size = size;
+    w->unit = unit;
+    w->flavor = flavor;
+    w->owned = owned;
+    w->handler = c->handler;
+    w->comm = comm;
+    return MPI_SUCCESS;
+}
+
+int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
+                   MPI_Win *win) {
+    (void)info;
+    return make("MPI_Win_create", base, size, unit, MPI_WIN_FLAVOR_CREATE, false, comm, win);
+}
+
+int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base,
+                     MPI_Win *win) {
+    (void)info;
+    int rc = make("MPI_Win_allocate", NULL, size, unit, MPI_WIN_FLAVOR_ALLOCATE, true, comm, win);
+    if (rc == MPI_SUCCESS)
+        *(void **)base = ((serial_win *)serial_at(&wins, *win))->base;
+    return rc;
+}
+
+int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base,
+                            MPI_Win *win) {
+    (void)info;
+    int rc =
+        make("MPI_Win_allocate_shared", NULL, size, unit, MPI_WIN_FLAVOR_SHARED, true, comm, win);
+    if (rc == MPI_SUCCESS)
+        *(void **)base = ((serial_win *)serial_at(&wins, *win))->base;
+    return rc;
+}
+
+int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *unit, void *base) {
+    CHECK_WIN(w, win, "MPI_Win_shared_query");
+    if (w->flavor != MPI_WIN_FLAVOR_SHARED || (rank != 0 && rank != MPI_PROC_NULL))
+        return serial_win_error(win, MPI_ERR_WIN, "MPI_Win_shared_query",
+                                "not a shared window, or not rank 0");
+    *size = w->size;
+    *unit = w->unit;
+    *(void **)base = w->base;
+    return MPI_SUCCESS;
+}
+
+/* All addresses are displacements from MPI_BOTTOM. */
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) {
+    (void)info;
+    return make("MPI_Win_create_dynamic", NULL, 0, 1, MPI_WIN_FLAVOR_DYNAMIC, false, comm, win);
+}
+
+int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) {
+    CHECK_WIN(w, win, "MPI_Win_attach");
+    (void)w, (void)base, (void)size;
+    return MPI_SUCCESS;
+}
+
+int MPI_Win_detach(MPI_Win win, const void *base) {
+    CHECK_WIN(w, win, "MPI_Win_detach");
+    (void)w, (void)base;
+    return MPI_SUCCESS;
+}
+
+int MPI_Win_free(MPI_Win *win) {
+    CHECK_WIN(w, *win, "MPI_Win_free");
+    int rc = serial_attributes_delete(*win, &w->attributes);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    if (w->owned)
+        free(w->base);
+    serial_drop(&wins, *win);
+    *win = MPI_WIN_NULL;
+    return MPI_SUCCESS;
+}
+
+int MPI_Win_get_group(MPI_Win win, MPI_Group *group) {
+    CHECK_WIN(w, win, "MPI_Win_get_group");
+    return MPI_Comm_group(w->comm, group);
+}
+
+int MPI_Win_set_name(MPI_Win win, const char *name) {
+    CHECK_WIN(w, win, "MPI_Win_set_name");
+    snprintf(w->name, sizeof w->name, "%s", name);
+    return MPI_SUCCESS;
+}
+
+int MPI_Win_get_name(MPI_Win win, char *name, int *length) {
+    CHECK_WIN(w, win, "MPI_Win_get_name");
+    *length = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", w->name);
+    return MPI_SUCCESS;
+}
+
+int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler) {
+    CHECK_WIN(w, win, "MPI_Win_set_errhandler");
+    w->handler = handler;
+    return MPI_SUCCESS;
+}
+
+int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *handler) {
+    CHECK_WIN(w, win, "MPI_Win_get_errhandler");
+    *handler = w->handler;
+    return MPI_SUCCESS;
+}
+
+int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag) {
+    static int model = MPI_WIN_UNIFIED;
+    CHECK_WIN(w, win, "MPI_Win_get_attr");
+    void *known = keyval == MPI_WIN_BASE            ? (void *)w->base
+                  : keyval == MPI_WIN_SIZE          ? (void *)&w->size
+                  : keyval == MPI_WIN_DISP_UNIT     ? (void *)&w->unit
+                  : keyval == MPI_WIN_CREATE_FLAVOR ? (void *)&w->flavor
+                  : keyval == MPI_WIN_MODEL         ? (void *)&model
+                                                    : NULL;
+    *flag = keyval >= MPI_WIN_BASE && keyval <= MPI_WIN_MODEL;
+    if (*flag)
+        *(void **)value = known;
+    return MPI_SUCCESS;
+}
+
+/* ---- accesses -------------------------------------------------------------------------------- */
+
+/* Where `count` elements of type at `displacement` of the target lie; NULL and an error raised when
+ * that is not within the window. */
+static void *target(const char *function, MPI_Win win, int rank, MPI_Aint displacement, int count,
+                    MPI_Datatype handle, int *rc) {
+    const serial_win *w = serial_at(&wins, win);
+    const serial_type *type = serial_type_at(handle);
+    *rc = !w          ? serial_error(0, MPI_ERR_WIN, function, "no valid window (handle %d)", win)
+          : rank != 0 ? serial_win_error(win, MPI_ERR_RANK, function, "the only rank is 0")
+          : !type     ? serial_win_error(win, MPI_ERR_TYPE, function, "no valid datatype")
+          : count < 0 ? serial_win_error(win, MPI_ERR_COUNT, function, "negative count")
+                      : MPI_SUCCESS;
+    if (*rc != MPI_SUCCESS)
+        return NULL;
+    if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return (void *)displacement;
+    MPI_Aint first = displacement * w->unit + type->true_lb,
+             last = displacement * w->unit + (count - 1) * (type->ub - type->lb) + type->true_ub;
+    if (count > 0 && type->size && (first < 0 || last > w->size)) {
+        *rc = serial_win_error(win, MPI_ERR_RMA_RANGE, function,
+                               "the target does not lie within the window");
+        return NULL;
+    }
+    return w->base + displacement * w->unit;
+}
+
+int MPI_Put(const void *data, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
+            int target_count, MPI_Datatype target_type, MPI_Win win) {
+    int rc;
+    if (rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    void *to = target("MPI_Put", win, rank, displacement, target_count, target_type, &rc);
+    return rc == MPI_SUCCESS
+               ? serial_transfer(0, "MPI_Put", data, count, type, to, target_count, target_type)
+               : rc;
+}
+
+int MPI_Get(void *data, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
+            int target_count, MPI_Datatype target_type, MPI_Win win) {
+    int rc;
+    if (rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    const void *from = target("MPI_Get", win, rank, displacement, target_count, target_type, &rc);
+    return rc == MPI_SUCCESS
+               ? serial_transfer(0, "MPI_Get", from, target_count, target_type, data, count, type)
+               : rc;
+}
+
+/* target = data op target, element by element: both sides as runs of one predefined type. */
+static int accumulate(const char *function, const void *data, int count, MPI_Datatype type,
+                      void *to, int target_count, MPI_Datatype target_type, MPI_Op op,
+                      MPI_Win win) {
+    const serial_type *from_type = serial_type_at(type), *to_type = serial_type_at(target_type);
+    if (op == MPI_NO_OP)
+        return MPI_SUCCESS;
+    if (op == MPI_REPLACE)
+        return serial_transfer(0, function, data, count, type, to, target_count, target_type);
+    MPI_Datatype element = target_type;
+    while (!serial_type_at(element)->predefined && serial_type_at(element)->ntypes)
+        element = serial_type_at(element)->types[0];
+    const serial_type *e = serial_type_at(element);
+    size_t bytes = to_type->size * (size_t)target_count;
+    if (!from_type || to_type->kind == KIND_NONE || from_type->size * (size_t)count != bytes ||
+        e->size == 0)
+        return serial_win_error(win, MPI_ERR_TYPE, function,
+                                "the types are not runs of one predefined type, or differ in size");
+    char *mine = serial_memory(bytes), *theirs = serial_memory(bytes);
+    serial_pack(from_type, data, count, mine);
+    serial_pack(to_type, to, target_count, theirs);
+    int rc = serial_reduce(op, mine, theirs, (int)(bytes / e->size), element)
+                 ? MPI_SUCCESS
+                 : serial_win_error(win, MPI_ERR_OP, function,
+                                    "the operation is not defined on the type");
+    if (rc == MPI_SUCCESS)
+        serial_unpack(to_type, theirs, bytes, to, target_count);
+    free(mine);
+    free(theirs);
+    return rc;
+}
+
+int MPI_Accumulate(const void *data, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
+                   int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win) {
+    int rc;
+    if (rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    void *to = target("MPI_Accumulate", win, rank, displacement, target_count, target_type, &rc);
+    return rc == MPI_SUCCESS ? accumulate("MPI_Accumulate", data, count, type, to, target_count,
+                                          target_type, op, win)
+                             : rc;
+}
+
+int MPI_Get_accumulate(const void *data, int count, MPI_Datatype type, void *result,
+                       int result_count, MPI_Datatype result_type, int rank, MPI_Aint displacement,
+                       int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win) {
+    int rc = MPI_Get(result, result_count, result_type, rank, displacement, target_count,
+                     target_type, win);
+    if (rc != MPI_SUCCESS || op == MPI_NO_OP)
+        return rc;
+    return MPI_Accumulate(data, count, type, rank, displacement, target_count, target_type, op,
+                          win);
+}
+
+int MPI_Fetch_and_op(const void *data, void *result, MPI_Datatype type, int rank,
+                     MPI_Aint displacement, MPI_Op op, MPI_Win win) {
+    return MPI_Get_accumulate(data, 1, type, result, 1, type, rank, displacement, 1, type, op, win);
+}
+
+int MPI_Compare_and_swap(const void *data, const void *compare, void *result, MPI_Datatype type,
+                         int rank, MPI_Aint displacement, MPI_Win win) {
+    int rc;
+    if (rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    void *to = target("MPI_Compare_and_swap", win, rank, displacement, 1, type, &rc);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    size_t bytes = serial_type_at(type)->size;
+    memcpy(result, to, bytes);
+    if (memcmp(to, compare, bytes) == 0)
+        memcpy(to, data, bytes);
+    return MPI_SUCCESS;
+}
+
+int MPI_Rput(const void *data, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
+             int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request) {
+    return serial_request_done(
+        request, MPI_Put(data, count, type, rank, displacement, target_count, target_type, win));
+}
+
+int MPI_Rget(void *data, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
+             int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request) {
+    return serial_request_done(
+        request, MPI_Get(data, count, type, rank, displacement, target_count, target_type, win));
+}
+
+int MPI_Raccumulate(const void *data, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
+                    int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win,
+                    MPI_Request *request) {
+    return serial_request_done(request, MPI_Accumulate(data, count, type, rank, displacement,
+                                                       target_count, target_type, op, win));
+}
+
+/* ---- synchronisation: nothing to wait for ---------------------------------------------------- */
+
+static int nothing(const char *function, MPI_Win win, int rank) {
+    CHECK_WIN(w, win, function);
+    (void)w;
+    return rank == 0 || rank == MPI_PROC_NULL
+               ? MPI_SUCCESS
+               : serial_win_error(win, MPI_ERR_RANK, function, "the only rank is 0");
+}
+
+int MPI_Win_fence(int assert, MPI_Win win) {
+    (void)assert;
+    return nothing("MPI_Win_fence", win, 0);
+}
+
+int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
+    (void)group, (void)assert;
+    return nothing("MPI_Win_start", win, 0);
+}
+
+int MPI_Win_complete(MPI_Win win) {
+    return nothing("MPI_Win_complete", win, 0);
+}
+
+int MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
+    (void)group, (void)assert;
+    return nothing("MPI_Win_post", win, 0);
+}
+
+int MPI_Win_wait(MPI_Win win) {
+    return nothing("MPI_Win_wait", win, 0);
+}
+
+int MPI_Win_test(MPI_Win win, int *flag) {
+    *flag = 1;
+    return nothing("MPI_Win_test", win, 0);
+}
+
+int MPI_Win_lock(int type, int rank, int assert, MPI_Win win) {
+    (void)type, (void)assert;
+    return nothing("MPI_Win_lock", win, rank);
+}
+
+int MPI_Win_unlock(int rank, MPI_Win win) {
+    return nothing("MPI_Win_unlock", win, rank);
+}
+
+int MPI_Win_lock_all(int assert, MPI_Win win) {
+    (void)assert;
+    return nothing("MPI_Win_lock_all", win, 0);
+}
+
+int MPI_Win_unlock_all(MPI_Win win) {
+    return nothing("MPI_Win_unlock_all", win, 0);
+}
+
+int MPI_Win_flush(int rank, MPI_Win win) {
+    return nothing("MPI_Win_flush", win, rank);
+}
+
+int MPI_Win_flush_all(MPI_Win win) {
+    return nothing("MPI_Win_flush_all", win, 0);
+}
+
+int MPI_Win_flush_local(int rank, MPI_Win win) {
+    return nothing("MPI_Win_flush_local", win, rank);
+}
+
+int MPI_Win_flush_local_all(MPI_Win win) {
+    return nothing("MPI_Win_flush_local_all", win, 0);
+}
+
+int MPI_Win_sync(MPI_Win win) {
+    return nothing("MPI_Win_sync", win, 0);
+}

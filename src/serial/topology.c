@@ -1,0 +1,286 @@
+/* Topologies: a grid of one rank in each direction, and graphs with edges to oneself. */
+#include "serial/internal.h"
+
+#include <stdlib.h>
+
+static int *copied(const int *from, int n) {
+    int *to = serial_memory((size_t)(n > 0 ? n : 0) * sizeof *to);
+    if (from && n > 0)
+        memcpy(to, from, (size_t)n * sizeof *to);
+    return to;
+}
+
+void serial_topology_copy(serial_topology *to, const serial_topology *from) {
+    *to = *from;
+    if (from->kind == MPI_UNDEFINED)
+        return;
+    to->dims = copied(from->dims, from->ndims);
+    to->periods = copied(from->periods, from->ndims);
+    to->in_weights = copied(from->in_weights, from->in_weights ? from->nin : 0);
+    to->out_weights = copied(from->out_weights, from->out_weights ? from->nout : 0);
+}
+
+void serial_topology_free(serial_topology *topology) {
+    if (topology->kind == MPI_UNDEFINED)
+        return;
+    free(topology->dims);
+    free(topology->periods);
+    free(topology->in_weights);
+    free(topology->out_weights);
+}
+
+static int no_topology(MPI_Comm comm, const char *function) {
+    return serial_error(comm, MPI_ERR_TOPOLOGY, function, "the communicator has no such topology");
+}
+
+/* ---- grids ----------------------------------------------------------------------------------- */
+
+int MPI_Cart_create(MPI_Comm comm, int ndims, const int *dims, const int *periods, int reorder,
+                    MPI_Comm *made) {
+    CHECK_COMM(c, comm, "MPI_Cart_create");
+    (void)reorder;
+    int ranks = 1;
+    for (int d = 0; d < ndims; d++)
+        ranks *= dims[d];
+    if (ranks != 1 && ranks != 0)
+        return serial_error(comm, MPI_ERR_DIMS, "MPI_Cart_create",
+                            "the grid has %d places, and there is one process", ranks);
+    if (ranks == 0)
+        return serial_error(comm, MPI_ERR_DIMS, "MPI_Cart_create", "a dimension is 0");
+    *made = serial_comm_new(c);
+    serial_topology *t = &serial_comm_at(*made)->topology;
+    *t = (serial_topology){.kind = MPI_CART,
+                           .ndims = ndims,
+                           .dims = copied(dims, ndims),
+                           .periods = copied(periods, ndims)};
+    return MPI_SUCCESS;
+}
+
+int MPI_Dims_create(int nranks, int ndims, int *dims) {
+    int left = nranks;
+    for (int d = 0; d < ndims; d++) {
+        if (dims[d] > 0 && left % dims[d])
+            return serial_error(0, MPI_ERR_DIMS, "MPI_Dims_create",
+                                "%d ranks cannot be laid out with %d in one direction", nranks,
+                                dims[d]);
+        left /= dims[d] > 0 ? dims[d] : 1;
+    }
+    /* the largest prime factors first, each to the smallest open dimension; then in falling order
+     */
+    int open = 0, *at = serial_memory((size_t)(ndims > 0 ? ndims : 0) * sizeof *at);
+    for (int d = 0; d < ndims; d++)
+        if (dims[d] <= 0) {
+            at[open++] = d;
+            dims[d] = 1;
+        }
+    int factors[32], n = 0;
+    for (int p = 2; left > 1; p++)
+        for (; left % p == 0; left /= p)
+            factors[n++] = p;
+    while (n-- > 0 && open) {
+        int least = 0;
+        for (int i = 1; i < open; i++)
+            if (dims[at[i]] < dims[at[least]])
+                least = i;
+        dims[at[least]] *= factors[n];
+    }
+    for (int i = 0; i < open; i++)
+        for (int j = i + 1; j < open; j++)
+            if (dims[at[j]] > dims[at[i]]) {
+                int swap = dims[at[i]];
+                dims[at[i]] = dims[at[j]];
+                dims[at[j]] = swap;
+            }
+    free(at);
+    return MPI_SUCCESS;
+}
+
+int MPI_Cartdim_get(MPI_Comm comm, int *ndims) {
+    CHECK_COMM(c, comm, "MPI_Cartdim_get");
+    if (c->topology.kind != MPI_CART)
+        return no_topology(comm, "MPI_Cartdim_get");
+    *ndims = c->topology.ndims;
+    return MPI_SUCCESS;
+}
+
+int MPI_Cart_get(MPI_Comm comm, int maxdims, int *dims, int *periods, int *coords) {
+    CHECK_COMM(c, comm, "MPI_Cart_get");
+    if (c->topology.kind != MPI_CART)
+        return no_topology(comm, "MPI_Cart_get");
+    for (int d = 0; d < c->topology.ndims && d < maxdims; d++) {
+        dims[d] = c->topology.dims[d];
+        periods[d] = c->topology.periods[d];
+        coords[d] = 0;
+    }
+    return MPI_SUCCESS;
+}
+
+int MPI_Cart_rank(MPI_Comm comm, const int *coords, int *rank) {
+    CHECK_COMM(c, comm, "MPI_Cart_rank");
+    if (c->topology.kind != MPI_CART)
+        return no_topology(comm, "MPI_Cart_rank");
+    for (int d = 0; d < c->topology.ndims; d++)
+        if (coords[d] && !c->topology.periods[d])
+            return serial_error(comm, MPI_ERR_RANK, "MPI_Cart_rank",
+                                "coordinate %d lies outside direction %d", coords[d], d);
+    *rank = 0;
+    return MPI_SUCCESS;
+}
+
+int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int *coords) {
+    CHECK_COMM(c, comm, "MPI_Cart_coords");
+    if (c->topology.kind != MPI_CART)
+        return no_topology(comm, "MPI_Cart_coords");
+    if (rank)
+        return serial_error(comm, MPI_ERR_RANK, "MPI_Cart_coords", "there is no rank %d", rank);
+    for (int d = 0; d < maxdims && d < c->topology.ndims; d++)
+        coords[d] = 0;
+    return MPI_SUCCESS;
+}
+
+int MPI_Cart_shift(MPI_Comm comm, int direction, int by, int *source, int *target) {
+    CHECK_COMM(c, comm, "MPI_Cart_shift");
+    if (c->topology.kind != MPI_CART || direction < 0 || direction >= c->topology.ndims)
+        return no_topology(comm, "MPI_Cart_shift");
+    *source = *target = c->topology.periods[direction] || by == 0 ? 0 : MPI_PROC_NULL;
+    return MPI_SUCCESS;
+}
+
+int MPI_Cart_sub(MPI_Comm comm, const int *remain, MPI_Comm *made) {
+    CHECK_COMM(c, comm, "MPI_Cart_sub");
+    if (c->topology.kind != MPI_CART)
+        return no_topology(comm, "MPI_Cart_sub");
+    int n = 0, *dims = serial_memory((size_t)c->topology.ndims * 2 * sizeof *dims),
+        *periods = dims + c->topology.ndims;
+    for (int d = 0; d < c->topology.ndims; d++)
+        if (remain[d]) {
+            dims[n] = c->topology.dims[d];
+            periods[n++] = c->topology.periods[d];
+        }
+    int rc = MPI_Cart_create(comm, n, dims, periods, 0, made);
+    free(dims);
+    return rc;
+}
+
+int MPI_Cart_map(MPI_Comm comm, int ndims, const int *dims, const int *periods, int *rank) {
+    CHECK_COMM(c, comm, "MPI_Cart_map");
+    (void)c, (void)ndims, (void)dims, (void)periods;
+    *rank = 0;
+    return MPI_SUCCESS;
+}
+
+int MPI_Topo_test(MPI_Comm comm, int *kind) {
+    CHECK_COMM(c, comm, "MPI_Topo_test");
+    *kind = c->topology.kind;
+    return MPI_SUCCESS;
+}
+
+/* ---- graphs ---------------------------------------------------------------------------------- */
+
+int MPI_Graph_create(MPI_Comm comm, int n, const int *index, const int *edges, int reorder,
+                     MPI_Comm *made) {
+    CHECK_COMM(c, comm, "MPI_Graph_create");
+    (void)edges, (void)reorder;
+    if (n != 1)
+        return serial_error(comm, MPI_ERR_TOPOLOGY, "MPI_Graph_create",
+                            "the graph has %d nodes, and there is one process", n);
+    *made = serial_comm_new(c);
+    serial_comm_at(*made)->topology =
+        (serial_topology){.kind = MPI_GRAPH, .nin = index[0], .nout = index[0]};
+    return MPI_SUCCESS;
+}
+
+int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *n) {
+    CHECK_COMM(c, comm, "MPI_Graph_neighbors_count");
+    if (c->topology.kind != MPI_GRAPH || rank)
+        return no_topology(comm, "MPI_Graph_neighbors_count");
+    *n = c->topology.nout;
+    return MPI_SUCCESS;
+}
+
+int MPI_Graph_neighbors(MPI_Comm comm, int rank, int max, int *ranks) {
+    CHECK_COMM(c, comm, "MPI_Graph_neighbors");
+    if (c->topology.kind != MPI_GRAPH || rank)
+        return no_topology(comm, "MPI_Graph_neighbors");
+    for (int i = 0; i < max && i < c->topology.nout; i++)
+        ranks[i] = 0;
+    return MPI_SUCCESS;
+}
+
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int nin, const int *sources,
+                                   const int *in_weights, int nout, const int *targets,
+                                   const int *out_weights, MPI_Info info, int reorder,
+                                   MPI_Comm *made) {
+    CHECK_COMM(c, comm, "MPI_Dist_graph_create_adjacent");
+    (void)info, (void)reorder;
+    for (int i = 0; i < nin + nout; i++)
+        if (i < nin ? sources[i] : targets[i - nin])
+            return serial_error(comm, MPI_ERR_RANK, "MPI_Dist_graph_create_adjacent",
+                                "a neighbour is not rank 0, the only one");
+    bool weighted = in_weights != MPI_UNWEIGHTED && out_weights != MPI_UNWEIGHTED;
+    *made = serial_comm_new(c);
+    serial_comm_at(*made)->topology =
+        (serial_topology){.kind = MPI_DIST_GRAPH,
+                          .nin = nin,
+                          .nout = nout,
+                          .weighted = weighted,
+                          .in_weights = weighted && nin ? copied(in_weights, nin) : NULL,
+                          .out_weights = weighted && nout ? copied(out_weights, nout) : NULL};
+    return MPI_SUCCESS;
+}
+
+int MPI_Dist_graph_create(MPI_Comm comm, int n, const int *sources, const int *degrees,
+                          const int *targets, const int *weights, MPI_Info info, int reorder,
+                          MPI_Comm *made) {
+    int edges = 0;
+    for (int i = 0; i < n; i++)
+        edges += sources[i] == 0 ? degrees[i] : 0;
+    const int *w =
+        weights == MPI_UNWEIGHTED || weights == MPI_WEIGHTS_EMPTY ? MPI_UNWEIGHTED : weights;
+    return MPI_Dist_graph_create_adjacent(comm, edges, targets, w, edges, targets, w, info, reorder,
+                                          made);
+}
+
+int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *nin, int *nout, int *weighted) {
+    CHECK_COMM(c, comm, "MPI_Dist_graph_neighbors_count");
+    if (c->topology.kind != MPI_DIST_GRAPH)
+        return no_topology(comm, "MPI_Dist_graph_neighbors_count");
+    *nin = c->topology.nin;
+    *nout = c->topology.nout;
+    *weighted = c->topology.weighted;
+    return MPI_SUCCESS;
+}
+
+int MPI_Dist_graph_neighbors(MPI_Comm comm, int max_in, int *sources, int *in_weights, int max_out,
+                             int *targets, int *out_weights) {
+    CHECK_COMM(c, comm, "MPI_Dist_graph_neighbors");
+    const serial_topology *t = &c->topology;
+    if (t->kind != MPI_DIST_GRAPH)
+        return no_topology(comm, "MPI_Dist_graph_neighbors");
+    for (int i = 0; i < max_in && i < t->nin; i++) {
+        sources[i] = 0;
+        if (t->weighted && in_weights != MPI_UNWEIGHTED)
+            in_weights[i] = t->in_weights[i];
+    }
+    for (int i = 0; i < max_out && i < t->nout; i++) {
+        targets[i] = 0;
+        if (t->weighted && out_weights != MPI_UNWEIGHTED)
+            out_weights[i] = t->out_weights[i];
+    }
+    return MPI_SUCCESS;
+}
+
+int serial_neighbors(const serial_comm *c, int *nin, int **in, int *nout, int **out) {
+    const serial_topology *t = &c->topology;
+    if (t->kind == MPI_UNDEFINED)
+        return MPI_ERR_TOPOLOGY;
+    *nin = t->kind == MPI_CART ? 2 * t->ndims : t->nin;
+    *nout = t->kind == MPI_CART ? 2 * t->ndims : t->nout;
+    *in = serial_memory((size_t)*nin * sizeof **in);
+    *out = serial_memory((size_t)*nout * sizeof **out);
+    for (int i = 0; i < *nin; i++)
+        (*in)[i] = t->kind == MPI_CART && !t->periods[i / 2] ? MPI_PROC_NULL : 0;
+    for (int i = 0; i < *nout; i++)
+        (*out)[i] = t->kind == MPI_CART && !t->periods[i / 2] ? MPI_PROC_NULL : 0;
+    return MPI_SUCCESS;
+}
