@@ -89,18 +89,20 @@ def predict(series: Series, link: Link, nic_gap: float, nic_byte: float, nbytes:
     """
     if series.kind in ("latency", "node_latency"):
         return 1e6 * one_way(link, nbytes, nic_byte)
-    # a window of messages under way, then one short answer
-    asked = link.rendezvous + 2 * link.latency if nbytes > link.eager_bytes else 0.0
-    ends = (asked + 2 * (link.latency + link.send_overhead + link.recv_overhead)) / series.window
+    # The window's end is not counted apart: of messages in a row TCP puts several into one packet,
+    # so that a row's rate would make the single messages of a collective too cheap.
+    asked = (link.rendezvous + 2 * link.latency if nbytes > link.eager_bytes else 0.0) / (
+        series.window
+    )
     if series.kind == "multi_pair":
         pairs = series.pairs
         each = per_message(link, nbytes, pairs * nic_gap, pairs * nic_byte)
-        return 1e-6 * pairs * nbytes / (each + ends)
+        return 1e-6 * pairs * nbytes / (each + asked)
     each = per_message(link, nbytes, nic_gap, nic_byte)
     if series.kind == "bibandwidth":
         core = 2 * (link.send_overhead + link.send_byte * nbytes)
-        return 2e-6 * nbytes / (max(each, core) + ends)
-    return 1e-6 * nbytes / (each + ends)
+        return 2e-6 * nbytes / (max(each, core) + asked)
+    return 1e-6 * nbytes / (each + asked)
 
 
 def _link(values: Sequence[float], eager: float) -> Link:
@@ -160,8 +162,7 @@ def fit_level(
         v = [float(e) for e in np.exp(x)]
         return v[:5], (v[5] if multi else 0.0), (v[6] if multi else 0.0)
 
-    # collectives wait for single messages more than they stream: the latency counts as the rest
-    weights = {s: (2.0 if s is latency else 1.0) / math.sqrt(len(s.points)) for s in curves}
+    weights = {s: 1.0 / math.sqrt(len(s.points)) for s in curves}  # every curve counts alike
 
     def misfit(eager: float) -> Callable[[np.ndarray], np.ndarray]:
         def difference(x: np.ndarray) -> np.ndarray:

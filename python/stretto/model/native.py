@@ -31,7 +31,7 @@ class Baseline:
 
 def _openmpi_bcast(p: int, n: int) -> str:
     if n < 2048:
-        return "binomial"
+        return "binomial_doubling(64M)"
     if n < 370728:
         return "split_binary(1K)"
     if p < 1.6134e-6 * n + 2.1102:
@@ -101,7 +101,7 @@ BASELINES: dict[str, Baseline] = {
 
 #: an equivalent for a choice that this Stretto's registry may lack, worst first to try
 _STAND_INS = {
-    ("bcast", "binomial"): "knomial(2)",
+    ("bcast", "binomial_doubling"): "knomial(2)",
     ("bcast", "split_binary"): "knomial(2)",
     ("bcast", "pipeline"): "chain",
     ("allgather", "recursive_doubling"): "bruck_k(2)",

@@ -86,7 +86,7 @@ def messages_of(cell: Cell, choice: str) -> float:
                      for n in (64, 128))  # fmt: skip
     except StrettoError:
         return 0.0  # cannot be done for these, so it is tried
-    return high * (size / 128) ** math.log2(max(high, 1.0) / max(low, 1.0))
+    return float(high * (size / 128) ** math.log2(max(high, 1.0) / max(low, 1.0)))
 
 
 def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls: int = 3) -> float:
