@@ -12,13 +12,17 @@ static const struct {
     representation as;
     size_t size;
 } types[] = {
-    {"MPI_BYTE", AS_INT8, 1},  {"MPI_CHAR", AS_INT8, 1},   {"MPI_INT", AS_INT32, 4},
-    {"MPI_LONG", AS_INT64, 8}, {"MPI_FLOAT", AS_FLOAT, 4}, {"MPI_DOUBLE", AS_DOUBLE, 8},
+    {"MPI_BYTE", AS_INT8, 1},       {"MPI_CHAR", AS_INT8, 1},
+    {"MPI_INT", AS_INT32, 4},       {"MPI_LONG", AS_INT64, 8},
+    {"MPI_FLOAT", AS_FLOAT, 4},     {"MPI_DOUBLE", AS_DOUBLE, 8},
+    {"MPI_UNSIGNED", AS_INT32, 4},  {"MPI_UNSIGNED_LONG", AS_INT64, 8},
+    {"MPI_LONG_LONG", AS_INT64, 8},
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
-static const char *const operations[] = {"MPI_SUM", "MPI_MAX", "MPI_MIN", "MPI_PROD"};
-enum { SUM, MAX, MIN, PROD, OPERATIONS };
+static const char *const operations[] = {"MPI_SUM",  "MPI_MAX", "MPI_MIN",  "MPI_PROD",
+                                         "MPI_LAND", "MPI_LOR", "MPI_BAND", "MPI_BOR"};
+enum { SUM, MAX, MIN, PROD, LAND, LOR, BAND, BOR, OPERATIONS };
 
 int stretto_bench_datatype_index(const char *name) {
     for (int i = 0; i < TYPES; i++)
@@ -42,7 +46,10 @@ MPI_Datatype stretto_bench_datatype(int index) {
     case 2: return MPI_INT;
     case 3: return MPI_LONG;
     case 4: return MPI_FLOAT;
-    default: return MPI_DOUBLE;
+    case 5: return MPI_DOUBLE;
+    case 6: return MPI_UNSIGNED;
+    case 7: return MPI_UNSIGNED_LONG;
+    default: return MPI_LONG_LONG;
     }
 }
 
@@ -62,34 +69,44 @@ MPI_Op stretto_bench_operation(int index) {
     case SUM: return MPI_SUM;
     case MAX: return MPI_MAX;
     case MIN: return MPI_MIN;
-    default: return MPI_PROD;
+    case PROD: return MPI_PROD;
+    case LAND: return MPI_LAND;
+    case LOR: return MPI_LOR;
+    case BAND: return MPI_BAND;
+    default: return MPI_BOR;
     }
 }
 
 bool stretto_bench_operation_on(int operation, int datatype) {
-    (void)operation; /* the four offered are arithmetic: all types but the character ones */
-    return types[datatype].size > 1;
+    /* arithmetic on all types but the character ones, logic and bits on whole numbers only */
+    bool whole = types[datatype].as == AS_INT32 || types[datatype].as == AS_INT64;
+    return operation >= LAND ? whole : types[datatype].size > 1;
 }
 
 /* Products stay at 1 or 2: one rank alone gives a 2 for each element. */
 int stretto_bench_value(int operation, int from, int to, size_t i, int nranks, int generation) {
     if (operation == PROD)
         return (i + (size_t)generation) % (size_t)nranks == (size_t)from ? 2 : 1;
-    return (int)((7 * (size_t)from + 5 * (size_t)to + 3 * i + (size_t)generation) % 13) + 1;
+    int value = (int)((7 * (size_t)from + 5 * (size_t)to + 3 * i + (size_t)generation) % 13) + 1;
+    return operation == LAND || operation == LOR ? value % 3 / 2 * 5 : value; /* 0 or 5 */
 }
 
 long stretto_bench_reduced(int operation, size_t i, int nranks, int generation) {
     long result = stretto_bench_value(operation, 0, 0, i, nranks, generation);
     for (int rank = 1; rank < nranks; rank++) {
         long value = stretto_bench_value(operation, rank, 0, i, nranks, generation);
-        if (operation == SUM)
-            result += value;
-        else if (operation == PROD)
-            result *= value;
-        else if (operation == MAX ? value > result : value < result)
-            result = value;
+        switch (operation) {
+        case SUM: result += value; break;
+        case PROD: result *= value; break;
+        case MAX: result = value > result ? value : result; break;
+        case MIN: result = value < result ? value : result; break;
+        case LAND: result = result && value; break;
+        case LOR: result = result || value; break;
+        case BAND: result &= value; break;
+        default: result |= value; break;
+        }
     }
-    return result;
+    return operation == LAND || operation == LOR ? result != 0 : result;
 }
 
 void stretto_bench_put(int datatype, void *buffer, size_t i, long value) {

@@ -1,53 +1,13 @@
 /* Measures one case: all candidates in rounds, each round in a new order, until every candidate's
- * median is known well enough or the case's share of the time is spent.
- *
- * A value is the time of the slowest rank, counted from the moment at which all began.
- *  throughput: a batch of back-to-back calls that begins at an agreed time; per call.
- *  latency:    single calls, each beginning in a window of its own at an agreed time.
- * A batch or window that a rank reached too late is dropped (and counted). With more ranks than
- * cores agreed times mean nothing, as not all ranks run at once: then only batches are taken, from
- * the rank's own return from a barrier. */
-#include "bench/bench.h"
+ * median is known well enough or the case's share of the time is spent. Single values: timing.c. */
+#include "bench/measuring.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { MOST_CALLS = 1 << 16, MOST_WINDOWS = 24, TRIES = 6 };
-#define MISSED 1e30 /* more than any time; survives the maximum over ranks */
-
-typedef struct {
-    double *us;
-    int n, capacity, missed;
-} values;
-
-typedef struct {
-    const char *name;
-    bool active, correct, refused;
-    int batch;
-    double estimate; /* s per call */
-    values throughput, latency;
-    char detail[256], done_by[256];
-} candidate;
-
-typedef struct {
-    stretto_bench *bench;
-    const stretto_bench_case *shape;
-    stretto_bench_call call;
-    candidate *candidates;
-    int n, index;
-    double lead, gap; /* s: notice before a batch; length of a window over the estimate */
-    unsigned long long random;
-} measuring;
-
-static double seconds(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
+enum { MOST_CALLS = 1 << 16, FEWEST_ROUNDS = 3 };
 
 static unsigned long long draw(unsigned long long *state) {
     *state ^= *state << 13;
@@ -56,21 +16,8 @@ static unsigned long long draw(unsigned long long *state) {
     return *state;
 }
 
-static int keep(values *v, double us) {
-    if (v->n == v->capacity) {
-        int capacity = v->capacity ? 2 * v->capacity : 64;
-        double *larger = realloc(v->us, (size_t)capacity * sizeof *larger);
-        if (!larger)
-            return -1;
-        v->us = larger;
-        v->capacity = capacity;
-    }
-    v->us[v->n++] = us;
-    return 0;
-}
-
 /* Makes the candidate the one that runs on the work communicator. Same answer on all ranks. */
-static bool choose(measuring *m, candidate *c) {
+static bool choose(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
     /* "native:settings" were given to the MPI through the environment of this launch. */
     if (strcmp(c->name, "bare") == 0 || strncmp(c->name, "native:", 7) == 0)
@@ -91,97 +38,8 @@ static bool choose(measuring *m, candidate *c) {
     return rc == 0;
 }
 
-/* Until the agreed time; whether this rank was there before it. */
-static bool wait_until(const stretto_bench_clock *clock, double when) {
-    if (stretto_bench_clock_now(clock) > when)
-        return false;
-    while (stretto_bench_clock_now(clock) < when)
-        ;
-    return true;
-}
-
-/* Rank 0 names a time soon. */
-static int agree(measuring *m, double *when) {
-    *when = stretto_bench_clock_now(m->bench->clock) + m->lead;
-    return MPI_Bcast(when, 1, MPI_DOUBLE, 0, m->bench->control);
-}
-
-/* One batch of n calls. *us per call on all ranks, MISSED when a rank began late. */
-static int batch(measuring *m, int n, double *us) {
-    stretto_bench *bench = m->bench;
-    double begin, taken;
-    int rc;
-    if (bench->job->yield) {
-        rc = MPI_Barrier(bench->control);
-        if (rc != MPI_SUCCESS)
-            return rc;
-        begin = seconds();
-        rc = stretto_bench_call_run(&m->call, n);
-        taken = seconds() - begin;
-    } else {
-        rc = agree(m, &begin);
-        if (rc != MPI_SUCCESS)
-            return rc;
-        bool there = wait_until(bench->clock, begin);
-        rc = stretto_bench_call_run(&m->call, n);
-        taken = there ? stretto_bench_clock_now(bench->clock) - begin : MISSED;
-    }
-    if (rc != MPI_SUCCESS)
-        return rc;
-    double worst = taken;
-    rc = MPI_Allreduce(&taken, &worst, 1, MPI_DOUBLE, MPI_MAX, bench->control);
-    *us = worst >= MISSED ? MISSED : 1e6 * worst / n;
-    if (worst >= MISSED && m->lead < 0.02)
-        m->lead *= 1.5; /* the same on all ranks: worst is */
-    return rc;
-}
-
-static int take_throughput(measuring *m, candidate *c) {
-    double us = MISSED;
-    for (int i = 0; i < TRIES && us >= MISSED; i++) {
-        int rc = batch(m, c->batch, &us);
-        if (rc != MPI_SUCCESS)
-            return rc;
-        if (us >= MISSED)
-            c->throughput.missed++;
-    }
-    if (us < MISSED && m->bench->rank == 0 && keep(&c->throughput, us) != 0)
-        return MPI_ERR_OTHER;
-    return MPI_SUCCESS;
-}
-
-static int take_latency(measuring *m, candidate *c) {
-    stretto_bench *bench = m->bench;
-    double ends[MOST_WINDOWS], worst[MOST_WINDOWS], begin;
-    double window = 2 * c->estimate + m->gap;
-    int n = (int)(1e-6 * bench->job->batch_us / window);
-    n = n < 3 ? 3 : n > MOST_WINDOWS ? MOST_WINDOWS : n;
-    if (window > 0.01)
-        n = 1;
-    int rc = agree(m, &begin), missed = 0;
-    for (int i = 0; i < n && rc == MPI_SUCCESS; i++) {
-        double at = begin + i * window;
-        bool there = wait_until(bench->clock, at);
-        rc = stretto_bench_call_run(&m->call, 1);
-        ends[i] = there ? stretto_bench_clock_now(bench->clock) - at : MISSED;
-    }
-    if (rc == MPI_SUCCESS)
-        rc = MPI_Allreduce(ends, worst, n, MPI_DOUBLE, MPI_MAX, bench->control);
-    if (rc != MPI_SUCCESS)
-        return rc;
-    for (int i = 0; i < n; i++)
-        if (worst[i] >= MISSED)
-            missed++;
-        else if (bench->rank == 0 && keep(&c->latency, 1e6 * worst[i]) != 0)
-            return MPI_ERR_OTHER;
-    c->latency.missed += missed;
-    if (4 * missed > n && m->gap < 0.1)
-        m->gap *= 1.5;
-    return MPI_SUCCESS;
-}
-
 /* First calls, check, and the number of calls that fills a batch. */
-static int prepare(measuring *m, candidate *c) {
+static int prepare(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
     c->correct = true;
     c->active = choose(m, c);
@@ -197,19 +55,21 @@ static int prepare(measuring *m, candidate *c) {
     double us = 0, aim = bench->job->batch_us;
     for (c->batch = 1; rc == MPI_SUCCESS; c->batch *= 2) {
         /* The least of three: one disturbance must not decide on the size of all batches. */
-        us = MISSED;
-        for (int i = 0; i < TRIES && rc == MPI_SUCCESS && (i < 3 || us >= MISSED); i++) {
+        us = STRETTO_BENCH_MISSED;
+        for (int i = 0;
+             i < STRETTO_BENCH_TRIES && rc == MPI_SUCCESS && (i < 3 || us >= STRETTO_BENCH_MISSED);
+             i++) {
             double once;
-            rc = batch(m, c->batch, &once);
+            rc = stretto_bench_batch(m, c->batch, &once);
             us = fmin(us, once);
         }
-        if (us >= MISSED || us * c->batch * 2 > aim || c->batch >= MOST_CALLS)
+        if (us >= STRETTO_BENCH_MISSED || us * c->batch * 2 > aim || c->batch >= MOST_CALLS)
             break;
     }
     if (rc != MPI_SUCCESS)
         return rc;
-    c->estimate = us < MISSED ? 1e-6 * us : 1e-6 * aim / c->batch;
-    if (us < MISSED && us > 0) {
+    c->estimate = us < STRETTO_BENCH_MISSED ? 1e-6 * us : 1e-6 * aim / c->batch;
+    if (us < STRETTO_BENCH_MISSED && us > 0) {
         double fits = floor(aim / us);
         c->batch = fits < 1 ? 1 : fits > MOST_CALLS ? MOST_CALLS : (int)fits;
     }
@@ -218,7 +78,7 @@ static int prepare(measuring *m, candidate *c) {
     return rc;
 }
 
-static int visit(measuring *m, candidate *c) {
+static int visit(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
     double us;
     stretto_bench_status(bench->out, m->index, bench->job->ncases,
@@ -227,15 +87,15 @@ static int visit(measuring *m, candidate *c) {
     choose(m, c);
     int warm = c->batch / 8, rc;
     warm = warm < 1 ? 1 : warm > 32 ? 32 : warm;
-    rc = batch(m, warm, &us);
+    rc = stretto_bench_batch(m, warm, &us);
     if (rc == MPI_SUCCESS && bench->job->throughput)
-        rc = take_throughput(m, c);
+        rc = stretto_bench_take_throughput(m, c);
     if (rc == MPI_SUCCESS && bench->job->latency && !bench->job->yield)
-        rc = take_latency(m, c);
+        rc = stretto_bench_take_latency(m, c);
     return rc;
 }
 
-static bool settled(const values *v, double aim, int least, double *scratch) {
+static bool settled(const stretto_bench_values *v, double aim, int least, double *scratch) {
     double median;
     if (v->n < least)
         return false;
@@ -244,21 +104,24 @@ static bool settled(const values *v, double aim, int least, double *scratch) {
 }
 
 /* Rank 0: 0 go on, 1 enough. */
-static int enough(const measuring *m, int rounds, double until) {
+static int enough(const stretto_bench_case_run *m, int rounds, double until, double share) {
     const stretto_bench_job *job = m->bench->job;
     bool all = true;
     int most = 0;
     if (rounds >= job->max_batches)
         return 1;
+    /* On a disturbed machine everything takes many times as long: the budget holds all the same. */
+    if (until > 0 && rounds >= FEWEST_ROUNDS && stretto_bench_seconds() > until + 2 * share)
+        return 1;
     if (rounds < job->min_batches)
         return 0;
-    if (until > 0 && seconds() > until)
+    if (until > 0 && stretto_bench_seconds() > until)
         return 1;
     for (int i = 0; i < m->n; i++)
         most = (int)fmax(most, fmax(m->candidates[i].throughput.n, m->candidates[i].latency.n));
     double *scratch = malloc((size_t)(most + 1) * sizeof *scratch);
     for (int i = 0; scratch && all && i < m->n; i++) {
-        const candidate *c = &m->candidates[i];
+        const stretto_bench_candidate *c = &m->candidates[i];
         if (!c->active)
             continue;
         if (job->throughput)
@@ -270,15 +133,16 @@ static int enough(const measuring *m, int rounds, double until) {
     return all;
 }
 
-static int rounds(measuring *m) {
+static int rounds(stretto_bench_case_run *m) {
     stretto_bench *bench = m->bench;
     int *order = malloc((size_t)m->n * sizeof *order);
-    double until = 0;
+    double until = 0, share = 0;
     if (!order)
         return MPI_ERR_OTHER;
     if (bench->job->budget_s > 0) { /* an equal share of what is left */
-        double left = bench->job->budget_s - (seconds() - bench->begin);
-        until = seconds() + fmax(left, 0) / (bench->job->ncases - m->index);
+        double left = bench->job->budget_s - (stretto_bench_seconds() - bench->begin);
+        share = fmax(left, 0) / (bench->job->ncases - m->index);
+        until = stretto_bench_seconds() + share;
     }
     int rc = MPI_SUCCESS;
     for (int done = 0, stop = 0; rc == MPI_SUCCESS && !stop;) {
@@ -291,7 +155,7 @@ static int rounds(measuring *m) {
             if (m->candidates[order[i]].active)
                 rc = visit(m, &m->candidates[order[i]]);
         done++;
-        stop = bench->rank == 0 ? enough(m, done, until) : 0;
+        stop = bench->rank == 0 ? enough(m, done, until, share) : 0;
         if (rc == MPI_SUCCESS)
             rc = MPI_Bcast(&stop, 1, MPI_INT, 0, bench->control);
     }
@@ -299,7 +163,7 @@ static int rounds(measuring *m) {
     return rc;
 }
 
-static int finish(measuring *m, candidate *c) {
+static int finish(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
     if (!c->active || !choose(m, c))
         return MPI_SUCCESS;
@@ -312,7 +176,7 @@ static int finish(measuring *m, candidate *c) {
     return rc;
 }
 
-static int report(measuring *m, const candidate *c) {
+static int report(stretto_bench_case_run *m, const stretto_bench_candidate *c) {
     const stretto_bench_job *job = m->bench->job;
     stretto_bench_sample sample = {
         .candidate = c->name,
@@ -344,7 +208,7 @@ static int report(measuring *m, const candidate *c) {
 
 int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t error_size) {
     const stretto_bench_case *shape = &bench->job->cases[index];
-    measuring m = {
+    stretto_bench_case_run m = {
         .bench = bench,
         .shape = shape,
         .n = shape->ncandidates,

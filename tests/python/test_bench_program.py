@@ -17,6 +17,14 @@ CASES = """case allreduce 64 MPI_FLOAT MPI_PROD 0
 candidate CANDIDATE
 case reduce 8 MPI_INT MPI_MAX 1
 candidate CANDIDATE
+case allreduce 16 MPI_UNSIGNED MPI_BAND 0
+candidate CANDIDATE
+case allreduce 16 MPI_LONG_LONG MPI_LAND 0
+candidate CANDIDATE
+case reduce 16 MPI_UNSIGNED_LONG MPI_BOR 0
+candidate CANDIDATE
+case allreduce 8 MPI_INT MPI_LOR 0
+candidate CANDIDATE
 case bcast 100 MPI_BYTE MPI_SUM 1
 candidate CANDIDATE
 case allgather 24 MPI_LONG MPI_SUM 0

@@ -87,16 +87,17 @@ class Campaign:
         kept = f"measurements so far are in {self.writer.path}; the same command goes on"
         with keeping(kept), Progress("measuring", cells, quiet=self.quiet) as progress:
             for place, launch in enumerate(todo):
-                self._launch(launch, len(todo) - place, progress)
+                if not self._launch(launch, len(todo) - place, progress):
+                    self._note(f"the budget ended after {place} of {len(todo)} launches")
+                    break
 
-    def _launch(self, launch: int, left: int, progress: Progress) -> None:
-        """Start a launch, again as long as that brings something new."""
+    def _launch(self, launch: int, left: int, progress: Progress) -> bool:
+        """Start a launch, again as long as that brings something new; False: the time is over."""
         done_before = progress.done
         total = len(self.pending(launch))
         late = 0.25 * (self.settings.budget_s or 0)
         if not self._tries(launch, lambda: self._share(left), progress, late):
-            self._note(f"the budget ended before launch {launch}")
-            return
+            return False
         if self.pending(launch) and launch == self.ledger.order()[0] and not self.ledger.done:
             why = self.notes[-1] if self.notes else "no reason is known"
             raise StrettoError(
@@ -106,6 +107,7 @@ class Campaign:
                 "nodes, name a results file (-o) on a file system that all nodes see",
             )
         progress.update(done_before + total)
+        return True
 
     def launch_once(self, launch: int, budget_s: float, progress: Progress) -> None:
         """Start one launch, and again for what is missing, for callers with an order of their own.

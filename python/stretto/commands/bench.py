@@ -40,9 +40,9 @@ def command(
     ] = None,
     launches: Annotated[int, typer.Option(min=1, help="Repeated launches; a test needs six.")] = 6,
     root: Annotated[int, typer.Option(min=0, help="Root of bcast and reduce.")] = 0,
-    operation: Annotated[str, typer.Option(help="MPI_SUM, MPI_MAX, MPI_MIN or MPI_PROD.")] = (
-        "MPI_SUM"
-    ),
+    operation: Annotated[
+        str, typer.Option(help="MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")
+    ] = ("MPI_SUM"),
     datatype: Annotated[
         str | None, typer.Option(help="MPI_DOUBLE, MPI_FLOAT, MPI_INT, ...")
     ] = None,

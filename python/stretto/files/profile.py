@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, get_args
 
 from stretto.errors import StrettoError
+from stretto.files.document import Document
 from stretto.files.identity import Host, Identity, MPIIdentity
-from stretto.files.io import check_schema, dump_json, parse_json, read_text, write_atomic
-from stretto.files.schema import decode, encode
 
 SCHEMA = "stretto-profile"
 VERSION = 1
@@ -206,28 +204,6 @@ def check(profile: Profile, place: str) -> None:
         raise refuse("timeline names a rank that does not exist")
 
 
-def read_profile(path: Path) -> Profile:
-    """Read a profile, or raise a `StrettoError` that names file, place and remedy."""
-    remedy = "make one with: stretto profile -- CMD"
-    return parse_profile(read_text(path, WHAT, remedy), str(path))
-
-
-def parse_profile(text: str, place: str) -> Profile:
-    """Parse a profile's text; `place` is its file name for error messages."""
-    value = parse_json(text, place, WHAT)
-    check_schema(value, SCHEMA, VERSION, place, WHAT)
-    body = {k: v for k, v in value.items() if k not in ("schema", "version")}
-    profile = decode(Profile, body, place)
-    check(profile, place)
-    return profile
-
-
-def format_profile(profile: Profile) -> str:
-    """Return a profile's text."""
-    return dump_json({"schema": SCHEMA, "version": VERSION, **encode(profile)})
-
-
-def write_profile(profile: Profile, path: Path) -> None:
-    """Write a profile; an existing file is replaced only when all is well."""
-    check(profile, str(path))
-    write_atomic(path, format_profile(profile), "the profile")
+DOCUMENT = Document(SCHEMA, VERSION, Profile, WHAT, "make one with: stretto profile -- CMD", check)
+read_profile, parse_profile = DOCUMENT.read, DOCUMENT.parse
+format_profile, write_profile = DOCUMENT.format, DOCUMENT.write

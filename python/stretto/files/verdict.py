@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from stretto.errors import StrettoError
+from stretto.files.document import Document
 from stretto.files.identity import Host, Identity, MPIIdentity
-from stretto.files.io import check_schema, dump_json, parse_json, read_text, write_atomic
-from stretto.files.schema import decode, encode
 
 SCHEMA = "stretto-verdict"
 VERSION = 1
@@ -132,27 +130,6 @@ def check(verdict: Verdict, place: str) -> None:
             raise refuse(f"the {name} gain has p = {gain.p}, which is no probability")
 
 
-def read_verdict(path: Path) -> Verdict:
-    """Read a verdict, or raise a `StrettoError` that names file, place and remedy."""
-    return parse_verdict(read_text(path, WHAT, "make one with: stretto tune -- CMD"), str(path))
-
-
-def parse_verdict(text: str, place: str) -> Verdict:
-    """Parse a verdict's text; `place` is its file name for error messages."""
-    value = parse_json(text, place, WHAT)
-    check_schema(value, SCHEMA, VERSION, place, WHAT)
-    body = {k: v for k, v in value.items() if k not in ("schema", "version")}
-    verdict = decode(Verdict, body, place)
-    check(verdict, place)
-    return verdict
-
-
-def format_verdict(verdict: Verdict) -> str:
-    """Return a verdict's text."""
-    return dump_json({"schema": SCHEMA, "version": VERSION, **encode(verdict)})
-
-
-def write_verdict(verdict: Verdict, path: Path) -> None:
-    """Write a verdict; an existing file is replaced only when all is well."""
-    check(verdict, str(path))
-    write_atomic(path, format_verdict(verdict), "the verdict")
+DOCUMENT = Document(SCHEMA, VERSION, Verdict, WHAT, "make one with: stretto tune -- CMD", check)
+read_verdict, parse_verdict = DOCUMENT.read, DOCUMENT.parse
+format_verdict, write_verdict = DOCUMENT.format, DOCUMENT.write

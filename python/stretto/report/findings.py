@@ -138,6 +138,17 @@ def bound(parts: Breakdown) -> str:
     return text
 
 
+#: what came of comparing an output of tuned runs with that of native ones
+OUTCOMES = {
+    "same": "the same bit for bit",
+    "times": "the same apart from lines with times",
+    "order": "the same lines in an order that varies",
+    "differs": "DIFFERENT",
+    "varies": "cannot be told: native runs differ among themselves",
+    "unknown": "not compared: too few runs",
+}
+
+
 def gain_facts(system: System) -> list[tuple[str, str]]:
     """Return the figures of the verdict: medians, gain, test, outputs."""
     from stretto.report.figures.runs import gain_text, usable, value_text
@@ -171,6 +182,16 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
         out.append(("gain predicted", f"{gain_text(v.predicted)}"))
     same = {True: "equal", False: "DIFFERENT", None: "not compared"}[v.outputs_equal]
     out.append(("outputs, native and tuned", same))
+    ranks = {r.ranks for r in v.runs if r.kind == "tuned" and r.ranks is not None}
+    calls = sorted(r.calls for r in v.runs if r.kind == "tuned" and r.calls is not None)
+    if ranks and calls:
+        who = fmt.plural(min(ranks), "rank")
+        out.append(
+            (
+                "calls carried out by Stretto",
+                f"{fmt.count(calls[0])} a tuned run at least, on {who}",
+            )
+        )
     return out
 
 

@@ -54,6 +54,7 @@ def environment(drawn: Progress | None = None) -> jinja2.Environment:
         svg=svg,
         numbers=numbers,
         times=fmt.TIMES,
+        outcomes=findings.OUTCOMES,
         version=__version__,
         made=facts.date(now()),
         variables=Markup(theme.css_variables()),

@@ -10,7 +10,7 @@ from typing import Any
 from stretto.report import format as fmt
 from stretto.report import tables, theme
 from stretto.report.breakdown import Breakdown, breakdown
-from stretto.report.figures import bars, curves, matrix, profile, runs
+from stretto.report.figures import bars, curves, matrix, profile, runs, timeline
 from stretto.report.load import System
 from stretto.report.points import NATIVE, Layout, Panel
 from stretto.report.render import Figure
@@ -43,6 +43,7 @@ class Content:
     latency: list[Slot]
     scaling: list[list[Figure]]
     bars: list[Slot]
+    timeline: list[Figure]
     matrices: list[Figure]
     shapes: list[dict[str, Any]]
     rows: list[dict[str, Any]]
@@ -52,6 +53,7 @@ class Content:
         """Return all figures once, in the order of the page."""
         yield from self.runs
         yield from self.time
+        yield from self.timeline
         for slot in [*self.latency, *self.bars]:
             yield from slot.figures
         for row in self.scaling:
@@ -142,6 +144,7 @@ def build(system: System) -> Content:
         latency,
         _scaling(system),
         _bars(system, [v for v in views if v.layout == views[0].layout], colours),
+        timeline.timeline(system.profile) if system.profile else [],
         _matrices(system),
         tables.shapes(system, parts),
         tables.rows(system, views),

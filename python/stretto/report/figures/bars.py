@@ -7,9 +7,9 @@ import altair as alt
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.curves import MICRO, Colours
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer
+from stretto.report.figures.lines import MICRO, Colours
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
 

@@ -10,10 +10,11 @@ from stretto.files.verdict import Verdict
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.breakdown import Breakdown
-from stretto.report.figures import axes, curves
-from stretto.report.figures.curves import MICRO, Line
+from stretto.report.figures import axes
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer
+from stretto.report.figures.lines import MICRO, Line
+from stretto.report.figures.lines import chart as line_chart
 from stretto.report.figures.runs import KINDS, usable, value_text
 from stretto.report.findings import metric_name
 from stretto.report.points import NATIVE, Panel
@@ -59,7 +60,7 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
     return Figure(
         f"compare-{a.name}",
         f"MPI_{a.collective.capitalize()} on both systems",
-        curves.chart(lines, axes.size_x("x", shared), y),
+        line_chart(lines, axes.size_x("x", shared), y),
         f"{layouts}, {a.mode}; squares: native, circles: tuned",
         a.simulated or b.simulated,
     )

@@ -3,201 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from collections.abc import Sequence
+from dataclasses import replace
 
 import altair as alt
 
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer
+from stretto.report.figures.lines import (
+    MICRO,
+    SMALL,
+    Colours,
+    Line,
+    Values,
+    chart,
+    in_seconds,
+)
 from stretto.report.points import NATIVE, Panel, Point
 from stretto.report.render import Figure
 
-LABEL_GAP = 13
 MOST_LINES = 18  # as many names as fit beside a chart
-MICRO = 1e-6
-
-
-class Room(NamedTuple):
-    """The size of a plot, without axes and labels."""
-
-    width: int
-    height: int
-
-
-LARGE, SMALL = Room(330, 250), Room(210, 180)
-
-Colours = Mapping[str, str]
-Row = dict[str, object]
-Values = tuple[float, float, float]
-Scale = Callable[[Point], Values | None]
-
-
-def in_seconds(point: Point) -> Values | None:
-    """Return what is drawn of a point: median, low, high; here, its times in seconds."""
-    e = point.estimate
-    return e.median * MICRO, e.low * MICRO, e.high * MICRO
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of a chart with its style.
-
-    `who` stands before the tooltips, where two systems are compared.
-    """
-
-    name: str
-    label: str
-    colour: str
-    emphasis: int  # 0 context, 1 chosen somewhere, 2 native
-    xs: list[float]
-    points: list[Point]
-    who: str = ""
-
-
-def _domain(axis: alt.Y) -> tuple[float, float]:
-    """Return the ends of an axis that was made with a domain."""
-    described = cast("dict[str, Any]", axis.to_dict())
-    low, high = described["scale"]["domain"]
-    return float(low), float(high)
-
-
-def _describe(point: Point, chosen: bool) -> str:
-    e = point.estimate
-    words = [
-        f"{point.candidate}, {fmt.size(point.bytes)}, {point.layout}",
-        f"median {fmt.microseconds(e.median)}"
-        + (
-            f" ({fmt.microseconds(e.low)} to {fmt.microseconds(e.high)})"
-            if e.kind != "none"
-            else ""
-        ),
-        fmt.plural(e.launches, "launch", "launches"),
-    ]
-    if chosen:
-        words.append("chosen by the table")
-    if point.simulated:
-        words.append("source: simulated")
-    if not point.correct:
-        words.append("WRONG RESULTS")
-    return " | ".join(words)
-
-
-def _rows(line: Line, chosen: Mapping[int, str], scale: Scale) -> list[Row]:
-    out: list[Row] = []
-    for x, p in zip(line.xs, line.points, strict=True):
-        values = scale(p)
-        if values is None:
-            continue
-        out.append(
-            {
-                "x": x,
-                "t": values[0],
-                "lo": values[1],
-                "hi": values[2],
-                "d": (f"{line.who} | " if line.who else "")
-                + _describe(p, chosen.get(p.bytes) == line.name),
-            }
-        )
-    return out
-
-
-def _line_layers(
-    lines: Sequence[Line], x: alt.X, y: alt.Y, chosen: Mapping[int, str], scale: Scale = in_seconds
-) -> list[alt.Chart]:
-    """Return intervals, lines and points of all lines, in three layers; later lines lie on top."""
-    low, high = _domain(y)
-    rows: list[Row] = []
-    for line in lines:
-        simulated = any(p.simulated for p in line.points)
-        style: Row = {
-            "c": line.who or line.name,
-            "hue": line.colour,
-            "fill": theme.colour("paper") if simulated else line.colour,
-            "dash": [3, 3] if simulated else [1, 0],
-            "wide": (1.0, 1.8, 2.2)[line.emphasis],
-            "size": (14, 34, 38)[line.emphasis],
-            "shape": "square" if line.name == NATIVE else "circle",
-        }
-        for row in _rows(line, chosen, scale):
-            # intervals end at the frame; what lies wholly outside is not drawn
-            row["lo"] = max(float(str(row["lo"])), low)
-            row["hi"] = min(float(str(row["hi"])), high)
-            if low <= float(str(row["t"])) <= high:
-                rows.append(row | style)
-    base = chart_of(rows)
-    hue = alt.Color("hue:N", scale=None, legend=None)
-    bars = base.mark_rule(strokeWidth=1.2, opacity=0.75).encode(
-        x=x, y=alt.Y("lo:Q"), y2="hi:Q", color=hue
-    )
-    path = base.mark_line().encode(
-        x=x,
-        y=y,
-        detail="c:N",
-        color=hue,
-        strokeDash=alt.StrokeDash("dash:N", scale=None, legend=None),
-        strokeWidth=alt.StrokeWidth("wide:Q", scale=None, legend=None),
-    )
-    dots = base.mark_point(strokeWidth=1.2, opacity=1).encode(
-        x=x,
-        y=y,
-        stroke=alt.Stroke("hue:N", scale=None, legend=None),
-        fill=alt.Fill("fill:N", scale=None, legend=None),
-        size=alt.Size("size:Q", scale=None, legend=None),
-        shape=alt.Shape("shape:N", scale=None, legend=None),
-        description="d:N",
-    )
-    return [bars, path, dots]
-
-
-def _labels(
-    lines: Sequence[Line], y: alt.Y, scale: Scale = in_seconds, room: Room = LARGE
-) -> list[alt.Chart]:
-    """Name every line at its end, in its colour; this needs no legend and no guessing."""
-    bottom, top = map(math.log, _domain(y))
-
-    def pixel(value: float) -> float:
-        place = room.height * (top - math.log(value)) / (top - bottom)
-        return min(max(place, 0.0), float(room.height))
-
-    ends, wanted = [], []
-    for line in lines:
-        values = scale(line.points[-1]) if line.points else None
-        if values is not None:
-            ends.append(line)
-            wanted.append(pixel(values[0]))
-    placed = axes.spread(wanted, LABEL_GAP, 0, room.height)
-    rows = [
-        {"label": q.label, "hue": q.colour, "own": own, "at": at, "bold": bool(q.emphasis)}
-        for q, at, own in zip(ends, placed, wanted, strict=True)
-    ]
-    base = chart_of(rows)
-    hue = alt.Color("hue:N", scale=None, legend=None)
-    place = alt.Y("at:Q", scale=None, axis=None)
-    leaders = (
-        base.transform_filter("abs(datum.at - datum.own) > 3")
-        .mark_rule(strokeWidth=0.7, opacity=0.7)
-        .encode(
-            x=alt.value(room.width + 1),
-            x2=alt.value(room.width + 9),
-            y=alt.Y("own:Q", scale=None, axis=None),
-            y2="at:Q",
-            color=hue,
-        )
-    )
-    texts = [
-        base.transform_filter("datum.bold" if bold else "!datum.bold")
-        .mark_text(
-            align="left", baseline="middle", fontSize=11, fontWeight="bold" if bold else "normal"
-        )
-        .encode(x=alt.value(room.width + 12), y=place, text="label:N", color=hue)
-        for bold in (False, True)
-    ]
-    return [leaders, *texts]
 
 
 def _style(panel: Panel, colours: Colours) -> list[Line]:
@@ -214,24 +40,6 @@ def _style(panel: Panel, colours: Colours) -> list[Line]:
         xs = [float(p.bytes) for p in points]
         lines.append(Line(name, fmt.choice(name, 20), colour, emphasis, xs, points))
     return sorted(lines, key=lambda line: line.emphasis)
-
-
-def _halo(panel: Panel, x: alt.X, y: alt.Y, scale: Scale) -> list[alt.Chart]:
-    """Return a pale band under the points that the table chose."""
-    low, high = _domain(y)
-    rows = []
-    for n in panel.sizes:
-        name = panel.chosen.get(n)
-        p = None if name is None else panel.point(name, n)
-        values = None if p is None else scale(p)
-        if values is not None and low <= values[0] <= high:
-            rows.append({"x": n, "t": values[0]})
-    if not rows:
-        return []
-    band = chart_of(rows).mark_line(
-        color=theme.colour("blue-band"), strokeWidth=9, strokeCap="round"
-    )
-    return [band.encode(x=x, y=y)]
 
 
 def _kept(panel: Panel) -> set[str]:
@@ -321,43 +129,6 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
             )
         )
     return out
-
-
-def chart(
-    lines: Sequence[Line],
-    x: alt.X,
-    y: alt.Y,
-    scale: Scale = in_seconds,
-    panel: Panel | None = None,
-    room: Room = LARGE,
-) -> alt.LayerChart:
-    """Draw lines with their intervals, points and names.
-
-    Parameters
-    ----------
-    lines
-        The last one lies on top.
-    x, y
-        The axes.
-    scale
-        What times are multiplied with.
-    panel
-        Where given, a pale band shows what its table chose.
-    room
-        The size of the plot.
-    """
-    chosen = panel.chosen if panel is not None else {}
-    halo = _halo(panel, x, y, scale) if panel is not None else []
-    layers = [*halo, *_line_layers(lines, x, y, chosen, scale)]
-    return _with_labels(layers, _labels(lines, y, scale, room), room)
-
-
-def _with_labels(
-    layers: Sequence[alt.Chart], labels: Sequence[alt.Chart], room: Room = LARGE
-) -> alt.LayerChart:
-    """Put labels, whose places are pixels, over layers whose places are data."""
-    both = layer(layer(*layers), layer(*labels)).properties(width=room.width, height=room.height)
-    return cast(alt.LayerChart, both.resolve_scale(y="independent"))
 
 
 def scaling(panels: Sequence[Panel], number: int) -> Figure | None:

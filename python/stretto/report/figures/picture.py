@@ -7,8 +7,9 @@ import altair as alt
 from stretto.errors import StrettoError
 from stretto.report import findings, theme
 from stretto.report import format as fmt
-from stretto.report.figures import axes, bars, curves, runs
-from stretto.report.figures.curves import MICRO, Line
+from stretto.report.figures import axes, bars, runs
+from stretto.report.figures.lines import MICRO, Line
+from stretto.report.figures.lines import chart as line_chart
 from stretto.report.load import System
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Chart, Figure
@@ -61,7 +62,7 @@ def _latency(panel: Panel) -> Chart:
         f"MPI_{panel.collective.capitalize()}, time per call",
     )
     sizes = sorted({p.bytes for p in points})
-    return curves.chart(lines, axes.size_x("x", sizes), y)
+    return line_chart(lines, axes.size_x("x", sizes), y)
 
 
 def picture(system: System) -> Figure:

@@ -1,0 +1,43 @@
+/* One case while it is measured: its candidates, and the values taken of each. */
+#ifndef STRETTO_BENCH_MEASURING_H
+#define STRETTO_BENCH_MEASURING_H
+
+#include "bench/bench.h"
+
+enum { STRETTO_BENCH_TRIES = 6 }; /* of a batch that a rank was late for */
+#define STRETTO_BENCH_MISSED 1e30 /* more than any time; survives the maximum over ranks */
+
+typedef struct {
+    double *us;
+    int n, capacity, missed;
+} stretto_bench_values;
+
+typedef struct {
+    const char *name;
+    bool active, correct, refused;
+    int batch;
+    double estimate; /* s per call */
+    stretto_bench_values throughput, latency;
+    char detail[256], done_by[256];
+} stretto_bench_candidate;
+
+typedef struct {
+    stretto_bench *bench;
+    const stretto_bench_case *shape;
+    stretto_bench_call call;
+    stretto_bench_candidate *candidates;
+    int n, index;
+    double lead, gap; /* s: notice before a batch; length of a window over the estimate */
+    unsigned long long random;
+} stretto_bench_case_run;
+
+/* ---- timing.c: single values ----------------------------------------------------------------- */
+
+double stretto_bench_seconds(void); /* monotonic, this rank's */
+/* One batch of n calls. *us per call on all ranks, MISSED when a rank began late. */
+int stretto_bench_batch(stretto_bench_case_run *m, int n, double *us);
+/* A batch, or single calls in windows of their own, kept with the candidate on rank 0. */
+int stretto_bench_take_throughput(stretto_bench_case_run *m, stretto_bench_candidate *c);
+int stretto_bench_take_latency(stretto_bench_case_run *m, stretto_bench_candidate *c);
+
+#endif
