@@ -1,4 +1,239 @@
+/* STRETTO_CHECK_CALLS: a mismatch of collectives is said in words instead of hanging.
+ *
+ * Before each blocking collective every rank sends a card with what it is about to call to rank 0
+ * of the communicator, over the shadow communicator, and goes on when rank 0 has found all cards
+ * alike. So a rank that calls something else, or with another root, operation or amount of data, is
+ * found at that call, and a rank that does not come is named when the time is over. Sizes that only
+ * pairs of ranks must agree on (alltoallv, gatherv, scatterv) are exchanged afterwards. The
+ * waiting tests requests, so that messages of the application go on.
+ */
 #include "run/check.h"
-void stretto_check_call(MPI_Comm comm, const stretto_checked_call *call) {
-    (void)comm, (void)call;
+#include "run/call.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { CARD_TAG = 8, VERDICT_TAG = 9, SAID = 600 };
+
+typedef struct {
+    long long number, bytes, digest;
+    int root, op;
+    char function[40];
+} card;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Never comes back: the application would hang or compute nonsense. */
+static void end_job(const stretto_comm *c, const char *text) {
+    stretto_say("%s (communicator of %d ranks)", text, c->nranks);
+    PMPI_Abort(MPI_COMM_WORLD, 1);
+    abort();
+}
+
+static const char *ordinal(long long n) {
+    return n % 100 / 10 == 1 ? "th"
+           : n % 10 == 1     ? "st"
+           : n % 10 == 2     ? "nd"
+           : n % 10 == 3     ? "rd"
+                             : "th";
+}
+
+static long long block_bytes(const stretto_ragged *b, int r) {
+    long long size = stretto_type_bytes(b->types ? b->types[r] : b->type);
+    long long count =
+        b->large ? (long long)((const MPI_Count *)b->counts)[r] : ((const int *)b->counts)[r];
+    return size < 0 || count < 0 ? -1 : size * count;
+}
+
+static long long amount_bytes(stretto_amount a) {
+    long long size = stretto_type_bytes(a.type);
+    return size < 0 || a.count < 0 ? -1 : size * a.count;
+}
+
+static void fill(card *own, const stretto_comm *c, const stretto_checked_call *call) {
+    memset(own, 0, sizeof *own);
+    own->number = c->checked;
+    own->root = call->root;
+    own->bytes = own->op = -1;
+    snprintf(own->function, sizeof own->function, "%s", call->function);
+    if (call->op != MPI_OP_NULL)
+        own->op = stretto_op_number(call->op);
+    if (call->datatype != MPI_DATATYPE_NULL)
+        own->bytes = amount_bytes((stretto_amount){call->count, call->datatype});
+    else if (call->collective == STRETTO_GATHER || call->collective == STRETTO_SCATTER)
+        own->bytes = amount_bytes(c->rank == call->root ? call->roots : call->mine);
+    if (call->everywhere) {
+        unsigned long long digest = 14695981039346656037u;
+        own->bytes = 0;
+        for (int r = 0; r < c->nranks; r++) {
+            long long bytes = block_bytes(call->everywhere, r);
+            digest = (digest ^ (unsigned long long)bytes) * 1099511628211u;
+            own->bytes += bytes;
+        }
+        own->digest = (long long)digest;
+    }
+}
+
+/* How rank r's card differs from rank 0's; "" when it does not. */
+static void differ(const card *a, const card *b, int r, char *text, size_t size) {
+    const char *th = ordinal(a->number);
+    *text = '\0';
+    if (strcmp(a->function, b->function))
+        snprintf(text, size, "rank %d calls %s, rank 0 %s", r, b->function, a->function);
+    else if (a->root != b->root)
+        snprintf(text, size, "rank %d calls %s with root %d, rank 0 with root %d", r, b->function,
+                 b->root, a->root);
+    else if (a->op != b->op)
+        snprintf(text, size, "rank %d calls %s with %s, rank 0 with %s", r, b->function,
+                 stretto_op_name(b->op), stretto_op_name(a->op));
+    else if (a->bytes != b->bytes)
+        snprintf(text, size, "rank %d calls %s of %lld bytes, rank 0 of %lld bytes", r, b->function,
+                 b->bytes, a->bytes);
+    else if (a->digest != b->digest)
+        snprintf(text, size, "rank %d and rank 0 call %s with other sizes of the blocks", r,
+                 b->function);
+    size_t used = strlen(text);
+    if (used)
+        snprintf(text + used, size - used, ", as the %lld%s collective on this communicator",
+                 a->number, th);
+}
+
+/* Rank 0: all cards, or the names of those that have not come. */
+static void collect(stretto_comm *c, const card *own, card *cards) {
+    MPI_Request *requests = malloc((size_t)c->nranks * sizeof *requests);
+    if (!requests)
+        stretto_no_memory();
+    cards[0] = *own;
+    requests[0] = MPI_REQUEST_NULL;
+    for (int r = 1; r < c->nranks; r++)
+        PMPI_Irecv(&cards[r], (int)sizeof *cards, MPI_BYTE, r, CARD_TAG, c->shadow, &requests[r]);
+    double end = now() + stretto_config.check_seconds;
+    int done = 0;
+    while (!done && now() < end) {
+        PMPI_Testall(c->nranks, requests, &done, MPI_STATUSES_IGNORE);
+        if (stretto_the_world.wait.yield && !done)
+            sched_yield();
+    }
+    if (!done) {
+        char text[SAID];
+        size_t used = (size_t)snprintf(
+            text, sizeof text, "after %d s in %s, the %lld%s collective, still missing: rank",
+            stretto_config.check_seconds, own->function, own->number, ordinal(own->number));
+        for (int r = 1; r < c->nranks && used < sizeof text - 8; r++) {
+            int come = 1;
+            if (requests[r] != MPI_REQUEST_NULL)
+                PMPI_Test(&requests[r], &come, MPI_STATUS_IGNORE);
+            if (!come)
+                used += (size_t)snprintf(text + used, sizeof text - used, " %d", r);
+        }
+        end_job(c, text);
+    }
+    free(requests);
+}
+
+/* Others than rank 0: until rank 0 lets all go on. */
+static void ask(stretto_comm *c, const card *own) {
+    MPI_Request requests[2];
+    int verdict = 0, done = 0;
+    PMPI_Irecv(&verdict, 1, MPI_INT, 0, VERDICT_TAG, c->shadow, &requests[0]);
+    PMPI_Isend(own, (int)sizeof *own, MPI_BYTE, 0, CARD_TAG, c->shadow, &requests[1]);
+    /* rank 0 speaks first when others are missing, too */
+    double end = now() + 1.5 * stretto_config.check_seconds + 5;
+    while (!done && now() < end) {
+        PMPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
+        if (stretto_the_world.wait.yield && !done)
+            sched_yield();
+    }
+    if (!done) {
+        char text[SAID];
+        snprintf(text, sizeof text,
+                 "rank %d waits in %s, the %lld%s collective, and rank 0 has not come", c->rank,
+                 own->function, own->number, ordinal(own->number));
+        end_job(c, text);
+    }
+}
+
+static void compare(stretto_comm *c, const card *own) {
+    if (c->rank) {
+        ask(c, own);
+        return;
+    }
+    card *cards = malloc((size_t)c->nranks * sizeof *cards);
+    if (!cards)
+        stretto_no_memory();
+    collect(c, own, cards);
+    char text[SAID];
+    for (int r = 1; r < c->nranks; r++) {
+        differ(&cards[0], &cards[r], r, text, sizeof text);
+        if (*text)
+            end_job(c, text);
+    }
+    free(cards);
+    int verdict = 1;
+    for (int r = 1; r < c->nranks; r++)
+        PMPI_Send(&verdict, 1, MPI_INT, r, VERDICT_TAG, c->shadow);
+}
+
+static void wrong_pair(const stretto_comm *c, const stretto_checked_call *call, int from,
+                       long long sent, int to, long long expected) {
+    char text[SAID];
+    snprintf(
+        text, sizeof text,
+        "%s: rank %d sends %lld bytes to rank %d, which expects %lld, in the %lld%s collective "
+        "on this communicator",
+        call->function, from, sent, to, expected, c->checked, ordinal(c->checked));
+    end_job(c, text);
+}
+
+/* What each rank sends to each other is what that one expects. */
+static void compare_pairs(stretto_comm *c, const stretto_checked_call *call) {
+    size_t n = (size_t)c->nranks;
+    long long *there = calloc(2 * n, sizeof *there);
+    if (!there)
+        stretto_no_memory();
+    long long *told = there + n;
+    const stretto_ragged *sends = call->in_place ? call->receive : call->send;
+    if (call->root < 0) {
+        for (int r = 0; r < c->nranks; r++)
+            there[r] = block_bytes(sends, r);
+        PMPI_Alltoall(there, 1, MPI_LONG_LONG, told, 1, MPI_LONG_LONG, c->shadow);
+        for (int r = 0; r < c->nranks; r++)
+            if (told[r] != block_bytes(call->receive, r))
+                wrong_pair(c, call, r, told[r], c->rank, block_bytes(call->receive, r));
+    } else {
+        bool skip = call->in_place && c->rank == call->root;
+        long long own = skip ? -1 : amount_bytes(call->mine);
+        PMPI_Gather(&own, 1, MPI_LONG_LONG, told, 1, MPI_LONG_LONG, call->root, c->shadow);
+        for (int r = 0; c->rank == call->root && r < c->nranks; r++) {
+            if (skip && r == call->root)
+                continue;
+            long long here = block_bytes(call->send ? call->send : call->receive, r);
+            if (told[r] != here && call->send)
+                wrong_pair(c, call, call->root, here, r, told[r]);
+            else if (told[r] != here)
+                wrong_pair(c, call, r, told[r], call->root, here);
+        }
+        /* nobody goes on before the root has looked, or its words would come too late */
+        PMPI_Barrier(c->shadow);
+    }
+    free(there);
+}
+
+STRETTO_COLD void stretto_check_call(MPI_Comm comm, const stretto_checked_call *call) {
+    stretto_comm *c = stretto_comm_ready(comm);
+    if (!c || c->status != STRETTO_COMM_READY || !c->has_shadow)
+        return;
+    card own;
+    c->checked++;
+    fill(&own, c, call);
+    compare(c, &own);
+    if ((call->send || call->receive) && call->root < c->nranks)
+        compare_pairs(c, call);
 }

@@ -86,6 +86,9 @@ size_t stretto_dense_size(MPI_Datatype datatype);
 /* Predefined and known to us; such handles never change their meaning. */
 bool stretto_is_predefined_op(MPI_Op op);
 bool stretto_is_predefined_type(MPI_Datatype datatype);
+/* A number that is the same on all ranks, and its name; STRETTO_OPS: another operation. */
+int stretto_op_number(MPI_Op op);
+const char *stretto_op_name(int number);
 void stretto_types_init(void);
 
 /* ---- communicators (comm.c, setup.c) --------------------------------------------------------- */
@@ -152,9 +155,10 @@ typedef struct {
 typedef struct stretto_comm {
     MPI_Comm comm;
     stretto_comm_status status;
-    const char *why; /* why NATIVE */
-    int seen;        /* blocking collectives before set-up */
-    bool holds;      /* counted among those that hold resources */
+    const char *why;   /* why NATIVE */
+    int seen;          /* blocking collectives before set-up */
+    long long checked; /* with STRETTO_CHECK_CALLS: blocking collectives so far */
+    bool holds;        /* counted among those that hold resources */
     int rank, nranks;
     stretto_node *node; /* NULL: alone on the node, or no arena */
     bool node_ready;    /* agreed: every node with several of its ranks has its arena piece */

@@ -7,7 +7,7 @@
 
 static bool same_choice(const stretto_choice *a, const stretto_choice *b) {
     return a->kind == b->kind && a->algorithm == b->algorithm && a->param == b->param &&
-           a->fanout == b->fanout;
+           a->fanout == b->fanout && a->lanes == b->lanes;
 }
 
 static void drop(stretto_cached_plan *cached) {

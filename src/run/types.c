@@ -169,3 +169,25 @@ bool stretto_is_predefined_type(MPI_Datatype datatype) {
     const known *t = find(type_key(datatype));
     return t && t->op < 0;
 }
+
+int stretto_op_number(MPI_Op op) {
+    const known *o = find(op_key(op));
+    return o && o->op >= 0 ? o->op : STRETTO_OPS;
+}
+
+const char *stretto_op_name(int number) {
+    static const char *const names[STRETTO_OPS + 1] = {[STRETTO_OP_SUM] = "MPI_SUM",
+                                                       [STRETTO_OP_PROD] = "MPI_PROD",
+                                                       [STRETTO_OP_MAX] = "MPI_MAX",
+                                                       [STRETTO_OP_MIN] = "MPI_MIN",
+                                                       [STRETTO_OP_LAND] = "MPI_LAND",
+                                                       [STRETTO_OP_LOR] = "MPI_LOR",
+                                                       [STRETTO_OP_LXOR] = "MPI_LXOR",
+                                                       [STRETTO_OP_BAND] = "MPI_BAND",
+                                                       [STRETTO_OP_BOR] = "MPI_BOR",
+                                                       [STRETTO_OP_BXOR] = "MPI_BXOR",
+                                                       [STRETTO_OP_MAXLOC] = "MPI_MAXLOC",
+                                                       [STRETTO_OP_MINLOC] = "MPI_MINLOC",
+                                                       [STRETTO_OPS] = "an operation of its own"};
+    return number < 0 || number > STRETTO_OPS ? "no operation" : names[number];
+}

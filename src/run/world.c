@@ -187,6 +187,9 @@ STRETTO_COLD void stretto_engine_init(void) {
     if (w->rank == 0)
         check_layout(w);
     w->active = stretto_config.check_calls ? STRETTO_CHECKED : STRETTO_ON;
+    if (stretto_config.check_calls)
+        stretto_comm_ready(
+            MPI_COMM_WORLD); /* or a rank that never calls anything would go unnamed */
 }
 
 STRETTO_COLD void stretto_engine_finalize(void) {
