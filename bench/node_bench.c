@@ -2,9 +2,10 @@
  * (a flag one way, a copy). Batches of calls back to back; of each batch the slowest rank's time
  * per call counts; the least and the median over the batches are printed. See bench/README.md.
  *
- *   node_bench [ranks] [phases] [batches] [off|cma]      e.g.  node_bench 2 allreduce
+ *   node_bench [ranks] [phases] [batches] [off|cma|attach]      e.g.  node_bench 2 allreduce
  */
 #include "node/node.h"
+#include "node/xpmem.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -27,9 +28,24 @@ typedef struct {
     _Atomic int ready;
 } shared_state;
 
-typedef enum { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, PHASES } phase;
-static const char *const phase_name[PHASES] = {"barrier", "bcast", "reduce", "allreduce",
-                                               "allgather"};
+typedef enum {
+    BARRIER,
+    BCAST,
+    REDUCE,
+    ALLREDUCE,
+    ALLGATHER,
+    ALLGATHERV,
+    ALLTOALL,
+    ALLTOALLV,
+    GATHER,
+    SCATTER,
+    REDUCE_SCATTER,
+    SCAN,
+    PHASES
+} phase;
+static const char *const phase_name[PHASES] = {
+    "barrier",  "bcast",     "reduce", "allreduce", "allgather",      "allgatherv",
+    "alltoall", "alltoallv", "gather", "scatter",   "reduce_scatter", "scan"};
 static const size_t sizes[] = {8,    64,    256,   1024,   2048,    4096,
                                8192, 16384, 65536, 262144, 1048576, 4194304};
 
@@ -48,6 +64,40 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* For "attach": XPMEM as it would be once everything is attached. All ranks have their buffers in
+ * memory that they share at the same addresses. */
+static int version(void) {
+    return 0x00026005;
+}
+static int64_t make(void *address, size_t bytes, int type, void *permit) {
+    (void)address, (void)bytes, (void)type, (void)permit;
+    return 1;
+}
+static int64_t get(int64_t segid, int flags, int type, void *permit) {
+    (void)flags, (void)type, (void)permit;
+    return segid;
+}
+static int ignore(int64_t id) {
+    (void)id;
+    return 0;
+}
+static void *attach_here(stretto_xpmem_address from, size_t bytes, void *at) {
+    (void)bytes, (void)at;
+    return (void *)(uintptr_t)from.offset;
+}
+static int detach(void *at) {
+    (void)at;
+    return 0;
+}
+static bool stand_in(int ranks) {
+    int64_t offers[MAX_RANKS];
+    stretto_xpmem =
+        (stretto_xpmem_library){version, make, ignore, get, ignore, attach_here, detach};
+    for (int r = 0; r < ranks; r++)
+        offers[r] = stretto_xpmem_offer();
+    return stretto_xpmem_join(ranks, offers);
+}
+
 /* Time of one batch: the slowest rank's. */
 static void report(const char *name, size_t bytes, shared_state *shared, int ranks, int batches) {
     static double slowest[MAX_BATCHES];
@@ -58,7 +108,7 @@ static void report(const char *name, size_t bytes, shared_state *shared, int ran
                 slowest[b] = shared->times[b][r];
     }
     qsort(slowest, (size_t)batches, sizeof *slowest, compare);
-    printf("%-10s %9zu B  least %9.3f  median %9.3f us", name, bytes, slowest[0] * 1e6,
+    printf("%-14s %9zu B  least %9.3f  median %9.3f us", name, bytes, slowest[0] * 1e6,
            slowest[batches / 2] * 1e6);
     if (bytes >= 4096)
         printf("  %6.1f GB/s", (double)bytes / slowest[0] * 1e-9);
@@ -110,9 +160,22 @@ static void floor_copy(unsigned char *to, const unsigned char *from) {
     }
 }
 
-static void call(stretto_node *node, phase p, void *src, void *dst, size_t bytes,
+/* bytes: of the vector, or of one pair's or rank's block (MPI's message size). */
+static void call(stretto_node *node, phase p, int ranks, void *src, void *dst, size_t bytes,
                  stretto_reduce_fn sum) {
+    size_t at[MAX_RANKS], sizes[MAX_RANKS];
+    for (int r = 0; r < ranks && p > ALLGATHER; r++) {
+        at[r] = (size_t)r * bytes;
+        sizes[r] = p == REDUCE_SCATTER ? bytes / 8 : bytes;
+    }
     switch (p) {
+    case ALLGATHERV: stretto_node_allgatherv(node, src, dst, at, sizes); break;
+    case ALLTOALL: stretto_node_alltoall(node, src, dst, bytes); break;
+    case ALLTOALLV: stretto_node_alltoallv(node, src, at, sizes, dst, at); break;
+    case GATHER: stretto_node_gather(node, src, dst, bytes, 0); break;
+    case SCATTER: stretto_node_scatter(node, src, dst, bytes, 0); break;
+    case REDUCE_SCATTER: stretto_node_reduce_scatter(node, src, dst, sizes, 8, sum); break;
+    case SCAN: stretto_node_scan(node, src, dst, bytes / 8, 8, sum, false); break;
     case BARRIER: stretto_node_barrier(node); break;
     case BCAST: stretto_node_bcast(node, src, bytes, 0); break;
     case REDUCE: stretto_node_reduce(node, src, dst, bytes / 8, 8, sum, 0); break;
@@ -138,6 +201,15 @@ int main(int argc, char **argv) {
         perror("node_bench: mmap");
         return 1;
     }
+    size_t largest = sizes[sizeof sizes / sizeof *sizes - 1], room = largest * (size_t)ranks;
+    bool attach = argc > 4 && strcmp(argv[4], "attach") == 0;
+    unsigned char *buffers =
+        mmap(NULL, 2 * room * (size_t)ranks, PROT_READ | PROT_WRITE,
+             (attach ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (buffers == MAP_FAILED || (attach && !stand_in(ranks))) {
+        perror("node_bench: buffers");
+        return 1;
+    }
     printf("%d ranks on %d cores, %zu KiB shared\n", ranks, cores, memory_bytes / 1024);
     fflush(stdout);
     int rank = 0;
@@ -157,15 +229,18 @@ int main(int argc, char **argv) {
     stretto_wait wait = {.spins = ranks > cores ? 10 : 1000,
                          .yield = ranks > cores,
                          .progress = no_progress,
-                         .cma = argc <= 4 || strcmp(argv[4], "off") != 0};
+                         .cma = argc <= 4 || strcmp(argv[4], "cma") == 0};
     stretto_node *node = stretto_node_attach(memory, ranks, rank, stretto_node_area(ranks, false),
                                              shared->pids, &wait);
     stretto_reduce_fn sum = stretto_reduce_kernel(STRETTO_OP_SUM, STRETTO_DOUBLE);
-    size_t largest = sizes[sizeof sizes / sizeof *sizes - 1];
-    unsigned char *src = aligned_alloc(4096, largest),
-                  *dst = aligned_alloc(4096, largest * (size_t)ranks);
-    memset(src, 0, largest);
-    memset(dst, 0, largest * (size_t)ranks);
+    int peers[MAX_RANKS];
+    for (int r = 0; r < ranks; r++)
+        peers[r] = r;
+    if (attach && !stretto_node_use_xpmem(node, peers))
+        return 1;
+    unsigned char *src = buffers + 2 * room * (size_t)rank, *dst = src + room;
+    memset(src, 0, room);
+    memset(dst, 0, room);
     if (ranks == 2)
         floor_flag(shared, rank);
     if (rank == 0)
@@ -181,7 +256,7 @@ int main(int argc, char **argv) {
                 stretto_node_barrier(node);
                 double t = now();
                 for (int k = 0; k < calls; k++)
-                    call(node, p, src, dst, bytes, sum);
+                    call(node, p, ranks, src, dst, bytes, sum);
                 t = (now() - t) / calls;
                 shared->times[b < 0 ? 0 : b][rank] = t;
             }

@@ -52,7 +52,9 @@ static void by_reductions(stretto_node *node, const unsigned char *src, void *ds
         abort();
     }
     for (int r = 0; r < node->nlocal; src += counts[r++] * size)
-        stretto_node_reduce(node, src, r == node->me ? result : NULL, counts[r], size, reduce, r);
+        if (counts[r])
+            stretto_chunk_reduce(node, src, r == node->me ? result : NULL, counts[r], size, reduce,
+                                 r);
     memcpy(dst, result, counts[node->me] * size);
     free(result);
 }
