@@ -285,7 +285,7 @@ void price_inject(price_state *s, price_message *m) {
         return;
     m->began = m->path.t;
     occupy(m, &c->flow_free, 0);
-    if (!m->eager)
+    if (!m->eager && link->send_byte > 0)
         occupy(m, &source->engine_free, bytes * link->send_byte);
     if (is_network(m)) {
         interfaces(s, m, s->nodes[source->node].sent, source->rail, p->nic_gap_message);
@@ -322,7 +322,7 @@ void price_receive(price_state *s, price_message *m) {
         double share = s->uplink_byte / (p->multipath > 0 ? p->uplinks : 1);
         g = share > g ? share : g;
     }
-    if (!m->eager)
+    if (!m->eager && p->level[m->level].recv_byte > 0)
         occupy(m, &target->engine_free, (double)m->bytes * p->level[m->level].recv_byte);
     interfaces(s, m, s->nodes[target->node].received, target->rail, p->nic_recv_gap_message);
     price_add(&m->path, STRETTO_PART_TRANSFER, (double)m->bytes * g);
