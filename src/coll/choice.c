@@ -1,4 +1,4 @@
-/* Choice strings: native, native:settings, X, X(param), X(param,fanout), shm, shm+X. */
+/* Choice strings: native, native:settings, X, X(param), X(param,fanout), shm, shm+X, lanes+X. */
 #include "coll/coll.h"
 
 #include <ctype.h>
@@ -107,6 +107,28 @@ static int parse_algorithm(stretto_collective collective, const char *text, cons
     return 0;
 }
 
+/* lanes+X and lanes(n)+X. */
+static int parse_lanes(stretto_collective collective, const char *text, stretto_choice *choice,
+                       char *error, size_t error_size) {
+    const char *at = text + 5;
+    choice->kind = STRETTO_CHOICE_SHM;
+    choice->lanes = STRETTO_LANES_ALL;
+    if (!stretto_collective_has_lanes(collective))
+        return refuse(error, error_size, text, "this collective has no lanes");
+    if (*at == '(' && isdigit((unsigned char)at[1])) {
+        char *end;
+        long n = strtol(at + 1, &end, 10);
+        if (n < 1 || n > STRETTO_LANES_MOST || *end != ')')
+            return refuse(error, error_size, text, "there can be 1 to 1024 lanes");
+        choice->lanes = (int)n;
+        at = end + 1;
+    }
+    if (*at != '+')
+        return refuse(error, error_size, text,
+                      "name the algorithm between nodes, as in lanes+ring or lanes(2)+ring");
+    return parse_algorithm(collective, text, at + 1, choice, error, error_size);
+}
+
 int stretto_choice_parse(stretto_collective collective, const char *text, stretto_choice *choice,
                          char *error, size_t error_size) {
     memset(choice, 0, sizeof *choice);
@@ -124,6 +146,8 @@ int stretto_choice_parse(stretto_collective collective, const char *text, strett
         choice->kind = STRETTO_CHOICE_SHM;
         return 0;
     }
+    if (strncmp(text, "lanes", 5) == 0)
+        return parse_lanes(collective, text, choice, error, error_size);
     bool shm = strncmp(text, "shm+", 4) == 0;
     if (shm && !stretto_collective_composes(collective))
         return refuse(error, error_size, text,
@@ -137,7 +161,11 @@ char *stretto_choice_format(const stretto_choice *choice, char *text, size_t siz
         snprintf(text, size, "native%s%s", *choice->native ? ":" : "", choice->native);
         return text;
     }
-    const char *prefix = choice->kind == STRETTO_CHOICE_SHM ? "shm" : "";
+    char prefix[32] = "";
+    if (choice->kind == STRETTO_CHOICE_SHM)
+        snprintf(prefix, sizeof prefix, "%s", choice->lanes ? "lanes" : "shm");
+    if (choice->lanes > 0)
+        snprintf(prefix, sizeof prefix, "lanes(%d)", choice->lanes);
     const stretto_algorithm *row = choice->algorithm;
     if (!row) {
         snprintf(text, size, "%s", prefix);

@@ -30,7 +30,8 @@ static inline bool stretto_param_segments(stretto_param param) {
 enum {
     STRETTO_NEEDS_COMMUTATIVE = 1 << 0,
     STRETTO_NEEDS_POWER_OF_TWO = 1 << 1, /* of ranks */
-    STRETTO_NEEDS_EVEN = 1 << 2          /* number of ranks */
+    STRETTO_NEEDS_EVEN = 1 << 2,         /* number of ranks */
+    STRETTO_FOR_FEW_RANKS = 1 << 3       /* no need: a hint that it is not worth trying beyond 16 */
 };
 
 typedef struct {
@@ -59,24 +60,31 @@ const char *stretto_algorithm_fits(const stretto_algorithm *algorithm, const str
 /* Can the collective be composed of node phases and X, so that shm+X is a choice? Bare shm, the
  * single node action on one node, is one for every collective. */
 bool stretto_collective_composes(stretto_collective collective);
+/* Can it be carried in lanes? */
+bool stretto_collective_has_lanes(stretto_collective collective);
 
 /* A parsed choice string. */
 typedef enum {
     STRETTO_CHOICE_NATIVE, /* the host MPI's own, with `native` holding what follows "native:" */
     STRETTO_CHOICE_FLAT,   /* X: over all ranks */
-    STRETTO_CHOICE_SHM     /* shm (one node), shm+X: node phase, X over the leaders, node phase */
+    STRETTO_CHOICE_SHM     /* shm (one node), shm+X: node phase, X over the leaders, node phase;
+                              with `lanes`, lanes(n)+X: X over n ranks of each node at once */
 } stretto_choice_kind;
+
+enum { STRETTO_LANES_ALL = -1, STRETTO_LANES_MOST = 1024 };
 
 typedef struct {
     stretto_choice_kind kind;
     const stretto_algorithm *algorithm; /* NULL for native and bare shm */
     int param;                          /* value, the row's default when not given */
     int fanout;                         /* the second value, where the row has one; else 0 */
+    int lanes; /* of SHM: 0: shm and shm+X; else so many lanes, or STRETTO_LANES_ALL: as many as the
+                  node with the fewest ranks has */
     char native[200];
 } stretto_choice;
 
 /* Parses "native", "native:settings", "ring", "bruck_k(8)", "chain(64K,4)", "shm",
- * "shm+bruck_k(8)".
+ * "shm+bruck_k(8)", "lanes+ring", "lanes(2)+ring".
  * 0, or -1 with a message for people in error[error_size] (names the choice, the reason and the
  * names or range that are possible). */
 int stretto_choice_parse(stretto_collective collective, const char *text, stretto_choice *choice,

@@ -7,7 +7,7 @@
  *
  * Allgather where nodes do not hold consecutive ranks works in a TMP copy of OUT that is grouped by
  * node, and sorts it at the end. Reductions that may not be reordered need consecutive ranks. */
-#include "coll/build.h"
+#include "coll/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,13 +25,13 @@ typedef struct {
     int *spread_at; /* [X's OUT blocks] X's action before which the node gets the block */
 } composition;
 
-static int ranks_on(const stretto_layout *layout, int node) {
-    return layout->node_start[node + 1] - layout->node_start[node];
-}
-
 bool stretto_collective_composes(stretto_collective c) {
     return c == STRETTO_ALLREDUCE || c == STRETTO_BCAST || c == STRETTO_REDUCE ||
            c == STRETTO_ALLGATHER || c == STRETTO_BARRIER;
+}
+
+bool stretto_collective_has_lanes(stretto_collective c) {
+    return c == STRETTO_ALLREDUCE || c == STRETTO_BCAST;
 }
 
 /* Local index of the rank that stands for the node in the network phase. */
@@ -270,18 +270,6 @@ static const char *refusal(const stretto_choice *choice, const stretto_shape *sh
     return NULL;
 }
 
-/* A faulty algorithm must come out in the tests by its name, not as a damaged heap of ours. */
-static bool spans_fit(const stretto_plan *x) {
-    for (int i = 0; i < x->nactions; i++) {
-        const stretto_span spans[] = {x->actions[i].src, x->actions[i].dst};
-        for (int s = 0; s < 2; s++)
-            if (spans[s].count < 0 || spans[s].first < 0 ||
-                spans[s].first + spans[s].count > stretto_plan_blocks_of(x, spans[s].buffer))
-                return false;
-    }
-    return true;
-}
-
 static int compose(composition *c, const stretto_choice *choice, size_t bytes, char *error,
                    size_t error_size) {
     stretto_shape over_nodes = *c->shape;
@@ -294,7 +282,7 @@ static int compose(composition *c, const stretto_choice *choice, size_t bytes, c
         over_nodes.in_place = true; /* the node phase leaves it in OUT */
     if (stretto_build_flat(&c->network, choice, &over_nodes, bytes, error, error_size) != 0)
         return -1;
-    if (!spans_fit(&c->network)) {
+    if (!stretto_spans_fit(&c->network)) {
         snprintf(error, error_size, "%s is faulty: it uses blocks that there are not",
                  choice->algorithm->name);
         return -1;
@@ -344,10 +332,12 @@ int stretto_build_hierarchy(stretto_plan *plan, const stretto_choice *choice,
         stretto_build_alone(plan);
     } else if (shape->layout->nnodes == 1) {
         build_one_node(plan, shape);
+    } else if (choice->lanes) {
+        status = stretto_build_lanes(plan, choice, shape, bytes, error, error_size);
     } else {
         composition c = {.layout = shape->layout, .shape = shape, .plan = plan};
         c.node = c.layout->node_of[shape->rank];
-        c.nlocal = ranks_on(c.layout, c.node);
+        c.nlocal = stretto_ranks_on(c.layout, c.node);
         status = compose(&c, choice, bytes, error, error_size);
         free(c.index_of);
         free(c.tmp_of);

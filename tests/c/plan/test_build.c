@@ -14,6 +14,8 @@ static int may_allocate(void) {
 #define realloc(p, n) (may_allocate() ? realloc(p, n) : NULL)
 #include "../../../src/coll/exchange.c"
 #include "../../../src/coll/hierarchy.c"
+#include "../../../src/coll/lanes.c"
+#include "../../../src/coll/network.c"
 #include "../../../src/plan/expr.c"
 #include "../../../src/plan/collective.c"
 #include "../../../src/plan/plan.c"
@@ -116,11 +118,12 @@ static void check_refusals(void) {
 }
 
 /* Fails the 1st, 2nd, ... allocation until building and proving get through. */
-static void check_memory(const stretto_algorithm *a, bool shm) {
+static void check_memory(const stretto_algorithm *a, bool shm, int lanes) {
     static call_case c;
     layout_store store;
     c.choice = stretto_choice_of(a);
     c.choice.kind = shm ? STRETTO_CHOICE_SHM : STRETTO_CHOICE_FLAT;
+    c.choice.lanes = lanes;
     c.bytes = 1 << 18;
     c.shape = (stretto_shape){
         .collective = a->collective, .nranks = 8, .in_place = true, .commutative = true};
@@ -153,9 +156,11 @@ int main(void) {
     check_scratch();
     check_refusals();
     for (int i = 0; i < n; i++) {
-        check_memory(&rows[i], false);
+        check_memory(&rows[i], false, 0);
         if (stretto_collective_composes(rows[i].collective))
-            check_memory(&rows[i], true);
+            check_memory(&rows[i], true, 0);
+        if (stretto_collective_has_lanes(rows[i].collective))
+            check_memory(&rows[i], true, STRETTO_LANES_ALL);
     }
     return check_report("build");
 }

@@ -71,6 +71,11 @@ int main(void) {
                     c.shape.layout = l < 2 ? layout_regular(&store, sizes[p], 3, l)
                                            : layout_random(&store, sizes[p], l % 2, &random);
                     run_variants(&c);
+                    if (!stretto_collective_has_lanes(rows[i].collective) || l == 1)
+                        continue;
+                    c.choice.lanes = l == 0 ? STRETTO_LANES_ALL : 1;
+                    run_variants(&c);
+                    c.choice.lanes = 0;
                 }
             }
         }

@@ -36,19 +36,28 @@ static const char *try_out(const stretto_plan *plans, int n) {
     return wrong;
 }
 
-/* Does the mutant take the same data from another place? Where messages move as late as they can,
- * what is seen is really there. */
-static bool same_data(const call_case *c, const stretto_plan *mutant, int rank, int i) {
+/* Do two spans hold the same when a rank comes to action i of the unchanged plan? Where messages
+ * move as late as they can, what is seen is really there. */
+static bool same_data(const call_case *c, int rank, int i, stretto_span a, stretto_span b) {
     bool same = true;
     for (unsigned seed = 1; seed <= 3 && same; seed++) {
-        exec_probe probe = {.rank = rank,
-                            .action = i,
-                            .a = c->plans[rank].actions[i].src,
-                            .b = mutant[rank].actions[i].src};
+        exec_probe probe = {.rank = rank, .action = i, .a = a, .b = b};
         execution e = {.count = 11, .seed = seed, .probe = &probe};
         same = execute(c->plans, c->shape.nranks, &e) == NULL && probe.equal;
     }
     return same;
+}
+
+/* A copy puts the first operand of a commutative reduction into its place, where the second one's
+ * data lie already; the mutant puts it into the second one's place: the operands are exchanged. */
+static bool exchanges_operands(const call_case *c, int rank, int i, stretto_span other) {
+    const stretto_plan *plan = &c->plans[rank];
+    const stretto_action *copy = &plan->actions[i], *next = copy + 1;
+    return c->shape.commutative && copy->kind == STRETTO_COPY && i + 1 < plan->nactions &&
+           next->kind == STRETTO_REDUCE_LOCAL && next->src.buffer == other.buffer &&
+           next->src.first == other.first && next->src.count == other.count &&
+           next->dst.buffer == copy->dst.buffer && next->dst.first == copy->dst.first &&
+           same_data(c, rank, i, copy->dst, other);
 }
 
 static bool is_harmless(const call_case *c, const stretto_plan *mutant, int rank, int i,
@@ -62,7 +71,10 @@ static bool is_harmless(const call_case *c, const stretto_plan *mutant, int rank
                (!barrier || is_barrier(mutant, c->shape.nranks));
     case DROP_BOTH: return barrier && is_barrier(mutant, c->shape.nranks);
     case SRC_UP:
-    case SRC_DOWN: return same_data(c, mutant, rank, i);
+    case SRC_DOWN:
+        return same_data(c, rank, i, c->plans[rank].actions[i].src, mutant[rank].actions[i].src);
+    case DST_UP:
+    case DST_DOWN: return exchanges_operands(c, rank, i, mutant[rank].actions[i].dst);
     default: return false;
     }
 }
@@ -166,6 +178,14 @@ static void try_algorithm(const stretto_algorithm *a, int sizes) {
                 c.shape.layout = l < 2 ? layout_regular(&store, size[p], 3 - l, l == 1)
                                        : layout_random(&store, size[p], false, &random);
                 try_roots(&c);
+                if (!stretto_collective_has_lanes(a->collective) || l > 0)
+                    continue;
+                c.shape.layout = layout_regular(&store, size[p] / 2 * 2, 2, true);
+                c.shape.nranks = size[p] / 2 * 2;
+                c.choice.lanes = i % 2 ? 1 : STRETTO_LANES_ALL;
+                try_roots(&c);
+                c.shape.nranks = size[p];
+                c.choice.lanes = 0;
             }
         }
     }

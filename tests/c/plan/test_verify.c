@@ -1,5 +1,5 @@
-/* Proof of every algorithm: every rank count 1..64, every root, radices 2..8, segments and windows,
- * in place and not, commutative and not, flat; and shm+X on layouts of many kinds. */
+/* Proof of every algorithm: rank counts up to 64, every root, radices 2..16, segments, fan-outs and
+ * windows, in place and not, commutative and not, flat; and shm+X on layouts of many kinds. */
 #include "../check.h"
 #include "cases.h"
 
@@ -67,13 +67,29 @@ static void prove_roots(call_case *c, const stretto_algorithm *a) {
     prove_mixed(c);
 }
 
+/* The rank counts tried here: all to 33, and some around 48 and 64. `stretto plan verify -n 64`
+ * tries every one. */
+static bool is_tried(int p) {
+    return p <= 33 || p == 47 || p == 48 || p >= 63;
+}
+
 static void prove_flat(const stretto_algorithm *a, int most) {
     static call_case c;
     for (int p = 1; p <= most; p++) {
+        if (!is_tried(p))
+            continue;
         c.shape = (stretto_shape){.collective = a->collective, .nranks = p};
         for (int i = 0; parameter_case(a, i, &c.choice, &c.bytes); i++)
             prove_roots(&c, a);
     }
+}
+
+static int fewest_ranks(const stretto_layout *layout) {
+    int least = layout->nranks;
+    for (int n = 0; n < layout->nnodes; n++)
+        if (layout->node_start[n + 1] - layout->node_start[n] < least)
+            least = layout->node_start[n + 1] - layout->node_start[n];
+    return least;
 }
 
 static void prove_layout(const stretto_algorithm *a, const stretto_layout *layout) {
@@ -83,6 +99,11 @@ static void prove_layout(const stretto_algorithm *a, const stretto_layout *layou
     for (int i = 0; parameter_case(a, i, &c.choice, &c.bytes); i++) {
         c.choice.kind = STRETTO_CHOICE_SHM;
         prove_roots(&c, a);
+        if (!stretto_collective_has_lanes(a->collective) || i % 3 != 0)
+            continue;
+        for (c.choice.lanes = STRETTO_LANES_ALL; c.choice.lanes <= 3; c.choice.lanes++)
+            if (c.choice.lanes != 0 && c.choice.lanes <= fewest_ranks(layout))
+                prove_roots(&c, a);
     }
 }
 

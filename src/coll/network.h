@@ -1,0 +1,45 @@
+/* A flat plan X over the nodes, put into a plan over the ranks: which rank stands for a node, and
+ * what X's blocks are there. */
+#ifndef STRETTO_COLL_NETWORK_H
+#define STRETTO_COLL_NETWORK_H
+
+#include "coll/build.h"
+
+typedef struct {
+    stretto_buffer buffer;
+    const int *at; /* X's block b is blocks at[b] to at[b + 1]; NULL: X never touches the buffer */
+} stretto_map;
+
+typedef struct {
+    stretto_plan x;
+    const stretto_layout *layout;
+    const int *local;    /* [nodes] local index of the rank that stands for the node */
+    stretto_map in, out; /* of X's IN and OUT */
+    /* X's block s of the call is the plan's blocks shapes[i], i = shape_at[s] to shape_at[s + 1] */
+    const int *shapes, *shape_at;
+} stretto_network;
+
+static inline int stretto_ranks_on(const stretto_layout *layout, int node) {
+    return layout->node_start[node + 1] - layout->node_start[node];
+}
+
+/* A faulty algorithm must come out in the tests by its name, not as a damaged heap of ours. */
+bool stretto_spans_fit(const stretto_plan *x);
+/* Builds X for the caller's node; shape: the call over the ranks. */
+int stretto_network_build(stretto_network *network, const stretto_choice *choice,
+                          const stretto_shape *shape, int root, bool in_place, size_t bytes,
+                          char *error, size_t error_size);
+/* Appends X's actions. -1 when X's TMP does not say which blocks it is for. */
+int stretto_network_append(stretto_plan *plan, const stretto_network *network);
+
+/* The collectives that are composed with it. */
+int stretto_build_lanes(stretto_plan *plan, const stretto_choice *choice,
+                        const stretto_shape *shape, size_t bytes, char *error, size_t error_size);
+int stretto_build_composed_blocks(stretto_plan *plan, const stretto_choice *choice,
+                                  const stretto_shape *shape, size_t bytes, char *error,
+                                  size_t error_size);
+int stretto_build_composed_scan(stretto_plan *plan, const stretto_choice *choice,
+                                const stretto_shape *shape, size_t bytes, char *error,
+                                size_t error_size);
+
+#endif
