@@ -25,7 +25,7 @@ CallKind = Literal[
     "comm",
     "other",
 ]
-CALL_KINDS: tuple[str, ...] = get_args(CallKind)
+CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 
 
 @dataclass

@@ -92,8 +92,10 @@ def prepare(
         return words, environ
     if command.launcher_at is None:
         environ |= job.mpi.script_environment(variables, environ)
-        _keep_ours(words, command, variables)
-    elif command.kind == "slurm":
+        _settle(words, command.applications[0].program or 0, variables)
+        return words, environ
+    _before_launcher(words, command, variables)
+    if command.kind == "slurm":
         environ |= variables
         environ.pop("LD_PRELOAD", None)
         if "LD_PRELOAD" in job.environ:
@@ -117,20 +119,19 @@ def _merge_words(words: list[str], command: Command, variables: Mapping[str, str
                 words[at] = "LD_PRELOAD=" + join_preload(words[at].partition("=")[2], preload)
 
 
-def _keep_ours(words: list[str], command: Command, variables: Mapping[str, str]) -> None:
-    """Let settings of ``env A=B`` before the command not hide the ones that were joined to them."""
-    for at in range(command.applications[0].program or 0):
+def _settle(words: list[str], end: int, variables: Mapping[str, str]) -> None:
+    """Put our settings into ``env A=B`` before `end`, whose values would win over ours."""
+    for at in range(end):
         name, equals, _ = words[at].partition("=")
         if equals and name in variables:
             words[at] = f"{name}={variables[name]}"
 
 
-def _set_prefix(words: list[str], command: Command, variables: Mapping[str, str]) -> None:
-    """Put our settings into ``env A=B mpirun``, whose values win over the environment."""
-    for at in range(command.launcher_at or 0):
-        name, equals, _ = words[at].partition("=")
-        if equals and name in variables and name != "LD_PRELOAD":
-            words[at] = f"{name}={variables[name]}"
+def _before_launcher(words: list[str], command: Command, variables: Mapping[str, str]) -> None:
+    """Let what the user's words set for launcher and ranks neither hide nor lose our settings."""
+    settings = {n: v for n, v in variables.items() if n != "LD_PRELOAD"}
+    _settle(words, command.launcher_at or 0, settings)
+    _merge_words(words, command, variables)
 
 
 def _openmpi(
@@ -140,8 +141,6 @@ def _openmpi(
     variables: dict[str, str],
     environ: dict[str, str],
 ) -> None:
-    _set_prefix(words, command, variables)
-    _merge_words(words, command, variables)
     rest = dict(variables)
     major = _major(command, job)
     for option in command.options:
@@ -191,8 +190,6 @@ def _hydra(
     variables: dict[str, str],
     environ: dict[str, str],
 ) -> None:
-    _set_prefix(words, command, variables)
-    _merge_words(words, command, variables)
     rest = dict(variables)
     for option in command.options:
         if option.name not in ("env", "genv") or not option.values:
@@ -220,8 +217,6 @@ def _slurm(words: list[str], command: Command, variables: Mapping[str, str]) -> 
 
     Values with commas cannot stand in --export; the other settings therefore go by the environment.
     """
-    _set_prefix(words, command, variables)
-    _merge_words(words, command, variables)
     wanted = [f"LD_PRELOAD={variables['LD_PRELOAD']}"] if "LD_PRELOAD" in variables else []
     exports = [o for o in command.options if o.name == "export"]
     if not exports:

@@ -11,6 +11,7 @@ from typing import Any
 from stretto.errors import StrettoError
 from stretto.files.identity import Abi, Family, MPIIdentity, collect
 from stretto.files.profile import (
+    CALL_KINDS,
     Call,
     CallKind,
     Communicator,
@@ -30,18 +31,7 @@ from stretto.profiling.raw import (
 )
 from stretto.profiling.waiting import Row, Samples, collect_samples
 
-KINDS: tuple[CallKind, ...] = (
-    "collective",
-    "nonblocking_collective",
-    "persistent_collective",
-    "neighborhood",
-    "p2p",
-    "wait",
-    "rma",
-    "io",
-    "comm",
-    "other",
-)
+KINDS = CALL_KINDS
 ORIGINS = (
     "other",
     "MPI_COMM_WORLD",
