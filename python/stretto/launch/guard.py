@@ -132,10 +132,16 @@ class Guard:
 
     def end(self, number: int) -> None:
         """End the command: ask it, give it time to clean up, then kill whatever is left."""
-        deadline = time.monotonic() + (self.grace_s if number != signal.SIGKILL else 0.0)
+        grace_s = self.grace_s if number != signal.SIGKILL else 0.0
+        deadline = time.monotonic() + grace_s
+        # One SIGINT only asks srun for its state; killed, it would leave its job running.
+        insist: float | None = deadline - grace_s / 2 if number != signal.SIGTERM else None
         if not self.reap():
             self.group(number)
         while not self.reap() and time.monotonic() < deadline:
+            if insist is not None and time.monotonic() > insist:
+                self.group(signal.SIGTERM)
+                insist = None
             ready, _, _ = select.select([self.control], [], [], _POLL_S)
             if ready:
                 request = os.read(self.control, 1)
