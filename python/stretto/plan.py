@@ -224,6 +224,9 @@ class Call:
             raise ValueError(f"{len(hosts)} hosts for {nranks} ranks")
         error = ctypes.create_string_buffer(_ERROR_SIZE)
         self.nranks = nranks
+        self.collective, self.choice, self.root = collective, choice, root
+        self.in_place, self.commutative = in_place, commutative
+        self.hosts = None if hosts is None else list(hosts)
         self._handle: int | None = _library().stretto_export_build(
             _bytes(collective),
             _bytes(choice),

@@ -10,13 +10,14 @@ import math
 from typing import Any
 from xml.sax.saxutils import escape
 
-from stretto.plan_timeline import Message, Phase, Timeline, Work, timeline
+from stretto.plan_timeline import Message, Phase, Timeline, Work, grouped, timeline
 
 WIDEST_STEP, NARROWEST_STEP = 104, 58  # px from one step to the next
 STEPS_WIDTH = 1250  # px that all steps should fit in
-LANE = 40  # px from one rank to the next
+LANES = ((16, 40), (32, 27), (64, 18))  # up to so many ranks: px from one to the next
 NODE_GAP = 18  # px more between nodes
 LEFT, TOP, RIGHT, BOTTOM = 96, 96, 40, 64
+DENSE = 200  # messages; with more their lines are thin
 MOST_LABELS = 80  # messages; with more the labels would hide the arrows
 
 PHASES = {
@@ -25,16 +26,24 @@ PHASES = {
     "node_bcast": ("bcast", "spread"),
     "node_allgather": ("allgather", "gather"),
     "node_barrier": ("barrier", "barrier"),
+    "node_gather": ("gather", "gather"),
+    "node_scatter": ("scatter", "spread"),
+    "node_alltoall": ("alltoall", "gather"),
+    "node_reduce_scatter": ("reduce_scatter", "reduce"),
+    "node_scan": ("scan", "reduce"),
+    "node_exscan": ("exscan", "reduce"),
 }
 
 STYLE = """
 .paper{fill:#fff}.ink{fill:#1b1f24}.muted{fill:#57606a}.band{fill:#f3f5f7}.rule{stroke:#d0d7de}
-.lane{stroke:#b6bfc8}.send{stroke:#0067a8}.sendfill{fill:#0067a8}.sum{stroke:#d0500a}
+.lane{stroke:#b6bfc8}.send{stroke:#0067a8}.sendfill{fill:#0067a8}.near{stroke:#00806a}
+.nearfill{fill:#00806a}
 .sumfill{fill:#d0500a}.reduce{fill:#f6c9ae;stroke:#d0500a}.spread{fill:#b5d5ea;stroke:#0067a8}
 .gather{fill:#bfe3d8;stroke:#00806a}.barrier{fill:#e3d3ec;stroke:#96407f}
 @media (prefers-color-scheme:dark){
 .paper{fill:#12161b}.ink{fill:#e6ebf0}.muted{fill:#a3adb8}.band{fill:#1b2128}.rule{stroke:#3a434d}
-.lane{stroke:#566270}.send{stroke:#5db7f5}.sendfill{fill:#5db7f5}.sum{stroke:#ff8f4d}
+.lane{stroke:#566270}.send{stroke:#5db7f5}.sendfill{fill:#5db7f5}.near{stroke:#3faf90}
+.nearfill{fill:#3faf90}
 .sumfill{fill:#ff8f4d}.reduce{fill:#6b3a1c;stroke:#ff8f4d}.spread{fill:#1f4a68;stroke:#5db7f5}
 .gather{fill:#164a3e;stroke:#3faf90}.barrier{fill:#4a2c48;stroke:#dd93c8}}
 text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif}
@@ -44,21 +53,24 @@ text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu S
 class _Canvas:
     """Coordinates of ranks and steps, and the lines of the file."""
 
-    def __init__(self, t: Timeline) -> None:
+    def __init__(self, t: Timeline, names: list[str]) -> None:
         self.t = t
+        self.names = names
         self.lines: list[str] = []
         step = STEPS_WIDTH // max(1, t.steps)
         self.step = min(WIDEST_STEP, max(NARROWEST_STEP, step))
         nodes = t.node_of or [0] * t.nranks
         self.order = sorted(range(t.nranks), key=lambda r: (nodes[r], r))
         self.y: dict[int, float] = {}
+        lane = next((px for most, px in LANES if t.nranks <= most), LANES[-1][1])
+        self.lane, node_gap = lane, NODE_GAP * lane // LANES[0][1]
         at = float(TOP)
         for i, rank in enumerate(self.order):
             if i and nodes[rank] != nodes[self.order[i - 1]]:
-                at += NODE_GAP
+                at += node_gap
             self.y[rank] = at
-            at += LANE
-        self.bottom = at - LANE
+            at += lane
+        self.bottom = at - lane
         self.right = LEFT + max(1, t.steps) * self.step
         self.width = float(max(self.right + RIGHT, 560))
         self.height = self.bottom + BOTTOM
@@ -87,7 +99,8 @@ def _grid(c: _Canvas) -> None:
     nodes = c.t.node_of
     for node in sorted(set(nodes)) if len(set(nodes)) > 1 else []:
         lanes = [c.y[r] for r in range(c.t.nranks) if nodes[r] == node]
-        top, bottom = min(lanes) - 18, max(lanes) + 18
+        pad = 18 * c.lane / LANES[0][1]
+        top, bottom = min(lanes) - pad, max(lanes) + pad
         c.add(
             f'<rect x="12" y="{top:.1f}" width="{c.right + 8:.1f}" '
             f'height="{bottom - top:.1f}" rx="8" class="band"/>'
@@ -107,13 +120,15 @@ def _grid(c: _Canvas) -> None:
             f'<line x1="{LEFT}" x2="{c.right}" y1="{y:.1f}" y2="{y:.1f}" class="lane" '
             'stroke-width="1.4"/>'
         )
-        c.text(LEFT - 12, y + 4, f"rank {rank}", "ink", 12, 'text-anchor="end"')
+        size = 12 if c.lane > 20 else 10
+        c.text(LEFT - 12, y + 4, c.names[rank], "ink", size, 'text-anchor="end"')
 
 
 def _phase(c: _Canvas, p: Phase) -> None:
     word, kind = PHASES[p.kind]
     lanes = [c.y[r] for r in p.ranks]
-    top, bottom = min(lanes) - 11, max(lanes) + 11
+    pad = 11 * c.lane / LANES[0][1]
+    top, bottom = min(lanes) - pad, max(lanes) + pad
     left = c.x(p.start) + 10
     c.add(
         f"<g><title>node {p.node}: {word} among ranks {', '.join(map(str, p.ranks))}</title>"
@@ -121,7 +136,12 @@ def _phase(c: _Canvas, p: Phase) -> None:
         f'rx="9" class="{kind}" stroke-width="1.4"/></g>'
     )
     c.text(
-        left + (c.step - 20) / 2, (top + bottom) / 2 + 4, word, "ink", 12, 'text-anchor="middle"'
+        left + (c.step - 20) / 2,
+        (top + bottom) / 2 + (4 if c.lane > 20 or len(p.ranks) > 1 else 3),
+        word,
+        "ink",
+        12 if c.lane > 20 or len(p.ranks) > 1 else 9,
+        'text-anchor="middle"',
     )
     if p.root is not None:
         at = left + (c.step - 20 if word == "reduce" else 0)
@@ -129,12 +149,17 @@ def _phase(c: _Canvas, p: Phase) -> None:
 
 
 def _message(c: _Canvas, m: Message, widest: int, label: bool) -> None:
-    kind = "sum" if m.reduced else "send"
+    nodes = c.t.node_of
+    inside = bool(nodes) and nodes[m.source] == nodes[m.target] and len(set(nodes)) > 1
+    line = "near" if inside else "send"
+    tip = "sum" if m.reduced else line
     x1, y1, x2, y2 = c.x(m.start) + 5, c.y[m.source], c.x(m.start + 1) - 5, c.y[m.target]
     length = math.hypot(x2 - x1, y2 - y1)
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
     width = 1.3 + (2.2 * math.sqrt(m.count / widest) if widest else 0)
-    head = 7 + width
+    if len(c.t.messages) > DENSE:
+        width = 0.5 + width * 0.2
+    head, dot = 7 + width, min(2.6, width + 0.6)
     ex, ey = x2 - ux * head * 0.8, y2 - uy * head * 0.8
     wing = head * 0.42
     points = (
@@ -145,14 +170,14 @@ def _message(c: _Canvas, m: Message, widest: int, label: bool) -> None:
     title = f"step {m.start + 1}: rank {m.source} to rank {m.target}, {what}"
     c.add(
         f"<g><title>{title}{', reduced on arrival' if m.reduced else ''}</title>"
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{ex:.1f}" y2="{ey:.1f}" class="{kind}" '
-        f'stroke-width="{width:.2f}"/><polygon points="{points}" class="{kind}fill"/>'
-        f'<circle cx="{x1:.1f}" cy="{y1:.1f}" r="2.6" class="{kind}fill"/></g>'
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{ex:.1f}" y2="{ey:.1f}" class="{line}" '
+        f'stroke-width="{width:.2f}"/><polygon points="{points}" class="{tip}fill"/>'
+        f'<circle cx="{x1:.1f}" cy="{y1:.1f}" r="{dot:.1f}" class="{line}fill"/></g>'
     )
     if label and m.count and m.buffer != "TMP":
         # at the sender, on the side that the arrow does not take: one message leaves at a time
         y = y1 - 8 if y2 > y1 else y1 + 16
-        c.text(x1 + 1, y, _blocks(m), f"{kind}fill", 10)
+        c.text(x1 + 1, y, _blocks(m), f"{line}fill", 10)
 
 
 def _work(c: _Canvas, w: Work) -> None:
@@ -167,16 +192,26 @@ def _work(c: _Canvas, w: Work) -> None:
 def _legend(c: _Canvas) -> None:
     x, y = float(LEFT), c.bottom + 44
     entries: list[tuple[str, str]] = []
-    if any(not m.reduced for m in c.t.messages):
-        entries.append(("send", "message"))
+    nodes = c.t.node_of
+    several = len(set(nodes)) > 1
+    near = [several and nodes[m.source] == nodes[m.target] for m in c.t.messages]
+    if not all(near):
+        entries.append(("send", "message between nodes" if several else "message"))
+    if any(near):
+        entries.append(("near", "message within a node"))
     if any(m.reduced for m in c.t.messages):
-        entries.append(("sum", "message, reduced on arrival"))
+        entries.append(("sum", "reduced on arrival"))
     if c.t.work:
         entries.append(("work", "local reductions"))
     for kind in dict.fromkeys(p.kind for p in c.t.phases):
         entries.append((PHASES[kind][1], f"{PHASES[kind][0]} in the node's shared memory"))
     for kind, words in entries:
-        if kind in ("send", "sum"):
+        if kind == "sum":
+            c.add(
+                f'<polygon points="{x + 4:.1f},{y - 9:.1f} {x + 18:.1f},{y - 4:.1f} '
+                f'{x + 4:.1f},{y + 1:.1f}" class="sumfill"/>'
+            )
+        elif kind in ("send", "near"):
             c.add(
                 f'<line x1="{x:.1f}" x2="{x + 20:.1f}" y1="{y - 4}" y2="{y - 4}" class="{kind}" '
                 'stroke-width="2.6"/>'
@@ -208,11 +243,12 @@ def picture(plan: dict[str, Any]) -> str:
     str
         An SVG document.
     """
-    t = timeline(plan)
-    c = _Canvas(t)
+    full = timeline(plan)
+    t, names = grouped(full)
+    c = _Canvas(t, names)
     out = max((r["out"] for r in plan["ranks"]), default=0)
     label = out > 1 and len(t.messages) <= MOST_LABELS
-    label = label and any(m.count and m.buffer != "TMP" for m in t.messages)
+    label = label and t is full and any(m.count and m.buffer != "TMP" for m in t.messages)
     widest = max([out, *(m.count for m in t.messages)]) if t.messages else 0
     _grid(c)
     for p in t.phases:
@@ -223,11 +259,13 @@ def picture(plan: dict[str, Any]) -> str:
         _work(c, w)
     _legend(c)
     on = f" on {plan['nnodes']} nodes" if plan["nnodes"] > 1 else ""
-    ranks = f"{t.nranks} rank{'s' if t.nranks > 1 else ''}"
+    ranks = f"{full.nranks} rank{'s' if full.nranks > 1 else ''}"
     name = f"{plan['collective']} · {plan['choice']}"
-    note = f"{ranks}{on}: {t.steps} steps, {len(t.messages)} messages"
+    note = f"{ranks}{on}: {t.steps} steps, {len(full.messages)} messages"
     if t.messages:
         note += "; drawn as if each message took one step and a rank sent one at a time"
+    if t is not full:
+        note += "; ranks of a lane together, messages between lanes only"
     if label:
         note += "; numbers are blocks"
     c.text(LEFT - 72, 30, name, "ink", 17, 'font-weight="600"')

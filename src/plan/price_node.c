@@ -234,8 +234,12 @@ static double early(const work *w, bool is_small) {
 static void release(const work *w, int i, const price_moment *until) {
     price_state *s = w->s;
     price_rank *r = &s->ranks[w->node->ranks[i]];
-    const double begin = r->clock.t;
+    double begin = r->clock.t;
     price_waited(s, r, until);
+    if (price_traced(s, r) && w->phase->open > begin && r->clock.t >= w->phase->open) {
+        price_span(s, STRETTO_SPAN_WAIT, w->node->ranks[i], -1, 0, -1, 0, 0, begin, w->phase->open);
+        begin = w->phase->open;
+    }
     if (price_traced(s, r) && r->clock.t > begin)
         price_span(s, STRETTO_SPAN_NODE, w->node->ranks[i], -1, 0, -1, (int)w->phase->kind,
                    (double)w->phase->bytes, begin, r->clock.t);
@@ -310,6 +314,10 @@ void price_node_arrive(price_state *s, int rank, const price_op *op) {
     if (phase->arrived < node->nlocal)
         return;
     if (node->nlocal > 1) {
+        phase->open = phase->at[phase->root].t;
+        if (phase->kind != STRETTO_NODE_BCAST && phase->kind != STRETTO_NODE_SCATTER)
+            for (int i = 0; i < w.n; i++)
+                phase->open = phase->at[i].t > phase->open ? phase->at[i].t : phase->open;
         price_moment *up = NULL;
         if (is_small && !(up = malloc(2 * (size_t)w.n * sizeof *up))) {
             s->failed = true;

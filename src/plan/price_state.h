@@ -142,6 +142,7 @@ typedef struct price_phase {
     stretto_action_kind kind;
     int root, arrived;
     uint64_t bytes;
+    double open; /* trace: when nobody waits for another's arrival any more */
     bool *released;
     price_moment at[]; /* [ranks of the node] arrival, then end */
 } price_phase;

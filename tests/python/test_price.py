@@ -187,19 +187,23 @@ def test_nothing_becomes_cheaper_when_a_cost_rises(
     factor: float,
     data: st.DataObject,
 ) -> None:
-    """First come, first served: an order may turn over, but no end comes sooner than a message's
-    share of an interface.
+    """Strictly where every rank has its own interface and the fabric is full. Where ranks share,
+    first come is first served, and a later message may let a more urgent one pass (docs/model.md):
+    then by a tenth at most in these cases.
     """
     nodes, ppn = layout
     name, level = cost
-    base = replace(CLUSTER, group_nodes=2, oversubscription=2, memory_byte=5e-11, cache_bytes=2048)
+    base = replace(CLUSTER, memory_byte=5e-11, cache_bytes=2048)
+    shared = ppn > 1 or data.draw(st.booleans())
+    if shared:
+        base = replace(base, group_nodes=2, oversubscription=2)
     if collective == "barrier":
         nbytes = 0
     choice = data.draw(st.sampled_from(choices(collective, nodes * ppn, nodes)))
     hosts = hosts_of(nodes, ppn)
     before = price(collective, choice, hosts, nbytes, base)
     after = price(collective, choice, hosts, nbytes, _more(base, name, factor, level))
-    slack = 0.0 if ppn == 1 else 1e-2 * before.last
+    slack = 0.1 * before.last if shared else 0.0
     assert after.last >= before.last - slack - 1e-15, f"{name} {level} {choice}"
 
 

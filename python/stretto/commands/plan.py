@@ -224,6 +224,26 @@ def verify(
         )
 
 
+def _timeline(call: Call, platform: str, nbytes: int) -> str:
+    from stretto.model.platform_file import load
+    from stretto.model.price import price
+    from stretto.plan_gantt import gantt
+
+    hosts = call.hosts if call.hosts is not None else list(range(call.nranks))
+    found = price(
+        call.collective,
+        call.choice,
+        hosts,
+        nbytes,
+        load(platform),
+        root=call.root,
+        in_place=call.in_place,
+        commutative=call.commutative,
+        trace=True,
+    )
+    return gantt(found, hosts, nbytes)
+
+
 @app.command("draw")
 def draw(
     collective: Collective,
@@ -235,18 +255,28 @@ def draw(
     nbytes: Bytes = "8",
     in_place: InPlace = False,
     ordered: Ordered = False,
+    platform: Annotated[
+        str | None,
+        typer.Option("--platform", "-p", help="Draw the time of every rank there (simulated)."),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="SVG file (COLLECTIVE.svg by default), - for stdout."),
     ] = None,
 ) -> None:
-    """Draw who sends what to whom, and when, as an SVG picture."""
+    """Draw who sends what to whom, and when, as an SVG picture.
+
+    With --platform: what each rank does with its time on that platform.
+    """
     from stretto.plan_picture import picture
 
     with _build(
         collective, choice, nranks, layout, round_robin, root, nbytes, in_place, ordered
     ) as call:
-        svg = picture(call.actions())
+        if platform is None:
+            svg = picture(call.actions())
+        else:
+            svg = _timeline(call, platform, _nbytes(nbytes))
     if output is not None and str(output) == "-":
         print(svg, end="")
         return

@@ -1,0 +1,285 @@
+"""Where a call's time goes: every rank's core over time, and the messages between; SVG, by hand.
+
+Drawn from a price with its trace (`stretto.model.price.price`, ``trace=True``), thus simulated,
+and the picture says so. Up to `MOST_LANES` ranks have a lane each; with more, a node shows the rank
+that has most to do, and the last of its others stands for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from stretto.model.price import Price, Span
+
+MOST_LANES = 64
+WIDTH = 980  # px of the time axis
+LEFT, TOP, RIGHT = 118, 104, 54
+MOST_MESSAGES = 1500  # with more, the lines would be a grey surface
+
+#: what a core does: class, words, order in the legend
+DOINGS = {
+    "send": "sending",
+    "recv": "receiving",
+    "wait": "waiting",
+    "reduce": "reducing",
+    "copy": "copying",
+    "node": "in the node's shared memory",
+}
+
+STYLE = """
+.paper{fill:#fff}.ink{fill:#1b1f24}.muted{fill:#57606a}.band{fill:#f3f5f7}.rule{stroke:#d8dee4}
+.lane{fill:#e9edf1}.g-send{fill:#0067a8}.g-recv{fill:#6db6e2}.g-wait{fill:#cfd6dd}
+.g-reduce{fill:#d0500a}.g-copy{fill:#96407f}.g-node{fill:#8fcdbb}
+.far{stroke:#0067a8}.near{stroke:#00806a}.end{stroke:#b3261e}.endfill{fill:#b3261e}
+.bound{stroke:#57606a}
+@media (prefers-color-scheme:dark){
+.paper{fill:#12161b}.ink{fill:#e6ebf0}.muted{fill:#a3adb8}.band{fill:#1b2128}.rule{stroke:#2e363f}
+.lane{fill:#222a32}.g-send{fill:#5db7f5}.g-recv{fill:#2f6f9c}.g-wait{fill:#3a444e}
+.g-reduce{fill:#ff8f4d}.g-copy{fill:#dd93c8}.g-node{fill:#2f7f6c}
+.far{stroke:#5db7f5}.near{stroke:#3faf90}.end{stroke:#ff8a80}.endfill{fill:#ff8a80}
+.bound{stroke:#a3adb8}}
+text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif}
+"""
+
+
+@dataclass
+class _Lane:
+    rank: int
+    node: int
+    label: str
+    y: float = 0.0
+
+
+def _lanes(p: Price, hosts: Sequence[int]) -> tuple[list[_Lane], int]:
+    """Return the ranks to show, and how many nodes are left out."""
+    if p.nranks <= MOST_LANES:
+        order = sorted(range(p.nranks), key=lambda r: (hosts[r], r))
+        return [_Lane(r, hosts[r], f"rank {r}") for r in order], 0
+    busy = [0] * p.nranks
+    for s in p.spans:
+        if s.kind == "message":
+            busy[s.rank] += 1
+            busy[s.peer] += 1
+    members: dict[int, list[int]] = {}
+    for rank, node in enumerate(hosts):
+        members.setdefault(node, []).append(rank)
+    nodes = sorted(members)
+    per_node = 1 if max(len(m) for m in members.values()) == 1 else 2
+    room = MOST_LANES // per_node
+    if len(nodes) > room:  # from everywhere, and the one that ends last
+        shown = {nodes[i * len(nodes) // room] for i in range(room)} | {hosts[p.last_rank]}
+    else:
+        shown = set(nodes)
+    lanes = []
+    for node in sorted(shown):
+        ranks = members[node]
+        first = max(ranks, key=lambda r: (busy[r], -r))
+        lanes.append(_Lane(first, node, f"rank {first}"))
+        others = [r for r in ranks if r != first]
+        if others:
+            latest = max(others, key=lambda r: (p.finish[r], -r))
+            lanes.append(_Lane(latest, node, f"{len(others)} others"))
+    return lanes, len(nodes) - len(shown)
+
+
+def _ticks(end: float) -> list[float]:
+    raw = end / 8
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = min((f * power for f in (1, 2, 5, 10)), key=lambda s: abs(s - raw))
+    return [i * step for i in range(int(end / step + 1e-9) + 1)]
+
+
+class _Canvas:
+    def __init__(self, p: Price, hosts: Sequence[int]) -> None:
+        self.p = p
+        self.begin = min(p.enter)
+        self.end = p.last
+        self.lanes, self.left_out = _lanes(p, hosts)
+        n = len(self.lanes)
+        self.height = 24 if n <= 16 else 17 if n <= 32 else 12
+        gap = self.height * 0.45
+        self.lines: list[str] = []
+        y = float(TOP)
+        for i, lane in enumerate(self.lanes):
+            if i and lane.node != self.lanes[i - 1].node:
+                y += gap
+            lane.y = y
+            y += self.height
+        self.bottom = y
+        self.at = {lane.rank: lane for lane in self.lanes}
+
+    def x(self, t: float) -> float:
+        return LEFT + WIDTH * (t - self.begin) / ((self.end - self.begin) or 1.0)
+
+    def text(self, x: float, y: float, text: str, kind: str, size: int, more: str = "") -> None:
+        self.lines.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" font-size="{size}" {more}>'
+            f"{escape(text)}</text>"
+        )
+
+
+def _microseconds(seconds: float) -> str:
+    return f"{seconds * 1e6:.4g} µs"
+
+
+def _axis(c: _Canvas) -> None:
+    nodes = dict.fromkeys(lane.node for lane in c.lanes)
+    for node in nodes if len(nodes) > 1 else []:
+        of_node = [lane for lane in c.lanes if lane.node == node]
+        if len(of_node) > 1:
+            top, bottom = of_node[0].y - 2, of_node[-1].y + c.height + 2
+            c.lines.append(
+                f'<rect x="10" y="{top:.1f}" width="{LEFT + WIDTH + 6}" '
+                f'height="{bottom - top:.1f}" rx="5" class="band"/>'
+            )
+        middle = (of_node[0].y + of_node[-1].y + c.height) / 2 + 4
+        c.text(18, middle, f"node {node}", "muted", 10 if c.height > 12 else 9)
+    for t in _ticks(c.end - c.begin):
+        x = c.x(c.begin + t)
+        c.lines.append(
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{c.bottom + 6:.1f}" class="rule"/>'
+        )
+        c.text(x, TOP - 14, f"{t * 1e6:.6g}", "muted", 11, 'text-anchor="middle"')
+    c.text(LEFT + WIDTH + 14, TOP - 14, "µs", "muted", 11)
+    for lane in c.lanes:
+        pad = c.height * 0.14
+        x, end = c.x(c.p.enter[lane.rank]), c.x(c.p.finish[lane.rank])
+        c.lines.append(
+            f'<rect x="{x:.1f}" y="{lane.y + pad:.1f}" width="{max(0.5, end - x):.1f}" '
+            f'height="{c.height - 2 * pad:.1f}" class="lane"/>'
+        )
+        size = 11 if c.height > 12 else 9
+        c.text(LEFT - 8, lane.y + c.height / 2 + 4, lane.label, "ink", size, 'text-anchor="end"')
+
+
+def _bar(c: _Canvas, s: Span) -> None:
+    lane = c.at[s.rank]
+    pad = c.height * (0.34 if s.kind == "wait" else 0.14)
+    x, width = c.x(s.begin), c.x(s.end) - c.x(s.begin)
+    what = s.detail.removeprefix("node_") if s.kind == "node" else DOINGS[s.kind]
+    with_whom = f" with rank {s.peer}" if s.peer >= 0 else ""
+    c.lines.append(
+        f"<g><title>rank {s.rank}: {what}{with_whom}, {_microseconds(s.end - s.begin)} from "
+        f'{_microseconds(s.begin - c.begin)}</title><rect x="{x:.2f}" y="{lane.y + pad:.1f}" '
+        f'width="{max(0.4, width):.2f}" height="{c.height - 2 * pad:.1f}" class="g-{s.kind}"/></g>'
+    )
+    name = s.detail.removeprefix("node_")
+    if s.kind == "node" and width > 7 * len(name) + 6 and c.height > 12:
+        c.text(x + width / 2, lane.y + c.height / 2 + 4, name, "ink", 10, 'text-anchor="middle"')
+
+
+def _flight(c: _Canvas, s: Span, opacity: float) -> None:
+    source, target = c.at[s.rank], c.at[s.peer]
+    level = "far" if s.level in ("rail", "network") else "near"
+    half = c.height / 2
+    down = target.y > source.y
+    y1 = source.y + half + (half * 0.7 if down else -half * 0.7)
+    y2 = target.y + half - (half * 0.7 if down else -half * 0.7)
+    c.lines.append(
+        f"<g><title>rank {s.rank} to rank {s.peer}: {s.nbytes:,.0f} bytes in flight "
+        f"{_microseconds(s.end - s.begin)}, {s.level}</title>"
+        f'<line x1="{c.x(s.begin):.1f}" y1="{y1:.1f}" x2="{c.x(s.end):.1f}" y2="{y2:.1f}" '
+        f'class="{level}" stroke-width="1.1" stroke-opacity="{opacity:.2f}"/>'
+        f'<circle cx="{c.x(s.end):.1f}" cy="{y2:.1f}" r="1.7" class="{level}" '
+        f'fill="none" stroke-opacity="{min(1.0, opacity + 0.2):.2f}"/></g>'
+    )
+
+
+def _end(c: _Canvas) -> None:
+    x = c.x(c.end)
+    c.lines.append(
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{c.bottom + 12:.1f}" class="end" '
+        'stroke-width="1.6"/>'
+    )
+    c.text(x, c.bottom + 26, _microseconds(c.end - c.begin), "endfill", 11, 'text-anchor="middle"')
+    bound = c.p.bound
+    if bound and 0 < bound < (c.end - c.begin) * 0.995 and len(c.p.took) == 1:
+        x = c.x(c.begin + bound)
+        c.lines.append(
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{c.bottom + 12:.1f}" '
+            'class="bound" stroke-width="1.4" stroke-dasharray="5 4"/>'
+        )
+        anchor = "end" if c.x(c.end) - x < 150 else "middle"
+        words = f"lower bound {_microseconds(bound)}"
+        c.text(x, c.bottom + 26, words, "muted", 11, f'text-anchor="{anchor}"')
+
+
+def _legend(c: _Canvas, shown: set[str], levels: set[str]) -> None:
+    x, y = float(LEFT), c.bottom + 54
+    for kind, words in DOINGS.items():
+        if kind not in shown:
+            continue
+        c.lines.append(
+            f'<rect x="{x:.1f}" y="{y - 10:.1f}" width="16" height="12" rx="2" class="g-{kind}"/>'
+        )
+        c.text(x + 22, y, words, "muted", 12)
+        x += 22 + 6.4 * len(words) + 20
+    x, y = float(LEFT), y + 22
+    for level, words in (("far", "message between nodes"), ("near", "message within a node")):
+        if level in levels:
+            c.lines.append(
+                f'<line x1="{x:.1f}" x2="{x + 16:.1f}" y1="{y - 4:.1f}" y2="{y - 4:.1f}" '
+                f'class="{level}" stroke-width="2"/>'
+            )
+            c.text(x + 22, y, words, "muted", 12)
+            x += 22 + 6.4 * len(words) + 20
+
+
+def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
+    """Draw every rank's time.
+
+    Parameters
+    ----------
+    p
+        The price, with its trace.
+    hosts
+        Each rank's node.
+    nbytes
+        Of the call, for the title.
+
+    Returns
+    -------
+    str
+        An SVG document.
+    """
+    c = _Canvas(p, hosts)
+    _axis(c)
+    bars = [s for s in p.spans if s.kind != "message" and s.rank in c.at and s.end > s.begin]
+    flights = [s for s in p.spans if s.kind == "message" and s.rank in c.at and s.peer in c.at]
+    for s in sorted(bars, key=lambda s: (s.kind != "wait", s.rank, s.begin)):
+        _bar(c, s)
+    hidden = len(flights) > MOST_MESSAGES
+    flights = [] if hidden else flights
+    opacity = 0.75 if len(flights) <= 80 else 0.45 if len(flights) <= 300 else 0.25
+    for s in flights:
+        _flight(c, s, opacity)
+    _end(c)
+    _legend(
+        c,
+        {s.kind for s in bars},
+        {"far" if s.level in ("rail", "network") else "near" for s in flights},
+    )
+    name = f"{p.collective} · {p.choice}"
+    size = f"{nbytes:,} bytes" if p.collective != "barrier" else "no data"
+    nodes = f"{p.nnodes} node{'s' if p.nnodes > 1 else ''}"
+    note = f"{p.nranks:,} ranks on {nodes}, {size}, on {p.platform}: simulated"
+    if p.nranks > MOST_LANES:
+        note += "; of each node the busiest rank and the last of the others"
+    if c.left_out:
+        note += f"; {c.left_out} nodes are not shown"
+    if hidden:
+        note += "; messages are not drawn"
+    c.text(18, 30, name, "ink", 17, 'font-weight="600"')
+    c.text(18, 50, note, "muted", 12)
+    width, height = LEFT + WIDTH + RIGHT, c.bottom + 96
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:.0f}" '
+        f'viewBox="0 0 {width} {height:.0f}" role="img" '
+        f'aria-label="{escape(name)}, {escape(note)}">'
+        f'<style>{STYLE}</style><rect width="100%" height="100%" class="paper"/>\n'
+        + "\n".join(c.lines)
+        + "\n</svg>\n"
+    )

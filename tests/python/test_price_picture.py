@@ -1,0 +1,89 @@
+"""The pictures of prices and of many ranks: everything is there, nothing is outside."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from stretto.cli import main
+from stretto.model.platform import LEVELS, Link, Platform
+from stretto.model.price import price
+from stretto.plan import Call
+from stretto.plan_gantt import MOST_LANES, gantt
+from stretto.plan_picture import picture
+from stretto.plan_timeline import grouped, timeline
+
+SVG = "{http://www.w3.org/2000/svg}"
+NEAR = Link(latency=3e-7, send_overhead=1e-7, recv_overhead=1e-7)
+FAR = Link(latency=1e-5, send_overhead=5e-7, recv_overhead=5e-7, gap_byte=1e-10)
+CLUSTER = Platform(
+    name="a cluster",
+    levels={n: FAR if n in ("rail", "network") else NEAR for n in LEVELS},
+    reduce_byte=1e-9,
+    copy_byte=1e-10,
+)
+
+
+def drawn(collective: str, choice: str, nodes: int, ppn: int) -> ElementTree.Element:
+    hosts = [r // ppn for r in range(nodes * ppn)]
+    found = price(collective, choice, hosts, 4096, CLUSTER, trace=True)
+    return ElementTree.fromstring(gantt(found, hosts, 4096))
+
+
+def inside(tree: ElementTree.Element) -> bool:
+    width, height = (float(v) for v in tree.attrib["viewBox"].split()[2:])
+    for rect in tree.iter(f"{SVG}rect"):
+        if "%" in rect.attrib["width"]:
+            continue
+        x, y = float(rect.attrib.get("x", 0)), float(rect.attrib.get("y", 0))
+        if x < 0 or y < 0 or x + float(rect.attrib["width"]) > width or y > height:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(("nodes", "ppn"), [(4, 1), (4, 4), (16, 4), (40, 8), (200, 1)])
+def test_the_time_of_every_rank(nodes: int, ppn: int) -> None:
+    tree = drawn("allreduce", "knomial(4)", nodes, ppn)
+    labels = [t.text or "" for t in tree.iter(f"{SVG}text")]
+    lanes = [t for t in labels if re.fullmatch(r"rank \d+", t)]
+    assert len(lanes) == min(nodes * ppn, len(lanes)) and len(lanes) <= MOST_LANES + 1
+    if nodes * ppn <= MOST_LANES:
+        assert len(lanes) == nodes * ppn
+    assert any("simulated" in t for t in labels)
+    assert any("lower bound" in t for t in labels)
+    assert inside(tree)
+
+
+def test_bars_and_messages_are_those_of_the_price() -> None:
+    hosts = [0, 0, 1, 1]
+    found = price("allreduce", "shm+recursive_doubling", hosts, 8, CLUSTER, trace=True)
+    titles = [
+        t.text or "" for t in ElementTree.fromstring(gantt(found, hosts, 8)).iter(f"{SVG}title")
+    ]
+    assert len([t for t in titles if "in flight" in t]) == sum(found.messages.values()) == 2
+    assert any("rank 1: bcast" in t for t in titles)
+    assert any("rank 2: receiving with rank 0" in t for t in titles)
+
+
+def test_many_ranks_are_put_together() -> None:
+    hosts = [r // 8 for r in range(512)]
+    with Call("allreduce", "shm+recursive_doubling", 512, hosts) as call:
+        plan = call.actions()
+    full = timeline(plan)
+    few, names = grouped(full)
+    assert (few.nranks, names[0], names[-1]) == (64, "node 0", "node 63")
+    assert len(few.messages) == len(full.messages) == 64 * 6
+    assert len(few.phases) == 2 * 64
+    assert inside(ElementTree.fromstring(picture(plan)))
+    with Call("bcast", "knomial", 200) as call:
+        few, names = grouped(timeline(call.actions()))
+    assert (few.nranks, names[0]) == (50, "ranks 0–3")
+
+
+def test_the_command_draws_with_a_platform(tmp_path: Path) -> None:
+    output = tmp_path / "x.svg"
+    main(["plan", "draw", "bcast", "knomial", "-n", "4", "-p", "hpc7g", "-o", str(output)])
+    assert "µs" in output.read_text(encoding="utf-8")
