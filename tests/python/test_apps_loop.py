@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, have, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, have, missing, one_job_at_a_time
 
 pytestmark = [pytest.mark.apps, pytest.mark.mpi, pytest.mark.timeout(1200)]
 
@@ -91,3 +91,66 @@ def test_openfoam_example_tunes_and_runs(tmp_path: Path) -> None:
     done = shell([*common, "run"], tmp_path, **home)
     assert "icoFoam.table" in done.stderr
     assert residuals() == native and len(native) > 200
+
+
+def test_code_saturne_example_tunes_and_runs(tmp_path: Path) -> None:
+    """With a figure of the solver's own: `--metric` from its log, which is not its print-out."""
+    solver = Path("/usr/lib/code_saturne/cs_solver")
+    if not solver.exists():
+        missing("code_saturne is not installed (apt-get install code-saturne code-saturne-doc)")
+    script = str(REPOSITORY / "examples" / "code_saturne" / "run.sh")
+    case = tmp_path / "cube"
+    common = ["bash", script, "-i", "3", "-c", "10", "-d", str(case)]
+    home = {"HOME": str(tmp_path)}
+    shell([*common, "native"], tmp_path, **home)
+    native = (case / "residuals.csv").read_text()
+    assert native.count("\n") > 3
+    shell([*common, "tune", "--budget", "40s", "--pairs", "1"], tmp_path, **home)
+    tuned = tmp_path / "cube.tuned"
+    verdict = json.loads((tuned / "cs_solver.verdict.json").read_text())
+    assert verdict["conclusion"]
+    profile = json.loads((tuned / "cs_solver.profile.json").read_text())
+    assert any(c["function"] == "MPI_Allreduce" for c in profile["calls"])
+    # On a busy machine nothing may be faster: then no run of the solver was spent on it.
+    assert all(r["ranks"] == 2 and r["calls"] > 0 for r in verdict["runs"] if r["kind"] == "tuned")
+    shell(["stretto", "report", str(tuned), "-q", "-o", str(tmp_path / "r.html")], tmp_path, **home)
+    assert "When: a timeline" in (tmp_path / "r.html").read_text()
+    table = tuned / "cs_solver.table"
+    if not table.exists():
+        head = ["stretto-table 1", "mpi openmpi 4.1.4", "layout nodes=1 ppn=2",
+                'created 2026-11-21T20:00:00Z stretto 0.1.0 host h cpu "c"']  # fmt: skip
+        row = "row allreduce 1 2 0-inf shm -"
+        table.write_text("\n".join([*head, row, "end 1", ""]))
+    (case / "residuals.csv").unlink()
+    shell([*common, "run"], tmp_path, **home)
+    assert (case / "residuals.csv").read_text() == native, "bit for bit"
+
+
+RATE = """#!/bin/sh
+{launcher} {program} 64 | sed -n 's/.*per second: *\\([0-9.]*\\)/iterations per minute: \\1/p'
+"""
+
+
+def test_the_users_own_figure(tmp_path: Path) -> None:
+    """A rate that a script prints, higher is better; and the whole of it, said before it runs."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(REPOSITORY / "examples" / "c" / "heat.c", tmp_path / "heat", "-O2")
+    case = tmp_path / "case"
+    case.mkdir()
+    job = case / "job.sh"
+    job.write_text(RATE.format(launcher=" ".join(mpi.launcher(2)), program=program))
+    job.chmod(0o755)
+    options = ["--metric", r"iterations per minute: ([\d.]+)", "--metric-better", "higher"]
+    options += ["--budget", "30s", "--pairs", "1", "--collective", "allreduce"]
+    done = shell(["stretto", "tune", *options, "--dry-run", "--", "./job.sh"], case)
+    assert "cost: CMD runs once with the recorder" in done.stderr
+    assert "nothing was run or measured" in done.stdout and not (case / "stretto-job.sh").exists()
+    done = shell(["stretto", "tune", *options, "--", "./job.sh"], case)
+    verdict = json.loads((case / "stretto-job.sh" / "job.sh.verdict.json").read_text())
+    assert verdict["metric"]["better"] == "higher"
+    for run in verdict["runs"]:
+        assert run["value"] > 100 and run["exit"] == 0
+    if not verdict["runs"]:
+        assert "stay for all" in verdict["conclusion"] or "hardly anything" in verdict["conclusion"]
+    again = shell(["stretto", "tune", *options, "--dry-run", "--", "./job.sh"], case)
+    assert "for runs of CMD" in again.stderr or "no algorithm can help" in again.stdout

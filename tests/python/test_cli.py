@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -213,3 +214,21 @@ def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
     assert line == "up\n"
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == 42
+
+
+def test_help_promises_only_what_is_there() -> None:
+    """A command of the design that this installation lacks is neither listed nor a traceback."""
+    shown = subprocess.run(
+        [sys.executable, "-m", "stretto", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    listed = {line.split()[1] for line in shown.splitlines() if re.match(r"[│|] [a-z]+ ", line)}
+    listed |= {line.split()[0] for line in shown.splitlines() if re.match(r"  [a-z]+  ", line)}
+    known = {name for name, _ in cli.available()}
+    assert {"tune", "bench", "run", "report"} <= known <= listed
+    for name, _ in cli.COMMANDS:
+        assert (name in listed) == (name in known)
+        if name not in known:
+            done = subprocess.run(
+                [sys.executable, "-m", "stretto", name], capture_output=True, text=True
+            )
+            assert done.returncode == 2 and "No such command" in done.stderr

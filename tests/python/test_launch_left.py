@@ -1,0 +1,102 @@
+"""Ctrl-C, SIGTERM or SIGKILL at any moment of tune and bench: nothing of them is left."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, REPOSITORY, one_job_at_a_time
+
+pytestmark = pytest.mark.mpi
+
+
+def marked(mark: str) -> list[int]:
+    """Return the processes whose environment holds the mark, and that still run."""
+    out = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            found = mark.encode() in (entry / "environ").read_bytes()
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if found and state != "Z":
+            out.append(int(entry.name))
+    return out
+
+
+def shared() -> set[str]:
+    """Return what the MPIs and Stretto have in the machine's shared memory."""
+    return {p.name for p in Path("/dev/shm").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    mpi = MPIS["openmpi4"].require()
+    out = tmp_path_factory.mktemp("app") / "heat"
+    return mpi.compile(REPOSITORY / "examples" / "c" / "heat.c", out, "-O2")
+
+
+def command(kind: str, program: Path) -> list[str]:
+    if kind == "bench":
+        return ["bench", "-n", "2", "--mpi", "/usr", "--collective", "allreduce", "--bytes", "8"]
+    launcher = MPIS["openmpi4"].launcher(2)
+    words = ["--", *launcher, str(program), "64"]
+    if kind == "tune":
+        return ["tune", "--budget", "8s", "--pairs", "1", *words]
+    return [kind, *words]
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        ("tune", signal.SIGINT),
+        ("tune", signal.SIGTERM),
+        ("tune", signal.SIGKILL),
+        ("bench", signal.SIGINT),
+        ("profile", signal.SIGINT),
+        ("diagnose", signal.SIGTERM),
+    ],
+)
+def test_nothing_is_left(kind: str, number: signal.Signals, program: Path, tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(1 << 30)
+    after = random.Random(seed).uniform(0.2, 6.0 if kind == "tune" else 3.0)
+    mark = f"STRETTO_TEST_MARK={os.getpid()}.{seed}"
+    name, _, value = mark.partition("=")
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    with one_job_at_a_time():
+        before = shared()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "stretto", *command(kind, program)],
+            cwd=tmp_path,
+            env=os.environ | {name: value, "TMPDIR": str(temporary)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        time.sleep(after)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        end = time.monotonic() + 20  # jobs of others on this machine come and go meanwhile
+        while (marked(mark) or shared() - before) and time.monotonic() < end:
+            time.sleep(0.1)
+        left, segments = marked(mark), shared() - before
+    told = f"{kind} after {after:.3f} s (seed {seed}): {said[-1500:]}"
+    assert not left, told
+    assert not segments, (segments, told)
+    assert process.returncode in (130, -number, 0), told
+    if number != signal.SIGKILL:
+        assert not list(tmp_path.rglob("stretto-copies")), told
+        assert not list(tmp_path.rglob(".*launch*")), told
+        assert not list(temporary.iterdir()), (list(temporary.iterdir()), told)
