@@ -36,6 +36,15 @@ static void make_shapes(void) {
     shapes[2] = (shape){pair_type(0, 8, 0, 16), 1, 16};
     shapes[3] = (shape){pair_type(-4, 4, -8, 16), 1, 16};
     shapes[4] = (shape){pair_type(4, 0, 0, 8), 1, 8};
+    /* Intel MPI 2021.18 damages the heap by itself in MPI_Gather of types with a lower bound that
+     * is not 0 */
+    char library[8192];
+    int length;
+    MPI_Get_library_version(library, &length);
+    if (strstr(library, "Intel")) {
+        MPI_Type_free(&shapes[3].type);
+        shapes[3].type = pair_type(0, 12, 0, 16);
+    }
 }
 
 static void free_shapes(void) {

@@ -32,9 +32,26 @@ __all__ = [
 
 VERSION = 1
 WHAT = "a table"
-COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier", "alltoall", "alltoallv")
-#: those that the interposer carries out: for the others a table can change nothing as yet
-TUNABLE = ("allreduce", "bcast", "reduce", "allgather", "barrier")
+COLLECTIVES = (
+    "allreduce",
+    "bcast",
+    "reduce",
+    "allgather",
+    "barrier",
+    "alltoall",
+    "alltoallv",
+    "gather",
+    "gatherv",
+    "scatter",
+    "scatterv",
+    "allgatherv",
+    "reduce_scatter_block",
+    "reduce_scatter",
+    "scan",
+    "exscan",
+)
+#: those that the measuring program measures: the interposer carries out all of the above
+TUNABLE = ("allreduce", "bcast", "reduce", "allgather", "alltoall", "barrier")
 _REMEDY = "correct the line, or make the table again with: stretto tune"
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,18})\Z")
 _CHOICE = re.compile(

@@ -1,0 +1,159 @@
+"""Collectives of blocks (alltoall, gather, v-forms, scans), the call checker, a fixed order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mpis import ALL, MPIS, REPOSITORY, Mpi, library
+
+APPS = REPOSITORY / "tests" / "apps"
+NAMES = (
+    "alltoall",
+    "alltoallv",
+    "gather",
+    "gatherv",
+    "scatter",
+    "scatterv",
+    "allgatherv",
+    "reduce_scatter_block",
+    "reduce_scatter",
+    "scan",
+    "exscan",
+)
+SHM = ";".join(f"{c}=shm" for c in NAMES)
+
+
+def _flat(nth: int) -> str:
+    """Return the nth algorithm of each collective, as the registry has them now."""
+    rows = re.findall(r"^ALGORITHM\((\w+), \w+, (\w+),", REGISTRY.read_text(), flags=re.M)
+    chosen = []
+    for collective in NAMES:
+        names = [name for c, name in rows if c == collective]
+        chosen.append(f"{collective}={names[nth % len(names)]}")
+    return ";".join(chosen)
+
+
+REGISTRY = REPOSITORY / "src" / "coll" / "algorithms.def"
+CHOICES = {"shm": SHM, "first": _flat(0), "last": _flat(-1)}
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory):
+    """Compile a program of tests/apps for an MPI, once."""
+    folder = tmp_path_factory.mktemp("apps")
+
+    def compiled(mpi: Mpi, name: str) -> str:
+        program = folder / f"{name}-{mpi.name}"
+        if not program.exists():
+            mpi.compile(APPS / f"{name}.c", program, "-O1")
+        return str(program)
+
+    return compiled
+
+
+def _preload(mpi: Mpi, **settings: object) -> dict[str, str]:
+    return {"LD_PRELOAD": str(library(mpi.family))} | {k: str(v) for k, v in settings.items()}
+
+
+@pytest.mark.parametrize("which", CHOICES)
+@pytest.mark.parametrize("name", ALL)
+def test_blocks_equal_the_mpis_own(build, name: str, which: str) -> None:
+    """Ragged and empty blocks, in place, derived types of each rank's own, user operations."""
+    mpi = ALL[name].require()
+    env = _preload(mpi, STRETTO_CHOICE=CHOICES[which], STRETTO_VERBOSE=1)
+    done = mpi.run(3, [build(mpi, "conformance"), "17", "300", "40000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "900 comparisons, 0 differences" in done.stdout
+    for one in CHOICES[which].split(";"):  # it was ours that was compared
+        collective, choice = one.split("=")
+        assert re.search(rf"{collective} of .*: {choice}(\(\w+\))? \(forced\)", done.stderr), one
+
+
+@pytest.mark.parametrize(("ranks", "ppn"), [(1, 0), (5, 0), (8, 0), (6, 2)])
+@pytest.mark.parametrize("which", CHOICES)
+def test_other_numbers_of_ranks(build, ranks: int, ppn: int, which: str) -> None:
+    mpi = MPIS["openmpi4"].require()
+    env = _preload(mpi, STRETTO_CHOICE=CHOICES[which], STRETTO_FAKE_PPN=ppn)
+    done = mpi.run(ranks, [build(mpi, "conformance"), "23", "150", "20000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{150 * ranks} comparisons, 0 differences" in done.stdout
+
+
+TABLE = """stretto-table 1
+mpi openmpi 4.1.4
+layout nodes=1 ppn=2
+created 2026-11-21T20:00:00Z stretto 0.1.0 host test cpu "test"
+row alltoall 1 2 0-1023 linear -
+row alltoallv 1 2 0-1023 linear -
+row gatherv 1 2 0-inf linear -
+end 3
+"""
+
+
+def test_sizes_that_ranks_do_not_share_decide_nothing(build, tmp_path: Path) -> None:
+    """A row for some sizes is not used where each rank knows its own sizes only."""
+    mpi = MPIS["openmpi4"].require()
+    table = tmp_path / "t.table"
+    table.write_text(TABLE)
+    env = _preload(mpi, STRETTO_TABLE=table, STRETTO_VERBOSE=1)
+    done = mpi.run(2, [build(mpi, "conformance"), "1", "300"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(rf"alltoall of \d+ bytes .*: linear\(32\) \({table}:5\)", done.stderr)
+    assert re.search(r"alltoallv of any size .*: native \(no row for it\)", done.stderr)
+    assert re.search(rf"gatherv of any size .*: linear\(32\) \({table}:7\)", done.stderr)
+
+
+MISTAKES = {
+    "root": "rank 2 calls MPI_Bcast with root 1, rank 0 with root 0, as the 17th collective",
+    "function": "rank 2 calls MPI_Barrier, rank 0 MPI_Allreduce, as the 17th collective",
+    "count": "rank 2 calls MPI_Allreduce of 20 bytes, rank 0 of 16 bytes",
+    "op": "rank 2 calls MPI_Allreduce with MPI_MAX, rank 0 with MPI_SUM",
+    "blocks": "rank 2 and rank 0 call MPI_Reduce_scatter with other sizes of the blocks",
+    "pair": "MPI_Alltoallv: rank 2 sends 12 bytes to rank 0, which expects 8",
+    "gatherv": "MPI_Gatherv: rank 2 sends 12 bytes to rank 0, which expects 8",
+    "missing": "after 3 s in MPI_Allreduce, the 17th collective, still missing: rank 2",
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mismatch_is_named_and_ends_the_job(build, mistake: str) -> None:
+    mpi = MPIS["openmpi4"].require()
+    env = _preload(mpi, STRETTO_CHECK_CALLS=1, STRETTO_CHECK_SECONDS=3)
+    done = mpi.run(3, [build(mpi, "mismatch"), mistake], rank_env=env, timeout=60)
+    assert done.returncode != 0
+    assert f"stretto: {MISTAKES[mistake]}" in done.stderr, done.stderr
+    assert "came to its end" not in done.stdout
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_checked_programs_without_mistakes_run(build, name: str) -> None:
+    mpi = MPIS[name].require()
+    env = _preload(mpi, STRETTO_CHECK_CALLS=1, STRETTO_CHOICE=SHM)
+    done = mpi.run(3, [build(mpi, "mismatch"), "none"], rank_env=env)
+    assert done.returncode == 0 and "came to its end" in done.stdout, done.stdout + done.stderr
+    done = mpi.run(3, [build(mpi, "conformance"), "5", "150", "6000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "450 comparisons, 0 differences" in done.stdout
+
+
+def test_reproducible_reductions_do_not_depend_on_the_layout(build) -> None:
+    """Sums of floating-point numbers, bit for bit, however the ranks lie on nodes."""
+    mpi = MPIS["openmpi4"].require()
+    program = build(mpi, "order_of_sums")
+    layered = "allreduce=shm+recursive_doubling;reduce=shm+knomial(2)"
+    seen = {}
+    for fixed in (0, 1):
+        for ppn in (0, 1, 2, 3):
+            env = _preload(mpi, STRETTO_REPRODUCIBLE=fixed, STRETTO_FAKE_PPN=ppn)
+            env["STRETTO_CHOICE"] = "allreduce=shm;reduce=shm" if ppn == 0 else layered
+            done = mpi.run(6, [program], rank_env=env)
+            assert done.returncode == 0, done.stdout + done.stderr
+            seen.setdefault(fixed, []).append(done.stdout)
+    assert len(set(seen[1])) == 1, seen[1]
+    assert len(set(seen[0])) > 1, "the sums are exact: this test shows nothing"
+    # and a reduce of the same numbers has the same bits as the allreduce
+    lines = dict(line.split(": ") for line in seen[1][0].splitlines())
+    assert lines["allreduce"] == lines["reduce to 0"] == lines["reduce to 3"]
