@@ -46,7 +46,8 @@ for path in "$@"; do
     i=$((i + 1)); mkdir -p "$path"; mount --move "$state/keep/$$.$i" "$path"
 done
 echo ready
-exec sleep infinity
+sleep infinity &
+wait # and takes in whoever is orphaned on the node, as its first process has to
 """
 
 
