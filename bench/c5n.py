@@ -88,9 +88,9 @@ def two_nodes(reference: Path) -> list[dict[str, object]]:
     for collective, choice in (("bcast", "shm+knomial(2)"), ("allreduce", "shm+knomial(2)")):
         for row in rows_of(reference / f"{collective}_intelmpi_efa_1and2nodes_us.csv"):
             nbytes = int(row["message_size_bytes"])
+            predicted = mean_us(collective, choice, 2, nbytes, "c5n-efa")
             out.append({"collective": collective, "choice": choice, "bytes": nbytes,
-                        "measured_us": float(row["72"]),
-                        "predicted_us": mean_us(collective, choice, 2, nbytes, "c5n-efa")})  # fmt: skip
+                        "measured_us": float(row["72"]), "predicted_us": predicted})  # fmt: skip
     return out
 
 

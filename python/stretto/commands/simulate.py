@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from stretto.model.platform import Platform
 
 EXAMPLE = """stretto simulate --platform hpc7g --collective allreduce --nodes 64 --ppn 64 --bytes 8
-stretto simulate --platform c5n-efa --collective allreduce,bcast --nodes 2:32 --ppn 36 --bytes 8:1M:4 \\
-    -o big.bench.jsonl --plot big.svg
+stretto simulate --platform c5n-efa --collective allreduce,bcast --nodes 2:32 --ppn 36 \\
+    --bytes 8:1M:4 -o big.bench.jsonl --plot big.svg
 stretto simulate --platform hpc7a --table mine.table --bytes 8:1M:4
 stretto simulate --platform hpc7g --profile app.profile.json --nodes 1:128 --ppn 64 \\
     --scaling strong --plot app.svg"""

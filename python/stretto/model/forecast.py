@@ -257,12 +257,14 @@ def forecast(
         )
 
     a, b = parts(native), parts(tuned)
-    low, high = [_bounds(p, work, rule) for p in (a, b)], rule.error
+    low, high = (_bounds(p, work, rule) for p in (a, b))
     gains = []
-    for factor in (1 / high, high):  # both ways of being wrong alike in native and tuned
-        wide = [p.total + (factor - 1) * (p.messages + p.collectives) for p in (a, b)]
-        gains.append(1 - wide[1] / wide[0])
-    return Forecast(nodes, ppn, a, b, low[0], low[1], (min(gains), max(gains)))
+    for both in (1 / rule.error, rule.error):  # wrong alike for native and tuned
+        for apart in (rule.error**-0.5, rule.error**0.5):  # and of their ratio by its square root
+            before = a.total + (both - 1) * (a.messages + a.collectives)
+            after = b.total + (both - 1) * b.messages + (both * apart - 1) * b.collectives
+            gains.append(1 - after / before)
+    return Forecast(nodes, ppn, a, b, low, high, (min(gains), max(gains)))
 
 
 def _bounds(parts: Parts, work: Work, rule: Rule) -> tuple[float, float]:

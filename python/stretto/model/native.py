@@ -119,7 +119,7 @@ def native_choice(baseline: str, collective: str, nranks: int, nodes: int, nbyte
     collective, nranks, nodes, nbytes
         The call.
     """
-    from stretto.plan import choice_problem
+    from stretto.plan import choice_problem, choices
 
     if baseline not in BASELINES:
         raise StrettoError(
@@ -137,4 +137,7 @@ def native_choice(baseline: str, collective: str, nranks: int, nodes: int, nbyte
                   _STAND_INS.get((collective, name), name)):  # fmt: skip
         if choice_problem(collective, prefix + other) is None:
             return prefix + other
-    raise StrettoError(f"there is no plan for {collective} by {choice}", remedy="leave it out")
+    flat = [c for c in choices(collective, nranks, nodes) if "+" not in c and c != "shm"]
+    if not flat:
+        raise StrettoError(f"there is no plan for {collective} by {choice}", remedy="leave it out")
+    return flat[0]

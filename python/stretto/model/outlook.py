@@ -12,9 +12,11 @@ from stretto.model.fit import one_way
 from stretto.model.forecast import Forecast, Rule, Work, forecast, work_of
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
-from stretto.model.sweep import Cell, candidates_of, seconds_of
+from stretto.model.sweep import Cell, candidates_of, messages_of, seconds_of
 from stretto.plan import collectives
 
+#: messages of one call beyond which a candidate is not tried: forecasts price many calls
+_MANY = 1e5
 #: what a plan prices in place of a form whose blocks differ in size
 _LIKE = {"allgatherv": "allgather", "alltoallv": "alltoall", "gatherv": "gather",
          "scatterv": "scatter", "reduce_scatter": "reduce_scatter_block"}  # fmt: skip
@@ -93,6 +95,8 @@ def outlook(
         for choice in candidates_of(name, across, each, wide=False):
             try:
                 cell = Cell(name, across, each, size)
+                if messages_of(cell, choice) > _MANY:
+                    continue
                 best = min(best, seconds_of(cell, choice, platform, calls=1))
             except StrettoError:
                 continue  # cannot be done on this layout: needs a power of two, or several nodes

@@ -1,0 +1,151 @@
+"""Applications at scale: the rule is applied as stated, the picture turns where it should."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from stretto.cli import main
+from stretto.errors import StrettoError
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.profile import Call, Communicator, Node, Profile, write_profile
+from stretto.model.forecast import (
+    Rule,
+    collective_bytes,
+    forecast,
+    turning_point,
+    work_of,
+)
+from stretto.model.outlook import exchange_seconds, outlook
+from stretto.model.platform_file import load
+
+
+def profile() -> Profile:
+    """Two ranks, 10 s, of which 8 compute; 1000 allreduces of 8 B, 500 exchanges of 64 KiB."""
+
+    def call(function: str, kind: str, calls: int, size: int, wait: float | None) -> Call:
+        return Call(
+            function, kind, 0, None, None, size, size, [calls] * 2, [calls * size] * 2,  # type: ignore[arg-type]
+            [0.5] * 2, None if wait is None else [wait] * 2, None if wait is None else [0.1] * 2,
+        )  # fmt: skip
+
+    return Profile(
+        "0.1.0", "2026-11-22T00:00:00Z", Host("h", "cpu", 2, "6", 1),
+        MPIIdentity("openmpi", "openmpi", "4.1.4"), ["app"], 2, [Node("h", [0, 1])], True, [],
+        [10.0, 10.0], [1.5, 1.5], [0.5, 0.5], [0.0, 0.0],
+        [Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)],
+        [call("MPI_Allreduce", "collective", 1000, 8, 0.4),
+         call("MPI_Isend", "p2p", 500, 65536, None),
+         Call("MPI_Waitall", "wait", None, None, None, 0, 0, [500] * 2, [0] * 2, [0.5] * 2),
+         call("MPI_Alltoallv", "collective", 10, 4096, 0.0)],
+    )  # fmt: skip
+
+
+def flat(*_: object) -> float:
+    return 1e-4
+
+
+def test_work_is_what_was_recorded() -> None:
+    work = work_of(profile(), ["allreduce"])
+    assert work.compute_s == pytest.approx(8.0) and work.io_s == 0.5
+    assert work.wait_s == pytest.approx(0.4)
+    assert (work.exchange.waits, work.exchange.messages) == (500, 500)
+    assert work.collectives == (("allreduce", 1.0, 8, 1000.0),)
+    assert work.unpriced == ("alltoallv",)
+
+
+@pytest.mark.parametrize(("scaling", "share"), [("strong", 2 / 64), ("weak", 1.0)])
+def test_the_rule_is_applied_as_stated(scaling: str, share: float) -> None:
+    work, rule = work_of(profile(), ["allreduce"]), Rule(scaling, 2 / 3, 1.5)  # type: ignore[arg-type]
+    seen: list[tuple[float, float]] = []
+
+    def message(nodes: int, ppn: int, messages: float, nbytes: float) -> float:
+        seen.append((messages, nbytes))
+        return 2e-5
+
+    f = forecast(work, rule, 8, 8, flat, lambda *_: 5e-5, message)
+    assert f.native.compute == pytest.approx(8.0 * share)
+    assert f.native.waiting == pytest.approx(0.4 * share)
+    assert f.native.files == 0.5
+    assert f.native.collectives == pytest.approx(1000 * 1e-4)
+    assert f.tuned.collectives == pytest.approx(1000 * 5e-5)
+    assert f.native.messages == pytest.approx(500 * 2e-5)
+    assert seen[0] == pytest.approx((1.0, 65536 * (share ** (2 / 3))))
+    assert f.native_interval[0] < f.native.total < f.native_interval[1]
+    assert f.gain_interval[0] < f.gain < f.gain_interval[1]
+
+
+def test_blocks_shrink_with_the_ranks_and_vectors_stay() -> None:
+    work, rule = work_of(profile(), ["allreduce"]), Rule()
+    assert collective_bytes("allreduce", 4096, work, rule, 16) == 4096
+    assert collective_bytes("allgather", 4096, work, rule, 16) == 512
+    assert collective_bytes("alltoallv", 4096, work, rule, 16) == 64
+    assert collective_bytes("alltoall", 4096, work, Rule("weak"), 16) == 512
+
+
+def test_it_turns_round_where_collectives_outgrow_the_computing() -> None:
+    work, rule = work_of(profile(), ["allreduce"]), Rule()
+    work = dataclasses.replace(work, io_s=0.0, wait_s=0.0)
+
+    def at(nodes: int) -> object:
+        return forecast(work, rule, nodes, 1, lambda c, n, p, s: 1e-4 * n, flat, lambda *_: 0.0)
+
+    found = [at(n) for n in (2, 4, 8, 16, 32, 64, 128, 256)]
+    # 16 / n + 0.1 n is least at n = 12.6; tuned never turns
+    turn = turning_point(found, False)  # type: ignore[arg-type]
+    assert turn is not None and turn.nodes in (8, 16)
+    assert turning_point(found, True) is None  # type: ignore[arg-type]
+
+
+def test_messages_that_leave_the_node_cost_more() -> None:
+    platform = load("hpc7g")
+    inside = exchange_seconds(platform, 1, 8, 4, 4096)
+    across = exchange_seconds(platform, 2, 8, 4, 4096)
+    assert 0 < inside < across
+    assert exchange_seconds(platform, 2, 64, 6, 6 << 20) > exchange_seconds(
+        platform, 2, 8, 6, 6 << 20
+    )
+
+
+def test_command_writes_the_same_bytes_and_says_simulated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "app.profile.json"
+    write_profile(profile(), path)
+    files = []
+    for name in ("a", "b"):
+        plot, out = tmp_path / f"{name}.svg", tmp_path / f"{name}.json"
+        argv = ["simulate", "-p", "hpc7g", "--profile", str(path), "--nodes", "1:4", "--ppn", "4",
+                "--plot", str(plot), "--out", str(out)]  # fmt: skip
+        assert main(argv) == 0
+        files.append((plot.read_bytes(), out.read_bytes()))
+    assert files[0] == files[1]
+    assert b"source: simulated" in files[0][0] and b"elapsed time" in files[0][0]
+    value = json.loads(files[0][1])
+    assert value["source"] == "simulated" and len(value["layouts"]) == 3
+    assert "simulated" in capsys.readouterr().out
+    for layout in value["layouts"]:
+        assert layout["tuned_s"] <= layout["native_s"]
+
+
+def test_a_faster_core_computes_faster() -> None:
+    work, found = outlook(profile(), Rule(), load("hpc7g"), [1], 4, compute=2.0)
+    assert work.compute_s == pytest.approx(4.0)
+    assert found[0].native.compute == pytest.approx(2.0)
+
+
+def test_an_incomplete_profile_is_refused() -> None:
+    broken = dataclasses.replace(profile(), complete=False, incomplete_ranks=[1])
+    with pytest.raises(StrettoError, match="not complete"):
+        work_of(broken, ["allreduce"])
+
+
+@pytest.mark.parametrize("more", [["--halo", "3"], ["--scaling", "odd"], ["--ppn", "2,4"]])
+def test_bad_rules_are_refused(tmp_path: Path, more: list[str]) -> None:
+    path = tmp_path / "app.profile.json"
+    write_profile(profile(), path)
+    argv = ["simulate", "-p", "hpc7g", "--profile", str(path), "--nodes", "2", "--ppn", "2", *more]
+    assert main(argv) == 2

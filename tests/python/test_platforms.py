@@ -1,0 +1,194 @@
+"""Platform files and their fit: readable, refused with place and remedy, recovered from curves."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from stretto.errors import StrettoError
+from stretto.model.fit import fit, predict
+from stretto.model.measurements import Series, read_series
+from stretto.model.parameters import LEVEL, PLAIN
+from stretto.model.platform import LEVELS, Link, Platform
+from stretto.model.platform_file import (
+    DIRECTORY,
+    format_platform,
+    load,
+    parse_platform,
+    shipped,
+    write_platform,
+)
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TEXT = (DIRECTORY / "hpc7g.toml").read_text()
+
+
+def test_parameters_are_those_of_the_library() -> None:
+    text = (REPOSITORY / "src" / "plan" / "platform.def").read_text()
+    pattern = r'^(LEVEL|PARAM)\((\w+), "([^"]+)", ([^,]+), ([^,]+), [^,]+,\s*"((?:[^"\\]|\\.)*)"\)'
+    found = re.findall(pattern, text, re.MULTILINE)
+    for kind, among in (("LEVEL", LEVEL), ("PARAM", PLAIN)):
+        own = [(n, u, float(lo), float(hi), h) for k, n, u, lo, hi, h in found if k == kind]
+        assert own == [(p.name, p.unit, p.low, p.high, p.help) for p in among.values()]
+
+
+def test_all_kinds_of_clusters_are_shipped() -> None:
+    wanted = {"c5n-tcp", "c5n-tcp-multi", "c5n-efa", "hpc6a", "hpc7a", "hpc7g", "ib-hdr", "ib-ndr",
+              "this-machine"}  # fmt: skip
+    assert wanted <= set(shipped())
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_shipped_platforms_name_every_source_and_round_trip(name: str) -> None:
+    platform = load(name)
+    assert platform.name == name and platform.description
+    for level in LEVELS:
+        assert platform.sources[f"{level}.latency"]
+    again = parse_platform(format_platform(platform), "again")
+    assert again.sources == platform.sources
+    assert format_platform(again) == format_platform(platform)
+
+
+def line_of(text: str, words: str) -> int:
+    return next(i for i, line in enumerate(text.splitlines(), start=1) if words in line)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("us = 10.4", "us = 1e9", "out of range"),
+        ("us = 10.4", 'us = "ten"', "not a number"),
+        ("us = 10.4", "furlongs = 10.4", "furlongs"),
+        ("us = 10.4, source", "us = 10.4, why", "10.4|why"),
+        ("latency = { us = 10.4", "latencies = { us = 10.4", "not a parameter"),
+        ("rails = { value = 1", "rails = { value = 1.5", "whole number"),
+        ('source = "publication: AWS, one', 'source = "somewhere: AWS, one', "where its value"),
+        ("[machine]", "[machines]", "not a section"),
+        ("cores_numa = { value = 64", "cores_numa = { value = 65", "does not hold"),
+        ("version = 1", "version = 2", "version"),
+        ("[remote]", "[remote", "not TOML"),
+    ],
+)
+def test_a_bad_file_is_refused_with_line_and_remedy(old: str, new: str, words: str) -> None:
+    assert old in TEXT
+    text = TEXT.replace(old, new, 1)
+    with pytest.raises(StrettoError) as caught:
+        parse_platform(text, "bad.toml")
+    error = caught.value
+    assert re.search(words, error.message), error.message
+    assert error.remedy
+    assert re.match(r"bad\.toml:\d+", str(error.place)), error.place
+    if "does not hold" not in words and "version" not in words:
+        number = int(str(error.place).split(":")[1])
+        assert number == line_of(text, new.split(" = ")[0] if "=" in new else new[:7]) or (
+            text.splitlines()[number - 1].strip()
+        )
+
+
+def test_a_missing_latency_names_level() -> None:
+    text = "\n".join(line for line in TEXT.splitlines() if "us = 10.4" not in line)
+    with pytest.raises(StrettoError, match="latency is not given"):
+        parse_platform(text, "x.toml")
+
+
+def test_an_unknown_platform_names_those_there_are() -> None:
+    with pytest.raises(StrettoError) as caught:
+        load("crayon")
+    assert "hpc7g" in str(caught.value.remedy)
+
+
+def made(link: Link, gap: float, byte: float) -> list[Series]:
+    sizes = [2**i for i in range(21)]
+    out = []
+    for kind, pairs in (("latency", 1), ("bandwidth", 1), ("multi_pair", 16)):
+        empty = Series(kind, (), pairs, 64, kind)  # type: ignore[arg-type]
+        points = tuple((n, predict(empty, link, gap, byte, n)) for n in sizes)
+        out.append(Series(kind, points, pairs, 64, f"{kind}.txt"))  # type: ignore[arg-type]
+    return out
+
+
+def test_fit_recovers_a_known_network() -> None:
+    link = Link(latency=5e-6, send_overhead=5e-7, recv_overhead=5e-7, gap_byte=2e-10,
+                eager_bytes=16384, rendezvous=2e-6)  # fmt: skip
+    found = fit("known", made(link, 1e-7, 5e-11), load("ib-hdr"), "today")
+    got = found.platform.levels["network"]
+    assert found.median_factor < 1.03
+    assert got.latency == pytest.approx(5e-6, rel=0.1)
+    assert got.send_overhead == pytest.approx(5e-7, rel=0.1)
+    assert got.gap_byte == pytest.approx(2e-10, rel=0.1)
+    assert got.eager_bytes == 16384
+    assert found.platform.nic_gap_message == pytest.approx(1e-7, rel=0.15)
+    assert found.platform.nic_gap_byte == pytest.approx(5e-11, rel=0.1)
+    assert found.platform.sources["network.latency"].startswith("fitted: latency.txt")
+    assert found.platform.sources["node.latency"] == load("ib-hdr").sources["node.latency"]
+
+
+def osu(path: Path, title: str, series: Series) -> Path:
+    head = f"# OSU MPI {title} v5.6.2\n"
+    if series.kind == "multi_pair":
+        head += f"# [ pairs: {series.pairs} ] [ window size: 64 ]\n"
+    path.write_text(head + "# Size    Value\n" + "".join(f"{n}  {v}\n" for n, v in series.points))
+    return path
+
+
+def test_fit_command_reads_osu_and_is_deterministic(tmp_path: Path, capsys: object) -> None:
+    from stretto.cli import main
+
+    link = Link(latency=5e-6, send_overhead=5e-7, recv_overhead=5e-7, gap_byte=2e-10,
+                eager_bytes=16384, rendezvous=2e-6)  # fmt: skip
+    a, b, c = made(link, 1e-7, 5e-11)
+    files = [osu(tmp_path / "lat.txt", "Latency Test", a),
+             osu(tmp_path / "bw.txt", "Bandwidth Test", b),
+             osu(tmp_path / "mr.txt", "Multiple Bandwidth / Message Rate Test", c)]  # fmt: skip
+    assert read_series(files[2], None, None, None).pairs == 16
+    outputs = []
+    for i in range(2):
+        out = tmp_path / f"{i}.toml"
+        plot = tmp_path / f"{i}.svg"
+        argv = ["platform", "fit", "--when", "now", "-o", str(out), "--plot", str(plot), "mine",
+                *map(str, files)]  # fmt: skip
+        assert main(argv) == 0
+        outputs.append((out.read_bytes(), plot.read_bytes()))
+    assert outputs[0] == outputs[1]
+    assert b"measured" in outputs[0][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("# OSU MPI Latency Test\n8 x\n", "not a measured value"),
+        ("# OSU MPI Latency Test\n8\n", "size and a value"),
+        ("# OSU MPI Latency Test\n", "no measured value"),
+        ("# something\n8 1.0\n", "which OSU benchmark"),
+        ("size,a,b\n8,1,2\n", "what its numbers are"),
+    ],
+)
+def test_bad_measurements_are_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "m.txt"
+    path.write_text(text)
+    with pytest.raises(StrettoError, match=words) as caught:
+        read_series(path, None, None, None)
+    assert caught.value.remedy and str(path) in str(caught.value.place)
+
+
+def test_show_and_list(capsys: pytest.CaptureFixture[str]) -> None:
+    from stretto.cli import main
+
+    assert main(["platform", "list"]) == 0
+    assert "hpc7a" in capsys.readouterr().out
+    assert main(["platform", "show", "--json", "hpc7a"]) == 0
+    rows = {r["name"]: r for r in json.loads(capsys.readouterr().out)["parameters"]}
+    assert rows["rails"]["value"] == 2 and rows["rails"]["source"].startswith("publication")
+
+
+def test_written_platform_reads_back(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    write_platform(load("c5n-tcp"), path)
+    again = load(str(path))
+    assert isinstance(again, Platform)
+    assert again.levels["network"].latency == pytest.approx(
+        load("c5n-tcp").levels["network"].latency
+    )

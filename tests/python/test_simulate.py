@@ -1,0 +1,125 @@
+"""Simulating: results as measuring writes them, tables, determinism, what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stretto.cli import main
+from stretto.commands.simulate import parse_counts
+from stretto.errors import StrettoError
+from stretto.files.bench import read_bench
+from stretto.files.table import read_table
+from stretto.model.native import BASELINES, native_choice
+from stretto.model.platform_file import load
+from stretto.model.sweep import Answer, Cell, messages_of, rows, simulate
+
+
+def test_counts() -> None:
+    assert parse_counts("2-16", "--nodes") == [2, 4, 8, 16]
+    assert parse_counts("2:12", "--nodes") == [2, 4, 8, 12]
+    assert parse_counts("3,5", "--nodes") == [3, 5]
+    with pytest.raises(StrettoError):
+        parse_counts("two", "--nodes")
+
+
+def simulated(out: Path, *more: str) -> int:
+    return main(["simulate", "-p", "hpc7g", "-c", "allreduce,bcast", "--nodes", "2:4", "--ppn", "4",
+                 "--bytes", "8,64K", "-o", str(out), *more])  # fmt: skip
+
+
+def test_the_same_command_writes_the_same_bytes_marked_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["stretto", "simulate"])
+    files = []
+    for name in ("a", "b"):
+        out, plot = tmp_path / f"{name}.bench.jsonl", tmp_path / f"{name}.svg"
+        assert simulated(out, "--plot", str(plot)) == 0
+        files.append((out.read_bytes(), plot.read_bytes()))
+    assert files[0] == files[1]
+    bench = read_bench(tmp_path / "a.bench.jsonl")
+    assert {s.source for s in bench.samples} == {"simulated"}
+    assert bench.header.settings["platform"] == "hpc7g"
+    assert {(x.nodes, x.ppn) for x in bench.launches} == {(2, 4), (4, 4)}
+    assert {s.collective for s in bench.samples} == {"allreduce", "bcast"}
+    assert b"source: simulated" in files[0][1]
+    assert simulated(tmp_path / "a.bench.jsonl") == 2, "results are not overwritten"
+
+
+def test_the_best_is_not_below_the_bound_and_larger_is_not_faster() -> None:
+    cells = [Cell("allreduce", n, 8, 8) for n in (2, 8, 32)]
+    answers = list(simulate(cells, load("hpc7g"), wide=False))
+    for a in answers:
+        assert a.bound is not None and a.seconds[a.best] >= a.bound
+    best = [a.seconds[a.best] for a in answers]
+    assert best == sorted(best)
+
+
+def test_a_hierarchy_beats_flat_trees_between_slow_nodes() -> None:
+    answer = next(simulate([Cell("allreduce", 16, 16, 8)], load("hpc7g"), wide=False))
+    assert answer.best.startswith(("shm+", "lanes"))
+    assert answer.seconds["native"] > 1.5 * answer.seconds[answer.best]
+
+
+def test_tune_for_a_platform_writes_a_table_that_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "new.table"
+    argv = ["tune", "--platform", "hpc7g", "--nodes", "2-4", "--ppn", "4", "--collective",
+            "allreduce", "--bytes", "8,1M", "--out", str(path)]  # fmt: skip
+    assert main(argv) == 0
+    table = read_table(path)
+    assert table.rows and all(r.simulated for r in table.rows)
+    assert {(r.nodes, r.ppn) for r in table.rows} == {(2, 4), (4, 4)}
+    assert read_bench(tmp_path / "new.bench.jsonl").samples
+    assert main(argv) == 2, "a table that is there is not overwritten"
+    capsys.readouterr()
+    argv = ["simulate", "-p", "hpc7g", "--table", str(path), "--nodes", "4", "--ppn", "4",
+            "--bytes", "8", "--json"]  # fmt: skip
+    assert main(argv) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    row = table.find("allreduce", 4, 4, 8)
+    assert row is not None and row.choice in cell["seconds"]
+
+
+def test_rows_have_no_gaps() -> None:
+    def answer(size: int, best: float) -> Answer:
+        return Answer(Cell("bcast", 2, 2, size), {"native": 1.0, "knomial(4)": best}, "", None, "")
+
+    found = rows([answer(8, 0.5), answer(64, 0.99), answer(512, 0.5)])
+    assert [(r.low, r.high, r.choice) for r in found] == [
+        (0, 21, "knomial(4)"), (22, 180, "native"), (181, None, "knomial(4)")]  # fmt: skip
+
+
+@pytest.mark.parametrize("baseline", sorted(BASELINES))
+def test_every_collective_with_algorithms_has_a_baseline(baseline: str) -> None:
+    from stretto.plan import canonical
+
+    for collective in ("allreduce", "bcast", "reduce", "allgather", "barrier", "alltoall"):
+        for size in (8, 4096, 1 << 20):
+            assert canonical(collective, native_choice(baseline, collective, 24, 3, size))
+
+
+def test_what_would_take_minutes_is_recognised() -> None:
+    assert messages_of(Cell("allreduce", 64, 64, 8), "ring") > 1e7
+    assert messages_of(Cell("allreduce", 64, 64, 8), "recursive_doubling") < 1e5
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["-c", "allreduce"],
+        ["-p", "hpc7g"],
+        ["-p", "hpc7g", "-c", "allroundreduce"],
+        ["-p", "hpc7g", "-c", "allreduce", "--nodes", "1", "--ppn", "1"],
+        ["-p", "hpc7g", "-c", "allreduce", "--candidates", "rings"],
+        ["-p", "hpc7g", "-c", "allreduce", "--baseline", "magic"],
+        ["-p", "none", "-c", "allreduce"],
+    ],
+)
+def test_bad_requests_are_explained(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", *argv]) in (1, 2)
+    assert "stretto: error:" in capsys.readouterr().err
