@@ -240,8 +240,10 @@ def forecast_picture(forecasts: Sequence[Forecast], title: str, note: str, path:
     if marks:
         turning = alt.Chart(alt.InlineData(values=marks))
         layers.append(turning.mark_point(size=160, filled=False).encode(x=x, y=y, color=colour))
-        layers.append(
-            turning.mark_text(dy=-14, align="center").encode(x=x, y=y, text="words:N", color=colour)
-        )
+        for what, below in ((NATIVE, False), ("tuned", True)):
+            words = turning.transform_filter(alt.datum.what == what).mark_text(
+                dx=12, dy=16 if below else -14, align="left"
+            )
+            layers.append(words.encode(x=x, y=y, text="words:N", color=colour))
     chart: Any = alt.layer(*layers).properties(width=520, height=320)
     save(Figure("forecast", title, chart, note, True), path)
