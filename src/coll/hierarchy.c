@@ -26,8 +26,13 @@ typedef struct {
 } composition;
 
 bool stretto_collective_composes(stretto_collective c) {
-    return c == STRETTO_ALLREDUCE || c == STRETTO_BCAST || c == STRETTO_REDUCE ||
-           c == STRETTO_ALLGATHER || c == STRETTO_BARRIER;
+    switch (c) {
+    case STRETTO_ALLTOALL:
+    case STRETTO_ALLTOALLV:
+    case STRETTO_GATHERV: /* only the root knows the sizes */
+    case STRETTO_SCATTERV: return false;
+    default: return true;
+    }
 }
 
 bool stretto_collective_has_lanes(stretto_collective c) {
@@ -39,6 +44,10 @@ static int delegate(const composition *c, int node) {
     bool has_root = stretto_collective_rooted(c->shape->collective) &&
                     c->layout->node_of[c->shape->root] == node;
     return has_root ? c->layout->local_of[c->shape->root] : 0;
+}
+
+static bool gathers(const composition *c) {
+    return c->shape->collective == STRETTO_ALLGATHER || c->shape->collective == STRETTO_ALLGATHERV;
 }
 
 static stretto_span whole(const stretto_plan *plan) {
@@ -102,7 +111,7 @@ static stretto_span translate_span(const composition *c, stretto_span span) {
     if (span.buffer == STRETTO_TMP)
         return stretto_span_of(STRETTO_TMP, c->tmp_of[span.first],
                                c->tmp_of[span.first + span.count] - c->tmp_of[span.first]);
-    if (c->shape->collective == STRETTO_ALLGATHER) {
+    if (gathers(c)) {
         const int *start = c->layout->node_start;
         return stretto_span_of(c->gathered, c->gathered_first + start[span.first],
                                start[span.first + span.count] - start[span.first]);
@@ -116,7 +125,7 @@ static stretto_span translate_span(const composition *c, stretto_span span) {
 /* Reserves X's TMP blocks in the plan; -1 when X's TMP does not say which blocks it is for. */
 static int translate_tmp(composition *c) {
     const stretto_plan *x = &c->network;
-    bool gather = c->shape->collective == STRETTO_ALLGATHER;
+    bool gather = gathers(c);
     c->tmp_of[0] = c->plan->tmp_blocks;
     for (int j = 0; j < x->tmp_blocks; j++) {
         int node = x->tmp_shape[j];
@@ -162,7 +171,7 @@ static void plan_spread(composition *c) {
                x->actions[at].kind != STRETTO_FENCE)
             at++;
         /* the node's own block of an allgather was there before X */
-        bool own = c->shape->collective == STRETTO_ALLGATHER && b == c->node;
+        bool own = gathers(c) && b == c->node;
         c->spread_at[b] = own ? -1 : at;
     }
 }
@@ -219,7 +228,8 @@ static void gather_node(const composition *c) {
             stretto_plan_node(plan, STRETTO_NODE_REDUCE, delegate(c, c->node),
                               stretto_plan_mine(plan, 0, plan->vector_blocks), whole(plan));
         break;
-    case STRETTO_ALLGATHER: {
+    case STRETTO_ALLGATHER:
+    case STRETTO_ALLGATHERV: {
         stretto_span src = own_block(c->shape);
         stretto_span dst = stretto_span_of(
             c->gathered, c->gathered_first + c->layout->node_start[c->node], c->nlocal);
@@ -264,6 +274,9 @@ static const char *refusal(const stretto_choice *choice, const stretto_shape *sh
         return "shm alone serves one node and the ranks are on several; name the algorithm between "
                "nodes too, as in shm+X";
     bool reduces = stretto_collective_reduces(shape->collective);
+    bool scans = shape->collective == STRETTO_SCAN || shape->collective == STRETTO_EXSCAN;
+    if (scans && layout->nnodes > 1 && !layout->consecutive)
+        return "shm cannot be used: the nodes do not hold consecutive ranks, by which a scan goes";
     if (reduces && !shape->commutative && layout->nnodes > 1 && !layout->consecutive)
         return "shm cannot be used: the operation is not commutative and the nodes do not hold "
                "consecutive ranks";
@@ -278,7 +291,7 @@ static int compose(composition *c, const stretto_choice *choice, size_t bytes, c
     over_nodes.root =
         stretto_collective_rooted(c->shape->collective) ? c->layout->node_of[c->shape->root] : 0;
     over_nodes.layout = NULL;
-    if (c->nlocal > 1 || c->shape->collective == STRETTO_ALLGATHER)
+    if (c->nlocal > 1 || gathers(c))
         over_nodes.in_place = true; /* the node phase leaves it in OUT */
     if (stretto_build_flat(&c->network, choice, &over_nodes, bytes, error, error_size) != 0)
         return -1;
@@ -298,7 +311,7 @@ static int compose(composition *c, const stretto_choice *choice, size_t bytes, c
     if (c->network.vector_blocks)
         stretto_plan_blocks(c->plan, c->network.vector_blocks);
     c->gathered = c->layout->consecutive ? STRETTO_OUT : STRETTO_TMP;
-    if (c->shape->collective == STRETTO_ALLGATHER && c->gathered == STRETTO_TMP)
+    if (gathers(c) && c->gathered == STRETTO_TMP)
         for (int i = 0; i < c->shape->nranks; i++)
             stretto_plan_tmp(c->plan, c->layout->node_ranks[i]);
 
@@ -313,9 +326,25 @@ static int compose(composition *c, const stretto_choice *choice, size_t bytes, c
     if (c->shape->collective == STRETTO_BARRIER && c->nlocal > 1)
         stretto_plan_node(c->plan, STRETTO_NODE_BARRIER, 0, stretto_span_of(STRETTO_OUT, 0, 0),
                           stretto_span_of(STRETTO_OUT, 0, 0));
-    if (c->shape->collective == STRETTO_ALLGATHER && c->gathered == STRETTO_TMP)
+    if (gathers(c) && c->gathered == STRETTO_TMP)
         sort_gathered(c);
     return 0;
+}
+
+typedef int composer(stretto_plan *, const stretto_choice *, const stretto_shape *, size_t, char *,
+                     size_t);
+
+/* Who composes the collectives that are not composed here; NULL: compose. */
+static composer *composer_of(stretto_collective c) {
+    switch (c) {
+    case STRETTO_GATHER:
+    case STRETTO_SCATTER:
+    case STRETTO_REDUCE_SCATTER_BLOCK:
+    case STRETTO_REDUCE_SCATTER: return stretto_build_composed_blocks;
+    case STRETTO_SCAN:
+    case STRETTO_EXSCAN: return stretto_build_composed_scan;
+    default: return NULL;
+    }
 }
 
 int stretto_build_hierarchy(stretto_plan *plan, const stretto_choice *choice,
@@ -334,6 +363,8 @@ int stretto_build_hierarchy(stretto_plan *plan, const stretto_choice *choice,
         build_one_node(plan, shape);
     } else if (choice->lanes) {
         status = stretto_build_lanes(plan, choice, shape, bytes, error, error_size);
+    } else if (composer_of(shape->collective)) {
+        status = composer_of(shape->collective)(plan, choice, shape, bytes, error, error_size);
     } else {
         composition c = {.layout = shape->layout, .shape = shape, .plan = plan};
         c.node = c.layout->node_of[shape->rank];

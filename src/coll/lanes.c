@@ -25,8 +25,7 @@ static stretto_span share(const lanes *l, int lane) {
 }
 
 /* Where X finds and leaves its vector: my share in `buffer`, from block `first` on. */
-static int run_network(lanes *l, stretto_buffer in, int in_first, stretto_buffer out,
-                       int out_first) {
+static int run_lane(lanes *l, stretto_buffer in, int in_first, stretto_buffer out, int out_first) {
     const int blocks = l->network.x.vector_blocks, nodes = l->shape->layout->nnodes;
     /* X's block b is block first + b; in and out differ in `first` only where X is not in place */
     l->at = calloc(3 * ((size_t)blocks + 1), sizeof *l->at);
@@ -70,7 +69,7 @@ static int allreduce(lanes *l) {
     const stretto_span whole = stretto_span_of(STRETTO_OUT, 0, plan->vector_blocks);
     const stretto_span mine = stretto_plan_mine(plan, 0, plan->vector_blocks);
     if (l->nlocal == 1)
-        return run_network(l, STRETTO_IN, 0, STRETTO_OUT, 0);
+        return run_lane(l, STRETTO_IN, 0, STRETTO_OUT, 0);
     if (l->all) {
         stretto_span part = share(l, l->me);
         if (mine.buffer == STRETTO_OUT) { /* its share may not lie in its source */
@@ -79,7 +78,7 @@ static int allreduce(lanes *l) {
                 stretto_plan_tmp(plan, l->me * blocks + b);
         }
         stretto_plan_node(plan, STRETTO_NODE_REDUCE_SCATTER, 0, mine, part);
-        int status = run_network(l, part.buffer, part.first, part.buffer, part.first);
+        int status = run_lane(l, part.buffer, part.first, part.buffer, part.first);
         stretto_plan_node(plan, STRETTO_NODE_ALLGATHER, 0, part, whole);
         return status;
     }
@@ -88,7 +87,7 @@ static int allreduce(lanes *l) {
                           stretto_plan_mine(plan, lane * blocks, blocks), share(l, lane));
     int status = 0;
     if (l->me < l->lanes)
-        status = run_network(l, STRETTO_OUT, l->me * blocks, STRETTO_OUT, l->me * blocks);
+        status = run_lane(l, STRETTO_OUT, l->me * blocks, STRETTO_OUT, l->me * blocks);
     spread(l);
     return status;
 }
@@ -103,7 +102,7 @@ static int bcast(lanes *l) {
                           stretto_span_of(STRETTO_OUT, 0, 0),
                           stretto_span_of(STRETTO_OUT, 0, l->plan->vector_blocks));
     if (l->me < l->lanes)
-        status = run_network(l, STRETTO_OUT, l->me * blocks, STRETTO_OUT, l->me * blocks);
+        status = run_lane(l, STRETTO_OUT, l->me * blocks, STRETTO_OUT, l->me * blocks);
     if (!at_root)
         spread(l);
     return status;

@@ -176,6 +176,8 @@ def test_compositions_are_right_on_any_layout(
             continue
         if "even" in algorithm.needs and "even number" in fault.reason:
             continue
+        if algorithm.collective in ("scan", "exscan") and "consecutive ranks" in fault.reason:
+            continue
         assert not case.commutative  # nothing else may be refused
         assert "commutative" in fault.reason
 

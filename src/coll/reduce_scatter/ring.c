@@ -6,24 +6,21 @@
  *
  * Source: P. Patarasuk, X. Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of
  * Workstations", JPDC 69(2), 2009 (its first half).
- * Cost: (P - 1) (alpha + n beta + n gamma), n = one block; neighbours only. Memory: P - 1 blocks.
+ * Cost: (P - 1) (alpha + n beta + n gamma), n = one block; neighbours only. Memory: 2 P blocks.
  * Limits: commutative operations.
  */
 #include "coll/coll.h"
 
 int stretto_build_reduce_scatter_ring(stretto_plan *plan, const stretto_shape *shape) {
     const int p = shape->nranks, me = shape->rank, right = (me + 1) % p, left = (me + p - 1) % p;
-    const int own = stretto_plan_tmp(plan, STRETTO_SHAPE_LARGEST);
     stretto_span partial = stretto_span_of(STRETTO_IN, left, 1);
     for (int step = 1; step < p - 1; step++) {
         const int block = (me - 1 - step + p) % p;
         const stretto_span next = stretto_span_of(STRETTO_TMP, stretto_plan_tmp(plan, block), 1);
-        const stretto_span mine = stretto_span_of(STRETTO_TMP, own, 1);
         stretto_plan_send(plan, right, partial);
-        stretto_plan_recv(plan, left, next);
-        stretto_plan_copy(plan, stretto_span_of(STRETTO_IN, block, 1), mine);
+        stretto_plan_copy(plan, stretto_span_of(STRETTO_IN, block, 1), next);
+        stretto_plan_recv_reduce(plan, left, next, STRETTO_SRC_LEFT);
         stretto_plan_fence(plan);
-        stretto_plan_reduce(plan, mine, next, STRETTO_SRC_RIGHT);
         partial = next;
     }
     stretto_plan_send(plan, right, partial);

@@ -5,7 +5,7 @@
  * Source: P. Patarasuk, X. Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of
  * Workstations", JPDC 69(2), 2009 (its first half).
  * Cost: (P - 1) (alpha + n beta + n gamma), n = one block; neighbours only.
- * Memory: P - 1 blocks. Limits: commutative operations.
+ * Memory: 2 P blocks. Limits: commutative operations.
  */
 #include "coll/coll.h"
 

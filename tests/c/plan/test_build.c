@@ -14,6 +14,8 @@ static int may_allocate(void) {
 #define realloc(p, n) (may_allocate() ? realloc(p, n) : NULL)
 #include "../../../src/coll/exchange.c"
 #include "../../../src/coll/hierarchy.c"
+#include "../../../src/coll/hierarchy_blocks.c"
+#include "../../../src/coll/hierarchy_scan.c"
 #include "../../../src/coll/lanes.c"
 #include "../../../src/coll/network.c"
 #include "../../../src/plan/expr.c"
@@ -119,6 +121,7 @@ static void check_refusals(void) {
 
 /* Fails the 1st, 2nd, ... allocation until building and proving get through. */
 static void check_memory(const stretto_algorithm *a, bool shm, int lanes) {
+    const bool scattered = a->collective != STRETTO_SCAN && a->collective != STRETTO_EXSCAN;
     static call_case c;
     layout_store store;
     c.choice = stretto_choice_of(a);
@@ -127,7 +130,7 @@ static void check_memory(const stretto_algorithm *a, bool shm, int lanes) {
     c.bytes = 1 << 18;
     c.shape = (stretto_shape){
         .collective = a->collective, .nranks = 8, .in_place = true, .commutative = true};
-    c.shape.layout = shm ? layout_regular(&store, 8, 2, true) : NULL;
+    c.shape.layout = shm ? layout_regular(&store, 8, 2, scattered) : NULL;
     bool through = false;
     for (long fail_at = 0; fail_at < 100000 && !through; fail_at++) {
         int built = 0;

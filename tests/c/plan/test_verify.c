@@ -22,10 +22,14 @@ static void prove(call_case *c, bool must) {
     free_plans(c);
 }
 
-/* May the algorithm not refuse, by its row? */
+/* Must the call not be refused, by the algorithm's row and by the layout? */
 static bool can_do(const call_case *c, const stretto_algorithm *a) {
     const stretto_shape *s = &c->shape;
-    int n = c->choice.kind == STRETTO_CHOICE_SHM ? s->layout->nnodes : s->nranks;
+    const bool flat = c->choice.kind == STRETTO_CHOICE_FLAT;
+    const bool scans = s->collective == STRETTO_SCAN || s->collective == STRETTO_EXSCAN;
+    const int n = flat ? s->nranks : s->layout->nnodes;
+    if (!flat && n > 1 && !s->layout->consecutive && (scans || !s->commutative))
+        return false;
     return !a || ((s->commutative || !(a->needs & STRETTO_NEEDS_COMMUTATIVE)) &&
                   ((n & (n - 1)) == 0 || !(a->needs & STRETTO_NEEDS_POWER_OF_TWO)) &&
                   (n == 1 || n % 2 == 0 || !(a->needs & STRETTO_NEEDS_EVEN)));
@@ -38,10 +42,7 @@ static void prove_variants(call_case *c, const stretto_algorithm *a) {
         for (int ordered = 0; ordered <= reduces(collective); ordered++) {
             c->shape.in_place = in_place;
             c->shape.commutative = !ordered;
-            bool can = can_do(c, a);
-            bool layout = c->choice.kind == STRETTO_CHOICE_FLAT || c->shape.layout->consecutive ||
-                          !ordered || c->shape.layout->nnodes == 1;
-            prove(c, can && layout);
+            prove(c, can_do(c, a));
         }
     }
 }
