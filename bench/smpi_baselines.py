@@ -76,8 +76,10 @@ def best(collective: str, nranks: int, nbytes: int) -> tuple[str, float]:
     return choice, least
 
 
-def compare(simulations: Simulations, collective: str, nranks: int, nbytes: int) -> Row:
-    """Choose, simulate all contenders, check them."""
+def compare(
+    simulations: Simulations, collective: str, nranks: int, nbytes: int, only_cached: bool
+) -> Row | None:
+    """Choose, simulate all contenders, check them; None where that would need a simulation."""
     choice, priced = best(collective, nranks, nbytes)
     timings, left_out = [], []
     for contender in (OURS, *SELECTORS):
@@ -85,6 +87,8 @@ def compare(simulations: Simulations, collective: str, nranks: int, nbytes: int)
         if not case.fits(nranks, MEMORY):
             case = Case(collective, case.choice, nbytes, folded=True)
         selector = None if contender == OURS else contender
+        if only_cached and not simulations.has(nranks, case, selector=selector):
+            return None
         try:
             [result] = simulations.get(nranks, [case], selector=selector)
         except SmpiError as error:
@@ -156,6 +160,7 @@ def main() -> int:
     """Choose, simulate, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cache", type=Path, required=True, help="simulations made already")
+    parser.add_argument("--only-cached", action="store_true", help="simulate nothing more")
     parser.add_argument("--ranks", default=",".join(map(str, RANKS)))
     parser.add_argument("--bytes", default=",".join(map(str, BYTES)))
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
@@ -172,16 +177,20 @@ def main() -> int:
         Network.of(PLATFORM),
         options.source,
     )
-    rows = [
-        compare(simulations, collective, int(nranks), int(nbytes))
+    wanted = [
+        (collective, int(nranks), int(nbytes))
         for nranks in options.ranks.split(",")
         for collective in options.collectives.split(",")
         for nbytes in options.bytes.split(",")
     ]
+    compared = [compare(simulations, *call, options.only_cached) for call in wanted]
+    rows = [row for row in compared if row]
+    missing = [f"{n} {c} {b}" for (c, n, b), row in zip(wanted, compared, strict=True) if not row]
     rows.sort(key=lambda r: (r.collective, r.bytes, r.nranks))
     show(rows)
     slower = [r for r in rows if r.ratio("alone_s") > 1 + SAME]
     print(f"fastest or equal in {len(rows) - len(slower)} of {len(rows)}")
+    print(f"not simulated: {len(missing)} of {len(wanted)}")
     document = {
         "what": "Stretto's choice by price against SMPI's selectors; every figure is simulated",
         "source": "simulated",
@@ -189,6 +198,7 @@ def main() -> int:
         "host": asdict(collect_host()),
         "platform": asdict(PLATFORM),
         "fastest_or_equal": len(rows) - len(slower),
+        "not_simulated": missing,
         "rows": [asdict(r) | {"ratio": r.ratio("alone_s")} for r in rows],
     }
     options.out.with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")
