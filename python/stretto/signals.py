@@ -11,7 +11,10 @@ from types import FrameType
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into KeyboardInterrupt (in the main thread)."""
+    """Turn SIGTERM and SIGHUP into KeyboardInterrupt (in the main thread).
+
+    One that is ignored stays so: `nohup` means it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -19,7 +22,8 @@ def interruptible() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    old = {n: signal.signal(n, interrupt) for n in (signal.SIGTERM, signal.SIGHUP)}
+    heard = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    old = {n: signal.signal(n, interrupt) for n in heard}
     try:
         yield
     finally:

@@ -185,3 +185,16 @@ def test_the_guard_brings_nothing_along(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("LD_PRELOAD", "/nonexistent/lib.so")
     result = run(["sh", "-c", "true"], {"PATH": os.defpath}, capture="yes")
     assert result.status == 0
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    code = (
+        "import os, signal, sys; from stretto.launch.execute import run;"
+        "from stretto.signals import interruptible\n"
+        "with interruptible():\n"
+        "    print(run(['sh', '-c', 'kill -HUP $0; echo on', str(os.getpid())], os.environ,"
+        " capture='yes').stdout)\n"
+    )
+    argv = ["nohup", sys.executable, "-c", code]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "on\n\n", done.stderr

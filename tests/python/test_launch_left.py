@@ -84,6 +84,7 @@ def test_nothing_is_left(kind: str, number: signal.Signals, program: Path, tmp_p
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # under nohup too
         )
         time.sleep(after)
         process.send_signal(number)

@@ -73,7 +73,9 @@ def _signals() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise _Stop(number)
 
-    old = {n: signal.signal(n, stop) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heard = [n for n in numbers if signal.getsignal(n) != signal.SIG_IGN]  # `nohup` means it
+    old = {n: signal.signal(n, stop) for n in heard}
     try:
         yield
     finally:

@@ -13,7 +13,7 @@ _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d\d?[./]\d\d?[./]\d{4}\b")
 #: what stands before a run's times, dates and rates; "time" alone does not: that is physical time
 _LABEL = re.compile(
     r"clock|cpu|elapsed|wall|execution ?time|run ?time|timestamp|\bdate\b|\bpid\b|process id|"
-    r"\btook\b|memory|\brss\b|(?:per|/) ?s(?:ec(?:ond)?)?\b",
+    r"\btook\b|memory|\brss\b|(?:per|/) ?(?:s|sec|second)\b",
     re.IGNORECASE,
 )
 #: and what follows their numbers
