@@ -123,3 +123,8 @@ def test_what_would_take_minutes_is_recognised() -> None:
 def test_bad_requests_are_explained(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", *argv]) in (1, 2)
     assert "stretto: error:" in capsys.readouterr().err
+
+
+def test_one_node_is_priced_too() -> None:
+    answer = next(simulate([Cell("allreduce", 1, 4, 8)], load("this-machine"), wide=True))
+    assert answer.best == "shm" and messages_of(answer.cell, "shm") == 0

@@ -77,13 +77,16 @@ def messages_of(cell: Cell, choice: str) -> float:
     cell, choice
         What.
     """
+    if choice == "shm":
+        return 0.0  # no message at all
     flat = "+" not in choice
     size = cell.nodes * cell.ppn if flat else cell.nodes
     if size <= 128:
-        return _messages(cell.collective, choice, size, 1, cell.bytes) if flat else 0.0
+        return 0.0  # whatever it is, it is soon done
     try:
-        low, high = (_messages(cell.collective, choice.split("+")[-1], n, 1, cell.bytes)
-                     for n in (64, 128))  # fmt: skip
+        low, high = (
+            _messages(cell.collective, choice.split("+")[-1], n, 1, cell.bytes) for n in (64, 128)
+        )
     except StrettoError:
         return 0.0  # cannot be done for these, so it is tried
     return float(high * (size / 128) ** math.log2(max(high, 1.0) / max(low, 1.0)))
