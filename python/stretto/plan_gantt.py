@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+from stretto.model.path import critical_path
 from stretto.model.price import Price, Span
 
 MOST_LANES = 64
@@ -171,9 +172,18 @@ def _bar(c: _Canvas, s: Span) -> None:
         c.text(x + width / 2, lane.y + c.height / 2 + 4, name, "ink", 10, 'text-anchor="middle"')
 
 
-def _flight(c: _Canvas, s: Span, opacity: float) -> None:
+def _underline(c: _Canvas, s: Span) -> None:
+    lane = c.at[s.rank]
+    x, width = c.x(s.begin), c.x(s.end) - c.x(s.begin)
+    c.lines.append(
+        f'<rect x="{x:.2f}" y="{lane.y + c.height * 0.86 - 2:.1f}" width="{max(0.4, width):.2f}" '
+        'height="2.4" class="endfill"/>'
+    )
+
+
+def _flight(c: _Canvas, s: Span, opacity: float, critical: bool = False) -> None:
     source, target = c.at[s.rank], c.at[s.peer]
-    level = "far" if s.level in ("rail", "network") else "near"
+    level = "end" if critical else "far" if s.level in ("rail", "network") else "near"
     half = c.height / 2
     down = target.y > source.y
     y1 = source.y + half + (half * 0.7 if down else -half * 0.7)
@@ -182,7 +192,7 @@ def _flight(c: _Canvas, s: Span, opacity: float) -> None:
         f"<g><title>rank {s.rank} to rank {s.peer}: {s.nbytes:,.0f} bytes in flight "
         f"{_microseconds(s.end - s.begin)}, {s.level}</title>"
         f'<line x1="{c.x(s.begin):.1f}" y1="{y1:.1f}" x2="{c.x(s.end):.1f}" y2="{y2:.1f}" '
-        f'class="{level}" stroke-width="1.1" stroke-opacity="{opacity:.2f}"/>'
+        f'class="{level}" stroke-width="{2 if critical else 1.1}" stroke-opacity="{opacity:.2f}"/>'
         f'<circle cx="{c.x(s.end):.1f}" cy="{y2:.1f}" r="1.7" class="{level}" '
         f'fill="none" stroke-opacity="{min(1.0, opacity + 0.2):.2f}"/></g>'
     )
@@ -216,7 +226,7 @@ def _legend(c: _Canvas, shown: set[str], levels: set[str]) -> None:
             f'<rect x="{x:.1f}" y="{y - 10:.1f}" width="16" height="12" rx="2" class="g-{kind}"/>'
         )
         c.text(x + 22, y, words, "muted", 12)
-        x += 22 + 6.4 * len(words) + 20
+        x += 22 + 6.6 * len(words) + 26
     x, y = float(LEFT), y + 22
     for level, words in (("far", "message between nodes"), ("near", "message within a node")):
         if level in levels:
@@ -225,7 +235,12 @@ def _legend(c: _Canvas, shown: set[str], levels: set[str]) -> None:
                 f'class="{level}" stroke-width="2"/>'
             )
             c.text(x + 22, y, words, "muted", 12)
-            x += 22 + 6.4 * len(words) + 20
+            x += 22 + 6.6 * len(words) + 26
+    c.lines.append(
+        f'<line x1="{x:.1f}" x2="{x + 16:.1f}" y1="{y - 4:.1f}" y2="{y - 4:.1f}" class="end" '
+        'stroke-width="2.4"/>'
+    )
+    c.text(x + 22, y, "critical path: what the end rests on", "muted", 12)
 
 
 def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
@@ -254,8 +269,15 @@ def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
     hidden = len(flights) > MOST_MESSAGES
     flights = [] if hidden else flights
     opacity = 0.75 if len(flights) <= 80 else 0.45 if len(flights) <= 300 else 0.25
+    path = critical_path(p, hosts)
     for s in flights:
-        _flight(c, s, opacity)
+        if s not in path:
+            _flight(c, s, opacity)
+    for s in path:
+        if s.kind == "message" and s.rank in c.at and s.peer in c.at:
+            _flight(c, s, 0.9, True)
+        elif s.kind != "message" and s.rank in c.at:
+            _underline(c, s)
     _end(c)
     _legend(
         c,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stretto.cli import main
+from stretto.model.path import critical_path
 from stretto.model.platform import LEVELS, Link, Platform
 from stretto.model.price import price
 from stretto.plan import Call
@@ -66,6 +68,26 @@ def test_bars_and_messages_are_those_of_the_price() -> None:
     assert len([t for t in titles if "in flight" in t]) == sum(found.messages.values()) == 2
     assert any("rank 1: bcast" in t for t in titles)
     assert any("rank 2: receiving with rank 0" in t for t in titles)
+
+
+@pytest.mark.parametrize(
+    ("collective", "choice", "nbytes"),
+    [
+        ("allreduce", "shm+recursive_doubling", 8),
+        ("allreduce", "rabenseifner", 4096),
+        ("bcast", "shm+knomial", 64),
+        ("reduce", "knomial", 8),
+    ],
+)
+def test_the_critical_path_has_no_holes(collective: str, choice: str, nbytes: int) -> None:
+    hosts = [r // 4 for r in range(32)]
+    found = price(collective, choice, hosts, nbytes, CLUSTER, trace=True)
+    path = critical_path(found, hosts)
+    assert path[-1].end == pytest.approx(found.last)
+    assert path[0].begin == pytest.approx(0.0, abs=1e-12)
+    for a, b in itertools.pairwise(path):
+        assert a.end == pytest.approx(b.begin, rel=1e-9, abs=1e-15), f"{a} then {b}"
+    assert not any(s.kind == "wait" for s in path)
 
 
 def test_many_ranks_are_put_together() -> None:
