@@ -129,7 +129,9 @@ char *stretto_export_choices(const char *collective, int nranks, int nnodes) {
                 stretto_shape shape = {
                     .collective = c, .nranks = flat ? nranks : nnodes, .commutative = true};
                 char text[300];
-                if (rows[row].collective != c || stretto_algorithm_fits(&rows[row], &shape) ||
+                bool too_many = (rows[row].needs & STRETTO_FOR_FEW_RANKS) && shape.nranks > 16;
+                if (rows[row].collective != c || too_many ||
+                    stretto_algorithm_fits(&rows[row], &shape) ||
                     !value_to_try(&rows[row], i, shape.nranks, &choice.param))
                     continue;
                 fputs(separator, w.file);
