@@ -36,7 +36,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runtime built against SMPI."""
     if version() is None:
         missing("SimGrid is not installed (apt-get install simgrid libsimgrid-dev)")
-    return build(tmp_path_factory.mktemp("smpi"))
+    return build(tmp_path_factory.mktemp("smpi"), level="-O0")  # which compiles in seconds
 
 
 def possible(case: Case, hosts: list[int]) -> bool:

@@ -182,14 +182,14 @@ def version() -> str | None:
     return found.group(0) if found else None
 
 
-def build(folder: Path, source: Path = REPOSITORY / "src") -> Path:
-    """Compile the program into a folder and return its path."""
+def build(folder: Path, source: Path = REPOSITORY / "src", level: str = "-O2") -> Path:
+    """Compile the program into a folder and return its path; simulated times mind no ``level``."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "stretto-smpi.so"
     files = [*HERE.glob("*.c"), *(source / "run" / f"{name}.c" for name in RUNTIME)]
     files += [*source.glob("plan/*.c"), *source.glob("coll/**/*.c")]
     argv = ["smpicc", "-DSMPI_NO_OVERRIDE_MALLOC", "-Dmemmove=stretto_smpi_memmove", "-std=c11"]
-    argv += ["-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror"]
+    argv += ["-D_GNU_SOURCE", level, "-g1", "-Wall", "-Wextra", "-Werror"]
     argv += [f"-I{HERE}", f"-I{source}", *sorted(map(str, files)), "-o", str(program)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode != 0:
