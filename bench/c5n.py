@@ -123,10 +123,11 @@ def main() -> int:
             )
     print("\ntwo nodes x 36 over EFA, Intel MPI")
     for c in columns:
+        measured, predicted = float(str(c["measured_us"])), float(str(c["predicted_us"]))
         print(
-            f"  {c['collective']:10} {c['bytes']:8} B  measured {c['measured_us']:8.1f}  predicted "
-            f"{c['predicted_us']:8.1f}  x{c['predicted_us'] / c['measured_us']:.2f}"
-        )  # type: ignore[operator]
+            f"  {c['collective']:10} {c['bytes']:8} B  measured {measured:8.1f}  "
+            f"predicted {predicted:8.1f}  x{predicted / measured:.2f}"
+        )
     taus = [float(str(e["tau"])) for e in table]
     result = {
         "median_tau": median(taus), "tau_by_size": taus,

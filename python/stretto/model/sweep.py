@@ -114,8 +114,7 @@ def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls
 
 def radices(upto: int) -> list[int]:
     """Return the radices worth trying: all to 8, then wider steps."""
-    found = [k for k in (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64) if k <= upto]
-    return found or [2]
+    return [k for k in (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64) if k <= max(upto, 2)]
 
 
 def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> list[str]:
@@ -187,7 +186,7 @@ def simulate(
         native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
         times = {NATIVE: seconds_of(cell, native, platform, seed)}
         names = candidates or candidates_of(cell.collective, cell.nodes, cell.ppn, wide)
-        reason: StrettoError | None = None
+        reason = None
         for choice in names:
             if choice == NATIVE:
                 continue
