@@ -95,7 +95,8 @@ stretto_bench_output *stretto_bench_output_open(const stretto_bench_job *job, ch
     /* Without a status file a hang cannot be blamed on its candidate; measuring goes on. */
     int fd = job->status ? open(job->status, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
     if (fd >= 0) {
-        /* Room on the disk now: where there is none, the first write to the map would be a SIGBUS. */
+        /* Room on the disk now: where there is none, the first write to the map would be a SIGBUS.
+         */
         if (posix_fallocate(fd, 0, STRETTO_BENCH_STATUS) == 0) {
             void *map = mmap(NULL, STRETTO_BENCH_STATUS, PROT_WRITE, MAP_SHARED, fd, 0);
             out->status = map == MAP_FAILED ? NULL : map;
