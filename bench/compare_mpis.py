@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from stretto.campaign.compare import BARE, NATIVE, Timing, compare_times, timings
-from stretto.campaign.idle import busy_share, cores, idle_warning
 from stretto.campaign.fitting import check_same
+from stretto.campaign.idle import busy_share, cores, idle_warning
 from stretto.campaign.runner import Campaign
 from stretto.campaign.settings import Case, Settings, make_case, parse_duration, variants_of
 from stretto.campaign.show import size_words, us
