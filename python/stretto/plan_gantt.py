@@ -244,21 +244,12 @@ def _legend(c: _Canvas, shown: set[str], levels: set[str]) -> None:
 
 
 def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
-    """Draw every rank's time.
+    """Return an SVG document of every rank's time.
 
     Parameters
     ----------
-    p
-        The price, with its trace.
-    hosts
-        Each rank's node.
-    nbytes
-        Of the call, for the title.
-
-    Returns
-    -------
-    str
-        An SVG document.
+    p, hosts, nbytes
+        The price with its trace, each rank's node, and the size, for the title.
     """
     c = _Canvas(p, hosts)
     _axis(c)

@@ -5,31 +5,6 @@
  * is asked for, in whole messages; therefore messages that touch it go through the event queue. */
 #include "plan/price_state.h"
 
-#include <stdlib.h>
-
-void *price_alloc(price_state *s, size_t size) {
-    enum { BLOCK = 1 << 18 };
-    typedef struct block {
-        struct block *next;
-        size_t used;
-        _Alignas(16) unsigned char data[];
-    } block;
-    block *b = s->blocks;
-    size = (size + 15) & ~(size_t)15;
-    if (!b || b->used + size > BLOCK) {
-        size_t room = size > BLOCK ? size : BLOCK;
-        block *fresh = malloc(sizeof *fresh + room);
-        if (!fresh) {
-            s->failed = true;
-            return NULL;
-        }
-        *fresh = (block){b, 0};
-        s->blocks = b = fresh;
-    }
-    b->used += size;
-    return b->data + b->used - size;
-}
-
 int price_level(const price_rank *a, const price_rank *b) {
     if (a->node != b->node)
         return a->rail == b->rail ? STRETTO_LEVEL_RAIL : STRETTO_LEVEL_NETWORK;
@@ -43,95 +18,6 @@ double price_memory(price_state *s, const price_rank *r, double at, double bytes
     if (*free_at < at)
         *free_at = at;
     return *free_at += bytes * s->platform->memory_byte;
-}
-
-/* ---- channels: pairs of ranks -----------------------------------------------------------------
- */
-
-static size_t bucket_of(const price_state *s, int source, int target) {
-    uint64_t x = (uint64_t)(unsigned)source * 0x9e3779b97f4a7c15u ^ (unsigned)target;
-    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
-    return (size_t)(x ^ (x >> 29)) & (s->nbuckets - 1);
-}
-
-/* Forgets the pairs that have nothing under way, and makes room for more if that was no help. */
-static void sweep(price_state *s) {
-    price_channel *kept = NULL;
-    size_t n = 0;
-    for (size_t b = 0; b < s->nbuckets; b++) {
-        for (price_channel *c = s->buckets[b], *next; c; c = next) {
-            next = c->next;
-            bool over = !c->live && !c->first && c->flow_free <= s->now && c->arrived <= s->now;
-            price_channel **to = over ? &s->free_channels : &kept;
-            c->next = *to;
-            *to = c;
-            n += !over;
-        }
-        s->buckets[b] = NULL;
-    }
-    if (2 * n > s->nbuckets) {
-        price_channel **larger = calloc(4 * s->nbuckets, sizeof *larger);
-        if (larger) {
-            free(s->buckets);
-            s->buckets = larger;
-            s->nbuckets *= 4;
-        } /* else: slower, not wrong */
-    }
-    s->nchannels = n;
-    for (price_channel *next; kept; kept = next) {
-        next = kept->next;
-        size_t b = bucket_of(s, kept->source, kept->target);
-        kept->next = s->buckets[b];
-        s->buckets[b] = kept;
-    }
-}
-
-static price_channel *channel_of(price_state *s, int source, int target) {
-    size_t b = bucket_of(s, source, target);
-    for (price_channel *c = s->buckets[b]; c; c = c->next)
-        if (c->source == source && c->target == target)
-            return c;
-    if (s->nchannels >= s->nbuckets) {
-        sweep(s);
-        b = bucket_of(s, source, target);
-    }
-    price_channel *c = s->free_channels;
-    if (c)
-        s->free_channels = c->next;
-    else if (!(c = price_alloc(s, sizeof *c)))
-        return NULL;
-    *c = (price_channel){.next = s->buckets[b], .source = source, .target = target};
-    s->buckets[b] = c;
-    s->nchannels++;
-    return c;
-}
-
-/* The message that the other side began, or a new one. */
-static price_message *meet(price_state *s, price_channel *c, int source, int target,
-                           bool i_am_sender) {
-    price_message *m = c->first;
-    if (m && (i_am_sender ? !m->sent : !m->posted)) {
-        c->first = m->next;
-        if (!c->first)
-            c->last = NULL;
-        return m;
-    }
-    if (s->free_messages) {
-        m = s->free_messages;
-        s->free_messages = m->next;
-    } else if (!(m = price_alloc(s, sizeof *m))) {
-        return NULL;
-    }
-    m->next = NULL;
-    m->source = source, m->target = target;
-    m->sent = m->posted = m->arrived = m->traced = false;
-    if (c->last)
-        c->last->next = m;
-    else
-        c->first = m;
-    c->last = m;
-    c->live++;
-    return m;
 }
 
 /* ---- the way of a message ---------------------------------------------------------------------
@@ -279,7 +165,7 @@ void price_inject(price_state *s, price_message *m) {
     price_rank *source = &s->ranks[m->source];
     const stretto_link *link = &p->level[m->level];
     const double bytes = (double)m->bytes;
-    price_channel *c = channel_of(s, m->source, m->target);
+    price_channel *c = price_channel_of(s, m->source, m->target);
     double g = per_byte(s, m);
     if (!c)
         return;
@@ -313,7 +199,7 @@ void price_inject(price_state *s, price_message *m) {
 void price_receive(price_state *s, price_message *m) {
     const stretto_platform *p = s->platform;
     price_rank *target = &s->ranks[m->target];
-    price_channel *c = channel_of(s, m->source, m->target);
+    price_channel *c = price_channel_of(s, m->source, m->target);
     double g = per_byte(s, m);
     if (!c)
         return;
@@ -349,8 +235,8 @@ static void rendezvous(price_state *s, price_message *m) {
 
 void price_send(price_state *s, int rank, int peer, int ordinal, const price_op *op) {
     price_rank *r = &s->ranks[rank];
-    price_channel *c = channel_of(s, rank, peer);
-    price_message *m = c ? meet(s, c, rank, peer, true) : NULL;
+    price_channel *c = price_channel_of(s, rank, peer);
+    price_message *m = c ? price_meet(s, c, rank, peer, true) : NULL;
     if (!m)
         return;
     m->level = price_level(r, &s->ranks[peer]);
@@ -388,8 +274,8 @@ void price_send(price_state *s, int rank, int peer, int ordinal, const price_op 
 }
 
 void price_recv(price_state *s, int rank, int peer, int ordinal) {
-    price_channel *c = channel_of(s, peer, rank);
-    price_message *m = c ? meet(s, c, peer, rank, false) : NULL;
+    price_channel *c = price_channel_of(s, peer, rank);
+    price_message *m = c ? price_meet(s, c, peer, rank, false) : NULL;
     if (!m)
         return;
     m->ready = s->ranks[rank].clock;

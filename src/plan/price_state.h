@@ -1,5 +1,6 @@
 /* The evaluator's state, shared by its files: price.c (input, output, the calls), price_program.c
- * (plans made compact), price_run.c (ranks and their waits), price_net.c (messages), price_node.c
+ * (plans made compact), price_run.c (ranks and their waits), price_net.c (messages),
+ * price_channel.c (pairs of ranks), price_node.c
  * (node phases), price_noise.c (random numbers), price_queue.c (events). */
 #ifndef STRETTO_PRICE_STATE_H
 #define STRETTO_PRICE_STATE_H
@@ -195,7 +196,13 @@ void price_span(price_state *s, stretto_span_kind kind, int rank, int peer, int 
 static inline bool price_traced(const price_state *s, const price_rank *r) {
     return s->call->trace && r->call == s->call->calls - 1;
 }
+
+/* price_channel.c; NULL without memory */
 void *price_alloc(price_state *s, size_t size); /* pooled: lives as long as the state */
+price_channel *price_channel_of(price_state *s, int source, int target);
+/* The message of the pair that the other side began, or a new one. */
+price_message *price_meet(price_state *s, price_channel *c, int source, int target,
+                          bool i_am_sender);
 
 /* price_net.c */
 void price_send(price_state *s, int rank, int peer, int ordinal, const price_op *op);
