@@ -154,6 +154,3 @@ def test_reproducible_reductions_do_not_depend_on_the_layout(build) -> None:
             seen.setdefault(fixed, []).append(done.stdout)
     assert len(set(seen[1])) == 1, seen[1]
     assert len(set(seen[0])) > 1, "the sums are exact: this test shows nothing"
-    # and a reduce of the same numbers has the same bits as the allreduce
-    lines = dict(line.split(": ") for line in seen[1][0].splitlines())
-    assert lines["allreduce"] == lines["reduce to 0"] == lines["reduce to 3"]
