@@ -73,17 +73,16 @@ def test_bench_with_hosts(nodes: testbed.Cluster, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", THREE)
-def test_a_general_table_is_found_and_applied(
-    nodes: testbed.Cluster, name: str, tmp_path: Path
-) -> None:
+def test_a_general_table_is_found_and_applied(nodes: testbed.Cluster, name: str) -> None:
     """Tune writes a table for 2 nodes x 2; run finds it for such jobs, and for no others."""
-    home = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    data = nodes.shared / f"data-{name}"  # a home that all nodes see
+    home = {"XDG_DATA_HOME": str(data)}
     hosts = ",".join(n.name for n in nodes.nodes[:2])
     tune = ["tune", "-n", "4", "--ppn", "2", "--hosts", hosts, "--bytes", "8", "--launches", "1"]
     tune += ["--mpi", launcher(nodes, name, 1, 1)[0], "--collective", "allreduce"]
     tune += ["--candidates", "native,shm+recursive_doubling", "--budget", "10s"]
     stretto(nodes, name, *tune, **home)
-    (table,) = (tmp_path / "data").rglob("*.table")
+    (table,) = data.rglob("*.table")
     text = table.read_text()
     assert re.search(r"^layout nodes=2 ppn=2$", text, re.MULTILINE)
     # One launch proves nothing, so that native stands in its rows: what is found shall be seen.
@@ -108,13 +107,13 @@ def test_a_general_table_is_found_and_applied(
     assert re.search(r"allreduce.*shm\+recursive_doubling", inside.stderr), inside.stderr
 
 
-def test_tune_a_command_on_two_nodes(nodes: testbed.Cluster, tmp_path: Path) -> None:
+def test_tune_a_command_on_two_nodes(nodes: testbed.Cluster) -> None:
     out = nodes.shared / "tuned"
     job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "1500"]
     done = stretto(
         nodes, "openmpi4", "tune", "--budget", "25s", "--pairs", "1", "--launches", "1", "-o",
         str(out), "--candidates", "native,shm+recursive_doubling", "--metric",
-        r"loop seconds: (\S+)", "--", *job, XDG_DATA_HOME=str(tmp_path),
+        r"loop seconds: (\S+)", "--", *job, XDG_DATA_HOME=str(nodes.shared),
     )  # fmt: skip
     (verdict,) = out.glob("*.verdict.json")
     assert json.loads(verdict.read_text())["conclusion"]

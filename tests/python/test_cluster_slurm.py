@@ -52,11 +52,11 @@ def test_profile_and_run_under_srun(nodes: testbed.Cluster, name: str) -> None:
     assert re.search(r"allreduce.*shm\+recursive_doubling", done.stderr), done.stderr
 
 
-def test_tune_under_srun(nodes: testbed.Cluster, tmp_path: Path) -> None:
+def test_tune_under_srun(nodes: testbed.Cluster) -> None:
     out = nodes.shared / "tuned-srun"
     words = ["tune", "--budget", "25s", "--pairs", "1", "--launches", "1", "-o", str(out)]
     words += ["--candidates", "native,shm+recursive_doubling", "--"]
-    home = {"XDG_DATA_HOME": str(tmp_path)}
+    home = {"XDG_DATA_HOME": str(nodes.shared)}
     stretto(nodes, "openmpi4", *words, *srun(nodes, "openmpi4", "1500"), **home)
     (table,) = out.glob("*.table")
     assert re.search(r"^row allreduce +2 +2 ", table.read_text(), re.MULTILINE)

@@ -141,6 +141,45 @@ def test_counts_are_exact(name: str, ranks: int, tmp_path: Path) -> None:
             assert (row.calls, row.sampled) == (every(200), 400)
 
 
+_OF_NEIGHBORS = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+_REST = ("allreduce", "barrier", "bcast", "exscan", "gather", "gatherv", "reduce")
+_REST += ("reduce_scatter", "reduce_scatter_block", "scan", "scatter", "scatterv")
+COLLECTIVES = [c.capitalize() for c in (*_OF_NEIGHBORS, *_REST)]
+NEIGHBOR = [f"Neighbor_{c}" for c in _OF_NEIGHBORS]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_collective_in_every_form(name: str, tmp_path: Path) -> None:
+    """Blocking, nonblocking, persistent: 2, 3 and 4 calls of each in tests/apps/record_every.c."""
+    mpi = ALL[name].require()
+    old = name == "openmpi4"  # has the persistent ones as MPIX only
+    program = mpi.compile(
+        APPS / "record_every.c", tmp_path / "every", *(["-DNO_PERSISTENT"] if old else [])
+    )
+    done = run_recorded(mpi, 2, [str(program)], tmp_path / "raw")
+    assert "every collective was called" in done.stdout, done.stderr
+    p = join(tmp_path / "raw")
+    for collective in [*COLLECTIVES, *NEIGHBOR]:
+        near = collective.startswith("Neighbor")
+        forms = {
+            f"MPI_{collective}": (2, "neighborhood" if near else "collective"),
+            f"MPI_I{collective.lower()}": (3, "neighborhood" if near else "nonblocking_collective"),
+        }
+        if not old:
+            forms[f"MPI_{collective}_init"] = (4, "persistent_collective")
+        sizes = set()
+        for function, (number, kind) in forms.items():
+            found = [c for c in p.calls if c.function == function and c.detail != "set-up"]
+            assert len(found) == 1, (function, found)
+            assert (found[0].calls, found[0].kind) == ([number] * 2, kind), function
+            sizes.add(found[0].bytes[0] // number)
+        # as bench counts them, in every form alike: 2 doubles of a vector or a block, and the whole
+        # vector of both ranks where it is scattered
+        vector = 32 if collective.startswith("Reduce_scatter") else 16
+        expected = 0 if collective == "Barrier" else vector
+        assert sizes == {expected}, (collective, sizes)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_exports_nothing_that_the_mpi_lacks(name: str) -> None:
     """A symbol that the MPI does not have must not appear: programs probe for them."""

@@ -1,0 +1,190 @@
+"""What goes wrong on real machines: full disks, files cut short, files of another kind.
+
+A message with place and remedy, an exit code, earlier results kept.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, REPOSITORY, missing, one_job_at_a_time
+from report_samples import make
+from stretto.errors import StrettoError
+from stretto.files.bench import read_bench
+from stretto.files.profile import read_profile
+from stretto.files.table import read_table
+
+APPS = REPOSITORY / "tests" / "apps"
+
+
+@functools.cache
+def files() -> dict[str, Path]:
+    """A file of each kind, larger than some kilobytes where it can be."""
+    made = Path(tempfile.mkdtemp(prefix="stretto-samples-"))
+    atexit.register(shutil.rmtree, made, True)
+    make.make(made)
+    patterns = {"profile": "*.profile.json", "bench": "*.bench.jsonl", "table": "*.table"}
+    return {kind: next(made.rglob(pattern)) for kind, pattern in patterns.items()}
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "profile": read_profile,
+    "bench": read_bench,
+    "table": read_table,
+}
+
+
+def explained(error: StrettoError, path: Path) -> None:
+    assert path.name in str(error.place), error
+    assert error.remedy, error
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_files_cut_at_every_kilobyte(kind: str, tmp_path: Path) -> None:
+    data = files()[kind].read_bytes()[: 48 << 10]
+    path = tmp_path / files()[kind].name
+    for cut in sorted({0, 1, *range(0, len(data), 1024), len(data) - 2}):
+        path.write_bytes(data[:cut])
+        try:
+            READERS[kind](path)
+        except StrettoError as error:
+            explained(error, path)
+        else:  # results are appended line by line: those before the cut are good
+            assert kind == "bench" and data[:cut].count(b"\n") > 0
+
+
+@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize("given", [*READERS, "program", "empty", "directory"])
+def test_files_of_another_kind(kind: str, given: str, tmp_path: Path) -> None:
+    if kind == given:
+        return
+    path = tmp_path / "given"
+    if given == "directory":
+        path.mkdir()
+    elif given == "empty":
+        path.touch()
+    else:
+        shutil.copy(Path("/bin/true") if given == "program" else files()[given], path)
+    with pytest.raises(StrettoError) as caught:
+        READERS[kind](path)
+    explained(caught.value, path)
+
+
+def on_full_disk(
+    words: list[str], tmp_path: Path, before: str = "true", size: str = "1m"
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a directory of 1 MiB that only it sees; `before` prepares it.
+
+    Its listing follows on standard output.
+    """
+    if os.geteuid() != 0:
+        missing("mounting a small file system needs root")
+    small = tmp_path / "small"
+    small.mkdir()
+    script = (
+        f'mount -t tmpfs -o size={size} none "$0" && cd "$0" && {before} || exit 99; '
+        '"$@"; status=$?; echo; echo LEFT; ls -A "$0"; exit $status'
+    )
+    env = os.environ | MPIS["openmpi4"].require().environment
+    if "STRETTO_TEST_LIB" in os.environ:
+        env["STRETTO_LIB_DIR"] = os.environ["STRETTO_TEST_LIB"]
+    argv = ["unshare", "-m", "sh", "-c", script, str(small), sys.executable, "-m", "stretto"]
+    with one_job_at_a_time():
+        done = subprocess.run(
+            [*argv, *words], env=env, capture_output=True, text=True, timeout=200, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    if done.returncode == 99:
+        missing("this container may not mount")
+    assert "Traceback" not in done.stderr and "defect" not in done.stderr, done.stderr
+    return done
+
+
+def left(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return done.stdout.partition("\nLEFT\n")[2].split()
+
+
+def job(tmp_path: Path) -> list[str]:
+    program = MPIS["openmpi4"].require().compile(APPS / "record_counts.c", tmp_path / "counts")
+    return ["/usr/bin/mpirun", "-n", "2", "--oversubscribe", str(program), str(tmp_path / "file")]
+
+
+FILLED = "dd if=/dev/zero of=filler bs=1k count=2000 2>/dev/null; true"
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("command", ["profile", "diagnose"])
+def test_no_room_for_the_recording(command: str, tmp_path: Path) -> None:
+    """The user's job runs to its end all the same."""
+    done = on_full_disk([command, "--", *job(tmp_path)], tmp_path)
+    assert "rank 0 done" in done.stdout + done.stderr
+    assert done.returncode == 1 and "No space left" in done.stderr
+    assert "try:" in done.stderr and left(done) == []
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("command", ["bench", "tune"])
+def test_no_room_for_measurements(command: str, tmp_path: Path) -> None:
+    words = [
+        command,
+        "-n",
+        "2",
+        "--collective",
+        "barrier",
+        "--launches",
+        "1",
+        "-o",
+        "x.bench.jsonl",
+    ]
+    if command == "tune":
+        words[-1] = "x.table"
+    done = on_full_disk([*words, "--mpi", "/usr/bin/mpirun"], tmp_path, FILLED)
+    assert done.returncode == 1, done.stderr
+    assert "the disk is full" in done.stderr or "No space left" in done.stderr, done.stderr
+    assert "at:" in done.stderr and "try:" in done.stderr
+    assert not [name for name in left(done) if name.startswith(".")]  # no directory of a launch
+
+
+@pytest.mark.mpi
+def test_no_room_in_the_middle_of_a_campaign(tmp_path: Path) -> None:
+    """What was measured before the disk was full is kept and read again."""
+    results = tmp_path / "kept.bench.jsonl"
+    words = ["bench", "-n", "2", "--collective", "allreduce,bcast,reduce", "--bytes", "8:1M:2"]
+    words += ["--launches", "20", "--budget", "100s", "-o", "x.bench.jsonl"]
+    script = f"cp x.bench.jsonl {results}"
+    done = on_full_disk(
+        [*words, "--mpi", "/usr/bin/mpirun"], tmp_path,
+        f"trap '{script}' EXIT; dd if=/dev/zero of=filler bs=1k count=900 2>/dev/null",
+    )  # fmt: skip
+    assert done.returncode == 1 and "try:" in done.stderr, done.stderr
+    assert read_bench(results).samples
+
+
+def test_no_room_for_the_report(tmp_path: Path) -> None:
+    profile = files()["profile"]
+    words = ["report", str(profile), "-o", "page.html"]
+    done = on_full_disk(words, tmp_path, f"echo old > page.html; {FILLED}")
+    assert done.returncode == 1, done.stderr
+    assert "page.html" in done.stderr and "try:" in done.stderr
+    assert sorted(left(done)) == ["filler", "page.html"]
+
+
+def test_no_room_for_json_on_stdout() -> None:
+    """Standard output is a file on a full disk."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "stretto", "profile", "--json", "--show", files()["profile"]],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "full" in done.stderr or "No space left" in done.stderr
