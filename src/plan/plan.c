@@ -104,10 +104,14 @@ static int fits_in(const stretto_plan *plan, const stretto_scratch *free, strett
     return -1;
 }
 
+enum { SEARCHED = 512 }; /* pieces of scratch looked at, the newest */
+
 static stretto_span take_scratch(stretto_plan *plan, stretto_span dst) {
     if (plan->failed) /* there may be no tmp_shape to look at */
         return stretto_span_of(STRETTO_TMP, 0, dst.count);
-    for (int s = 0; s < plan->nscratch; s++) {
+    /* not all of thousands that a ring of named blocks has: building must not become quadratic */
+    for (int s = plan->nscratch > SEARCHED ? plan->nscratch - SEARCHED : 0; s < plan->nscratch;
+         s++) {
         int at = plan->scratch[s].busy ? -1 : fits_in(plan, &plan->scratch[s], dst);
         if (at >= 0) {
             plan->scratch[s].busy = true;
@@ -127,10 +131,12 @@ static stretto_span take_scratch(stretto_plan *plan, stretto_span dst) {
 }
 
 static void release_scratch(stretto_plan *plan, stretto_span src) {
-    for (int s = 0; s < plan->nscratch; s++) {
+    for (int s = plan->nscratch - 1; s >= 0; s--) { /* taken lately, as a rule */
         stretto_scratch *scratch = &plan->scratch[s];
-        if (src.first >= scratch->first && src.first < scratch->first + scratch->count)
+        if (src.first >= scratch->first && src.first < scratch->first + scratch->count) {
             scratch->busy = false;
+            return;
+        }
     }
 }
 
