@@ -8,7 +8,7 @@
  * attached here; the real one could.
  *
  * XPMEM_FAULT on the rank XPMEM_FAULT_RANK (default: all): version (an old one), foreign (another
- * major one), make, get, attach (refused), late (refused from the sixth on), hole (granted without
+ * major one), make, get, attach (refused), late (refused from the fourth on), hole (granted without
  * pages). At exit a line of counts is appended to XPMEM_LOG.
  */
 #define _GNU_SOURCE
@@ -42,7 +42,7 @@ static unsigned char *pool;
 static int pool_fd = -1, closed; /* closed: a child process, which leaves the pool alone */
 static uint32_t used = FIRST_UNIT, start_of[UNITS], next_free[UNITS], free_list[CLASSES];
 static unsigned char class_of[UNITS];
-static int attached, detached, got, released, made, removed;
+static int attached, detached, got, released, made, removed, late;
 
 static void child(void) {
     closed = 1;
@@ -249,9 +249,12 @@ void *xpmem_attach(address from, size_t bytes, void *at) {
     if (at || bytes % 4096 || from.offset % 4096 || from.apid < 1 || from.apid > npermits)
         return (void *)(intptr_t)refused(EINVAL);
     uint64_t base = permits[from.apid - 1].base, offset = (uint64_t)from.offset - base;
-    if ((uint64_t)from.offset < base || offset + bytes > POOL || fault("attach") ||
-        (fault("late") && attached >= 5))
+    if ((uint64_t)from.offset < base || offset + bytes > POOL || fault("attach"))
         return (void *)(intptr_t)refused(ENOMEM);
+    if (fault("late") && attached >= 3) {
+        late++;
+        return (void *)(intptr_t)refused(ENOMEM);
+    }
     void *memory = mmap(NULL, bytes, fault("hole") ? PROT_NONE : PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_NORESERVE, permits[from.apid - 1].fd, (off_t)offset);
     if (memory == MAP_FAILED)
@@ -282,7 +285,7 @@ __attribute__((destructor)) static void report(void) {
     FILE *log = path && !closed && (made || got) ? fopen(path, "a") : NULL;
     if (!log)
         return;
-    fprintf(log, "made %d removed %d got %d released %d attached %d detached %d\n", made, removed,
-            got, released, attached, detached);
+    fprintf(log, "made %d removed %d got %d released %d attached %d detached %d late %d\n", made,
+            removed, got, released, attached, detached, late);
     fclose(log);
 }

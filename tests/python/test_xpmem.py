@@ -31,13 +31,13 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory):
-    """Compile the conformance program for an MPI, once."""
+    """Compile the program for an MPI, once."""
     folder = tmp_path_factory.mktemp("apps")
 
     def compiled(mpi: Mpi) -> str:
-        path = folder / f"conformance-{mpi.name}"
+        path = folder / f"messages-{mpi.name}"
         if not path.exists():
-            mpi.compile(APPS / "conformance.c", path, "-O1", "-pthread")
+            mpi.compile(APPS / "xpmem_messages.c", path, "-O1")
         return str(path)
 
     return compiled
@@ -46,12 +46,12 @@ def program(tmp_path_factory: pytest.TempPathFactory):
 def job(
     mpi: Mpi, program: str, preload: str, log: Path, ranks: int = 3, **settings: str
 ) -> tuple[str, list[dict[str, int]]]:
-    """Compare 60 random calls of up to 150,000 elements; return stderr and the ranks' counts."""
+    """Compare large calls with the MPI's own answers; return stderr and the ranks' counts."""
     env = {"LD_PRELOAD": preload, "STRETTO_CHOICE": SHM, "STRETTO_VERBOSE": "1"}
     env |= {"XPMEM_LOG": str(log)} | settings
-    done = mpi.run(ranks, [program, "17", "60", "150000"], rank_env=env)
+    done = mpi.run(ranks, [program, "12"], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{60 * ranks} comparisons, 0 differences" in done.stdout
+    assert "12 rounds, 0 differences" in done.stdout
     assert "shm (forced)" in done.stderr
     lines = log.read_text().splitlines() if log.exists() else []
     counts = [{k: int(v) for k, v in re.findall(r"(\w+) (\d+)", line)} for line in lines]
@@ -101,7 +101,8 @@ def test_a_refusal_in_mid_job_changes_no_result(
     preload = f"{stand_in}:{library(mpi.family)}"
     said, counts = job(mpi, program(mpi), preload, tmp_path / "log", **settings)
     assert WORKS in said
-    assert min(count["attached"] for count in counts) == 5  # the sixth was asked for, and refused
+    assert sum(count["late"] for count in counts) >= 1  # one more was asked for, and refused
+    assert all(count["attached"] == 3 for count in counts if count["late"])
     assert all(count["attached"] == count["detached"] for count in counts)
 
 
