@@ -176,6 +176,7 @@ typedef struct stretto_comm {
     size_t scratch_size[STRETTO_SCRATCHES];
     MPI_Request *requests;
     int nrequests;
+    size_t *node_numbers; /* of node actions: arrays of a number for each rank of the node */
 } stretto_comm;
 
 /* The state of comm, or NULL when it has none yet. Thread-safe, wait-free. */

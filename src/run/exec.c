@@ -5,21 +5,13 @@
  * phases, whose waits drive the MPI, so that messages of the application go on while it waits for
  * us.
  */
-#include "run/engine.h"
+#include "run/exec.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TAG = 7, SCRATCH_KEPT = 16 << 20 };
-
-typedef struct {
-    stretto_comm *c;
-    stretto_cached_plan *cached;
-    const stretto_elements *e;
-    const stretto_buffers *b;
-    char *in, *out, *tmp;
-} running;
 
 void *stretto_comm_scratch(stretto_comm *c, int slot, size_t bytes) {
     if (bytes > c->scratch_size[slot]) {
@@ -43,13 +35,13 @@ void stretto_comm_trim(stretto_comm *c) {
         }
 }
 
-/* First element of piece b of a vector. */
-static inline size_t piece_start(const running *r, int b) {
+/* First element of stretto_piece b of a vector. */
+static inline size_t piece_start(const stretto_running *r, int b) {
     return (size_t)r->b->count * (size_t)b / (size_t)r->cached->plan.vector_blocks;
 }
 
 /* Elements of the call's block `shape`. */
-static size_t block_size(const running *r, int shape) {
+static size_t block_size(const stretto_running *r, int shape) {
     const stretto_plan *p = &r->cached->plan;
     if (shape == STRETTO_SHAPE_LARGEST) {
         size_t largest = 0;
@@ -67,7 +59,7 @@ static size_t block_size(const running *r, int shape) {
     return r->b->block_n ? r->b->block_n[shape] : (size_t)r->b->count;
 }
 
-static void place_tmp(running *r) {
+static void place_tmp(stretto_running *r) {
     const stretto_plan *p = &r->cached->plan;
     if (p->tmp_blocks == 0 || (r->cached->count == r->b->count && !r->b->block_n))
         return;
@@ -81,14 +73,9 @@ static void place_tmp(running *r) {
     r->cached->count = r->b->block_n ? -1 : r->b->count;
 }
 
-typedef struct {
-    char *at;
-    size_t n; /* elements */
-} piece;
-
-static inline piece locate(const running *r, stretto_span span) {
+stretto_piece stretto_locate(const stretto_running *r, stretto_span span) {
     if (span.count == 0)
-        return (piece){NULL, 0};
+        return (stretto_piece){NULL, 0};
     size_t first, n;
     char *base;
     if (span.buffer == STRETTO_TMP) {
@@ -113,12 +100,12 @@ static inline piece locate(const running *r, stretto_span span) {
             n = (size_t)r->b->count * (size_t)span.count;
         }
     }
-    return (piece){base + (ptrdiff_t)first * r->e->stride, n};
+    return (stretto_piece){base + (ptrdiff_t)first * r->e->stride, n};
 }
 
 /* n elements as arguments of a message. A count beyond 2^31 is put into a datatype of that length,
  * which is made here and to be freed by the caller. */
-static int message_of(const running *r, size_t n, int *count, MPI_Datatype *type) {
+static int message_of(const stretto_running *r, size_t n, int *count, MPI_Datatype *type) {
     enum { CHUNK = 1 << 28 };
     const stretto_elements *e = r->e;
     size_t items = n * (size_t)e->wire;
@@ -141,9 +128,9 @@ static int message_of(const running *r, size_t n, int *count, MPI_Datatype *type
     return rc;
 }
 
-static int start_message(const running *r, const stretto_action *a, MPI_Request *request) {
+static int start_message(const stretto_running *r, const stretto_action *a, MPI_Request *request) {
     bool sends = a->kind == STRETTO_SEND;
-    piece p = locate(r, sends ? a->src : a->dst);
+    stretto_piece p = stretto_locate(r, sends ? a->src : a->dst);
     int count;
     MPI_Datatype type;
     int rc = message_of(r, p.n, &count, &type);
@@ -164,11 +151,11 @@ static bool leaves_out_empty(const stretto_plan *p) {
 }
 
 /* A TMP block of the largest size takes the size of what it is copied from or reduced with. */
-static size_t common(piece a, piece b) {
+static size_t common(stretto_piece a, stretto_piece b) {
     return a.n < b.n ? a.n : b.n;
 }
 
-static int copy(const running *r, piece from, piece to) {
+int stretto_copy_piece(const stretto_running *r, stretto_piece from, stretto_piece to) {
     from.n = to.n = common(from, to);
     if (from.n == 0 || from.at == to.at)
         return MPI_SUCCESS;
@@ -190,7 +177,8 @@ static int copy(const running *r, piece from, piece to) {
     return rc;
 }
 
-static int reduce(const running *r, piece src, piece dst, stretto_side side) {
+static int reduce(const stretto_running *r, stretto_piece src, stretto_piece dst,
+                  stretto_side side) {
     src.n = dst.n = common(src, dst);
     if (src.n == 0)
         return MPI_SUCCESS;
@@ -204,30 +192,7 @@ static int reduce(const running *r, piece src, piece dst, stretto_side side) {
     if (side == STRETTO_SRC_LEFT)
         return PMPI_Reduce_local(src.at, dst.at, (int)src.n, r->e->type, r->e->op);
     int rc = PMPI_Reduce_local(dst.at, src.at, (int)src.n, r->e->type, r->e->op);
-    return rc == MPI_SUCCESS ? copy(r, src, dst) : rc;
-}
-
-/* Node actions see bytes only: for user operations they were refused before. */
-static void node_action(const running *r, const stretto_action *a) {
-    stretto_node *node = r->c->node;
-    piece src = locate(r, a->src), dst = locate(r, a->dst);
-    size_t stride = (size_t)r->e->stride;
-    if (!node) { /* alone on its node */
-        if (a->kind != STRETTO_NODE_BARRIER && a->kind != STRETTO_NODE_BCAST)
-            copy(r, src, dst);
-        return;
-    }
-    switch (a->kind) {
-    case STRETTO_NODE_BARRIER: stretto_node_barrier(node); break;
-    case STRETTO_NODE_BCAST: stretto_node_bcast(node, dst.at, dst.n * stride, a->peer); break;
-    case STRETTO_NODE_REDUCE:
-        stretto_node_reduce(node, src.at, dst.at, src.n, stride, r->e->reduce, a->peer);
-        break;
-    case STRETTO_NODE_ALLREDUCE:
-        stretto_node_allreduce(node, src.at, dst.at, src.n, stride, r->e->reduce);
-        break;
-    default: stretto_node_allgather(node, src.at, dst.at, src.n * stride); break;
-    }
+    return rc == MPI_SUCCESS ? stretto_copy_piece(r, src, dst) : rc;
 }
 
 /* Where the lowest byte of n elements lies relative to the first element, and how many bytes they
@@ -246,7 +211,7 @@ static int span_of(const stretto_elements *e, size_t n, ptrdiff_t *low, size_t *
 }
 
 /* Scratch for n elements, as a pointer to the first one. */
-static char *elements_scratch(const running *r, int slot, size_t n) {
+static char *elements_scratch(const stretto_running *r, int slot, size_t n) {
     ptrdiff_t low;
     size_t bytes;
     if (span_of(r->e, n, &low, &bytes) != MPI_SUCCESS)
@@ -257,7 +222,8 @@ static char *elements_scratch(const running *r, int slot, size_t n) {
 
 int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_elements *elements,
                     const stretto_buffers *buffers) {
-    running r = {c, cached, elements, buffers, (char *)(uintptr_t)buffers->in, buffers->out, NULL};
+    stretto_running r = {
+        c, cached, elements, buffers, (char *)(uintptr_t)buffers->in, buffers->out, NULL};
     const stretto_plan *p = &cached->plan;
     const bool sparse = leaves_out_empty(p);
     place_tmp(&r);
@@ -283,26 +249,28 @@ int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_
         switch (a->kind) {
         case STRETTO_SEND:
         case STRETTO_RECV:
-            if (!sparse || locate(&r, a->kind == STRETTO_SEND ? a->src : a->dst).n)
+            if (!sparse || stretto_locate(&r, a->kind == STRETTO_SEND ? a->src : a->dst).n)
                 rc = start_message(&r, a, &requests[i]);
             break;
-        case STRETTO_COPY: rc = copy(&r, locate(&r, a->src), locate(&r, a->dst)); break;
+        case STRETTO_COPY:
+            rc = stretto_copy_piece(&r, stretto_locate(&r, a->src), stretto_locate(&r, a->dst));
+            break;
         case STRETTO_REDUCE_LOCAL:
-            rc = reduce(&r, locate(&r, a->src), locate(&r, a->dst), a->side);
+            rc = reduce(&r, stretto_locate(&r, a->src), stretto_locate(&r, a->dst), a->side);
             break;
         case STRETTO_WAIT: rc = PMPI_Wait(&requests[a->peer], MPI_STATUS_IGNORE); break;
         case STRETTO_FENCE:
             rc = PMPI_Waitall(i - open, requests + open, MPI_STATUSES_IGNORE);
             open = i + 1;
             break;
-        default: node_action(&r, a); break;
+        default: stretto_node_action(&r, a); break;
         }
     }
     if (rc == MPI_SUCCESS && p->nactions > open)
         rc = PMPI_Waitall(p->nactions - open, requests + open, MPI_STATUSES_IGNORE);
     if (rc == MPI_SUCCESS && buffers->back) {
         size_t n = (size_t)buffers->count;
-        rc = copy(&r, (piece){r.out, n}, (piece){buffers->back, n});
+        rc = stretto_copy_piece(&r, (stretto_piece){r.out, n}, (stretto_piece){buffers->back, n});
     }
     if (rc != MPI_SUCCESS) { /* messages may still be under way: their memory is never used again */
         c->requests = NULL;

@@ -334,6 +334,8 @@ void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
         c->scratch_size[i] = 0;
     }
     free(c->requests);
+    free(c->node_numbers);
+    c->node_numbers = NULL;
     c->requests = NULL;
     c->nrequests = 0;
 }

@@ -43,8 +43,9 @@ int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_
     (void)c, (void)info;
     int access = mode & (MPI_MODE_RDONLY | MPI_MODE_WRONLY | MPI_MODE_RDWR);
     if (access != MPI_MODE_RDONLY && access != MPI_MODE_WRONLY && access != MPI_MODE_RDWR)
-        return serial_file_error(0, MPI_ERR_AMODE, "MPI_File_open",
-                                 "exactly one of RDONLY, WRONLY, RDWR is needed");
+        return serial_file_error(
+            0, MPI_ERR_AMODE, "MPI_File_open",
+            "exactly one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR");
     int flags = access == MPI_MODE_RDONLY   ? O_RDONLY
                 : access == MPI_MODE_WRONLY ? O_WRONLY
                                             : O_RDWR;

@@ -139,12 +139,13 @@ FORTRAN(graph_neighbors_count, (int *comm, int *rank, int *n, int *ierr),
 FORTRAN(graph_neighbors, (int *comm, int *rank, int *max, int *ranks, int *ierr),
         MPI_Graph_neighbors(*comm, *rank, *max, ranks))
 FORTRAN(dist_graph_create_adjacent,
-        (int *comm, int *nin, int *sources, int *in_weights, int *nout, int *targets,
+        (int *comm, int *nsources, int *sources, int *in_weights, int *ntargets, int *targets,
          int *out_weights, int *info, int *reorder, int *made, int *ierr),
-        MPI_Dist_graph_create_adjacent(*comm, *nin, sources, WEIGHTS(in_weights), *nout, targets,
-                                       WEIGHTS(out_weights), *info, *reorder, made))
-FORTRAN(dist_graph_neighbors_count, (int *comm, int *nin, int *nout, int *weighted, int *ierr),
-        MPI_Dist_graph_neighbors_count(*comm, nin, nout, weighted))
+        MPI_Dist_graph_create_adjacent(*comm, *nsources, sources, WEIGHTS(in_weights), *ntargets,
+                                       targets, WEIGHTS(out_weights), *info, *reorder, made))
+FORTRAN(dist_graph_neighbors_count,
+        (int *comm, int *nsources, int *ntargets, int *weighted, int *ierr),
+        MPI_Dist_graph_neighbors_count(*comm, nsources, ntargets, weighted))
 FORTRAN(dist_graph_neighbors,
         (int *comm, int *max_in, int *sources, int *in_weights, int *max_out, int *targets,
          int *out_weights, int *ierr),

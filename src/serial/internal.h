@@ -54,7 +54,7 @@ int serial_attributes_delete(int object, serial_attribute **list);
 typedef struct {
     int kind; /* MPI_UNDEFINED, MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH */
     int ndims, *dims, *periods;
-    int nin, nout; /* neighbours: edges to oneself of the graphs */
+    int nsources, ntargets; /* neighbours: edges to oneself of the graphs */
     int *in_weights, *out_weights;
     bool weighted;
 } serial_topology;
@@ -77,7 +77,7 @@ MPI_Comm serial_comm_new(const serial_comm *like);
 void serial_topology_copy(serial_topology *to, const serial_topology *from);
 void serial_topology_free(serial_topology *topology);
 /* Neighbours that data come from (in) and go to; each is 0 or MPI_PROC_NULL. */
-int serial_neighbors(const serial_comm *c, int *nin, int **in, int *nout, int **out);
+int serial_neighbors(const serial_comm *c, int *nsources, int **in, int *ntargets, int **out);
 
 /* ---- datatypes (datatype.c, constructors.c) -------------------------------------------------- */
 

@@ -414,14 +414,14 @@ int MPI_Graph_create(MPI_Comm comm, int n, const int *index, const int *edges, i
                      MPI_Comm *made);
 int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *n);
 int MPI_Graph_neighbors(MPI_Comm comm, int rank, int max, int *ranks);
-int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int nin, const int *sources,
-                                   const int *in_weights, int nout, const int *targets,
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int nsources, const int *sources,
+                                   const int *in_weights, int ntargets, const int *targets,
                                    const int *out_weights, MPI_Info info, int reorder,
                                    MPI_Comm *made);
 int MPI_Dist_graph_create(MPI_Comm comm, int n, const int *sources, const int *degrees,
                           const int *targets, const int *weights, MPI_Info info, int reorder,
                           MPI_Comm *made);
-int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *nin, int *nout, int *weighted);
+int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *nsources, int *ntargets, int *weighted);
 int MPI_Dist_graph_neighbors(MPI_Comm comm, int max_in, int *sources, int *in_weights, int max_out,
                              int *targets, int *out_weights);
 

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 /* The block that was sent to this rank as its j-th source, or -1. */
-static int partner(const serial_comm *c, int j, const int *in, int nout, const int *out) {
+static int partner(const serial_comm *c, int j, const int *in, int ntargets, const int *out) {
     if (in[j] == MPI_PROC_NULL)
         return -1;
     int k = c->topology.kind == MPI_CART ? j ^ 1 : j;
-    return k < nout && out[k] == 0 ? k : -1;
+    return k < ntargets && out[k] == 0 ? k : -1;
 }
 
 typedef struct {
@@ -29,11 +29,11 @@ typedef struct {
 
 static int run(const char *function, MPI_Comm comm, const exchange *e) {
     CHECK_COMM(c, comm, function);
-    int nin, nout, *in, *out, rc = serial_neighbors(c, &nin, &in, &nout, &out);
+    int nsources, ntargets, *in, *out, rc = serial_neighbors(c, &nsources, &in, &ntargets, &out);
     if (rc != MPI_SUCCESS)
         return serial_error(comm, rc, function, "the communicator has no topology");
-    for (int j = 0; j < nin && rc == MPI_SUCCESS; j++) {
-        int k = partner(c, j, in, nout, out);
+    for (int j = 0; j < nsources && rc == MPI_SUCCESS; j++) {
+        int k = partner(c, j, in, ntargets, out);
         if (k < 0)
             continue;
         rc = serial_transfer(
@@ -51,12 +51,12 @@ static int run(const char *function, MPI_Comm comm, const exchange *e) {
 static MPI_Aint *places(MPI_Comm comm, bool incoming, const int *displs, int count,
                         MPI_Datatype type) {
     const serial_comm *c = serial_comm_at(comm);
-    int nin, nout, *in, *out;
-    if (!c || serial_neighbors(c, &nin, &in, &nout, &out) != MPI_SUCCESS)
+    int nsources, ntargets, *in, *out;
+    if (!c || serial_neighbors(c, &nsources, &in, &ntargets, &out) != MPI_SUCCESS)
         return serial_memory(0); /* run() raises the error */
     free(in);
     free(out);
-    int n = incoming ? nin : nout;
+    int n = incoming ? nsources : ntargets;
     MPI_Aint extent = serial_extent(type), *bytes = serial_memory((size_t)n * sizeof *bytes);
     for (int i = 0; i < n; i++)
         bytes[i] = (displs ? displs[i] : (MPI_Aint)i * count) * extent;

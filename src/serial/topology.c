@@ -16,8 +16,8 @@ void serial_topology_copy(serial_topology *to, const serial_topology *from) {
         return;
     to->dims = copied(from->dims, from->ndims);
     to->periods = copied(from->periods, from->ndims);
-    to->in_weights = copied(from->in_weights, from->in_weights ? from->nin : 0);
-    to->out_weights = copied(from->out_weights, from->out_weights ? from->nout : 0);
+    to->in_weights = copied(from->in_weights, from->in_weights ? from->nsources : 0);
+    to->out_weights = copied(from->out_weights, from->out_weights ? from->ntargets : 0);
 }
 
 void serial_topology_free(serial_topology *topology) {
@@ -186,7 +186,7 @@ int MPI_Graph_create(MPI_Comm comm, int n, const int *index, const int *edges, i
                             "the graph has %d nodes, and there is one process", n);
     *made = serial_comm_new(c);
     serial_comm_at(*made)->topology =
-        (serial_topology){.kind = MPI_GRAPH, .nin = index[0], .nout = index[0]};
+        (serial_topology){.kind = MPI_GRAPH, .nsources = index[0], .ntargets = index[0]};
     return MPI_SUCCESS;
 }
 
@@ -194,7 +194,7 @@ int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *n) {
     CHECK_COMM(c, comm, "MPI_Graph_neighbors_count");
     if (c->topology.kind != MPI_GRAPH || rank)
         return no_topology(comm, "MPI_Graph_neighbors_count");
-    *n = c->topology.nout;
+    *n = c->topology.ntargets;
     return MPI_SUCCESS;
 }
 
@@ -202,30 +202,30 @@ int MPI_Graph_neighbors(MPI_Comm comm, int rank, int max, int *ranks) {
     CHECK_COMM(c, comm, "MPI_Graph_neighbors");
     if (c->topology.kind != MPI_GRAPH || rank)
         return no_topology(comm, "MPI_Graph_neighbors");
-    for (int i = 0; i < max && i < c->topology.nout; i++)
+    for (int i = 0; i < max && i < c->topology.ntargets; i++)
         ranks[i] = 0;
     return MPI_SUCCESS;
 }
 
-int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int nin, const int *sources,
-                                   const int *in_weights, int nout, const int *targets,
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int nsources, const int *sources,
+                                   const int *in_weights, int ntargets, const int *targets,
                                    const int *out_weights, MPI_Info info, int reorder,
                                    MPI_Comm *made) {
     CHECK_COMM(c, comm, "MPI_Dist_graph_create_adjacent");
     (void)info, (void)reorder;
-    for (int i = 0; i < nin + nout; i++)
-        if (i < nin ? sources[i] : targets[i - nin])
+    for (int i = 0; i < nsources + ntargets; i++)
+        if (i < nsources ? sources[i] : targets[i - nsources])
             return serial_error(comm, MPI_ERR_RANK, "MPI_Dist_graph_create_adjacent",
                                 "a neighbour is not rank 0, the only one");
     bool weighted = in_weights != MPI_UNWEIGHTED && out_weights != MPI_UNWEIGHTED;
     *made = serial_comm_new(c);
-    serial_comm_at(*made)->topology =
-        (serial_topology){.kind = MPI_DIST_GRAPH,
-                          .nin = nin,
-                          .nout = nout,
-                          .weighted = weighted,
-                          .in_weights = weighted && nin ? copied(in_weights, nin) : NULL,
-                          .out_weights = weighted && nout ? copied(out_weights, nout) : NULL};
+    serial_comm_at(*made)->topology = (serial_topology){
+        .kind = MPI_DIST_GRAPH,
+        .nsources = nsources,
+        .ntargets = ntargets,
+        .weighted = weighted,
+        .in_weights = weighted && nsources ? copied(in_weights, nsources) : NULL,
+        .out_weights = weighted && ntargets ? copied(out_weights, ntargets) : NULL};
     return MPI_SUCCESS;
 }
 
@@ -241,12 +241,12 @@ int MPI_Dist_graph_create(MPI_Comm comm, int n, const int *sources, const int *d
                                           made);
 }
 
-int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *nin, int *nout, int *weighted) {
+int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *nsources, int *ntargets, int *weighted) {
     CHECK_COMM(c, comm, "MPI_Dist_graph_neighbors_count");
     if (c->topology.kind != MPI_DIST_GRAPH)
         return no_topology(comm, "MPI_Dist_graph_neighbors_count");
-    *nin = c->topology.nin;
-    *nout = c->topology.nout;
+    *nsources = c->topology.nsources;
+    *ntargets = c->topology.ntargets;
     *weighted = c->topology.weighted;
     return MPI_SUCCESS;
 }
@@ -257,12 +257,12 @@ int MPI_Dist_graph_neighbors(MPI_Comm comm, int max_in, int *sources, int *in_we
     const serial_topology *t = &c->topology;
     if (t->kind != MPI_DIST_GRAPH)
         return no_topology(comm, "MPI_Dist_graph_neighbors");
-    for (int i = 0; i < max_in && i < t->nin; i++) {
+    for (int i = 0; i < max_in && i < t->nsources; i++) {
         sources[i] = 0;
         if (t->weighted && in_weights != MPI_UNWEIGHTED)
             in_weights[i] = t->in_weights[i];
     }
-    for (int i = 0; i < max_out && i < t->nout; i++) {
+    for (int i = 0; i < max_out && i < t->ntargets; i++) {
         targets[i] = 0;
         if (t->weighted && out_weights != MPI_UNWEIGHTED)
             out_weights[i] = t->out_weights[i];
@@ -270,17 +270,17 @@ int MPI_Dist_graph_neighbors(MPI_Comm comm, int max_in, int *sources, int *in_we
     return MPI_SUCCESS;
 }
 
-int serial_neighbors(const serial_comm *c, int *nin, int **in, int *nout, int **out) {
+int serial_neighbors(const serial_comm *c, int *nsources, int **in, int *ntargets, int **out) {
     const serial_topology *t = &c->topology;
     if (t->kind == MPI_UNDEFINED)
         return MPI_ERR_TOPOLOGY;
-    *nin = t->kind == MPI_CART ? 2 * t->ndims : t->nin;
-    *nout = t->kind == MPI_CART ? 2 * t->ndims : t->nout;
-    *in = serial_memory((size_t)*nin * sizeof **in);
-    *out = serial_memory((size_t)*nout * sizeof **out);
-    for (int i = 0; i < *nin; i++)
+    *nsources = t->kind == MPI_CART ? 2 * t->ndims : t->nsources;
+    *ntargets = t->kind == MPI_CART ? 2 * t->ndims : t->ntargets;
+    *in = serial_memory((size_t)*nsources * sizeof **in);
+    *out = serial_memory((size_t)*ntargets * sizeof **out);
+    for (int i = 0; i < *nsources; i++)
         (*in)[i] = t->kind == MPI_CART && !t->periods[i / 2] ? MPI_PROC_NULL : 0;
-    for (int i = 0; i < *nout; i++)
+    for (int i = 0; i < *ntargets; i++)
         (*out)[i] = t->kind == MPI_CART && !t->periods[i / 2] ? MPI_PROC_NULL : 0;
     return MPI_SUCCESS;
 }

@@ -82,6 +82,38 @@ def test_other_numbers_of_ranks(build, ranks: int, ppn: int, which: str) -> None
     assert f"{150 * ranks} comparisons, 0 differences" in done.stdout
 
 
+#: node phases around an algorithm between nodes: every node action of a plan is carried out
+COMPOSED = {
+    "allreduce": "lanes+ring",
+    "allgather": "shm+ring",
+    "allgatherv": "shm+ring",
+    "barrier": "shm+dissemination",
+    "bcast": "shm+knomial(2)",
+    "exscan": "shm+recursive_doubling",
+    "gather": "shm+knomial(2)",
+    "reduce": "shm+knomial(2)",
+    "reduce_scatter": "shm+ring",
+    "reduce_scatter_block": "shm+pairwise",
+    "scan": "shm+linear",
+    "scatter": "shm+linear",
+}
+
+
+@pytest.mark.parametrize(("ranks", "ppn"), [(6, 2), (8, 4), (7, 3), (5, 2)])
+def test_composed_with_node_phases(build, ranks: int, ppn: int) -> None:
+    mpi = MPIS["openmpi4"].require()
+    choice = ";".join(f"{c}={x}" for c, x in COMPOSED.items())
+    env = _preload(mpi, STRETTO_CHOICE=choice, STRETTO_FAKE_PPN=ppn, STRETTO_VERBOSE=1)
+    done = mpi.run(ranks, [build(mpi, "conformance"), "7", "200", "20000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{200 * ranks} comparisons, 0 differences" in done.stdout
+    layout = f"{-(-ranks // ppn)} x {ppn}"
+    for collective in COMPOSED:
+        shm = rf"{collective} of .* \({layout}\): (shm|lanes).* \(forced\)"
+        if not (collective == "allreduce" and ranks % ppn == 1):
+            assert re.search(shm, done.stderr), collective
+
+
 TABLE = """stretto-table 1
 mpi openmpi 4.1.4
 layout nodes=1 ppn=2

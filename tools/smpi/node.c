@@ -238,3 +238,7 @@ void stretto_node_scan(stretto_node *node, const void *src, void *dst, size_t co
     fold(s, node->me + !exclusive, dst, 0, count, size);
     leave(node);
 }
+
+void stretto_no_memory(void) {
+    abort();
+}
