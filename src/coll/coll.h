@@ -31,7 +31,9 @@ enum {
     STRETTO_NEEDS_COMMUTATIVE = 1 << 0,
     STRETTO_NEEDS_POWER_OF_TWO = 1 << 1, /* of ranks */
     STRETTO_NEEDS_EVEN = 1 << 2,         /* number of ranks */
-    STRETTO_FOR_FEW_RANKS = 1 << 3       /* no need: a hint that it is not worth trying beyond 16 */
+    STRETTO_FOR_FEW_RANKS = 1 << 3,      /* no need: a hint that it is not worth trying beyond 16 */
+    STRETTO_NEEDS_NODES = 1 << 4         /* it composes itself of node phases and messages, as shm+X
+                                            only: as many ranks on each node, not more than nodes */
 };
 
 typedef struct {
@@ -56,6 +58,9 @@ const stretto_algorithm *stretto_algorithms(int *n);
 const stretto_algorithm *stretto_algorithm_find(stretto_collective collective, const char *name);
 /* NULL when the algorithm can do this shape, else the reason in words (static storage). */
 const char *stretto_algorithm_fits(const stretto_algorithm *algorithm, const stretto_shape *shape);
+/* The same for one that spans nodes (STRETTO_NEEDS_NODES) on a layout of several nodes. */
+const char *stretto_algorithm_fits_nodes(const stretto_algorithm *algorithm,
+                                         const stretto_layout *layout);
 
 /* Can the collective be composed of node phases and X, so that shm+X is a choice? Bare shm, the
  * single node action on one node, is one for every collective. */

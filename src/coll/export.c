@@ -60,7 +60,8 @@ char *stretto_export_algorithms(void) {
         const char *name;
     } needs[] = {{STRETTO_NEEDS_COMMUTATIVE, "commutative"},
                  {STRETTO_NEEDS_POWER_OF_TWO, "power_of_two"},
-                 {STRETTO_NEEDS_EVEN, "even"}};
+                 {STRETTO_NEEDS_EVEN, "even"},
+                 {STRETTO_NEEDS_NODES, "nodes"}};
     writer w;
     int n;
     const stretto_algorithm *rows = stretto_algorithms(&n);
@@ -130,8 +131,12 @@ char *stretto_export_choices(const char *collective, int nranks, int nnodes) {
                     .collective = c, .nranks = flat ? nranks : nnodes, .commutative = true};
                 char text[300];
                 bool too_many = (rows[row].needs & STRETTO_FOR_FEW_RANKS) && shape.nranks > 16;
-                if (rows[row].collective != c || too_many ||
-                    stretto_algorithm_fits(&rows[row], &shape) ||
+                bool spans = rows[row].needs & STRETTO_NEEDS_NODES, misfit;
+                if (spans)
+                    misfit = flat || nranks % nnodes || nranks / nnodes > nnodes;
+                else
+                    misfit = stretto_algorithm_fits(&rows[row], &shape) != NULL;
+                if (rows[row].collective != c || too_many || misfit ||
                     !value_to_try(&rows[row], i, shape.nranks, &choice.param))
                     continue;
                 fputs(separator, w.file);

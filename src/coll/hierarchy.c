@@ -363,6 +363,11 @@ int stretto_build_hierarchy(stretto_plan *plan, const stretto_choice *choice,
         build_one_node(plan, shape);
     } else if (choice->lanes) {
         status = stretto_build_lanes(plan, choice, shape, bytes, error, error_size);
+    } else if (choice->algorithm->needs & STRETTO_NEEDS_NODES) {
+        reason = stretto_algorithm_fits_nodes(choice->algorithm, shape->layout);
+        if (reason)
+            snprintf(error, error_size, "%s cannot be used: %s", choice->algorithm->name, reason);
+        status = reason ? -1 : choice->algorithm->build(plan, shape);
     } else if (composer_of(shape->collective)) {
         status = composer_of(shape->collective)(plan, choice, shape, bytes, error, error_size);
     } else {

@@ -33,5 +33,18 @@ const char *stretto_algorithm_fits(const stretto_algorithm *algorithm, const str
         return "it needs a power of two of ranks";
     if ((algorithm->needs & STRETTO_NEEDS_EVEN) && shape->nranks % 2 != 0 && shape->nranks > 1)
         return "it needs an even number of ranks";
+    if (algorithm->needs & STRETTO_NEEDS_NODES)
+        return "it is made of node phases: write shm+ before it";
     return NULL;
+}
+
+const char *stretto_algorithm_fits_nodes(const stretto_algorithm *algorithm,
+                                         const stretto_layout *layout) {
+    if (!(algorithm->needs & STRETTO_NEEDS_NODES))
+        return NULL;
+    const int ppn = layout->node_start[1];
+    for (int node = 1; node < layout->nnodes; node++)
+        if (layout->node_start[node + 1] - layout->node_start[node] != ppn)
+            return "it needs as many ranks on every node";
+    return layout->nnodes < ppn ? "it needs at least as many nodes as ranks on a node" : NULL;
 }

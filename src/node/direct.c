@@ -25,12 +25,14 @@ void stretto_direct_bcast(stretto_node *node, void *buffer, size_t bytes, int ro
         stretto_remote other;
         stretto_small_allgather(node, &mine, address, sizeof mine);
         size_t half = bytes / 2 & ~(size_t)4095;
-        ok = stretto_remote_open(node, 1 - node->me, address[1 - node->me], bytes, &other);
+        /* each opens, and thereby touches, only what the other one leaves alone */
+        size_t from = node->me == root ? half : 0, n = node->me == root ? bytes - half : half;
+        unsigned char *here = (unsigned char *)buffer + from;
+        ok = stretto_remote_open(node, 1 - node->me, address[1 - node->me] + from, n, &other);
         if (ok && node->me != root)
-            ok = stretto_remote_fetch(node, &other, 0, buffer, half);
+            ok = stretto_remote_fetch(node, &other, 0, here, n);
         else if (ok)
-            ok = stretto_remote_store(node, &other, half, (unsigned char *)buffer + half,
-                                      bytes - half);
+            ok = stretto_remote_store(node, &other, 0, here, n);
         stretto_remote_close(node, &other);
     } else {
         stretto_small_bcast(node, address, sizeof address[0], root);

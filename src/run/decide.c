@@ -119,11 +119,12 @@ static void tell(stretto_comm *c, stretto_collective collective, const stretto_d
 }
 
 /* Reductions with a radix hold, and bruck_k sends, several whole vectors at a time, at most one a
- * rank. */
+ * rank; so do those for few ranks. */
 static size_t vectors_limit(const stretto_comm *c, stretto_collective collective,
                             const stretto_choice *choice) {
     if (!stretto_collective_reduces(collective) || !choice->algorithm ||
-        choice->algorithm->param != STRETTO_PARAM_RADIX)
+        (choice->algorithm->param != STRETTO_PARAM_RADIX &&
+         !(choice->algorithm->needs & STRETTO_FOR_FEW_RANKS)))
         return BYTES_LIMIT;
     bool flat = choice->kind == STRETTO_CHOICE_FLAT;
     return BYTES_LIMIT / (size_t)(flat ? c->nranks : c->layout.nnodes);

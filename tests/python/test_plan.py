@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,10 @@ def test_compositions_are_right_on_any_layout(
             continue
         if "even" in algorithm.needs and "even number" in fault.reason:
             continue
+        if "nodes" in algorithm.needs and re.search(
+            "ranks on every node|as many nodes", fault.reason
+        ):
+            continue
         if algorithm.collective in ("scan", "exscan") and "consecutive ranks" in fault.reason:
             continue
         assert not case.commutative  # nothing else may be refused
@@ -198,6 +203,8 @@ def test_what_has_no_plan_on_two_nodes_is_refused(choice: str) -> None:
 
 def test_one_rank_sends_nothing() -> None:
     for algorithm in ALGORITHMS:
+        if "nodes" in algorithm.needs:
+            continue  # as shm+X only, which on one rank is the same
         with plan.Call(algorithm.collective, algorithm.name, 1) as call:
             assert call.verify() is None
             kinds = {a["kind"] for a in call.actions()["ranks"][0]["actions"]}
@@ -266,9 +273,11 @@ def test_a_closed_call_says_so() -> None:
 def test_hundreds_of_ranks(algorithm: plan.Algorithm) -> None:
     """Beyond 64: sets of ranks no longer fit one word."""
     composed = algorithm in COMPOSABLE
-    nranks = 128 if {"even", "power_of_two"} & set(algorithm.needs) else 131
-    hosts = tuple(r // 16 for r in range(nranks)) if composed else None
+    nranks = 128 if {"even", "power_of_two", "nodes"} & set(algorithm.needs) else 131
+    ppn = 8 if "nodes" in algorithm.needs else 16  # it wants as many nodes
+    hosts = tuple(r // ppn for r in range(nranks)) if composed else None
     choice = f"shm+{algorithm.name}" if composed else algorithm.name
-    for text, on in {(algorithm.name, None), (choice, hosts)}:
+    flat = set() if "nodes" in algorithm.needs else {(algorithm.name, None)}
+    for text, on in flat | {(choice, hosts)}:
         with plan.Call(algorithm.collective, text, nranks, on, nbytes=1 << 20) as call:
             assert call.verify() is None
