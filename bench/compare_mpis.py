@@ -48,6 +48,12 @@ FIGURES: list[tuple[str, int, float | None, float | None]] = [
     ("bcast", 1024, 0.8, None),
     ("bcast", 65536, 0.9, None),
     ("bcast", 1 << 20, 0.9, None),
+    ("allgather", 8, 0.7, None),
+    ("allgather", 65536, 0.9, None),
+    ("allgather", 1 << 20, 0.9, None),
+    ("alltoall", 8, 0.7, None),
+    ("alltoall", 65536, 0.9, None),
+    ("alltoall", 1 << 20, 0.9, None),
 ]
 #: with more ranks than cores: never a collapse
 CROWDED = 1.1

@@ -23,12 +23,19 @@ typedef enum {
     STRETTO_BENCH_REDUCE,
     STRETTO_BENCH_ALLGATHER,
     STRETTO_BENCH_ALLTOALL,
+    STRETTO_BENCH_GATHER,
+    STRETTO_BENCH_SCATTER,
+    STRETTO_BENCH_REDUCE_SCATTER_BLOCK,
+    STRETTO_BENCH_SCAN,
+    STRETTO_BENCH_EXSCAN,
     STRETTO_BENCH_BARRIER,
     STRETTO_BENCH_SELF, /* MPI_Allreduce on MPI_COMM_SELF: the price of the call itself */
     STRETTO_BENCH_COLLECTIVES
 } stretto_bench_collective;
 
 const char *stretto_bench_collective_name(stretto_bench_collective collective);
+/* Allreduce (self too), reduce, reduce_scatter_block, scan, exscan. */
+bool stretto_bench_reduces(stretto_bench_collective collective);
 
 typedef struct {
     stretto_bench_collective collective;
@@ -79,8 +86,9 @@ bool stretto_bench_operation_on(int operation, int datatype);
 
 /* What rank `from` contributes as element i to rank `to` in generation g; a small whole number. */
 int stretto_bench_value(int operation, int from, int to, size_t i, int nranks, int generation);
-/* The reduction of that over all ranks: exact in every type offered, in every order. */
-long stretto_bench_reduced(int operation, size_t i, int nranks, int generation);
+/* The reduction of that over ranks 0 to upto - 1 (upto >= 1): exact in every type offered, in every
+ * order. */
+long stretto_bench_reduced(int operation, int to, size_t i, int upto, int nranks, int generation);
 void stretto_bench_put(int datatype, void *buffer, size_t i, long value);
 bool stretto_bench_is(int datatype, const void *buffer, size_t i, long value);
 

@@ -11,6 +11,17 @@
 enum { CANARY = 64, CANARY_BYTE = 0xA5, POISON = 0xEE, PAGE = 4096, GENERATIONS = 3 };
 #define COLD_BYTES ((size_t)64 << 20) /* more than the caches of a core's share */
 
+/* Does a rank give (get) a block for (from) each rank? The root alone in gather and scatter; the
+ * others have the room, too. */
+static bool gives_all(stretto_bench_collective c) {
+    return c == STRETTO_BENCH_ALLTOALL || c == STRETTO_BENCH_SCATTER ||
+           c == STRETTO_BENCH_REDUCE_SCATTER_BLOCK;
+}
+
+static bool gets_all(stretto_bench_collective c) {
+    return c == STRETTO_BENCH_ALLTOALL || c == STRETTO_BENCH_ALLGATHER || c == STRETTO_BENCH_GATHER;
+}
+
 int stretto_bench_call_open(stretto_bench_call *call, const stretto_bench_case *shape,
                             MPI_Comm comm, bool cold, char *error, size_t error_size) {
     memset(call, 0, sizeof *call);
@@ -24,11 +35,8 @@ int stretto_bench_call_open(stretto_bench_call *call, const stretto_bench_case *
         return -1;
     }
     size_t all = shape->bytes * (size_t)call->nranks;
-    call->send_bytes = shape->collective == STRETTO_BENCH_ALLTOALL ? all : shape->bytes;
-    call->recv_bytes =
-        shape->collective == STRETTO_BENCH_ALLTOALL || shape->collective == STRETTO_BENCH_ALLGATHER
-            ? all
-            : shape->bytes;
+    call->send_bytes = gives_all(shape->collective) ? all : shape->bytes;
+    call->recv_bytes = gets_all(shape->collective) ? all : shape->bytes;
     size_t most = call->send_bytes > call->recv_bytes ? call->send_bytes : call->recv_bytes;
     call->stride = (most + CANARY + PAGE - 1) / PAGE * PAGE;
     unsigned buffers = 1;
@@ -82,6 +90,14 @@ int stretto_bench_call_run(stretto_bench_call *call, int n) {
         LOOP(MPI_Allgather(send + at, count, type, recv + at, count, type, comm));
     case STRETTO_BENCH_ALLTOALL:
         LOOP(MPI_Alltoall(send + at, count, type, recv + at, count, type, comm));
+    case STRETTO_BENCH_GATHER:
+        LOOP(MPI_Gather(send + at, count, type, recv + at, count, type, root, comm));
+    case STRETTO_BENCH_SCATTER:
+        LOOP(MPI_Scatter(send + at, count, type, recv + at, count, type, root, comm));
+    case STRETTO_BENCH_REDUCE_SCATTER_BLOCK:
+        LOOP(MPI_Reduce_scatter_block(send + at, recv + at, count, type, op, comm));
+    case STRETTO_BENCH_SCAN: LOOP(MPI_Scan(send + at, recv + at, count, type, op, comm));
+    case STRETTO_BENCH_EXSCAN: LOOP(MPI_Exscan(send + at, recv + at, count, type, op, comm));
     case STRETTO_BENCH_BARRIER: LOOP(MPI_Barrier(comm));
     case STRETTO_BENCH_SELF:
         LOOP(MPI_Allreduce(send + at, recv + at, count, type, op, MPI_COMM_SELF));
@@ -92,8 +108,14 @@ int stretto_bench_call_run(stretto_bench_call *call, int n) {
 
 /* ---- the check ------------------------------------------------------------------------------- */
 
-static bool reduces(stretto_bench_collective collective) {
-    return collective == STRETTO_BENCH_ALLREDUCE || collective == STRETTO_BENCH_REDUCE;
+/* The ranks whose contributions are in this rank's result of a reduction; 0: it has none. */
+static int contributors(const stretto_bench_call *call) {
+    switch (call->shape->collective) {
+    case STRETTO_BENCH_SCAN: return call->rank + 1;
+    case STRETTO_BENCH_EXSCAN: return call->rank;
+    case STRETTO_BENCH_REDUCE: return call->rank == call->shape->root ? call->nranks : 0;
+    default: return call->nranks;
+    }
 }
 
 static void fill(stretto_bench_call *call, int generation) {
@@ -104,7 +126,7 @@ static void fill(stretto_bench_call *call, int generation) {
     char *into = root_fills ? call->recv : call->send;
     if (root_fills && call->rank != shape->root)
         return;
-    int blocks = shape->collective == STRETTO_BENCH_ALLTOALL ? call->nranks : 1;
+    int blocks = gives_all(shape->collective) ? call->nranks : 1;
     for (int to = 0; to < blocks; to++)
         for (size_t i = 0; i < call->count; i++)
             stretto_bench_put(
@@ -117,11 +139,15 @@ static void fill(stretto_bench_call *call, int generation) {
 static long expected(const stretto_bench_call *call, const long *cycle, size_t period, size_t block,
                      size_t i, int generation) {
     const stretto_bench_case *shape = call->shape;
+    if (stretto_bench_reduces(shape->collective) && shape->collective != STRETTO_BENCH_SELF)
+        return cycle[i % period];
     switch (shape->collective) {
-    case STRETTO_BENCH_ALLREDUCE:
-    case STRETTO_BENCH_REDUCE: return cycle[i % period];
     case STRETTO_BENCH_BCAST:
         return stretto_bench_value(shape->operation, shape->root, 0, i, call->nranks, generation);
+    case STRETTO_BENCH_SCATTER:
+        return stretto_bench_value(shape->operation, shape->root, call->rank, i, call->nranks,
+                                   generation);
+    case STRETTO_BENCH_GATHER:
     case STRETTO_BENCH_ALLGATHER:
         return stretto_bench_value(shape->operation, (int)block, 0, i, call->nranks, generation);
     case STRETTO_BENCH_ALLTOALL:
@@ -137,15 +163,17 @@ static bool compare(const stretto_bench_call *call, int generation, char *detail
     size_t period = strcmp(stretto_bench_operation_name(shape->operation), "MPI_PROD") == 0
                         ? (size_t)call->nranks
                         : 13;
-    if (shape->collective == STRETTO_BENCH_REDUCE && call->rank != shape->root)
+    const int upto = contributors(call);
+    if (upto == 0 || (shape->collective == STRETTO_BENCH_GATHER && call->rank != shape->root))
         return true;
     long *cycle = calloc(period, sizeof *cycle);
     if (!cycle) {
         snprintf(detail, size, "no memory to check the result");
         return false;
     }
-    for (size_t i = 0; reduces(shape->collective) && i < period; i++)
-        cycle[i] = stretto_bench_reduced(shape->operation, i, call->nranks, generation);
+    const int to = shape->collective == STRETTO_BENCH_REDUCE_SCATTER_BLOCK ? call->rank : 0;
+    for (size_t i = 0; stretto_bench_reduces(shape->collective) && i < period; i++)
+        cycle[i] = stretto_bench_reduced(shape->operation, to, i, upto, call->nranks, generation);
     bool right = true;
     size_t blocks = call->count ? call->recv_bytes / shape->bytes : 0;
     for (size_t block = 0; right && block < blocks; block++)

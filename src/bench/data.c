@@ -91,10 +91,10 @@ int stretto_bench_value(int operation, int from, int to, size_t i, int nranks, i
     return operation == LAND || operation == LOR ? value % 3 / 2 * 5 : value; /* 0 or 5 */
 }
 
-long stretto_bench_reduced(int operation, size_t i, int nranks, int generation) {
-    long result = stretto_bench_value(operation, 0, 0, i, nranks, generation);
-    for (int rank = 1; rank < nranks; rank++) {
-        long value = stretto_bench_value(operation, rank, 0, i, nranks, generation);
+long stretto_bench_reduced(int operation, int to, size_t i, int upto, int nranks, int generation) {
+    long result = stretto_bench_value(operation, 0, to, i, nranks, generation);
+    for (int rank = 1; rank < upto; rank++) {
+        long value = stretto_bench_value(operation, rank, to, i, nranks, generation);
         switch (operation) {
         case SUM: result += value; break;
         case PROD: result *= value; break;
@@ -106,7 +106,8 @@ long stretto_bench_reduced(int operation, size_t i, int nranks, int generation) 
         default: result |= value; break;
         }
     }
-    return operation == LAND || operation == LOR ? result != 0 : result;
+    /* one operand alone is not made 0 or 1 */
+    return upto > 1 && (operation == LAND || operation == LOR) ? result != 0 : result;
 }
 
 void stretto_bench_put(int datatype, void *buffer, size_t i, long value) {

@@ -17,11 +17,31 @@
 #include <string.h>
 
 static const char *const collectives[STRETTO_BENCH_COLLECTIVES] = {
-    [STRETTO_BENCH_ALLREDUCE] = "allreduce", [STRETTO_BENCH_BCAST] = "bcast",
-    [STRETTO_BENCH_REDUCE] = "reduce",       [STRETTO_BENCH_ALLGATHER] = "allgather",
-    [STRETTO_BENCH_ALLTOALL] = "alltoall",   [STRETTO_BENCH_BARRIER] = "barrier",
+    [STRETTO_BENCH_ALLREDUCE] = "allreduce",
+    [STRETTO_BENCH_BCAST] = "bcast",
+    [STRETTO_BENCH_REDUCE] = "reduce",
+    [STRETTO_BENCH_ALLGATHER] = "allgather",
+    [STRETTO_BENCH_ALLTOALL] = "alltoall",
+    [STRETTO_BENCH_GATHER] = "gather",
+    [STRETTO_BENCH_SCATTER] = "scatter",
+    [STRETTO_BENCH_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+    [STRETTO_BENCH_SCAN] = "scan",
+    [STRETTO_BENCH_EXSCAN] = "exscan",
+    [STRETTO_BENCH_BARRIER] = "barrier",
     [STRETTO_BENCH_SELF] = "self",
 };
+
+bool stretto_bench_reduces(stretto_bench_collective collective) {
+    switch (collective) {
+    case STRETTO_BENCH_ALLREDUCE:
+    case STRETTO_BENCH_REDUCE:
+    case STRETTO_BENCH_REDUCE_SCATTER_BLOCK:
+    case STRETTO_BENCH_SCAN:
+    case STRETTO_BENCH_EXSCAN:
+    case STRETTO_BENCH_SELF: return true;
+    default: return false;
+    }
+}
 
 const char *stretto_bench_collective_name(stretto_bench_collective collective) {
     return collectives[collective];
@@ -79,7 +99,9 @@ static const char *parse_case(stretto_bench_job *job, char **words, int nwords, 
         if (strcmp(words[1], collectives[c]) == 0)
             shape->collective = (stretto_bench_collective)c;
     if (shape->collective == STRETTO_BENCH_COLLECTIVES)
-        return "unknown collective (allreduce, bcast, reduce, allgather, alltoall, barrier, self)";
+        return "unknown collective (allreduce, bcast, reduce, allgather, alltoall, gather, "
+               "scatter, "
+               "reduce_scatter_block, scan, exscan, barrier, self)";
     double bytes;
     if (!parse_number(words[2], 0, 1e12, &bytes))
         return "BYTES is not a size";
@@ -91,8 +113,7 @@ static const char *parse_case(stretto_bench_job *job, char **words, int nwords, 
     if (shape->operation < 0)
         return "unknown operation";
     if (!stretto_bench_operation_on(shape->operation, shape->datatype) &&
-        (shape->collective == STRETTO_BENCH_ALLREDUCE ||
-         shape->collective == STRETTO_BENCH_REDUCE || shape->collective == STRETTO_BENCH_SELF))
+        stretto_bench_reduces(shape->collective))
         return "MPI does not define this operation on this datatype";
     if (shape->bytes % stretto_bench_datatype_size(shape->datatype) != 0)
         return "BYTES is not a multiple of the datatype's size";

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mpis import ALL, library
+from stretto.files.table import TUNABLE
 
 pytestmark = pytest.mark.mpi
 
@@ -28,6 +29,18 @@ candidate CANDIDATE
 case bcast 100 MPI_BYTE MPI_SUM 1
 candidate CANDIDATE
 case allgather 24 MPI_LONG MPI_SUM 0
+candidate CANDIDATE
+case alltoall 40 MPI_INT MPI_SUM 0
+candidate CANDIDATE
+case gather 12 MPI_INT MPI_SUM 1
+candidate CANDIDATE
+case scatter 300 MPI_CHAR MPI_SUM 1
+candidate CANDIDATE
+case reduce_scatter_block 16 MPI_INT MPI_SUM 0
+candidate CANDIDATE
+case scan 64 MPI_DOUBLE MPI_PROD 0
+candidate CANDIDATE
+case exscan 8 MPI_LONG MPI_MAX 0
 candidate CANDIDATE
 case barrier 0 MPI_BYTE MPI_SUM 0
 candidate CANDIDATE
@@ -62,9 +75,7 @@ def test_every_mpi_gives_checked_times(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     head, *samples = lines(tmp_path)
     assert head["type"] == "launch" and head["nranks"] == 2 and head["nodes"] == 1
-    assert {s["collective"] for s in samples} == {
-        "allreduce", "reduce", "bcast", "allgather", "barrier",
-    }  # fmt: skip
+    assert {s["collective"] for s in samples} == {*TUNABLE}
     assert all(s["correct"] for s in samples)
     assert all(min(s["times_us"]) > 0 for s in samples if s["times_us"])
 

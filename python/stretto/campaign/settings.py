@@ -9,12 +9,12 @@ from typing import Any
 
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.errors import UsageError
+from stretto.files.table import TUNABLE as COLLECTIVES
 
-COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "alltoall", "barrier")
 #: what the measuring program can also do, but no table can hold
 EXTRA = ("self",)
-REDUCTIONS = ("allreduce", "reduce", "self")
-ROOTED = ("bcast", "reduce")
+REDUCTIONS = ("allreduce", "reduce", "reduce_scatter_block", "scan", "exscan", "self")
+ROOTED = ("bcast", "reduce", "gather", "scatter")
 LARGEST = 1 << 34
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 

@@ -30,7 +30,7 @@ Layout = Annotated[
     str | None, typer.Option(help="Nodes x ppn as in 4x2, or the ranks of each: 3,2,2.")
 ]
 RoundRobin = Annotated[bool, typer.Option("--round-robin", help="Ranks go round the nodes.")]
-Root = Annotated[int, typer.Option(min=0, help="Root of bcast and reduce.")]
+Root = Annotated[int, typer.Option(min=0, help="Root of bcast, reduce, gather and scatter.")]
 Bytes = Annotated[str, typer.Option("--bytes", help="Of the vector or block: 8, 64K, 1M.")]
 InPlace = Annotated[bool, typer.Option("--in-place", help="As with MPI_IN_PLACE.")]
 Ordered = Annotated[bool, typer.Option("--ordered", help="The operation is not commutative.")]

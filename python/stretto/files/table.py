@@ -51,12 +51,24 @@ COLLECTIVES = (
     "exscan",
 )
 #: those that the measuring program measures: the interposer carries out all of the above
-TUNABLE = ("allreduce", "bcast", "reduce", "allgather", "alltoall", "barrier")
+TUNABLE = (
+    "allreduce",
+    "bcast",
+    "reduce",
+    "allgather",
+    "alltoall",
+    "gather",
+    "scatter",
+    "reduce_scatter_block",
+    "scan",
+    "exscan",
+    "barrier",
+)
 _REMEDY = "correct the line, or make the table again with: stretto tune"
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,18})\Z")
 _CHOICE = re.compile(
-    r"(native(:[!-~]{1,199})?|shm|(shm\+)?[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?\))?"
-    r"|lanes\([1-9][0-9]*\)\+[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?\))?)\Z"
+    r"(native(:[!-~]{1,199})?|shm|(shm\+)?[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?(,[1-9][0-9]?)?\))?"
+    r"|lanes(\([1-9][0-9]*\))?\+[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?(,[1-9][0-9]?)?\))?)\Z"
 )
 
 
