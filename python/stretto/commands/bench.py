@@ -39,7 +39,9 @@ def command(
         ),
     ] = None,
     launches: Annotated[int, typer.Option(min=1, help="Repeated launches; a test needs six.")] = 6,
-    root: Annotated[int, typer.Option(min=0, help="Root of bcast, reduce, gather and scatter.")] = 0,
+    root: Annotated[
+        int, typer.Option(min=0, help="Root of bcast, reduce, gather and scatter.")
+    ] = 0,
     operation: Annotated[
         str, typer.Option(help="MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")
     ] = ("MPI_SUM"),
