@@ -42,8 +42,8 @@ COMMANDS: list[tuple[str, str]] = [
     ("export", "Write native tuning files from the measurements."),
     ("simulate", "Price collectives, tables or a profile at another scale."),
     ("platform", "Descriptions of clusters for simulating: list, show, fit."),
-    ("plan", "Look at one algorithm: show, verify, draw."),
-    ("serial", "Compile an MPI program for one process, without any MPI."),
+    ("plan", "Look at one algorithm: show, verify, price, draw."),
+    ("serial", "Where the compilers of the one-process MPI are (no MPI needed)."),
     ("table", "Look at table files: show, check, find."),
     ("report", "One self-contained HTML page from the files of the other commands."),
 ]

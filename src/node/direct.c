@@ -48,7 +48,7 @@ void stretto_direct_allgather(stretto_node *node, const void *src, void *dst, co
     uint64_t mine = (uintptr_t)src, address[node->nlocal];
     unsigned char *blocks = dst;
     stretto_small_allgather(node, &mine, address, sizeof mine);
-    if (blocks + at[node->me] != src)
+    if (bytes[node->me] && blocks + at[node->me] != src)
         memcpy(blocks + at[node->me], src, bytes[node->me]);
     bool ok = true;
     for (int i = 1; i < node->nlocal && ok; i++) {

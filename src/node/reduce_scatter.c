@@ -136,7 +136,8 @@ void stretto_node_reduce_scatter(stretto_node *node, const void *src, void *dst,
     } else if (total <= node->small) {
         unsigned char whole[STRETTO_SMALL_MAX];
         stretto_small_allreduce(node, src, whole, total / size, size, reduce);
-        memcpy(dst, whole + before, mine);
+        if (mine)
+            memcpy(dst, whole + before, mine);
     } else if (size <= STRETTO_NODE_DIRECT_PIECE &&
                stretto_direct_fits(node, largest * size, STRETTO_NODE_ATTACH, SIZE_MAX)) {
         stretto_direct_reduce_scatter(node, src, dst, counts, size, reduce);

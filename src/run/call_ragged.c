@@ -5,6 +5,9 @@
  */
 #include "run/call.h"
 
+/* Stands for a buffer of a rank that has none: NULL would mean in place to the node. */
+static char nothing;
+
 static int run(stretto_comm *c, const stretto_decision *d, stretto_collective collective,
                const stretto_buffers *b, int root, bool in_place) {
     stretto_elements e = stretto_as_bytes();
@@ -23,8 +26,12 @@ int stretto_call_alltoallv(stretto_comm *c, const stretto_decision *d, const voi
     if (rc != MPI_SUCCESS)
         return stretto_call_end(c, rc);
     if (d->run == STRETTO_RUN_NODE) {
-        stretto_node_alltoallv(c->node, in_place ? NULL : from.base, in_place ? to.at : from.at,
-                               in_place ? to.n : from.n, to.base, to.at);
+        stretto_node_alltoallv(c->node,
+                               in_place    ? NULL
+                               : from.base ? from.base
+                                           : &nothing,
+                               in_place ? to.at : from.at, in_place ? to.n : from.n, to.base,
+                               to.at);
     } else {
         const stretto_buffers b = {.in = from.base,
                                    .out = to.base,
@@ -57,7 +64,7 @@ int stretto_call_gatherv(stretto_comm *c, const stretto_decision *d, const void 
     stretto_view from = {.at = NULL};
     stretto_blocks to = {.base = NULL};
     int rc = MPI_SUCCESS;
-    long long size = in_place ? 0 : stretto_type_bytes(in_type);
+    long long size = in_place || in_count == 0 ? 0 : stretto_type_bytes(in_type);
     if (size < 0 || (!in_place && in_count < 0))
         rc = STRETTO_PASS;
     size_t own = in_place || rc != MPI_SUCCESS ? 0 : (size_t)size * (size_t)in_count;
@@ -74,7 +81,6 @@ int stretto_call_gatherv(stretto_comm *c, const stretto_decision *d, const void 
         size_t *none = is_root ? to.at : lone_block(c, 1, root, 0);
         if (!at || !none)
             return stretto_call_end(c, MPI_ERR_NO_MEM);
-        static char nothing;
         stretto_node_alltoallv(c->node, from.at ? from.at : &nothing, at, at + c->nranks,
                                is_root ? to.base : &nothing, none);
     } else {
@@ -98,7 +104,7 @@ int stretto_call_scatterv(stretto_comm *c, const stretto_decision *d, const void
     stretto_view to = {.at = NULL};
     stretto_blocks from = {.base = NULL};
     int rc = MPI_SUCCESS;
-    long long size = in_place ? 0 : stretto_type_bytes(out_type);
+    long long size = in_place || out_count == 0 ? 0 : stretto_type_bytes(out_type);
     if (size < 0 || (!in_place && out_count < 0))
         rc = STRETTO_PASS;
     size_t own = in_place || rc != MPI_SUCCESS ? 0 : (size_t)size * (size_t)out_count;
@@ -115,11 +121,10 @@ int stretto_call_scatterv(stretto_comm *c, const stretto_decision *d, const void
                *at = lone_block(c, 1, root, 0);
         if (!at || !none)
             return stretto_call_end(c, MPI_ERR_NO_MEM);
-        static char nothing;
         if (in_place)
             from.n[root] = 0;
-        stretto_node_alltoallv(c->node, is_root ? from.base : &nothing, none, none + c->nranks,
-                               to.at ? to.at : &nothing, at);
+        stretto_node_alltoallv(c->node, is_root && from.base ? from.base : &nothing, none,
+                               none + c->nranks, to.at ? to.at : &nothing, at);
     } else {
         const stretto_buffers b = {.in = from.base,
                                    .out = to.at,

@@ -111,7 +111,7 @@ int stretto_call_reduce_scatter(stretto_comm *c, const stretto_decision *d, cons
 
 int stretto_call_scan(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
                       bool exclusive) {
-    bool in_place = in == MPI_IN_PLACE;
+    bool in_place = in == MPI_IN_PLACE || in == out;
     if (d->run == STRETTO_RUN_NODE) {
         stretto_node_scan(c->node, in_place ? out : in, out, (size_t)d->elements, d->extent,
                           d->reduce, exclusive);

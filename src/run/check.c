@@ -46,14 +46,16 @@ static const char *ordinal(long long n) {
 }
 
 static long long block_bytes(const stretto_ragged *b, int r) {
-    long long size = stretto_type_bytes(b->types ? b->types[r] : b->type);
     long long count =
         b->large ? (long long)((const MPI_Count *)b->counts)[r] : ((const int *)b->counts)[r];
+    if (count == 0) /* whatever the datatype */
+        return 0;
+    long long size = stretto_type_bytes(b->types ? b->types[r] : b->type);
     return size < 0 || count < 0 ? -1 : size * count;
 }
 
 static long long amount_bytes(stretto_amount a) {
-    long long size = stretto_type_bytes(a.type);
+    long long size = a.count ? stretto_type_bytes(a.type) : 0;
     return size < 0 || a.count < 0 ? -1 : size * a.count;
 }
 
@@ -200,7 +202,7 @@ static void compare_pairs(stretto_comm *c, const stretto_checked_call *call) {
         stretto_no_memory();
     long long *told = there + n;
     const stretto_ragged *sends = call->in_place ? call->receive : call->send;
-    if (call->root < 0) {
+    if (call->collective == STRETTO_ALLTOALLV) {
         for (int r = 0; r < c->nranks; r++)
             there[r] = block_bytes(sends, r);
         PMPI_Alltoall(there, 1, MPI_LONG_LONG, told, 1, MPI_LONG_LONG, c->shadow);
@@ -234,6 +236,8 @@ STRETTO_COLD void stretto_check_call(MPI_Comm comm, const stretto_checked_call *
     c->checked++;
     fill(&own, c, call);
     compare(c, &own);
-    if ((call->send || call->receive) && call->root < c->nranks)
+    bool pairs =
+        call->collective == STRETTO_ALLTOALLV || (call->root >= 0 && call->root < c->nranks);
+    if ((call->send || call->receive) && pairs) /* a root that is not there is the MPI's to find */
         compare_pairs(c, call);
 }

@@ -124,7 +124,7 @@ static size_t vectors_limit(const stretto_comm *c, stretto_collective collective
                             const stretto_choice *choice) {
     if (!stretto_collective_reduces(collective) || !choice->algorithm ||
         (choice->algorithm->param != STRETTO_PARAM_RADIX &&
-         !(choice->algorithm->needs & STRETTO_FOR_FEW_RANKS)))
+         !(choice->algorithm->needs & (STRETTO_FOR_FEW_RANKS | STRETTO_NEEDS_NODES))))
         return BYTES_LIMIT;
     bool flat = choice->kind == STRETTO_CHOICE_FLAT;
     return BYTES_LIMIT / (size_t)(flat ? c->nranks : c->layout.nnodes);

@@ -49,8 +49,11 @@ static size_t block_size(const stretto_running *r, int shape) {
             return ((size_t)r->b->count + (size_t)p->vector_blocks - 1) / (size_t)p->vector_blocks;
         if (!r->b->block_n)
             return (size_t)r->b->count;
+        /* of what travels: what a rank keeps for itself in an alltoallv can be as large as it likes
+         */
+        const int kept = p->shape.collective == STRETTO_ALLTOALLV ? p->shape.rank : -1;
         for (int i = 0; i < p->shape.nranks; i++)
-            if (r->b->block_n[i] > largest)
+            if (i != kept && r->b->block_n[i] > largest)
                 largest = r->b->block_n[i];
         return largest;
     }

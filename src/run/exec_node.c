@@ -46,6 +46,8 @@ static void scatter(const stretto_running *r, const stretto_action *a, int n, in
         from[l] = part.n ? (size_t)(part.at - src.at) : 0;
         bytes[l] = part.n * stride;
     }
+    if (!dst.at)
+        bytes[me] = 0; /* its share stays where it is */
     stretto_node_alltoallv(r->c->node, src.at ? src.at : &nothing, from, bytes,
                            dst.at ? dst.at : &nothing, to);
 }
@@ -65,7 +67,8 @@ void stretto_node_action(const stretto_running *r, const stretto_action *a) {
     const stretto_piece src = stretto_locate(r, a->src), dst = stretto_locate(r, a->dst);
     const size_t stride = (size_t)r->e->stride;
     if (!node) { /* alone on its node */
-        if (a->kind != STRETTO_NODE_BARRIER && a->kind != STRETTO_NODE_BCAST)
+        if (a->kind != STRETTO_NODE_BARRIER && a->kind != STRETTO_NODE_BCAST &&
+            a->kind != STRETTO_NODE_EXSCAN)
             stretto_copy_piece(r, src, dst);
         return;
     }

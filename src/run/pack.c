@@ -112,9 +112,14 @@ static int measure(stretto_blocks *b, bool *dense) {
     long long size = -1;
     for (int r = 0; r < b->nranks; r++) {
         long long count = count_of(b->blocks, r);
-        if (r == 0 || b->blocks->types) {
+        if (count ==
+            0) { /* the datatype of nothing is not asked: MPIs take MPI_DATATYPE_NULL there */
+            b->n[r] = 0;
+            continue;
+        }
+        if (size < 0 || b->blocks->types) {
             MPI_Datatype type = type_of(b->blocks, r);
-            size = b->blocks->types && count == 0 ? 0 : stretto_type_bytes(type);
+            size = stretto_type_bytes(type);
             *dense = *dense && (size == 0 || stretto_dense_size(type));
         }
         if (count < 0 || size < 0)

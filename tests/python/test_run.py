@@ -84,6 +84,15 @@ def test_without_a_table_nothing_changes(name: str, folder: Path, stand_ins: Pat
     assert done.returncode == plain.returncode == 7
 
 
+def test_a_check_needs_no_table(folder: Path, stand_ins: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    env = mpi.environment | {"STRETTO_CHECK_CALLS": "1"}
+    words = [*mpi.launcher(2), "./show.sh"]
+    done = stretto("run", "--", *words, env=env, cwd=folder, libs=stand_ins)
+    assert done.stdout.splitlines() == ["libstretto-openmpi.so |  |  |  | "] * 2
+    assert "STRETTO_CHECK_CALLS=1" in done.stderr and "nothing is changed" not in done.stderr
+
+
 @pytest.mark.parametrize("name", MPIS)
 def test_table(name: str, folder: Path, stand_ins: Path) -> None:
     """Given by hand, and found in its place."""

@@ -46,10 +46,15 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
     path = table if table is not None else _own_table(job)
     if path is None:
         path = find_table(job.mpi, host, nodes, ppn, job.environ)
-    if path is None and choice is None:
+    alone = [
+        name
+        for name in ("STRETTO_CHECK_CALLS", "STRETTO_REPRODUCIBLE")
+        if job.environ.get(name, "0") not in ("", "0")
+    ]
+    if path is None and choice is None and not alone:
         return Applied([], {}, _no_table(job, host))
-    variables: dict[str, str] = {}
-    parts: list[str] = []
+    variables = {name: job.environ[name] for name in alone}
+    parts = [f"{name}={value}" for name, value in variables.items()]
     if path is not None:
         found = read_table(path)
         _check_fits(found, path, job)

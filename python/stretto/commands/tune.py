@@ -104,7 +104,11 @@ def command(
     if platform is not None or nodes is not None:
         from stretto.model.tuning import tune_by_simulation
 
-        tune_by_simulation(cmd, platform, nodes, ppn, only, sizes, mpi, out, seed, as_json)
+        for value, option in ((budget, "--budget"), (hosts, "--hosts"), (launches, "--launches"),
+                              (candidates, "--candidates")):  # fmt: skip
+            if value is not None:
+                raise UsageError(f"{option} has no meaning with --platform", option, "leave it out")
+        tune_by_simulation(cmd, platform, nodes, ppn, only, sizes, mpi, out, seed, as_json, dry_run)
         return
     if cmd:
         limit = None if timeout is None else parse_duration(timeout, "--timeout")

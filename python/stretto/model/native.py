@@ -59,14 +59,18 @@ def _openmpi(collective: str, p: int, nodes: int, n: int) -> str | None:
             return "recursive_doubling" if power else "bruck_k(2)"
         return "ring"
     if collective == "barrier":
-        return "dissemination(2)"
+        return "recursive_doubling" if power else "dissemination(2)"
+    if collective in ("reduce_scatter", "reduce_scatter_block"):
+        return "recursive_halving" if n * p <= 12288 or (power and n * p <= 262144) else "ring"
     if collective in ("alltoall", "alltoallv"):
         if collective == "alltoall" and n < 200 and p > 12:
             return "bruck_k(2)"
+        if collective == "alltoallv":
+            return "pairwise"
         return "linear(1048576)" if n < 3000 else "pairwise"
     return {
-        "gather": "binomial(2)",
-        "scatter": "binomial(2)",
+        "gather": "knomial(2)",
+        "scatter": "knomial(2)",
         "scan": "linear",
         "exscan": "linear",
     }.get(collective)
@@ -88,7 +92,8 @@ BASELINES: dict[str, Baseline] = {
     for b in (
         Baseline(
             "openmpi",
-            "Open MPI's coll/tuned, fixed decisions up to 4.0 (coll_tuned_decision_fixed.c)",
+            "Open MPI's coll/tuned up to 4.0: its fixed decisions for bcast, allreduce, alltoall, "
+            "allgather; one common algorithm for the others",
             _openmpi,
         ),
         Baseline(

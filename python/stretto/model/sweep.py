@@ -92,15 +92,17 @@ def messages_of(cell: Cell, choice: str) -> float:
     return float(high * (size / 128) ** math.log2(max(high, 1.0) / max(low, 1.0)))
 
 
-def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls: int = 3) -> float:
-    """Price one choice, in the steady state of several calls.
+def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls: int = 1) -> float:
+    """Price one choice: one call that all ranks begin together.
+
+    Calls in a row would show how fast a root can issue broadcasts, not how long one takes.
 
     Parameters
     ----------
     cell, choice, platform, seed
         What and where.
     calls
-        Calls in a row.
+        More than one: the steady state of calls in a row.
     """
     from stretto.model.price import price
 

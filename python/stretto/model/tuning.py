@@ -20,6 +20,7 @@ def tune_by_simulation(
     out: Path | None,
     seed: int,
     as_json: bool,
+    dry_run: bool = False,
 ) -> None:
     """Simulate, decide, write the table and its results; all arguments are those of the command.
 
@@ -37,12 +38,15 @@ def tune_by_simulation(
         The table's file.
     seed, as_json
         Of the noise; print JSON.
+    dry_run
+        Say how much would be simulated, and stop.
     """
     import sys
 
     from stretto.campaign.settings import parse_sizes
     from stretto.commands.simulate import parse_counts
     from stretto.files.table import TUNABLE, write_table
+    from stretto.model.native import native_choice
     from stretto.model.platform_file import load
     from stretto.model.show import answer_lines
     from stretto.model.sweep import write_results
@@ -71,9 +75,19 @@ def tune_by_simulation(
     installation = find_installation(mpi)
     names = only or [c for c in TUNABLE]
     counts = parse_counts(nodes or "2:64", "--nodes")
+    each = ppn or int(where.cores)
+    for name in names:  # before hours have gone into the others
+        native_choice("openmpi", name, max(counts) * each, max(counts), 8)
+    if dry_run:
+        cells = len(names) * len(counts) * len(parse_sizes(sizes))
+        say(
+            f"stretto: {cells} cells would be simulated ({', '.join(names)}; {len(counts)} numbers "
+            f"of nodes x {each}), on one core about a minute for each of several thousand ranks"
+        )
+        return
     say(f"stretto: simulating {', '.join(names)} on {where.name}: nothing is measured")
     table, answers = simulated_table(
-        where, counts, [ppn or int(where.cores)], names, parse_sizes(sizes), installation.family,
+        where, counts, [each], names, parse_sizes(sizes), installation.family,
         installation.version, seed=seed, done=lambda c: say(
             f"stretto: {c.collective} {c.nodes} x {c.ppn}, {c.bytes} B"),
     )  # fmt: skip
@@ -91,6 +105,7 @@ def tune_by_simulation(
         return
     print("\n".join(answer_lines(answers, 0)))
     print(
-        f"table: {path} (simulated: measure on the cluster with stretto tune, which goes before it)"
+        f"table: {path} (simulated; apply it with stretto run --table {path}, and measure on the "
+        "cluster with stretto tune before you believe it)"
     )
     print(f"results: {results}")
