@@ -183,8 +183,8 @@ def test_c_tests_under_qemu() -> None:
     cmake, ctest = (str(Path(sys.prefix) / "bin" / name) for name in ("cmake", "ctest"))
     env = os.environ | {"PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
     toolchain = REPOSITORY / "cmake" / "aarch64-linux-gnu.cmake"
-    # The node phases' tests are long under qemu; `make ctest` has an aarch64 selection of its own. So
-    # are the proofs of plans (minutes), which know nothing of a processor.
+    # The node phases' tests are long under qemu; `make ctest` has an aarch64 selection of its own.
+    # The proofs of plans take minutes there, and know nothing of a processor.
     steps = [
         [cmake, "-S", ".", "-B", str(build), "-G", "Ninja", "--toolchain", str(toolchain)],
         [cmake, "--build", str(build), "--target", "stretto-tests"],
