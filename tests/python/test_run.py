@@ -149,7 +149,7 @@ def test_table_of_another_layout_is_said(folder: Path, stand_ins: Path) -> None:
     ("options", "code", "words"),
     [
         (["--choice", "allreduce=Nosuch"], 2, "is not a choice"),
-        (["--choice", "allgatherv=shm"], 2, "is not COLLECTIVE=CHOICE"),
+        (["--choice", "ibcast=shm"], 2, "is not COLLECTIVE=CHOICE"),
         (["--table", "none.table"], 1, "no such file"),
         (["--table", "show.sh"], 1, "does not begin with 'stretto-table'"),
     ],
