@@ -125,8 +125,8 @@ int MPI_Scan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
 
 /* Rank 0's result is undefined (MPI-3.1 section 5.11.2): left as it is. */
 int MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-    return reduced("MPI_Exscan", comm, 0, MPI_IN_PLACE, out, count, type, op);
     (void)in;
+    return reduced("MPI_Exscan", comm, 0, MPI_IN_PLACE, out, count, type, op);
 }
 
 /* ---- nonblocking ----------------------------------------------------------------------------- */

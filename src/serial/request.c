@@ -257,7 +257,7 @@ int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype handle, MPI_Count 
     const serial_type *type = serial_type_at(handle);
     if (!type)
         return serial_error(0, MPI_ERR_TYPE, "MPI_Get_elements", "no valid datatype");
-    long long bytes = status->stretto_bytes, per_type = 0, n = 0;
+    const long long bytes = status->stretto_bytes;
     MPI_Datatype inner = handle;
     long long inner_size = (long long)type->size;
     while (serial_type_at(inner) && !serial_type_at(inner)->predefined &&
@@ -269,9 +269,8 @@ int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype handle, MPI_Count 
         *count = 0;
         return MPI_SUCCESS;
     }
-    per_type = inner_size;
-    n = bytes / per_type;
-    *count = bytes % per_type || !serial_type_at(inner)->predefined ? MPI_UNDEFINED : n;
+    *count = bytes % inner_size || !serial_type_at(inner)->predefined ? MPI_UNDEFINED
+                                                                      : bytes / inner_size;
     return MPI_SUCCESS;
 }
 
