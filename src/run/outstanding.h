@@ -1,0 +1,26 @@
+/* Nonblocking and persistent collectives of ours that are under way, as the wrappers of the other
+ * MPI calls see them.
+ *
+ * While some are (stretto_outstanding > 0) every MPI call that may block either waits in a loop of
+ * its nonblocking form and stretto_outstanding_progress(), or, where there is no such form (native
+ * collectives, one-sided, files, communicators), stands between stretto_outstanding_lend() and
+ * stretto_outstanding_return(). Calls come from one thread at a time: a job that asks for
+ * MPI_THREAD_MULTIPLE has none of ours.
+ */
+#ifndef STRETTO_OUTSTANDING_H
+#define STRETTO_OUTSTANDING_H
+
+/* How many are under way here. One load; 0 throughout unless STRETTO_NONBLOCKING is set. */
+extern int stretto_outstanding;
+
+/* Resumes each of them once, as far as it goes without waiting. Never blocks, raises no error, and
+ * does nothing inside one of them. */
+void stretto_outstanding_progress(void);
+
+/* The calling thread is about to block in the MPI: the helper thread carries on meanwhile, until
+ * return. Pairs nest; between them progress() does nothing on the calling thread. Cheap, but not
+ * free, when something is under way; nothing otherwise. */
+void stretto_outstanding_lend(void);
+void stretto_outstanding_return(void);
+
+#endif
