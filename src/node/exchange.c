@@ -22,13 +22,16 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
     size = stretto_least(size, STRETTO_NODE_BCAST_CHUNK);
     const size_t depth = node->area / (size * others), steps = (largest + size - 1) / size;
     uint64_t base = stretto_chunk_begin(node, steps * others);
+    /* Calls go on where the last one stopped: the front of the ring would be written again while it
+     * still lies in a reader's L2 (tuning.h). */
+    const size_t first = (size_t)(base / others % depth);
     stretto_area *mine = stretto_area_of(node, node->me);
     bool all = true; /* has something from everybody */
     for (int r = 0; r < node->nlocal; r++)
         all &= r == node->me || got[r] > skip_up_to;
 
     for (size_t s = 0; s <= steps; s++) {
-        size_t place = s % depth * others, offset = s * size;
+        size_t place = (first + s) % depth * others, offset = s * size;
         uint64_t number = base + s * others + 1;
         for (size_t i = 0; i < others && s < steps; i++) {
             size_t to = ((size_t)node->me + 1 + i) % (others + 1);
@@ -43,7 +46,7 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
         }
         if (s == 0)
             continue;
-        offset -= size, number -= others, place = (s - 1) % depth * others;
+        offset -= size, number -= others, place = (first + s - 1) % depth * others;
         for (size_t i = 0; i < others; i++) {
             size_t from = ((size_t)node->me + others - i) % (others + 1);
             if (got[from] <= offset || got[from] <= skip_up_to)
