@@ -13,6 +13,8 @@ from stretto.errors import UsageError
 
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
 stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl
+stretto bench -n 4 --list --collective bcast       (what the MPI has)
+stretto bench -n 4 --collective bcast --candidates 'native:all'
 stretto bench -n 2 --osu --candidates bare     (the MPI alone, in OSU's form)"""
 
 
@@ -34,8 +36,10 @@ def command(
     candidates: Annotated[
         str | None,
         typer.Option(
-            help="native,shm,bruck_k(8), bare (nothing preloaded), native:NAME=VALUE; separated "
-            "by commas or semicolons. By default native and all algorithms that fit."
+            help="native,shm,bruck_k(8), bare (nothing preloaded), native:ring (the MPI's own), "
+            "native:all (all of the MPI's), native:every (with values for their parameters), "
+            "native:NAME=VALUE; separated by commas or semicolons. By default native and all of "
+            "Stretto's that fit."
         ),
     ] = None,
     launches: Annotated[int, typer.Option(min=1, help="Repeated launches; a test needs six.")] = 6,
@@ -65,6 +69,9 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would cost, and measure nothing.")
     ] = False,
+    list_native: Annotated[
+        bool, typer.Option("--list", help="List the algorithms that the MPI says it has.")
+    ] = False,
     osu: Annotated[bool, typer.Option("--osu", help="Print in the OSU benchmarks' form.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -82,6 +89,7 @@ def command(
         refuse_unknown,
     )
     from stretto.campaign.compare import BARE, NATIVE, compare, timings
+    from stretto.campaign.natives import list_lines, resolve
     from stretto.campaign.request import announce, split_candidates, where
     from stretto.campaign.runner import measure
     from stretto.campaign.show import as_json as results_json
@@ -96,11 +104,15 @@ def command(
     place = where(nranks, ppn, hosts, mpi)
     installation = place.installation
     given = None if candidates is None else split_candidates(candidates)
+    if list_native:
+        print("\n".join(list_lines(installation, names, nranks, place.nodes)))
+        return
 
     def candidates_of(name: str, size: int) -> list[str]:
         if given is None or name in s.EXTRA:
             return default_candidates(name, installation.abi, place.nodes, nranks, size)
-        found = s.check_candidates(name, given)
+        mine = resolve(given, installation, name, nranks, place.nodes)
+        found = s.check_candidates(name, mine)
         return [
             c for c in found if c.startswith(("native", "bare")) or choice_problem(name, c) is None
         ]

@@ -131,7 +131,7 @@ def identify_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> 
             )
         return done.stdout
 
-    text = _cached("library", real, ask)
+    text = cached("library", real, ask)
     # The names beside the real one tell the ABI: libmpi.so.40.30.4 has the link libmpi.so.40.
     abi = abi_of_name(real.name) or abi_of_name(libmpi.name)
     return parse_library_version(text, abi, str(libmpi))
@@ -167,7 +167,7 @@ def launcher_words(launcher: Path, environ: Mapping[str, str] | None = None) -> 
             raise StrettoError(f"the launcher does not answer: {error}", launcher) from error
         return f"{done.stdout}\n{done.stderr}"
 
-    return _cached("launcher", launcher, ask)
+    return cached("launcher", launcher, ask)
 
 
 def _cache_directory() -> Path:
@@ -175,7 +175,18 @@ def _cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "stretto" / "mpi"
 
 
-def _cached(kind: str, path: Path, ask: Callable[[], str]) -> str:
+def cached(kind: str, path: Path, ask: Callable[[], str]) -> str:
+    """Return what `ask` answers about a file, asked anew only when the file has changed.
+
+    Parameters
+    ----------
+    kind
+        Which question.
+    path
+        The file.
+    ask
+        Gives the answer; its errors are passed on and nothing is kept.
+    """
     try:
         facts = path.resolve().stat()
     except OSError as error:

@@ -1,0 +1,108 @@
+"""Candidates that are the MPI's own algorithms: named by the user, or all that the MPI has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stretto.mpi.algorithms import Algorithm, discover, named
+from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.base import MPIInstallation
+
+#: all algorithms of the MPI, as they come; and each with values for its parameters, too
+ALL, EVERY = PREFIX + "all", PREFIX + "every"
+
+
+def fitting(
+    installation: MPIInstallation, collective: str, nranks: int, nodes: int, every: bool = False
+) -> list[Algorithm]:
+    """Return the MPI's algorithms for a collective that can run on a layout.
+
+    Parameters
+    ----------
+    installation
+        The MPI, which is asked.
+    collective, nranks, nodes
+        The call's.
+    every
+        With values for their parameters, too.
+    """
+    found = [
+        a for a in discover(installation) if a.collective == collective and a.fits(nranks, nodes)
+    ]
+    return [v for a in found for v in a.variations()] if every else found
+
+
+def resolve(
+    candidates: Sequence[str],
+    installation: MPIInstallation,
+    collective: str,
+    nranks: int,
+    nodes: int,
+) -> list[str]:
+    """Return candidates with the names of native algorithms replaced by the settings they mean.
+
+    Parameters
+    ----------
+    candidates
+        ``native:ring``, ``native:all``, ``native:every``; others stay as they are. A name that the
+        MPI has for other collectives only is left out.
+    installation, collective, nranks, nodes
+        As in `fitting`.
+    """
+    out: list[str] = []
+    for candidate in candidates:
+        name = candidate.removeprefix(PREFIX)
+        if not candidate.startswith(PREFIX) or "=" in name:
+            out.append(candidate)
+        elif candidate in (ALL, EVERY):
+            found = fitting(installation, collective, nranks, nodes, candidate == EVERY)
+            out += [a.candidate for a in found]
+        else:
+            out += [a.candidate for a in _by_name(installation, collective, name)]
+    return list(dict.fromkeys(out))
+
+
+def _by_name(installation: MPIInstallation, collective: str, name: str) -> list[Algorithm]:
+    algorithms = discover(installation)
+    mine = [a for a in algorithms if a.collective == collective]
+    if any(name in (a.label, a.name, a.value) for a in mine):
+        return [named(mine, collective, name)]
+    if any(name in (a.label, a.name) for a in algorithms):
+        return []
+    return [named(algorithms, collective, name)]  # says what there is
+
+
+def label(candidate: str, installation: MPIInstallation) -> str:
+    """Return a candidate in words: ``tuned ring`` for its settings; others as they are.
+
+    Parameters
+    ----------
+    candidate, installation
+        Of a campaign.
+    """
+    if not candidate.startswith(PREFIX):
+        return candidate
+    for algorithm in discover(installation):
+        for one in algorithm.variations():
+            if one.candidate == candidate:
+                return one.label
+    return candidate
+
+
+def list_lines(
+    installation: MPIInstallation, collectives: Sequence[str], nranks: int, nodes: int
+) -> list[str]:
+    """Return a table of the MPI's algorithms for people.
+
+    Parameters
+    ----------
+    installation, collectives, nranks, nodes
+        As in `fitting`.
+    """
+    rows = [("collective", "algorithm", "takes", "candidate")]
+    for collective in collectives:
+        for a in fitting(installation, collective, nranks, nodes):
+            takes = ", ".join(p.name for p in a.parameters)
+            rows.append((collective, a.label, takes, a.candidate))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    return ["  ".join([*(row[i].ljust(widths[i]) for i in range(3)), row[3]]) for row in rows]

@@ -1,0 +1,106 @@
+"""What is known of one algorithm of an MPI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+#: how candidates begin that are settings of the MPI
+PREFIX = "native:"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number or word that an algorithm takes.
+
+    Attributes
+    ----------
+    name
+        ``radix``, ``fanout``, ``segment`` (bytes), ``requests``, ``tree``.
+    variable
+        The setting that holds it.
+    values
+        What a campaign tries, the MPI's own default among them or left out where it is unknown.
+    """
+
+    name: str
+    variable: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm of an MPI for one collective.
+
+    Attributes
+    ----------
+    collective
+        ``allreduce``.
+    name
+        In the MPI's own words, in lower case: ``recursive_doubling``; ``preset_7``.
+    value
+        How the setting (and a rules file) name it: ``3``.
+    component
+        The part of the MPI that has it: ``tuned``, ``han``, ``mpir``, ``posix``, ``preset``, ...
+    settings
+        All that must be set to force it, by name.
+    parameters
+        What it takes.
+    exactly
+        It works for exactly so many ranks; None: for any number.
+    nodes
+        It is chosen only on communicators that span several nodes (True) or one (False).
+    """
+
+    collective: str
+    name: str
+    value: str
+    component: str
+    settings: tuple[tuple[str, str], ...]
+    parameters: tuple[Parameter, ...] = ()
+    exactly: int | None = None
+    nodes: bool | None = None
+    chosen: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def candidate(self) -> str:
+        """As campaigns name it: ``native:coll_tuned_allreduce_algorithm=3``."""
+        return PREFIX + ",".join(f"{name}={value}" for name, value in self.settings)
+
+    @property
+    def label(self) -> str:
+        """As people read it: ``tuned ring``, ``mpir tree(4,knomial_1)``."""
+        inside = ",".join(value for _, value in self.chosen)
+        return f"{self.component} {self.name}" + (f"({inside})" if inside else "")
+
+    def fits(self, nranks: int, nodes: int) -> bool:
+        """Return whether it can run on a communicator of so many ranks on so many nodes."""
+        if self.exactly is not None and nranks != self.exactly:
+            return False
+        return self.nodes is None or self.nodes == (nodes > 1)
+
+    def having(self, values: Mapping[str, str]) -> Algorithm:
+        """Return the algorithm with values for some of its parameters.
+
+        Parameters
+        ----------
+        values
+            By the parameters' names.
+        """
+        mine = [p for p in self.parameters if p.name in values]
+        return replace(
+            self,
+            settings=self.settings + tuple((p.variable, values[p.name]) for p in mine),
+            parameters=tuple(p for p in self.parameters if p.name not in values),
+            chosen=self.chosen + tuple((p.name, values[p.name]) for p in mine),
+        )
+
+    def variations(self) -> list[Algorithm]:
+        """Return it by itself and with each value of each parameter, one parameter at a time.
+
+        All combinations would be too many to measure, and what one parameter is worth shows with
+        the others at their defaults.
+        """
+        return [self] + [
+            self.having({p.name: value}) for p in self.parameters for value in p.values
+        ]

@@ -1,0 +1,57 @@
+"""Asks an installed MPI for its algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from stretto.errors import UsageError
+from stretto.files.identity import Family
+from stretto.mpi.algorithms import intel, mpich, openmpi
+from stretto.mpi.algorithms.base import Algorithm
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.variables import Variable, control_variables
+
+_FINDERS: dict[Family, Callable[[Mapping[str, Variable]], list[Algorithm]]] = {
+    "openmpi": openmpi.find,
+    "mpich": mpich.find,
+    "intel": intel.find,
+}
+
+
+def discover(installation: MPIInstallation) -> list[Algorithm]:
+    """Return all algorithms of all blocking collectives that an installed MPI has.
+
+    In the MPI's own order, by collective; without values for their parameters
+    (`Algorithm.variations` gives those).
+
+    Parameters
+    ----------
+    installation
+        The MPI.
+    """
+    found = _FINDERS[installation.family](control_variables(installation))
+    order = {name: i for i, name in enumerate(dict.fromkeys(a.collective for a in found))}
+    return sorted(found, key=lambda a: order[a.collective])
+
+
+def named(algorithms: Iterable[Algorithm], collective: str, name: str) -> Algorithm:
+    """Return the algorithm of a collective by its name, label or number.
+
+    Parameters
+    ----------
+    algorithms
+        From `discover`.
+    collective
+        ``allreduce``.
+    name
+        ``ring``, ``tuned ring`` or ``4``.
+    """
+    mine = [a for a in algorithms if a.collective == collective]
+    for a in mine:
+        if name in (a.label, a.name, a.value):
+            return a
+    raise UsageError(
+        f"this MPI has no {name!r} for {collective}",
+        "--candidates",
+        f"it has {', '.join(a.name for a in mine) or 'none'}",
+    )

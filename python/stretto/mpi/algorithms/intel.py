@@ -1,0 +1,53 @@
+"""Intel MPI: presets by number, ``I_MPI_ADJUST_<COLLECTIVE>``.
+
+Its control variables tell the range of presets and the name of the environment variable
+(``range: 0-32 @Alias:# I_MPI_ADJUST_ALLREDUCE``); what a preset does it does not say. The levels
+of a hierarchical collective have numbers of their own (``_COMPOSITION``, ``_NETWORK``, ``_NODE``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from stretto.mpi.algorithms.base import Algorithm
+from stretto.mpi.variables import Variable
+
+_ALIAS = re.compile(r"@Alias:#\s*I_MPI_ADJUST_(\w+)")
+_RANGE = re.compile(r"range:\s*(\d+)-(\d+)")
+_LEVELS = ("COMPOSITION", "NETWORK", "NODE")
+_OTHER = ("SENDRECV_REPLACE",)
+
+
+def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
+    """Return the presets of an Intel MPI.
+
+    Parameters
+    ----------
+    variables
+        From `control_variables`.
+    """
+    names = {m.group(1) for v in variables.values() if (m := _ALIAS.search(v.help))}
+    out: list[Algorithm] = []
+    for variable in variables.values():
+        alias, span = _ALIAS.search(variable.help), _RANGE.search(variable.help)
+        if not alias or not span:
+            continue
+        name = alias.group(1)
+        level = next((one for one in _LEVELS if name.endswith(f"_{one}")), None)
+        collective = name.removesuffix(f"_{level}") if level else name
+        if collective in _OTHER or (collective.startswith("I") and collective[1:] in names):
+            continue
+        component = level.lower() if level else "preset"
+        out += [
+            Algorithm(
+                collective.lower(),
+                f"{component}_{number}",
+                str(number),
+                component,
+                ((f"I_MPI_ADJUST_{name}", str(number)),),
+                nodes=True if level in ("COMPOSITION", "NETWORK") else None,
+            )
+            for number in range(int(span.group(1)), int(span.group(2)) + 1)
+        ]
+    return out

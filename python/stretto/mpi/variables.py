@@ -1,0 +1,127 @@
+"""Control variables of an MPI library, as it lists them itself (MPI_T, MPI-4.1 chapter 15).
+
+Every MPI since MPI-3 answers `MPI_T_cvar_get_info` without `MPI_Init`, and tells the names of the
+values where a variable is an enumeration; no tool of the MPI's (ompi_info, mpivars, impi_info) has
+to be installed. It is asked in a process of its own, and the answer is kept in the cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from stretto.errors import StrettoError
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.library import cached
+
+_TIMEOUT_S = 120
+
+# Handles are an int or a pointer, by MPI; eight bytes hold either. A string is asked for twice: the
+# first answer is its length.
+_ASK = """
+import ctypes, json, sys
+c_int, ref, text = ctypes.c_int, ctypes.byref, ctypes.create_string_buffer
+lib = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+if lib.MPI_T_init_thread(0, ref(c_int())):
+    sys.exit("MPI_T_init_thread failed")
+number = c_int()
+if lib.MPI_T_cvar_get_num(ref(number)):
+    sys.exit("MPI_T_cvar_get_num failed")
+def ask(i, n, d):
+    name, words, enum, kind = text(max(n, 1)), text(max(d, 1)), ctypes.c_void_p(), ctypes.c_uint64()
+    n, d, level, bind, scope = c_int(n), c_int(d), c_int(), c_int(), c_int()
+    failed = lib.MPI_T_cvar_get_info(i, name, ref(n), ref(level), ref(kind), ref(enum), words,
+                                     ref(d), ref(bind), ref(scope))
+    return failed, n.value, d.value, name.value, words.value, enum
+out = []
+for i in range(number.value):
+    failed, n, d, *_ = ask(i, 0, 0)
+    if not failed:
+        failed, n, d, name, words, enum = ask(i, n + 1, d + 1)
+    if failed:
+        continue
+    items = []
+    count, length = c_int(), c_int(256)
+    if enum.value and not lib.MPI_T_enum_get_info(enum, ref(count), text(256), ref(length)):
+        for j in range(count.value):
+            value, item, length = c_int(), text(256), c_int(256)
+            if not lib.MPI_T_enum_get_item(enum, j, ref(value), item, ref(length)):
+                items.append([value.value, item.value.decode("utf-8", "replace")])
+    out.append([name.decode("utf-8", "replace"), words.decode("utf-8", "replace"), items])
+json.dump(out, sys.stdout)
+"""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One control variable.
+
+    Attributes
+    ----------
+    name
+        Its MPI_T name: ``coll_tuned_allreduce_algorithm``.
+    help
+        The MPI's own words.
+    items
+        Number and name of each value, where the MPI tells them.
+    """
+
+    name: str
+    help: str
+    items: tuple[tuple[int, str], ...] = ()
+
+
+def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
+    """Return all control variables of an MPI by name.
+
+    Parameters
+    ----------
+    installation
+        The MPI; its library is loaded in a process of its own.
+    """
+    if installation.libmpi is None:
+        raise StrettoError(
+            f"the library of {installation.name} was not found, so it cannot be asked for its "
+            "settings",
+            installation.prefix,
+            "load the MPI's module, so that its lib directory is found",
+        )
+    libmpi = installation.libmpi.resolve()
+
+    def ask() -> str:
+        env = {**os.environ, **installation.environment()}
+        env.pop("LD_PRELOAD", None)
+        if os.geteuid() == 0:
+            env |= installation.root_environment()
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", "-c", _ASK, str(libmpi)],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise StrettoError(f"the MPI does not list its settings: {error}", libmpi) from error
+        if done.returncode != 0:
+            words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+            raise StrettoError(
+                f"the MPI does not list its settings: {words[-1]}",
+                libmpi,
+                "ldd on that file shows what is missing; load the MPI's module first",
+            )
+        return done.stdout
+
+    try:
+        rows = json.loads(cached("variables", libmpi, ask))
+        return {
+            name: Variable(name, words, tuple((int(v), str(item)) for v, item in items))
+            for name, words, items in rows
+        }
+    except (ValueError, TypeError) as error:
+        raise StrettoError(f"the MPI's list of settings cannot be read: {error}", libmpi) from error

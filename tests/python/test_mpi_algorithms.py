@@ -1,0 +1,173 @@
+"""The algorithms that MPIs have: discovered by asking them, compared with what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS
+from stretto.campaign import natives
+from stretto.errors import UsageError
+from stretto.mpi import from_launcher
+from stretto.mpi.algorithms import Algorithm, discover, mpich, openmpi
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.variables import Variable
+
+# What was known of the four MPIs before they were asked. Open MPI: the numbers count from 1.
+_OPENMPI = {
+    "allgather": "linear bruck recursive_doubling ring neighbor two_proc",
+    "allgatherv": "default bruck ring neighbor two_proc",
+    "allreduce": "basic_linear nonoverlapping recursive_doubling ring segmented_ring rabenseifner",
+    "alltoall": "linear pairwise modified_bruck linear_sync two_proc",
+    "alltoallv": "basic_linear pairwise",
+    "barrier": "linear double_ring recursive_doubling bruck two_proc tree",
+    "bcast": "basic_linear chain pipeline split_binary_tree binary_tree binomial knomial "
+    "scatter_allgather scatter_allgather_ring",
+    "exscan": "linear recursive_doubling",
+    "scan": "linear recursive_doubling",
+    "gather": "basic_linear binomial linear_sync",
+    "reduce": "linear chain pipeline binary binomial in-order_binary rabenseifner",
+    "reduce_scatter": "non-overlapping recursive_halving ring butterfly",
+    "reduce_scatter_block": "basic_linear recursive_doubling recursive_halving butterfly",
+    "scatter": "basic_linear binomial linear_nb",
+}
+_MPICH = {
+    "allreduce": "smp recursive_doubling recursive_multiplying reduce_scatter_allgather tree "
+    "recexch ring k_reduce_scatter_allgather",
+    "bcast": "binomial smp scatter_recursive_doubling_allgather scatter_ring_allgather "
+    "pipelined_tree tree",
+    "allgather": "brucks k_brucks recursive_doubling ring recexch_doubling recexch_halving",
+    "allgatherv": "brucks recursive_doubling ring",
+    "alltoall": "brucks k_brucks pairwise pairwise_sendrecv_replace scattered",
+    "alltoallv": "pairwise_sendrecv_replace scattered",
+    "alltoallw": "pairwise_sendrecv_replace scattered",
+    "reduce": "binomial smp reduce_scatter_gather",
+    "reduce_scatter": "noncommutative pairwise recursive_doubling recursive_halving",
+    "reduce_scatter_block": "noncommutative pairwise recursive_doubling recursive_halving",
+    "barrier": "smp k_dissemination recexch",
+    "gather": "binomial",
+    "scatter": "binomial",
+    "gatherv": "linear",
+    "scatterv": "linear",
+    "scan": "smp recursive_doubling",
+    "exscan": "recursive_doubling",
+}
+_INTEL = {
+    "allreduce": 32, "bcast": 22, "reduce": 19, "alltoall": 18, "barrier": 11, "alltoallv": 9,
+    "allgather": 6, "reduce_scatter": 6, "allgatherv": 5, "gather": 5, "scatter": 5,
+    "reduce_scatter_block": 4, "scan": 3, "exscan": 3,
+}  # fmt: skip
+
+
+def _installation(name: str) -> MPIInstallation:
+    known = MPIS[name].require()
+    return from_launcher(Path(known.launcher(1)[0]), known.environment)
+
+
+def _of(found: list[Algorithm], component: str) -> dict[str, dict[str, str]]:
+    out: dict[str, dict[str, str]] = {}
+    for a in found:
+        if a.component == component:
+            out.setdefault(a.collective, {})[a.name] = a.value
+    return out
+
+
+@pytest.mark.parametrize("name", [n for n in MPIS if n.startswith("openmpi")])
+def test_open_mpi_lists_what_is_known_of_it(name: str) -> None:
+    mpi = _installation(name)
+    expected = {c: words.split() for c, words in _OPENMPI.items()}
+    if mpi.major >= 5:
+        for collective in ("allgather", "allgatherv"):
+            expected[collective].append("sparbit")
+    found = _of(discover(mpi), "tuned")
+    numbered = {c: {w: str(i + 1) for i, w in enumerate(words)} for c, words in expected.items()}
+    assert found == numbered
+    on_nodes = _of(discover(mpi), "han")
+    assert {"allreduce", "bcast", "reduce"} <= set(on_nodes)
+
+
+def test_mpich_lists_what_is_known_of_it() -> None:
+    found = _of(discover(_installation("mpich")), "mpir")
+    assert {c: set(a) for c, a in found.items()} == {c: set(w.split()) for c, w in _MPICH.items()}
+
+
+def test_mpich_radices_belong_to_their_algorithms() -> None:
+    takes = {
+        (a.collective, a.name): {p.name: p.variable for p in a.parameters}
+        for a in discover(_installation("mpich"))
+        if a.component == "mpir"
+    }
+    assert takes["allreduce", "recursive_multiplying"] == {
+        "radix": "MPIR_CVAR_ALLREDUCE_RECURSIVE_MULTIPLYING_KVAL"
+    }
+    assert takes["barrier", "k_dissemination"] == {"radix": "MPIR_CVAR_BARRIER_DISSEM_KVAL"}
+    assert takes["allgather", "k_brucks"] == {"radix": "MPIR_CVAR_ALLGATHER_BRUCKS_KVAL"}
+    assert takes["allgather", "brucks"] == {}
+    assert set(takes["bcast", "tree"]) == {"radix", "tree", "segment"}
+
+
+def test_intel_lists_what_is_known_of_it() -> None:
+    found = _of(discover(_installation("intel")), "preset")
+    assert {c: max(map(int, found[c].values())) for c in _INTEL} == _INTEL
+    assert all(len(set(a.values())) == max(map(int, a.values())) + 1 for a in found.values())
+    assert not any(c.startswith("i") for c in found)
+
+
+@pytest.mark.parametrize("name", list(MPIS))
+def test_candidates_are_distinct_and_complete(name: str) -> None:
+    every = [v for a in discover(_installation(name)) for v in a.variations()]
+    assert len({(v.collective, v.candidate) for v in every}) == len(every)
+    for v in every:
+        assert all(value for _, value in v.settings)
+
+
+def test_only_what_fits_is_a_candidate() -> None:
+    mpi = _installation("openmpi4" if "openmpi4" in MPIS else next(iter(MPIS)))
+    two = natives.resolve([natives.ALL], mpi, "allgather", 2, 1)
+    three = natives.resolve([natives.ALL], mpi, "allgather", 3, 1)
+    assert len(two) == len(three) + 1  # two_proc
+    assert len(natives.resolve([natives.ALL], mpi, "allgather", 4, 2)) > len(three)  # han
+    every = natives.resolve([natives.EVERY], mpi, "bcast", 3, 1)
+    assert any("knomial_radix=8" in c for c in every)
+
+
+def test_names_become_settings() -> None:
+    mpi = _installation(next(n for n in MPIS if n.startswith("openmpi")))
+    (ring,) = natives.resolve(["native:ring"], mpi, "allreduce", 4, 1)
+    assert "coll_tuned_allreduce_algorithm=4" in ring
+    assert natives.label(ring, mpi) == "tuned ring"
+    assert natives.resolve(["native:ring", "shm", "native:a=1"], mpi, "bcast", 4, 1) == [
+        "shm",
+        "native:a=1",
+    ]
+    with pytest.raises(UsageError, match="no 'rings' for allreduce"):
+        natives.resolve(["native:rings"], mpi, "allreduce", 4, 1)
+
+
+def _variables(*rows: tuple[str, str, list[tuple[int, str]]]) -> Mapping[str, Variable]:
+    return {name: Variable(name, words, tuple(items)) for name, words, items in rows}
+
+
+def test_a_newer_release_needs_no_edit() -> None:
+    """What releases will add is found as well: a number of Open MPI 6, a k of MPICH's."""
+    found = openmpi.find(
+        _variables(
+            ("coll_tuned_reduce_algorithm", "", [(0, "ignore"), (8, "knomial")]),
+            ("coll_tuned_reduce_algorithm_knomial_radix", "", []),
+        )
+    )
+    assert [(a.name, a.value, [p.name for p in a.parameters]) for a in found] == [
+        ("knomial", "8", ["radix"])
+    ]
+    found = mpich.find(
+        _variables(
+            ("MPIR_CVAR_SCAN_INTRA_ALGORITHM", "auto - x\nwheel   - Force wheel", []),
+            ("MPIR_CVAR_SCAN_WHEEL_KVAL", "k", []),
+            ("MPIR_CVAR_ISCAN_INTRA_ALGORITHM", "auto - x\nsched_wheel - y", []),
+        )
+    )
+    assert [(a.collective, a.name, [p.name for p in a.parameters]) for a in found] == [
+        ("scan", "wheel", ["radix"])
+    ]
