@@ -12,18 +12,29 @@
  *    uses the same line next is the writer's duty (2). The payload arrives with its flag in one
  *    transfer of the cache line, and long messages are a run of such lines.
  *
- * 2. Done. Rank r stores done_r = s (release) when it has read all that it reads in call s. A
- *    writer that is about to reuse a line of call s - ring needs done_r >= s - ring of every r
- *    (acquire): r's reads then happen before the overwriting. Most calls know it without looking:
+ * 2. Done. Rank r stores done_r = s (release) when it has read all that it reads in call s. Each
+ *    rank has two rings of lines for each way (up, down): one of TINY_RING single lines, for calls
+ *    whose messages fit in one, and one of SMALL_RING places for longer ones. Which of them a call
+ *    uses follows from a size that is the same on all ranks; its place is call % ring. So the call
+ *    that last used a place of either ring is `ring` calls back or more, whatever the calls in
+ *    between were, and a writer in call s needs done_r >= s - ring of every r (acquire): r's
+ *    reads then happen before the overwriting. Most calls know it without looking:
  *    a rank that completed call t of a kind that needs everybody's contribution (allreduce,
- * barrier, allgather; reduce at the root) has, through the chain of lines that brought the
- * contributions, an acquire of something that each rank released after its own call t - 1 ended.
- * `known` is the largest call that this rank knows to be over on all ranks, and catch_up() reads
- * the done flags only when it is too small (a root of rooted calls that runs ahead).
+ *    barrier, allgather; reduce at the root) has, through the chain of lines that brought the
+ *    contributions, an acquire of something that each rank released after its own call t - 1 ended.
+ *    `known` is the largest call that this rank knows to be over on all ranks, and catch_up() reads
+ *    the done flags only when it is too small (a root of rooted calls that runs ahead).
  *
  * 3. Chunk counters (chunk.c). posted_r counts the chunks that r has written to its buffer, and
  *    taken_r what it has produced or consumed; both are absolute over the life of the group, from
  *    a base that every rank computes alike. See chunk.c for each use.
+ *
+ * 4. Domains (domains.h). The same lines and counters, read by other ranks: a rank reads only from
+ *    its own domain, unless it acts for that; what acts for a domain reads from those that act for
+ *    others. For protocol 1 each rank still writes its UP and its DOWN line at most once in a call;
+ *    for 2 nothing changes, as done_r covers all that r reads, and what has come up two trees has
+ *    come from everybody as before. In 3 a bcast's counters count what they did before, only
+ *    between other pairs, and reductions number the stages of a loop (domain_chunk.c).
  *
  * A rank never waits for a flag that can only be set after its own later action, so no call can
  * deadlock as long as all ranks make the same calls.
@@ -66,11 +77,14 @@ typedef struct {
     _Alignas(128) unsigned char chunks[]; /* node->area bytes */
 } stretto_area;
 
+typedef struct stretto_domains stretto_domains; /* domains.h */
+
 struct stretto_node {
     unsigned char *memory;
     size_t stride; /* from one rank's area to the next */
     size_t area;   /* bytes of a rank's buffer for large messages */
     size_t small;  /* bytes of the longest small message */
+    size_t lines;  /* the same where lines go without regard to domains (node.c), else 0 */
     stretto_publisher publisher;
     int nlocal, me;
     uint64_t seq;       /* calls begun */
@@ -79,8 +93,9 @@ struct stretto_node {
     uint64_t chunks;    /* base of the chunk counters */
     stretto_wait wait;
     int *pids;
-    int *peers;    /* the ranks' numbers for xpmem.h, or NULL */
-    bool attaches; /* reaches the others' memory by XPMEM; equal on all ranks */
+    int *peers;               /* the ranks' numbers for xpmem.h, or NULL */
+    bool attaches;            /* reaches the others' memory by XPMEM; equal on all ranks */
+    stretto_domains *domains; /* NULL: all ranks are as near to one another */
     _Alignas(64) unsigned char scratch[3][STRETTO_NODE_SMALL_LINES * STRETTO_LINE_DATA];
 };
 

@@ -2,7 +2,7 @@
  * the shared buffers or a direct copy for what is large. The choice depends on sizes and on what
  * the group has agreed upon, so it is the same on all ranks. */
 #include "node/direct.h"
-#include "node/internal.h"
+#include "node/domains.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -103,6 +103,7 @@ stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area,
     node->small = STRETTO_SMALL_MAX;
     if (!modest && nlocal <= STRETTO_NODE_FOLD_RANKS)
         node->small = (size_t)STRETTO_NODE_SMALL_LINES_FEW * STRETTO_LINE_DATA;
+    node->lines = nlocal > 1 ? node->small : 0;
     node->stride = stride_for(area);
     node->nlocal = nlocal;
     node->me = me;
@@ -122,38 +123,61 @@ stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area,
 void stretto_node_detach(stretto_node *node) {
     if (!node)
         return;
+    free(node->domains);
     free(node->pids);
     free(node->peers);
     free(node);
 }
 
+/* In the four that follow, one comparison with node->lines finds the commonest case: a message of
+ * at least a byte that goes through lines without regard to domains, among two ranks or more. */
+
 void stretto_node_barrier(stretto_node *node) {
-    if (node->nlocal > 1)
+    if (__builtin_expect(node->lines != 0, 1))
         stretto_small_allreduce(node, NULL, NULL, 0, 0, NULL);
+    else if (node->nlocal > 1)
+        stretto_domain_small_allreduce(node, NULL, NULL, 0, 0, NULL);
 }
 
 void stretto_node_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
-    if (node->nlocal == 1 || bytes == 0)
-        return;
-    if (bytes <= node->small)
+    if (bytes - 1 < node->lines) {
         stretto_small_bcast(node, buffer, bytes, root);
-    else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH,
-                                 node->nlocal <= STRETTO_NODE_DIRECT_BCAST_RANKS
-                                     ? STRETTO_NODE_DIRECT_BCAST
-                                     : SIZE_MAX))
+    } else if (bytes == 0 || node->nlocal == 1) {
+        return;
+    } else if (node->domains) {
+        if (bytes <= node->small)
+            stretto_domain_small_bcast(node, buffer, bytes, root);
+        else
+            stretto_domain_chunk_bcast(node, buffer, bytes, root);
+    } else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH,
+                                   node->nlocal <= STRETTO_NODE_DIRECT_BCAST_RANKS
+                                       ? STRETTO_NODE_DIRECT_BCAST
+                                       : SIZE_MAX)) {
         stretto_direct_bcast(node, buffer, bytes, root);
-    else
+    } else {
         stretto_chunk_bcast(node, buffer, bytes, root);
+    }
+}
+
+static bool folds_by_domain(const stretto_node *node) {
+    return node->domains && node->domains->folds;
 }
 
 void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
                          stretto_reduce_fn reduce, int root) {
     size_t bytes = count * size;
-    if (bytes == 0)
+    if (bytes - 1 < node->lines) {
+        stretto_small_reduce(node, src, dst, count, size, reduce, root);
+    } else if (bytes == 0) {
         return;
-    if (node->nlocal == 1) {
+    } else if (node->nlocal == 1) {
         if (dst != src)
             memcpy(dst, src, bytes);
+    } else if (folds_by_domain(node)) {
+        if (bytes <= node->small)
+            stretto_domain_small_reduce(node, src, dst, count, size, reduce, root);
+        else
+            stretto_domain_chunk_reduce(node, src, dst, count, size, reduce, root);
     } else if (bytes <= node->small) {
         stretto_small_reduce(node, src, dst, count, size, reduce, root);
     } else if (size <= STRETTO_NODE_DIRECT_PIECE &&
@@ -167,11 +191,18 @@ void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t 
 void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
                             size_t size, stretto_reduce_fn reduce) {
     size_t bytes = count * size;
-    if (bytes == 0)
+    if (bytes - 1 < node->lines) {
+        stretto_small_allreduce(node, src, dst, count, size, reduce);
+    } else if (bytes == 0) {
         return;
-    if (node->nlocal == 1) {
+    } else if (node->nlocal == 1) {
         if (dst != src)
             memcpy(dst, src, bytes);
+    } else if (folds_by_domain(node)) {
+        if (bytes <= node->small)
+            stretto_domain_small_allreduce(node, src, dst, count, size, reduce);
+        else
+            stretto_domain_chunk_reduce(node, src, dst, count, size, reduce, -1);
     } else if (bytes <= node->small) {
         stretto_small_allreduce(node, src, dst, count, size, reduce);
     } else if (size <= STRETTO_NODE_DIRECT_PIECE &&

@@ -3,8 +3,9 @@
  * binds to the MPI's progress engine, and tests to nothing.
  *
  * Results of a reduction are src_0 op src_1 op ... evaluated by one expression tree that is the
- * same for every element position's owner and every rank, in local order, so that every rank gets
- * the same bits and non-commutative operations are valid.
+ * same for every element position's owner and every rank, in local order (but see
+ * stretto_node_use_domains), so that every rank gets the same bits and non-commutative operations
+ * are valid.
  *
  * Memory model: C11 atomics with the orderings written out; nothing relies on x86's strong order.
  */
@@ -54,6 +55,18 @@ stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area,
 /* To be called at once after attaching, on all ranks or none, where XPMEM was found to work
  * (node/xpmem.h): peers[nlocal] = the ranks' numbers there. False when out of memory. */
 bool stretto_node_use_xpmem(stretto_node *node, const int *peers);
+/* To be called at once after attaching, on all ranks or none, where the ranks lie in several
+ * domains of the node (memories, sockets): domain_of[nlocal] = any number for each domain, the same
+ * on all ranks. Barrier, bcast, reduce and allreduce then go domain by domain, so that a byte
+ * crosses to another domain once and not once a rank; small messages only in groups of more than
+ * STRETTO_NODE_DOMAIN_RANKS ranks, or always with `any_size`. Nothing changes where there is one
+ * domain, or one rank in each.
+ * `commutes`: all operations of the group do. Reductions may then take the domains one after
+ * another (by their first ranks; in each its ranks in order) instead of all ranks in order. Without
+ * it they go by domain only where both orders are the same, i.e. where each domain is a run of
+ * consecutive ranks. False when out of memory. */
+bool stretto_node_use_domains(stretto_node *node, const int *domain_of, bool commutes,
+                              bool any_size);
 /* Frees the handle only. The memory may be used again only when zeroed and when all ranks left. */
 void stretto_node_detach(stretto_node *node);
 

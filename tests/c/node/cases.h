@@ -8,6 +8,7 @@
 typedef struct {
     stretto_node *node;
     int rank, n;
+    bool commutes;   /* only commutative operations */
     uint64_t random; /* the same on all ranks */
     uint64_t own;    /* this rank's own randomness: delays */
     uint64_t call;

@@ -52,6 +52,8 @@ stretto_node *harness_attach(harness *h, int rank) {
         peers[r] = r;
     if (h->buffers && !stretto_node_use_xpmem(node, peers))
         abort();
+    if (h->ndomains && !stretto_node_use_domains(node, h->domain_of, h->commutes, true))
+        abort();
     return node;
 }
 
@@ -88,6 +90,26 @@ void harness_detach(harness *h, int rank, stretto_node *node) {
     (void)h;
     (void)rank;
     stretto_node_detach(node);
+}
+
+/* "3+2+1": so many consecutive ranks in each; "/2": rank r in domain r mod 2; "0120..": as said.
+ * The numbers themselves mean nothing, so they are made neither small nor ascending. */
+static bool parse_domains(harness *h, const char *text) {
+    int r = 0;
+    if (*text == '/') {
+        for (h->ndomains = atoi(text + 1); h->ndomains > 0 && r < h->ranks; r++)
+            h->domain_of[r] = 1000 - r % h->ndomains;
+    } else if (strchr(text, '+')) {
+        for (char *end = NULL; *text && end != text; text = end + (*end == '+')) {
+            long k = strtol(text, &end, 10);
+            for (h->ndomains++; k-- > 0 && r < h->ranks; r++)
+                h->domain_of[r] = 1000 - h->ndomains;
+        }
+    } else {
+        for (h->ndomains = 1; text[r] && r < h->ranks; r++)
+            h->domain_of[r] = text[r];
+    }
+    return r == h->ranks && h->ndomains > 0;
 }
 
 static void *thread_main(void *arg) {
@@ -153,10 +175,15 @@ int harness_main(int argc, char **argv, void (*run)(harness *, int)) {
     h->largest = 3u << 20;
     h->direct = "off";
     h->spins = -1;
+    const char *domains = NULL;
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(name, "--threads")) {
             h->threads = true;
+            continue;
+        }
+        if (!strcmp(name, "--commutes")) {
+            h->commutes = true;
             continue;
         }
         i++;
@@ -176,6 +203,8 @@ int harness_main(int argc, char **argv, void (*run)(harness *, int)) {
             h->spins = atoi(value);
         else if (value && !strcmp(name, "--direct"))
             h->direct = value;
+        else if (value && !strcmp(name, "--domains"))
+            domains = value;
         else {
             fprintf(stderr, "node_test: unknown option, or no value: %s\n", name);
             return 2;
@@ -183,6 +212,10 @@ int harness_main(int argc, char **argv, void (*run)(harness *, int)) {
     }
     if (h->ranks < 1 || h->ranks > HARNESS_RANKS) {
         fprintf(stderr, "node_test: --ranks 1..%d\n", HARNESS_RANKS);
+        return 2;
+    }
+    if (domains && !parse_domains(h, domains)) {
+        fprintf(stderr, "node_test: --domains %s does not place %d ranks\n", domains, h->ranks);
         return 2;
     }
     faults_install(h->direct);

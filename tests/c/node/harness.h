@@ -17,6 +17,9 @@ typedef struct {
     int spins;
     bool threads;
     const char *direct;
+    int ndomains; /* 0: not told of any */
+    int domain_of[HARNESS_RANKS];
+    bool commutes;
     void *memory;            /* the group's */
     unsigned char *buffers;  /* where ranks attach one another's memory: their buffers, or NULL */
     size_t buffer_room;      /* bytes of each */

@@ -2,11 +2,13 @@
  * ThreadSanitizer), every result compared with one computed without them.
  *
  *   node_test [--ranks N] [--calls M] [--small M] [--seed S] [--largest BYTES] [--threads]
- *             [--direct MODE] [--pause P]
+ *             [--direct MODE] [--pause P] [--domains D [--commutes]]
  *
  * --small M adds M calls of small messages without any check of the buffers' edges, at full speed.
  * --pause P: in about P calls of a thousand one rank sleeps before or after (finds buffers that are
- * reused too early). --direct: off, cma, or a fault to inject (see faults.h).
+ * reused too early). --direct: off, cma, or a fault to inject (see faults.h). --domains: where
+ * ranks lie (harness.c); with --commutes only commutative operations, which may then be taken by
+ * domain.
  */
 #include "tests/c/node/cases.h"
 
@@ -88,7 +90,7 @@ static const struct {
     {"composition of 40000", 40000, composition_40000, 0, 0},
     {"composition of 100000", 100000, composition_100000, 0, 0},
 };
-enum { OPERATIONS = sizeof operations / sizeof operations[0] };
+enum { COMMUTATIVE = 4, OPERATIONS = sizeof operations / sizeof operations[0] };
 
 #define EDGE 64
 #define EDGE_BYTE 0xa5
@@ -144,7 +146,7 @@ static size_t pick_bytes(state *s) {
 }
 
 operation pick_operation(state *s, size_t bytes, size_t *count) {
-    int i = (int)below(&s->random, OPERATIONS);
+    int i = (int)below(&s->random, s->commutes ? COMMUTATIVE : OPERATIONS);
     operation op = {operations[i].name, operations[i].size, operations[i].fn};
     if (!op.fn)
         op.fn = stretto_reduce_kernel(operations[i].op, operations[i].type);
@@ -306,6 +308,7 @@ static void run(harness *h, int rank) {
     state s = {
         .rank = rank, .n = h->ranks, .random = h->seed, .own = h->seed ^ ((uint64_t)rank + 1) * 77};
     s.largest = h->largest;
+    s.commutes = h->commutes;
     s.node = harness_attach(h, rank);
     for (int i = 0; i < HARNESS_BUFFERS; i++)
         s.buffer[i] = harness_buffer(h, rank, i);
