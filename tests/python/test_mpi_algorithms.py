@@ -123,6 +123,13 @@ def test_candidates_are_distinct_and_complete(name: str) -> None:
         assert all(value for _, value in v.settings)
 
 
+def test_parameters_show_in_the_label() -> None:
+    mpi = _installation("mpich")
+    (tree,) = (a for a in discover(mpi) if (a.collective, a.name) == ("allreduce", "tree"))
+    words = {v.label for v in tree.variations()}
+    assert {"mpir tree", "mpir tree(radix=4)", "mpir tree(tree=knomial_1)"} <= words
+
+
 def test_only_what_fits_is_a_candidate() -> None:
     mpi = _installation("openmpi4" if "openmpi4" in MPIS else next(iter(MPIS)))
     two = natives.resolve([natives.ALL], mpi, "allgather", 2, 1)
@@ -137,7 +144,7 @@ def test_names_become_settings() -> None:
     mpi = _installation(next(n for n in MPIS if n.startswith("openmpi")))
     (ring,) = natives.resolve(["native:ring"], mpi, "allreduce", 4, 1)
     assert "coll_tuned_allreduce_algorithm=4" in ring
-    assert natives.label(ring, mpi) == "tuned ring"
+    assert natives.labels(mpi, [ring, "shm"]) == {ring: "tuned ring"}
     assert natives.resolve(["native:ring", "shm", "native:a=1"], mpi, "bcast", 4, 1) == [
         "shm",
         "native:a=1",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from stretto.mpi.algorithms import Algorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX
@@ -72,21 +72,21 @@ def _by_name(installation: MPIInstallation, collective: str, name: str) -> list[
     return [named(algorithms, collective, name)]  # says what there is
 
 
-def label(candidate: str, installation: MPIInstallation) -> str:
-    """Return a candidate in words: ``tuned ring`` for its settings; others as they are.
+def labels(installation: MPIInstallation, candidates: Iterable[str]) -> dict[str, str]:
+    """Return native candidates in words: ``tuned ring`` for its settings.
 
     Parameters
     ----------
-    candidate, installation
-        Of a campaign.
+    installation
+        The MPI.
+    candidates
+        Of a campaign; those that are no settings of a known algorithm are left out.
     """
-    if not candidate.startswith(PREFIX):
-        return candidate
-    for algorithm in discover(installation):
-        for one in algorithm.variations():
-            if one.candidate == candidate:
-                return one.label
-    return candidate
+    wanted = {c for c in candidates if c.startswith(PREFIX)}
+    if not wanted:
+        return {}
+    every = (v for a in discover(installation) for v in a.variations())
+    return {v.candidate: v.label for v in every if v.candidate in wanted}
 
 
 def list_lines(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +11,9 @@ import numpy as np
 
 from stretto.campaign.compare import Cell, Comparison, Timing, best
 from stretto.files.bench import Bench
+
+#: longest line of a table, in characters
+WIDEST = 110
 
 
 def size_words(size: int) -> str:
@@ -28,15 +32,23 @@ def us(value: float) -> str:
 
 
 def table_lines(
-    times: Mapping[Cell, Mapping[str, Timing]], comparisons: Sequence[Comparison]
+    times: Mapping[Cell, Mapping[str, Timing]],
+    comparisons: Sequence[Comparison],
+    labels: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Return the results as lines of text, a collective and mode at a time.
+
+    Sizes are rows; where there are so many candidates that the lines would be too long, the
+    candidates are, the fastest on the whole first.
 
     Parameters
     ----------
     times, comparisons
         From `stretto.campaign.compare`.
+    labels
+        Candidates in words, where these differ.
     """
+    labels = labels or {}
     by_cell: dict[Cell, dict[str, Comparison]] = defaultdict(dict)
     for c in comparisons:
         by_cell[c.cell][c.candidate] = c
@@ -53,7 +65,7 @@ def table_lines(
         what = f"{collective}, {mode} (us per call, median of launches; {kind})"
         if collective == "barrier":
             what = f"{collective}, {mode} (us per call, median of launches)"
-        rows = [["bytes", *names, "best"]]
+        rows = [["bytes", *(labels.get(n, n) for n in names), "best"]]
         for cell in sorted(cells):
             row = [size_words(cell.bytes)]
             for name in names:
@@ -66,19 +78,54 @@ def table_lines(
                 )  # fmt: skip
             chosen = best(list(by_cell[cell].values()))
             row.append(
-                "native" if chosen is None else f"{chosen.candidate} x{chosen.ratio.median:.2f}"
+                "native"
+                if chosen is None
+                else f"{labels.get(chosen.candidate, chosen.candidate)} x{chosen.ratio.median:.2f}"
             )
             rows.append(row)
         if names in (["bare"], ["native"]):
             rows = [row[:-1] for row in rows]
-        widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
         out += ["", what]
+        if len("  ".join(rows[0])) > WIDEST:
+            rows = _turned(rows, _by_speed(names, [times[cell] for cell in cells]))
+        widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
         out += ["  ".join(w.rjust(n) for w, n in zip(r, widths, strict=True)) for r in rows]
     if comparisons:
         out += ["", "+ faster and - slower than native with significance and by more than 3%,"]
         out += ["= no such difference, ? not tested; x = time / native's"]
         out += sorted({c.why for c in comparisons if c.outcome == "untested"})
     return out
+
+
+def _by_speed(names: Sequence[str], cells: Sequence[Mapping[str, Timing]]) -> list[int]:
+    """Return the places of the names, that with the least geometric mean over the cells first.
+
+    A candidate that is missing in a cell counts there as much as the slowest.
+    """
+
+    def cost(name: str) -> float:
+        return sum(
+            math.log(
+                (cell[name] if name in cell else max(cell.values(), key=_median)).interval.median
+            )
+            for cell in cells
+        )
+
+    return sorted(range(len(names)), key=lambda i: cost(names[i]))
+
+
+def _median(timing: Timing) -> float:
+    return timing.interval.median
+
+
+def _turned(rows: Sequence[Sequence[str]], order: Sequence[int]) -> list[list[str]]:
+    """Return a table with candidates as rows, in that order, below the sizes, above ``best``."""
+    turned = [list(column) for column in zip(*rows, strict=True)]
+    width = max(len(row[0]) for row in turned)
+    for row in turned:
+        row[0] = row[0].ljust(width)
+    rest = turned[1 + len(order) :]
+    return [turned[0], *(turned[1 + i] for i in order), *rest]
 
 
 def osu_lines(bench: Bench) -> list[str]:

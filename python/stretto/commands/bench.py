@@ -89,7 +89,7 @@ def command(
         refuse_unknown,
     )
     from stretto.campaign.compare import BARE, NATIVE, compare, timings
-    from stretto.campaign.natives import list_lines, resolve
+    from stretto.campaign.natives import labels, list_lines, resolve
     from stretto.campaign.request import announce, split_candidates, where
     from stretto.campaign.runner import measure
     from stretto.campaign.show import as_json as results_json
@@ -167,5 +167,6 @@ def command(
     elif osu:
         print("\n".join(osu_lines(bench)))
     else:
-        print("\n".join(table_lines(times, comparisons)))
+        words = labels(installation, (c for case in cases for c in case.candidates))
+        print("\n".join(table_lines(times, comparisons, words)))
     say(f"stretto: results are in {path}; next: stretto report {path}")

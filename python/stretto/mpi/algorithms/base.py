@@ -37,7 +37,7 @@ class Algorithm:
     collective
         ``allreduce``.
     name
-        In the MPI's own words, in lower case: ``recursive_doubling``; ``preset_7``.
+        In the MPI's own words, in lower case: ``recursive_doubling``; ``7`` where it has no words.
     value
         How the setting (and a rules file) name it: ``3``.
     component
@@ -69,8 +69,8 @@ class Algorithm:
 
     @property
     def label(self) -> str:
-        """As people read it: ``tuned ring``, ``mpir tree(4,knomial_1)``."""
-        inside = ",".join(value for _, value in self.chosen)
+        """As people read it: ``tuned ring``, ``mpir tree(radix=4)``."""
+        inside = ",".join(f"{name}={value}" for name, value in self.chosen)
         return f"{self.component} {self.name}" + (f"({inside})" if inside else "")
 
     def fits(self, nranks: int, nodes: int) -> bool:

@@ -42,7 +42,7 @@ def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
         out += [
             Algorithm(
                 collective.lower(),
-                f"{component}_{number}",
+                str(number),
                 str(number),
                 component,
                 ((f"I_MPI_ADJUST_{name}", str(number)),),
