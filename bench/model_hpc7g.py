@@ -61,7 +61,7 @@ def compare(nodes: int, platform: str) -> dict[str, object]:
     hosts = hosts_of(nodes, PPN)
     flat = ["recursive_doubling", "rabenseifner"]
     flat += [f"knomial({k})" for k in (2, 4, 8, 16)] + [f"bruck_k({k})" for k in (2, 4, 8, 16)]
-    ours = ["shm+recursive_doubling", "shm+spread"]
+    ours = ["shm+recursive_doubling", f"shm+spread({nodes})"]
     ours += [f"shm+{name}({k})" for name in ("bruck_k", "knomial") for k in RADICES]
     from stretto.plan import algorithms
 
@@ -77,32 +77,6 @@ def compare(nodes: int, platform: str) -> dict[str, object]:
     low = bound("allreduce", hosts, BYTES, load(platform))
     assert low is not None
     return {"nodes": nodes, "ppn": PPN, "rows": rows, "bound_us": 1e6 * low[0], "bound_why": low[1]}
-
-
-def spread_us(nodes: int, platform: str) -> tuple[str, float]:
-    """Estimate, in closed form, an algorithm that is not built: fans spread over a node's ranks.
-
-    Each of the k - 1 messages of a round is sent and received by another rank of the node, so that
-    their overheads run side by side and only the interface serialises them; a node allreduce goes
-    before, a node allgather of what came after each round.
-    """
-    where, one = load(platform), [0] * PPN
-    link = where.levels["network"]
-    word = link.latency + link.send_overhead + link.recv_overhead
-    before = price("allreduce", "shm", one, BYTES, where, calls=3).seconds
-    after = price("allgather", "shm", one, BYTES, where, calls=3).seconds
-    found = []
-    for rounds in (1, 2, 3):
-        k = next(k for k in range(2, nodes + 1) if k**rounds >= nodes)
-        each = word + (k - 2) * where.nic_gap_message * max(1, (k - 1) // PPN) + after
-        found.append(
-            (
-                1e6 * (before + rounds * each),
-                "1 round: shm+spread" if rounds == 1 else f"{rounds} rounds of fan {k}, not built",
-            )
-        )
-    time, words = min(found)
-    return words, time
 
 
 def main() -> int:
@@ -128,11 +102,6 @@ def main() -> int:
         )
         han = rows["reduce + recursive doubling + bcast"][1]
         aws = rows["k-nomial + k-fanout Bruck"][1]
-        words, time = spread_us(nodes, args.platform)
-        print(
-            f"  {'estimate: fans over the node':38} {time:7.1f} us  x{time / ours:.2f} of "
-            f"Stretto's  {words}"
-        )
         print(f"  against the best published hierarchy: {aws / ours:.2f} (aim: 1.3)")
         print(
             f"  AWS's statement, k-fanout against recursive doubling: {han / aws:.2f} "

@@ -33,7 +33,7 @@ enum {
     STRETTO_NEEDS_EVEN = 1 << 2,         /* number of ranks */
     STRETTO_FOR_FEW_RANKS = 1 << 3,      /* no need: a hint that it is not worth trying beyond 16 */
     STRETTO_NEEDS_NODES = 1 << 4         /* it composes itself of node phases and messages, as shm+X
-                                            only: as many ranks on each node, not more than nodes */
+                                            only: as many ranks on each node */
 };
 
 typedef struct {

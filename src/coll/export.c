@@ -133,7 +133,7 @@ char *stretto_export_choices(const char *collective, int nranks, int nnodes) {
                 bool too_many = (rows[row].needs & STRETTO_FOR_FEW_RANKS) && shape.nranks > 16;
                 bool spans = rows[row].needs & STRETTO_NEEDS_NODES, misfit;
                 if (spans)
-                    misfit = flat || nranks % nnodes || nranks / nnodes > nnodes;
+                    misfit = flat || nranks % nnodes;
                 else
                     misfit = stretto_algorithm_fits(&rows[row], &shape) != NULL;
                 if (rows[row].collective != c || too_many || misfit ||

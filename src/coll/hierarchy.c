@@ -367,7 +367,8 @@ int stretto_build_hierarchy(stretto_plan *plan, const stretto_choice *choice,
         reason = stretto_algorithm_fits_nodes(choice->algorithm, shape->layout);
         if (reason)
             snprintf(error, error_size, "%s cannot be used: %s", choice->algorithm->name, reason);
-        status = reason ? -1 : choice->algorithm->build(plan, shape);
+        plan->shape.radix = choice->algorithm->param == STRETTO_PARAM_RADIX ? choice->param : 0;
+        status = reason ? -1 : choice->algorithm->build(plan, &plan->shape);
     } else if (composer_of(shape->collective)) {
         status = composer_of(shape->collective)(plan, choice, shape, bytes, error, error_size);
     } else {

@@ -126,8 +126,10 @@ static size_t vectors_limit(const stretto_comm *c, stretto_collective collective
         (choice->algorithm->param != STRETTO_PARAM_RADIX &&
          !(choice->algorithm->needs & (STRETTO_FOR_FEW_RANKS | STRETTO_NEEDS_NODES))))
         return BYTES_LIMIT;
-    bool flat = choice->kind == STRETTO_CHOICE_FLAT;
-    return BYTES_LIMIT / (size_t)(flat ? c->nranks : c->layout.nnodes);
+    int most = choice->kind == STRETTO_CHOICE_FLAT ? c->nranks : c->layout.nnodes;
+    if ((choice->algorithm->needs & STRETTO_NEEDS_NODES) && c->ppn > most)
+        most = c->ppn; /* what has come is handed round the node */
+    return BYTES_LIMIT / (size_t)most;
 }
 
 /* The sizes of the call as all ranks know them: d->bytes for the look-up; false: the MPI's. */

@@ -84,6 +84,18 @@ def test_node_and_network_phases_together(build, ranks: int, ppn: int) -> None:
     assert "shm+recursive_doubling (forced)" in done.stderr
 
 
+@pytest.mark.parametrize(("ranks", "ppn", "fan"), [(12, 3, 2), (8, 4, 2), (10, 2, 3)])
+def test_rounds_between_nodes_in_which_all_ranks_share(
+    build, ranks: int, ppn: int, fan: int
+) -> None:
+    mpi = MPIS["openmpi4"].require()
+    choice = f"allreduce=shm+spread({fan})"
+    env = preload(mpi, STRETTO_CHOICE=choice, STRETTO_FAKE_PPN=ppn, STRETTO_VERBOSE=1)
+    done = mpi.run(ranks, [build(mpi, "conformance"), "4", "120", "20000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{ranks // ppn} x {ppn}): shm+spread({fan}) (forced)" in done.stderr
+
+
 CASES = [
     "barrier",
     "allreduce",

@@ -33,10 +33,10 @@ static bool can_do(const call_case *c, const stretto_algorithm *a) {
     if (a && (a->needs & STRETTO_NEEDS_NODES)) {
         if (flat || c->choice.lanes)
             return false;
-        for (int i = 0; i < n; i++) /* all nodes alike, and no more ranks on one than nodes */
+        for (int i = 0; i < n; i++) /* all nodes alike */
             if (n > 1 && s->layout->node_start[i + 1] != (i + 1) * s->layout->node_start[1])
                 return false;
-        return n == 1 || s->layout->node_start[1] <= n;
+        return true;
     }
     return !a || ((s->commutative || !(a->needs & STRETTO_NEEDS_COMMUTATIVE)) &&
                   ((n & (n - 1)) == 0 || !(a->needs & STRETTO_NEEDS_POWER_OF_TWO)) &&
