@@ -105,6 +105,7 @@ price_message *price_meet(price_state *s, price_channel *c, int source, int targ
     m->next = NULL;
     m->source = source, m->target = target;
     m->sent = m->posted = m->arrived = m->traced = false;
+    m->turns = 0;
     if (c->last)
         c->last->next = m;
     else

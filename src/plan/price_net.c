@@ -2,8 +2,11 @@
  * receiver, and who waits for whom. docs/model.md has the equations.
  *
  * Whatever several ranks share (interfaces, uplinks, memory) is given out in the order in which it
- * is asked for, in whole messages; therefore messages that touch it go through the event queue. */
+ * is asked for; therefore messages that touch it go through the event queue. A long message asks
+ * for an interface turn by turn, so that several share it evenly. */
 #include "plan/price_state.h"
+
+enum { TURNS_MOST = 16 }; /* several packets a turn where a message has more: for speed */
 
 int price_level(const price_rank *a, const price_rank *b) {
     if (a->node != b->node)
@@ -93,43 +96,57 @@ static double per_byte(const price_state *s, const price_message *m) {
     return g;
 }
 
-/* m->path holds until *free_at; the resource is then taken for `time`. */
-static void occupy(price_message *m, double *free_at, double time) {
-    price_hold(&m->path, *free_at, STRETTO_PART_QUEUE);
-    *free_at = m->path.t + time;
+/* `at` holds until *free_at; the resource is then taken for `time`. */
+static void occupy(price_moment *at, double *free_at, double time) {
+    price_hold(at, *free_at, STRETTO_PART_QUEUE);
+    *free_at = at->t + time;
 }
 
-static void interfaces(price_state *s, price_message *m, double *free_at, int own, double gap) {
+/* Bytes of one turn. */
+static double turn_of(const price_message *m) {
+    return m->turns > 1 ? (double)m->bytes / m->turns : (double)m->bytes;
+}
+
+static int turns_of(const price_state *s, const price_message *m) {
+    const double packets = (double)m->bytes / s->platform->packet_bytes;
+    if (!is_network(m) || packets <= 1 || s->platform->nic_gap_byte <= 0)
+        return 1;
+    return packets < TURNS_MOST ? (int)packets + ((double)(int)packets < packets) : TURNS_MOST;
+}
+
+static void interfaces(price_state *s, price_message *m, price_moment *at, double *free_at, int own,
+                       double gap) {
     const stretto_platform *p = s->platform;
     const bool all = stripes(s, m);
     const int first = all ? 0 : own, last = all ? (int)p->rails - 1 : own;
-    const double bytes = (double)m->bytes * p->nic_gap_byte / (all ? p->rails : 1);
+    const double bytes = turn_of(m) * p->nic_gap_byte / (all ? p->rails : 1);
+    gap /= m->turns;
     for (int i = first; i <= last; i++)
-        price_hold(&m->path, free_at[i], STRETTO_PART_QUEUE);
+        price_hold(at, free_at[i], STRETTO_PART_QUEUE);
     for (int i = first; i <= last; i++)
-        free_at[i] = m->path.t + (bytes > gap ? bytes : gap);
+        free_at[i] = at->t + (bytes > gap ? bytes : gap);
 }
 
-/* Out of the source's leaf switch and into the target's. */
-static double uplinks(price_state *s, price_message *m) {
+static int group_of(const price_state *s, int rank) {
+    return s->ranks[rank].node / s->group_nodes;
+}
+
+/* Out of the source's leaf switch and into the target's. Returns the uplink's time for a byte. */
+static double uplinks(price_state *s, price_message *m, price_moment *at) {
     const stretto_platform *p = s->platform;
-    const int from = s->ranks[m->source].node / s->group_nodes;
-    const int to = s->ranks[m->target].node / s->group_nodes;
-    if (from == to)
-        return 0;
-    price_add(&m->path, STRETTO_PART_LATENCY, p->group_latency);
-    if (s->uplink_byte == 0)
+    const int from = group_of(s, m->source), to = group_of(s, m->target);
+    if (from == to || s->uplink_byte == 0)
         return 0;
     if (s->nuplinks == 1) {
         double share = p->multipath > 0 ? s->uplink_byte / p->uplinks : s->uplink_byte;
-        occupy(m, &s->up[from], (double)m->bytes * share);
-        occupy(m, &s->down[to], (double)m->bytes * share);
+        occupy(at, &s->up[from], turn_of(m) * share);
+        occupy(at, &s->down[to], turn_of(m) * share);
         return share;
     }
     uint64_t flow = price_mix(s->call->seed, (uint64_t)m->source, (uint64_t)m->target, 3);
     int link = (int)(flow % (uint64_t)s->nuplinks);
-    occupy(m, &s->up[from * s->nuplinks + link], (double)m->bytes * s->uplink_byte);
-    occupy(m, &s->down[to * s->nuplinks + link], (double)m->bytes * s->uplink_byte);
+    occupy(at, &s->up[from * s->nuplinks + link], turn_of(m) * s->uplink_byte);
+    occupy(at, &s->down[to * s->nuplinks + link], turn_of(m) * s->uplink_byte);
     return s->uplink_byte;
 }
 
@@ -160,35 +177,73 @@ static void gone(price_state *s, price_message *m, double end) {
     known(s, m->source, m->source_slot, slot);
 }
 
+static void put(price_state *s, price_message *m, double t, price_event_kind kind, int rank) {
+    if (!price_queue_put(&s->queue, t, kind, rank, m))
+        s->failed = true;
+}
+
+/* Is it its turn? Else it waits until the pair's earlier message has taken all of its own. */
+static bool takes_turn(price_state *s, price_message *m, price_channel *c) {
+    if (m->turns == 0) {
+        m->turns = m->to_send = m->to_come = turns_of(s, m);
+        m->began = m->path.t;
+        m->after = NULL;
+        if (c->sending) {
+            c->last_sending->after = m;
+            c->last_sending = m;
+            return false;
+        }
+        if (m->turns > 1)
+            c->sending = c->last_sending = m;
+    }
+    return true;
+}
+
+static void end_turns(price_state *s, price_channel *c) {
+    price_message *next = c->sending->after;
+    c->sending = next;
+    if (next)
+        put(s, next, next->path.t > c->flow_free ? next->path.t : c->flow_free, PRICE_INJECT,
+            next->source);
+}
+
 void price_inject(price_state *s, price_message *m) {
     const stretto_platform *p = s->platform;
     price_rank *source = &s->ranks[m->source];
     const stretto_link *link = &p->level[m->level];
-    const double bytes = (double)m->bytes;
     price_channel *c = price_channel_of(s, m->source, m->target);
     double g = per_byte(s, m);
-    if (!c)
+    if (!c || !takes_turn(s, m, c))
         return;
-    m->began = m->path.t;
-    occupy(m, &c->flow_free, 0);
+    const double bytes = turn_of(m);
+    occupy(&m->path, &c->flow_free, 0);
     if (!m->eager && link->send_byte > 0)
-        occupy(m, &source->engine_free, bytes * link->send_byte);
+        occupy(&m->path, &source->engine_free, bytes * link->send_byte);
     if (is_network(m)) {
-        interfaces(s, m, s->nodes[source->node].sent, source->rail, p->nic_gap_message);
-        double share = uplinks(s, m);
+        interfaces(s, m, &m->path, s->nodes[source->node].sent, source->rail, p->nic_gap_message);
+        double share = uplinks(s, m, &m->path);
         g = share > g ? share : g;
     }
-    double flow = bytes * link->gap_byte / (stripes(s, m) ? p->rails : 1);
-    c->flow_free = m->path.t + flow;
-    double memory = 0;
+    c->flow_free = m->path.t + bytes * link->gap_byte / (stripes(s, m) ? p->rails : 1);
+    double memory = 0, latency = m->latency;
     if (!is_network(m) && uses_memory(s, m))
         memory = price_memory(s, source, m->path.t, bytes);
+    if (is_network(m) && group_of(s, m->source) != group_of(s, m->target))
+        latency += p->group_latency;
+    const bool queues = is_network(m) && (p->nic_gap_byte > 0 || p->nic_recv_gap_message > 0 ||
+                                          (!m->eager && link->recv_byte > 0));
+    if (--m->to_send > 0) {
+        put(s, m, m->path.t + latency, PRICE_RECEIVE, m->target);
+        price_add(&m->path, STRETTO_PART_TRANSFER, bytes * g);
+        put(s, m, m->path.t, PRICE_INJECT, m->source);
+        return;
+    }
+    if (c->sending == m)
+        end_turns(s, c);
     gone(s, m, m->path.t + bytes * g);
-    price_add(&m->path, STRETTO_PART_LATENCY, m->latency);
-    if (is_network(m) && (p->nic_gap_byte > 0 || p->nic_recv_gap_message > 0 ||
-                          (!m->eager && link->recv_byte > 0))) {
-        if (!price_queue_put(&s->queue, m->path.t, PRICE_RECEIVE, m->target, m))
-            s->failed = true;
+    price_add(&m->path, STRETTO_PART_LATENCY, latency);
+    if (queues) {
+        put(s, m, m->path.t, PRICE_RECEIVE, m->target);
         return;
     }
     price_add(&m->path, STRETTO_PART_TRANSFER, bytes * g);
@@ -203,26 +258,27 @@ void price_receive(price_state *s, price_message *m) {
     double g = per_byte(s, m);
     if (!c)
         return;
-    if (s->uplink_byte > 0 &&
-        s->ranks[m->source].node / s->group_nodes != target->node / s->group_nodes) {
+    if (s->uplink_byte > 0 && group_of(s, m->source) != group_of(s, m->target)) {
         double share = s->uplink_byte / (p->multipath > 0 ? p->uplinks : 1);
         g = share > g ? share : g;
     }
+    const bool last = --m->to_come == 0;
+    price_moment early = {.t = s->now}, *at = last ? &m->path : &early;
     if (!m->eager && p->level[m->level].recv_byte > 0)
-        occupy(m, &target->engine_free, (double)m->bytes * p->level[m->level].recv_byte);
-    interfaces(s, m, s->nodes[target->node].received, target->rail, p->nic_recv_gap_message);
-    price_add(&m->path, STRETTO_PART_TRANSFER, (double)m->bytes * g);
+        occupy(at, &target->engine_free, turn_of(m) * p->level[m->level].recv_byte);
+    interfaces(s, m, at, s->nodes[target->node].received, target->rail, p->nic_recv_gap_message);
+    if (!last)
+        return;
+    price_add(&m->path, STRETTO_PART_TRANSFER, turn_of(m) * g);
     arrive(s, m, c);
 }
 
 /* m->path: when the bytes may go. Others' business? Then in the order of the events. */
 static void depart(price_state *s, price_message *m) {
-    if (is_network(m) || uses_memory(s, m)) {
-        if (!price_queue_put(&s->queue, m->path.t, PRICE_INJECT, m->source, m))
-            s->failed = true;
-    } else {
+    if (is_network(m) || uses_memory(s, m))
+        put(s, m, m->path.t, PRICE_INJECT, m->source);
+    else
         price_inject(s, m);
-    }
 }
 
 /* Both sides have come: the receiver, which has read the request, allows the sender to go on. */

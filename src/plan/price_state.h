@@ -103,12 +103,15 @@ typedef struct price_message {
     price_moment path;  /* eager: where it is; rendezvous: the request's arrival, then as eager */
     price_moment ready; /* receive posted */
     double began;       /* trace */
+    int turns, to_send, to_come; /* of the interface: all, and those still to be taken */
+    struct price_message *after; /* the pair's next message, which waits for this one's turns */
 } price_message;
 
 typedef struct price_channel {
     struct price_channel *next; /* in its bucket, or in the free list */
     int source, target;
-    price_message *first, *last; /* one side only has come */
+    price_message *first, *last;           /* one side only has come */
+    price_message *sending, *last_sending; /* taking its turns, and those that wait for it */
     double flow_free, arrived;
     int live; /* messages between first issue and arrival */
 } price_channel;

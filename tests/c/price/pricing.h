@@ -77,6 +77,7 @@ static inline void pricing_hockney(stretto_platform *p, double alpha, double bet
         p->level[l].eager_bytes = 1e15;
     }
     p->nic_gap_byte = beta;
+    p->packet_bytes = 1e15; /* the formulas give an interface out in whole messages */
     p->reduce_byte = gamma;
 }
 

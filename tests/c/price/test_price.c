@@ -131,6 +131,57 @@ static void shared_interface(void) {
     pricing_free(&p);
 }
 
+/* Two messages of rank 0, and local work between. */
+static void work(stretto_plan *plan, int rank) {
+    if (rank == 0) {
+        int first = stretto_plan_send(plan, 1, vector);
+        stretto_plan_send(plan, 1, vector);
+        stretto_plan_wait(plan, first);
+    } else {
+        stretto_plan_tmp(plan, 0);
+        int first = stretto_plan_recv(plan, 0, stretto_span_of(STRETTO_TMP, 0, 1));
+        int second = stretto_plan_recv(plan, 0, vector);
+        stretto_plan_wait(plan, first);
+        stretto_plan_copy(plan, stretto_span_of(STRETTO_TMP, 0, 1),
+                          stretto_span_of(STRETTO_IN, 0, 1));
+        stretto_plan_wait(plan, second);
+        stretto_plan_reduce(plan, stretto_span_of(STRETTO_TMP, 0, 1), vector, STRETTO_SRC_LEFT);
+    }
+}
+
+/* Long messages take an interface packet by packet; those of one pair one after another. */
+static void turns(void) {
+    pricing p;
+    pricing_init(&p, 2, 4, 800);
+    p.collective = STRETTO_BCAST;
+    p.write = pairs;
+    set_network(&p);
+    p.platform.cores = p.platform.cores_cache = p.platform.cores_numa = 4;
+    p.platform.nic_gap_byte = 0.01 * us;
+    p.platform.packet_bytes = 100; /* 1 us each */
+    stretto_price_result r = price(&p);
+    for (int i = 0; i < 4; i++)
+        near_to("eight turns of four messages", r.finish[4 + i], (1 + 10 + 7 * 4 + i + 1 + 2) * us);
+    stretto_price_free(&r);
+    pricing_free(&p);
+
+    double whole = 0;
+    for (int packets = 0; packets < 2; packets++) {
+        pricing_init(&p, 2, 1, 800);
+        p.collective = STRETTO_REDUCE;
+        p.write = work;
+        set_network(&p);
+        p.platform.nic_gap_byte = 0.01 * us;
+        p.platform.packet_bytes = packets ? 100 : 1e15;
+        r = price(&p);
+        if (packets)
+            near_to("a pair's messages", r.last, whole);
+        whole = r.last;
+        stretto_price_free(&r);
+        pricing_free(&p);
+    }
+}
+
 /* Rank i sends to rank i + half: between groups of two nodes when there are four nodes. */
 static void fabric(void) {
     pricing p;
@@ -158,24 +209,6 @@ static void fabric(void) {
     near_to("packets out of order", r.last, (1 + 10 + 1 + 2 * (100.0 / 101 - 0.5) + 8 + 2) * us);
     stretto_price_free(&r);
     pricing_free(&p);
-}
-
-/* Two messages of rank 0, and local work between. */
-static void work(stretto_plan *plan, int rank) {
-    if (rank == 0) {
-        int first = stretto_plan_send(plan, 1, vector);
-        stretto_plan_send(plan, 1, vector);
-        stretto_plan_wait(plan, first);
-    } else {
-        stretto_plan_tmp(plan, 0);
-        int first = stretto_plan_recv(plan, 0, stretto_span_of(STRETTO_TMP, 0, 1));
-        int second = stretto_plan_recv(plan, 0, vector);
-        stretto_plan_wait(plan, first);
-        stretto_plan_copy(plan, stretto_span_of(STRETTO_TMP, 0, 1),
-                          stretto_span_of(STRETTO_IN, 0, 1));
-        stretto_plan_wait(plan, second);
-        stretto_plan_reduce(plan, stretto_span_of(STRETTO_TMP, 0, 1), vector, STRETTO_SRC_LEFT);
-    }
 }
 
 static void local_work(void) {
@@ -364,6 +397,7 @@ static void refusals(void) {
 int main(void) {
     two_ranks();
     shared_interface();
+    turns();
     fabric();
     local_work();
     node_phases();
