@@ -42,6 +42,7 @@ int stretto_build_flat(stretto_plan *plan, const stretto_choice *choice, const s
     stretto_shape own = *shape;
     set_parameters(&own, choice, bytes);
     stretto_plan_init(plan, &own);
+    plan->carries = own.nranks > 1 && (row->needs & STRETTO_CARRIES) != 0;
     int status = 0;
     if (own.nranks == 1)
         stretto_build_alone(plan);

@@ -32,8 +32,10 @@ enum {
     STRETTO_NEEDS_POWER_OF_TWO = 1 << 1, /* of ranks */
     STRETTO_NEEDS_EVEN = 1 << 2,         /* number of ranks */
     STRETTO_FOR_FEW_RANKS = 1 << 3,      /* no need: a hint that it is not worth trying beyond 16 */
-    STRETTO_NEEDS_NODES = 1 << 4         /* it composes itself of node phases and messages, as shm+X
+    STRETTO_NEEDS_NODES = 1 << 4,        /* it composes itself of node phases and messages, as shm+X
                                             only: as many ranks on each node */
+    STRETTO_CARRIES = 1 << 5             /* no need: blocks of other ranks pass through, whose sizes
+                                            are told first (stretto_plan.carries) */
 };
 
 typedef struct {

@@ -30,6 +30,8 @@ void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_
     const size_t n = (size_t)node->nlocal, me = (size_t)node->me;
     if (bytes == 0)
         return;
+    if (src == dst) /* a mistake, but nobody may read what is being written */
+        src = NULL;
     if (blocks != into)
         stretto_copy_tail(into + me * bytes, blocks + me * bytes, bytes);
     if (n == 1)
@@ -46,5 +48,5 @@ void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_
     if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_ALLGATHER))
         stretto_direct_alltoall(node, src, at, sizes, dst);
     else
-        stretto_chunk_exchange(node, blocks, at, sizes, into, at, sizes, bytes, 0);
+        stretto_chunk_exchange(node, blocks, at, sizes, into, at, sizes, sizes, bytes, 0);
 }

@@ -48,7 +48,7 @@ static size_t room_in_record(const stretto_node *node) {
 /* Short messages are in place afterwards. mine: what this rank says; seen: begins as a copy. */
 static void by_lines(stretto_node *node, const unsigned char *source, const size_t *sent_at,
                      const size_t *sent, unsigned char *dst, const size_t *got_at,
-                     const outlook *mine, outlook *seen, size_t room) {
+                     const size_t *fits, const outlook *mine, outlook *seen, size_t room) {
     const size_t n = (size_t)node->nlocal, me = (size_t)node->me;
     const size_t lines = STRETTO_NODE_SMALL_LINES / (n - 1);
     uint64_t call = stretto_lines_begin(node, STRETTO_SMALL_MAX);
@@ -70,7 +70,8 @@ static void by_lines(stretto_node *node, const unsigned char *source, const size
         stretto_lines_read(node, theirs, call, 0, &head, sizeof head);
         learn(seen, &head, from);
         if (head.bytes <= room)
-            stretto_lines_read(node, theirs, call, sizeof head, dst + got_at[from], head.bytes);
+            stretto_lines_read(node, theirs, call, sizeof head, dst + got_at[from],
+                               stretto_least(head.bytes, fits[from]));
     }
     stretto_finish(node, true);
 }
@@ -99,45 +100,54 @@ static void by_buffer(stretto_node *node, const unsigned char *source, const siz
 /* The long messages by single copies; false on all ranks when one rank could not. Ordered and
  * agreed upon as in direct.c: the records told that all have come. */
 static bool by_copies(stretto_node *node, unsigned char *dst, const size_t *got_at,
-                      const outlook *seen, size_t room) {
+                      const size_t *fits, const outlook *seen, size_t room) {
     const size_t n = (size_t)node->nlocal, me = (size_t)node->me;
     bool ok = true;
     for (size_t i = 1; i < n && ok; i++) {
         size_t from = (me + i) % n;
-        if (seen->got[from] > room)
+        if (seen->got[from] > room && fits[from])
             ok = stretto_remote_copy(node, (int)from, seen->address[from], dst + got_at[from],
-                                     seen->got[from]);
+                                     stretto_least(seen->got[from], fits[from]));
     }
     return stretto_remote_agree(node, ok);
 }
 
-void stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *src_at,
-                            const size_t *src_bytes, void *dst, const size_t *dst_at) {
+bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *src_at,
+                            const size_t *src_bytes, void *dst, const size_t *dst_at,
+                            const size_t *dst_bytes) {
     const size_t n = (size_t)node->nlocal, me = (size_t)node->me;
     const unsigned char *source = src ? src : dst;
     unsigned char *into = dst;
-    if (source + src_at[me] != into + dst_at[me] && src_bytes[me])
-        memcpy(into + dst_at[me], source + src_at[me], src_bytes[me]);
+    size_t got[n], no_limit[n], room = n > 1 ? room_in_record(node) : 0;
+    const size_t *fits = dst_bytes ? dst_bytes : memset(no_limit, 0xff, sizeof no_limit);
+    const size_t own = stretto_least(src_bytes[me], fits[me]);
+    bool all_fit = own == src_bytes[me];
+    if (source + src_at[me] != into + dst_at[me] && own)
+        memcpy(into + dst_at[me], source + src_at[me], own);
     if (n == 1)
-        return;
-    size_t got[n], room = room_in_record(node);
+        return all_fit;
     uint64_t address[n];
-    outlook mine = {0, src == NULL, got, address};
+    outlook mine = {0, false, got, address};
     for (size_t r = 0; r < n; r++)
         if (r != me && src_bytes[r] > mine.longest)
             mine.longest = src_bytes[r];
+    mine.in_place = source == into && mine.longest;
     got[me] = 0;
     outlook seen = mine;
     if (room)
-        by_lines(node, source, src_at, src_bytes, into, dst_at, &mine, &seen, room);
+        by_lines(node, source, src_at, src_bytes, into, dst_at, fits, &mine, &seen, room);
     else
         by_buffer(node, source, src_at, src_bytes, &mine, &seen);
+    for (size_t r = 0; r < n; r++)
+        all_fit &= got[r] <= fits[r];
     if (seen.longest <= room)
-        return;
+        return all_fit;
     if (!seen.in_place &&
         stretto_direct_fits(node, seen.longest, STRETTO_NODE_ATTACH,
                             STRETTO_NODE_DIRECT_ALLGATHER) &&
-        by_copies(node, into, dst_at, &seen, room))
-        return;
-    stretto_chunk_exchange(node, source, src_at, src_bytes, into, dst_at, got, seen.longest, room);
+        by_copies(node, into, dst_at, fits, &seen, room))
+        return all_fit;
+    stretto_chunk_exchange(node, source, src_at, src_bytes, into, dst_at, got, fits, seen.longest,
+                           room);
+    return all_fit;
 }

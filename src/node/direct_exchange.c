@@ -21,7 +21,7 @@ void stretto_direct_alltoall(stretto_node *node, const void *src, const size_t *
                                  bytes[r]);
     }
     if (in_place || !stretto_remote_agree(node, ok))
-        stretto_chunk_exchange(node, src ? src : dst, at, bytes, dst, at, bytes, largest, 0);
+        stretto_chunk_exchange(node, src ? src : dst, at, bytes, dst, at, bytes, bytes, largest, 0);
 }
 
 /* Every rank stores its block in the root's memory. */

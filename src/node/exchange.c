@@ -16,7 +16,8 @@
 
 void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, const size_t *sent_at,
                             const size_t *sent, unsigned char *dst, const size_t *got_at,
-                            const size_t *got, size_t largest, size_t skip_up_to) {
+                            const size_t *got, const size_t *fits, size_t largest,
+                            size_t skip_up_to) {
     const size_t others = (size_t)node->nlocal - 1;
     size_t size = node->area / (2 * others) & ~(size_t)63;
     size = stretto_least(size, STRETTO_NODE_BCAST_CHUNK);
@@ -53,8 +54,10 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
                 continue;
             const stretto_area *theirs = stretto_area_of(node, (int)from);
             stretto_await(node, &theirs->posted.value, number + i);
-            memcpy(dst + got_at[from] + offset, theirs->chunks + (place + i) * size,
-                   stretto_least(size, got[from] - offset));
+            const size_t kept = stretto_least(got[from], fits[from]);
+            if (kept > offset)
+                memcpy(dst + got_at[from] + offset, theirs->chunks + (place + i) * size,
+                       stretto_least(size, kept - offset));
             stretto_set(&mine->taken, number + i);
         }
     }

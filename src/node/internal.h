@@ -169,10 +169,12 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
 
 /* exchange.c: a message for each pair of ranks through the shared buffers. `largest` of all pairs,
  * the same on all ranks; where sent[r] > skip_up_to the message to r is sent, likewise received.
- * source may be dst where the places are the same. */
+ * Of what comes from r at most fits[r] bytes are stored. source may be dst where the places are the
+ * same. */
 void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, const size_t *sent_at,
                             const size_t *sent, unsigned char *dst, const size_t *got_at,
-                            const size_t *got, size_t largest, size_t skip_up_to);
+                            const size_t *got, const size_t *fits, size_t largest,
+                            size_t skip_up_to);
 
 /* gather.c, reduce_scatter.c: any size, through the shared buffers. */
 void stretto_chunk_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root);

@@ -96,9 +96,12 @@ void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_
 /* src_bytes[r] at src + src_at[r] go to rank r, which has room for them at its dst + dst_at[me].
  * Sizes are known to the two ranks concerned only. src NULL: in place; then src_at and src_bytes
  * mean dst, src_at[r] = dst_at[r], and as much comes from each rank as goes to it. This is also
- * gather and scatter of unequal blocks: sizes of 0 cost nothing but the look at them. */
-void stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *src_at,
-                            const size_t *src_bytes, void *dst, const size_t *dst_at);
+ * gather and scatter of unequal blocks: sizes of 0 cost nothing but the look at them. At most
+ * dst_bytes[r] bytes from rank r are stored (NULL: there is room for whatever comes); false when
+ * more came. */
+bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *src_at,
+                            const size_t *src_bytes, void *dst, const size_t *dst_at,
+                            const size_t *dst_bytes);
 /* dst = nlocal blocks, used on root only; there src may equal dst + root * bytes. */
 void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root);
 /* src = nlocal blocks, used on root only; there dst may equal src + root * bytes. */

@@ -81,7 +81,8 @@ typedef struct {
  *   allgather: IN = 1 block (mine), OUT = P blocks, block r from rank r.
  *   allgatherv: as allgather, the blocks of any sizes (zero too), known on every rank.
  *   alltoall(v): IN = P blocks, block r for rank r; OUT = P blocks, block r from rank r. For
- *     alltoallv a rank knows the sizes of its own blocks only (of IN and of OUT).
+ *     alltoallv a rank knows the sizes of its own blocks only (of IN and of OUT); the others that
+ *     its plan names in TMP (stretto_shape_pair) it is told first, see `carries`.
  *   gather(v): IN = 1 block (mine); OUT on the root = P blocks, elsewhere empty. For gatherv the
  *     root knows all sizes, the others their own.
  *   scatter(v): IN on the root = P blocks, elsewhere empty; OUT = 1 block (mine); sizes as gather.
@@ -166,6 +167,12 @@ typedef struct {
  * received into it may be shorter, and a COPY or REDUCE between it and a named block has the size
  * of the named block. It is never sent, except where all blocks of the call are equal. */
 #define STRETTO_SHAPE_LARGEST (-1) /* as large as the largest block of the call */
+/* Alltoallv, plans that carry: the block that `source` has for `target`. Such a TMP block is written
+ * at least once. Ranks: at most STRETTO_PAIRS_MOST. */
+enum { STRETTO_PAIRS_MOST = 46000 };
+static inline int stretto_shape_pair(const stretto_shape *shape, int source, int target) {
+    return shape->nranks + source * shape->nranks + target;
+}
 
 /* A piece of TMP that recv_reduce uses over and over (builder's own). */
 typedef struct {
@@ -181,6 +188,11 @@ typedef struct {
     int nactions;
     stretto_action *actions; /* [nactions] */
     bool failed;             /* out of memory while building; stretto_plan_build reports it */
+    /* Blocks of other pairs of ranks pass through (alltoallv; the row says STRETTO_CARRIES, so on
+     * all ranks). Their sizes are learned by carrying the same plan out twice: first on the sizes,
+     * as one number a block, and what TMP holds then are the sizes of its blocks; then on the data.
+     * No node actions. */
+    bool carries;
     /* The builder's own; gone after stretto_plan_finish. */
     int capacity, tmp_capacity, round;
     int npending, pending_capacity;

@@ -11,6 +11,7 @@ typedef struct {
     const stretto_plan *plan;
     uint64_t *tmp; /* [tmp_blocks + 1] prefix sums */
     uint64_t largest;
+    bool telling; /* the first run of a plan that carries blocks: a number a block */
 } sizes;
 
 static uint64_t vector_until(const sizes *z, int block) {
@@ -33,8 +34,11 @@ static uint64_t one_block(const sizes *z, stretto_buffer buffer, int b) {
 }
 
 static uint64_t named(const sizes *z, int block) {
+    const int p = z->plan->shape.nranks;
     if (block == STRETTO_SHAPE_LARGEST)
         return z->largest;
+    if (z->plan->carries && block >= p) /* of any pair */
+        return z->call->sizes ? z->call->sizes[block - p] : z->call->bytes;
     if (stretto_collective_vector(z->plan->shape.collective))
         return vector_until(z, block + 1) - vector_until(z, block);
     return one_block(z, STRETTO_OUT, block);
@@ -43,6 +47,8 @@ static uint64_t named(const sizes *z, int block) {
 static uint64_t span_bytes(const sizes *z, stretto_span span) {
     if (span.count == 0)
         return 0;
+    if (z->telling)
+        return sizeof(uint64_t) * (uint64_t)span.count;
     if (span.buffer == STRETTO_TMP)
         return z->tmp[span.first + span.count] - z->tmp[span.first];
     if (stretto_collective_vector(z->plan->shape.collective))
@@ -241,15 +247,29 @@ static int add(price_programs *all, const price_op *ops, int n, price_coding cod
     return all->n++;
 }
 
+/* Of a plan that carries blocks both runs, as of a call whose sizes are new. */
+static int all_ops_of(sizes *z, price_op *ops, int *window, char *error, size_t error_size) {
+    int first = 0, wide = 1;
+    z->telling = z->plan->carries;
+    if (z->telling)
+        first = ops_of(z, ops, &wide, error, error_size);
+    z->telling = false;
+    int n = first < 0 ? -1 : ops_of(z, ops + first, window, error, error_size);
+    if (wide > *window)
+        *window = wide;
+    return n < 0 ? -1 : first + n;
+}
+
 int price_compile(price_programs *all, const stretto_price_call *call, const stretto_plan *plan,
                   char *error, size_t error_size) {
     const int rank = plan->shape.rank;
     sizes z = {.call = call, .plan = plan};
-    price_op *ops = malloc(((size_t)plan->nactions + 1) * 2 * sizeof *ops);
-    price_op *coded = ops + plan->nactions + 1;
-    int found = -1, n = 0, window;
+    const size_t most = ((size_t)plan->nactions + 1) * (plan->carries ? 2 : 1);
+    price_op *ops = malloc(2 * most * sizeof *ops);
+    price_op *coded = ops + most;
+    int found = -1, n = 0, window = 1;
     snprintf(error, error_size, "out of memory while pricing");
-    if (ops && prepare(&z) && (n = ops_of(&z, ops, &window, error, error_size)) >= 0) {
+    if (ops && prepare(&z) && (n = all_ops_of(&z, ops, &window, error, error_size)) >= 0) {
         for (int c = PRICE_SHIFT; c <= PRICE_MASK && found < 0; c++) {
             code(coded, ops, n, (price_coding)c, rank, call->nranks);
             found = find(all, coded, n, (price_coding)c, hash_of(coded, n, (price_coding)c));

@@ -15,9 +15,11 @@ static int pair_size(const verify_state *v, int source, int target) {
 
 /* Size class of the call's block `block`, as a rank names it in tmp_shape. */
 static int call_size(const verify_state *v, int rank, int block) {
+    const int p = v->nranks;
     return v->shape->collective == STRETTO_ALLTOALL ? 0
-           : is_alltoallv(v)                        ? pair_size(v, block, rank)
-                                                    : block;
+           : !is_alltoallv(v)                       ? block
+           : block < p                              ? pair_size(v, block, rank)
+                                                    : pair_size(v, block / p - 1, block % p);
 }
 
 static int in_size(const verify_state *v, int rank, int block) {
@@ -187,6 +189,9 @@ int stretto_verify_result(verify_state *v, int rank) {
                                                                                           b) != 0)
             return -1;
     }
+    for (int b = 0; v->plans[rank].carries && b < v->plans[rank].tmp_blocks; b++)
+        if (v->ranks[rank].blocks[STRETTO_TMP][b].value == 0)
+            return stretto_verify_fail(v, rank, -1, "is never told the size of TMP block %d", b);
     for (int other = 0; v->words && other < v->nranks; other++)
         if (!(v->heard[(size_t)rank * (size_t)v->words + (size_t)other / 64] >> other % 64 & 1))
             return stretto_verify_fail(v, rank, -1, "may leave before rank %d has entered", other);

@@ -86,6 +86,8 @@ static int check_action(verify_state *v, int rank, int i) {
         break;
     default: break;
     }
+    if (a->kind >= STRETTO_NODE_BARRIER && plan->carries)
+        return stretto_verify_fail(v, rank, i, "a node action in a plan that carries blocks");
     if (a->kind >= STRETTO_NODE_BARRIER && !plan->shape.layout)
         return stretto_verify_fail(v, rank, i, "a node action, but no layout is known");
     return 0;

@@ -138,6 +138,9 @@ typedef struct {
     size_t *tmp_offset; /* [tmp_blocks + 1] elements */
 } stretto_cached_plan;
 
+/* Exchanges whose sizes are known (exec_carry.c). */
+typedef struct stretto_exchanges stretto_exchanges;
+
 typedef enum { STRETTO_COMM_NEW, STRETTO_COMM_READY, STRETTO_COMM_NATIVE } stretto_comm_status;
 
 /* What is known of one collective on one communicator. */
@@ -172,6 +175,7 @@ typedef struct stretto_comm {
     stretto_comm_calls *coll;   /* [STRETTO_COLLECTIVES], made with READY */
     stretto_cached_plan *plans; /* [STRETTO_PLANS], made with the first */
     unsigned long plan_clock;
+    stretto_exchanges *exchanges;
     void *scratch[STRETTO_SCRATCHES];
     size_t scratch_size[STRETTO_SCRATCHES];
     MPI_Request *requests;
@@ -300,7 +304,9 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
                                       const stretto_choice *choice, int root, size_t bytes,
                                       bool in_place, bool commutative, char *error, size_t size);
 void stretto_plans_forget(stretto_comm *c);
-/* Memory of at least `bytes` that lasts until the next call on c; NULL when there is none. */
+void stretto_exchanges_forget(stretto_comm *c);
+/* Memory of at least `bytes` that lasts until the next call on c; the job ends where there is none.
+ */
 void *stretto_comm_scratch(stretto_comm *c, int slot, size_t bytes);
 void stretto_comm_trim(stretto_comm *c); /* gives back what is large */
 

@@ -18,7 +18,7 @@ void *stretto_comm_scratch(stretto_comm *c, int slot, size_t bytes) {
         size_t size = bytes < 4096 ? 4096 : bytes + bytes / 4;
         void *memory = NULL;
         if (posix_memalign(&memory, 64, size))
-            return NULL;
+            stretto_no_memory(); /* the other ranks have begun the call */
         free(c->scratch[slot]);
         c->scratch[slot] = memory;
         c->scratch_size[slot] = size;
@@ -64,6 +64,7 @@ static size_t block_size(const stretto_running *r, int shape) {
 
 static void place_tmp(stretto_running *r) {
     const stretto_plan *p = &r->cached->plan;
+    r->tmp_at = r->cached->tmp_offset;
     if (p->tmp_blocks == 0 || (r->cached->count == r->b->count && !r->b->block_n))
         return;
     size_t at = 0, largest = block_size(r, STRETTO_SHAPE_LARGEST);
@@ -83,8 +84,8 @@ stretto_piece stretto_locate(const stretto_running *r, stretto_span span) {
     char *base;
     if (span.buffer == STRETTO_TMP) {
         base = r->tmp;
-        first = r->cached->tmp_offset[span.first];
-        n = r->cached->tmp_offset[span.first + span.count] - first;
+        first = r->tmp_at[span.first];
+        n = r->tmp_at[span.first + span.count] - first;
     } else {
         bool is_in = span.buffer == STRETTO_IN;
         const size_t *at = is_in ? r->b->in_at : r->b->out_at;
@@ -136,6 +137,10 @@ static int start_message(const stretto_running *r, const stretto_action *a, MPI_
     stretto_piece p = stretto_locate(r, sends ? a->src : a->dst);
     int count;
     MPI_Datatype type;
+    if (r->guess && p.n == 0) /* no length says that nothing has changed */
+        p = (stretto_piece){&r->guess->nothing[a - r->cached->plan.actions], 1};
+    if (r->guess && sends && r->guess->changed)
+        p.n = 0;
     int rc = message_of(r, p.n, &count, &type);
     if (rc != MPI_SUCCESS)
         return rc;
@@ -146,11 +151,47 @@ static int start_message(const stretto_running *r, const stretto_action *a, MPI_
     return rc;
 }
 
+/* One message, to its end. Where ranks know their own sizes only, one that is longer than its place
+ * (the program's error) is noted and the others go on: nobody waits in vain. */
+static int finish_message(stretto_running *r, const stretto_action *a, MPI_Request *request) {
+    const stretto_collective c = r->cached->plan.shape.collective;
+    const bool receives = a->kind == STRETTO_RECV && *request != MPI_REQUEST_NULL;
+    MPI_Status status;
+    int rc = PMPI_Wait(request, r->guess ? &status : MPI_STATUS_IGNORE), class = MPI_SUCCESS;
+    if (rc == MPI_SUCCESS && receives && r->guess) {
+        int bytes;
+        rc = PMPI_Get_count(&status, MPI_BYTE, &bytes);
+        r->guess->changed |= bytes == 0;
+    }
+    if (rc == MPI_SUCCESS ||
+        (c != STRETTO_ALLTOALLV && c != STRETTO_GATHERV && c != STRETTO_SCATTERV))
+        return rc;
+    PMPI_Error_class(rc, &class);
+    if (class != MPI_ERR_TRUNCATE)
+        return rc;
+    r->truncated = rc;
+    return MPI_SUCCESS;
+}
+
+/* All messages of actions [first, last). */
+static int finish_messages(stretto_running *r, int first, int last) {
+    const stretto_plan *p = &r->cached->plan;
+    const stretto_collective c = p->shape.collective;
+    int rc = MPI_SUCCESS;
+    if (c != STRETTO_ALLTOALLV && c != STRETTO_GATHERV && c != STRETTO_SCATTERV)
+        return PMPI_Waitall(last - first, r->c->requests + first, MPI_STATUSES_IGNORE);
+    for (int i = first; i < last && rc == MPI_SUCCESS; i++)
+        if (r->c->requests[i] != MPI_REQUEST_NULL)
+            rc = finish_message(r, &p->actions[i], &r->c->requests[i]);
+    return rc;
+}
+
 /* Where every block goes straight from IN to OUT, both sides of a pair see that it is empty, and
  * the message can be left out. Not where something is received into TMP: its size is not known
  * there. All ranks' plans of such an algorithm are of one kind. */
 static bool leaves_out_empty(const stretto_plan *p) {
-    return p->shape.collective == STRETTO_ALLTOALLV && !p->shape.in_place && p->tmp_blocks == 0;
+    return p->shape.collective == STRETTO_ALLTOALLV && !p->shape.in_place && p->tmp_blocks == 0 &&
+           !p->carries;
 }
 
 /* A TMP block of the largest size takes the size of what it is copied from or reduced with. */
@@ -223,24 +264,22 @@ static char *elements_scratch(const stretto_running *r, int slot, size_t n) {
     return memory ? memory - low : NULL;
 }
 
-int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_elements *elements,
-                    const stretto_buffers *buffers) {
-    stretto_running r = {
-        c, cached, elements, buffers, (char *)(uintptr_t)buffers->in, buffers->out, NULL};
-    const stretto_plan *p = &cached->plan;
+int stretto_run_plan(stretto_running *r) {
+    stretto_comm *c = r->c;
+    const stretto_buffers *buffers = r->b;
+    const stretto_plan *p = &r->cached->plan;
     const bool sparse = leaves_out_empty(p);
-    place_tmp(&r);
     if (p->tmp_blocks &&
-        !(r.tmp = elements_scratch(&r, STRETTO_SCRATCH_TMP, cached->tmp_offset[p->tmp_blocks])))
-        return MPI_ERR_NO_MEM;
+        !(r->tmp = elements_scratch(r, STRETTO_SCRATCH_TMP, r->tmp_at[p->tmp_blocks])))
+        return MPI_ERR_TYPE;
     /* said by the caller: MPI_BOTTOM is NULL, too */
     if (buffers->out_is_scratch &&
-        !(r.out = elements_scratch(&r, STRETTO_SCRATCH_OUT, (size_t)buffers->count)))
-        return MPI_ERR_NO_MEM;
+        !(r->out = elements_scratch(r, STRETTO_SCRATCH_OUT, (size_t)buffers->count)))
+        return MPI_ERR_TYPE;
     if (p->nactions > c->nrequests) {
         MPI_Request *more = realloc(c->requests, (size_t)p->nactions * sizeof *more);
         if (!more)
-            return MPI_ERR_NO_MEM;
+            stretto_no_memory();
         c->requests = more;
         c->nrequests = p->nactions;
     }
@@ -252,34 +291,50 @@ int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_
         switch (a->kind) {
         case STRETTO_SEND:
         case STRETTO_RECV:
-            if (!sparse || stretto_locate(&r, a->kind == STRETTO_SEND ? a->src : a->dst).n)
-                rc = start_message(&r, a, &requests[i]);
+            if (!sparse || stretto_locate(r, a->kind == STRETTO_SEND ? a->src : a->dst).n)
+                rc = start_message(r, a, &requests[i]);
             break;
         case STRETTO_COPY:
-            rc = stretto_copy_piece(&r, stretto_locate(&r, a->src), stretto_locate(&r, a->dst));
+            rc = stretto_copy_piece(r, stretto_locate(r, a->src), stretto_locate(r, a->dst));
             break;
         case STRETTO_REDUCE_LOCAL:
-            rc = reduce(&r, stretto_locate(&r, a->src), stretto_locate(&r, a->dst), a->side);
+            rc = reduce(r, stretto_locate(r, a->src), stretto_locate(r, a->dst), a->side);
             break;
-        case STRETTO_WAIT: rc = PMPI_Wait(&requests[a->peer], MPI_STATUS_IGNORE); break;
+        case STRETTO_WAIT: rc = finish_message(r, &p->actions[a->peer], &requests[a->peer]); break;
         case STRETTO_FENCE:
-            rc = PMPI_Waitall(i - open, requests + open, MPI_STATUSES_IGNORE);
+            rc = finish_messages(r, open, i);
             open = i + 1;
             break;
-        default: stretto_node_action(&r, a); break;
+        default: stretto_node_action(r, a); break;
         }
     }
     if (rc == MPI_SUCCESS && p->nactions > open)
-        rc = PMPI_Waitall(p->nactions - open, requests + open, MPI_STATUSES_IGNORE);
+        rc = finish_messages(r, open, p->nactions);
     if (rc == MPI_SUCCESS && buffers->back) {
         size_t n = (size_t)buffers->count;
-        rc = stretto_copy_piece(&r, (stretto_piece){r.out, n}, (stretto_piece){buffers->back, n});
+        rc = stretto_copy_piece(r, (stretto_piece){r->out, n}, (stretto_piece){buffers->back, n});
     }
     if (rc != MPI_SUCCESS) { /* messages may still be under way: their memory is never used again */
         c->requests = NULL;
         c->nrequests = 0;
         memset(c->scratch, 0, sizeof c->scratch);
         memset(c->scratch_size, 0, sizeof c->scratch_size);
+        c->exchanges = NULL;
     }
-    return rc;
+    return rc == MPI_SUCCESS ? r->truncated : rc;
+}
+
+int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_elements *elements,
+                    const stretto_buffers *buffers) {
+    if (cached->plan.carries)
+        return stretto_execute_carrying(c, cached, elements, buffers);
+    stretto_running r = {.c = c,
+                         .cached = cached,
+                         .e = elements,
+                         .b = buffers,
+                         .in = (char *)(uintptr_t)buffers->in,
+                         .out = buffers->out,
+                         .truncated = MPI_SUCCESS};
+    place_tmp(&r);
+    return stretto_run_plan(&r);
 }

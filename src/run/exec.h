@@ -4,12 +4,21 @@
 
 #include "run/engine.h"
 
+/* A plan that carries blocks, carried out on the sizes of an earlier exchange (exec_carry.c). */
+typedef struct {
+    bool changed;  /* they are not this call's, as far as this rank knows */
+    char *nothing; /* [actions] a byte for each message that would be empty */
+} stretto_guess;
+
 typedef struct {
     stretto_comm *c;
     stretto_cached_plan *cached;
     const stretto_elements *e;
     const stretto_buffers *b;
     char *in, *out, *tmp;
+    const size_t *tmp_at; /* [tmp_blocks + 1] elements */
+    stretto_guess *guess; /* or NULL */
+    int truncated; /* the error of a message that was longer than its place, or MPI_SUCCESS */
 } stretto_running;
 
 typedef struct {
@@ -21,6 +30,11 @@ typedef struct {
 stretto_piece stretto_locate(const stretto_running *r, stretto_span span);
 /* As many elements as both hold; an MPI error code. */
 int stretto_copy_piece(const stretto_running *r, stretto_piece from, stretto_piece to);
+/* Carries the plan out; tmp_at and, but for out_is_scratch, out are set. An MPI error code. */
+int stretto_run_plan(stretto_running *r);
+/* A plan that carries blocks: sizes first, unless they are known (exec_carry.c). */
+int stretto_execute_carrying(stretto_comm *c, stretto_cached_plan *cached,
+                             const stretto_elements *elements, const stretto_buffers *buffers);
 /* Carries out a NODE_* action (exec_node.c). */
 void stretto_node_action(const stretto_running *r, const stretto_action *a);
 

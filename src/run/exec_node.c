@@ -49,7 +49,7 @@ static void scatter(const stretto_running *r, const stretto_action *a, int n, in
     if (!dst.at)
         bytes[me] = 0; /* its share stays where it is */
     stretto_node_alltoallv(r->c->node, src.at ? src.at : &nothing, from, bytes,
-                           dst.at ? dst.at : &nothing, to);
+                           dst.at ? dst.at : &nothing, to, NULL);
 }
 
 static void reduce_scatter(const stretto_running *r, const stretto_action *a, int n) {

@@ -73,4 +73,5 @@ void stretto_plans_forget(stretto_comm *c) {
         drop(&c->plans[i]);
     free(c->plans);
     c->plans = NULL;
+    stretto_exchanges_forget(c);
 }

@@ -56,15 +56,15 @@ static inline element exec_input(int rank, int peer, int i) {
     return a << 32 | b;
 }
 
-/* Elements that `source` has for `target` in alltoallv; in place both directions are equal. */
-static inline int exec_ragged(const stretto_shape *s, int source, int target) {
-    if (s->in_place && source > target)
-        return (source * 5 + target * 3) % 4;
-    return s->in_place ? (target * 5 + source * 3) % 4 : (source * 7 + target * 3) % 5;
-}
-
 /* Set by a test that tells spans apart by what they hold: no block is empty. */
 static bool exec_no_empty_blocks;
+
+/* Elements that `source` has for `target` in alltoallv; in place both directions are equal. */
+static inline int exec_ragged(const stretto_shape *s, int source, int target) {
+    int low = source < target ? source : target, high = source + target - low;
+    int n = s->in_place ? (high * 5 + low * 3) % 4 : (source * 7 + target * 3) % 5;
+    return n + exec_no_empty_blocks;
+}
 
 /* Elements in rank r's share: equal, or by the rank in the forms that allow it. */
 static inline int exec_share(const stretto_shape *s, int r, int count) {
@@ -80,6 +80,9 @@ static inline int exec_share(const stretto_shape *s, int r, int count) {
 
 /* Elements in block `block` of the call. */
 static inline int exec_call_size(const stretto_plan *plan, int block, int count) {
+    const int p = plan->shape.nranks;
+    if (plan->shape.collective == STRETTO_ALLTOALLV && block >= p) /* of any pair */
+        return exec_ragged(&plan->shape, block / p - 1, block % p);
     if (plan->shape.collective == STRETTO_ALLTOALLV)
         return exec_ragged(&plan->shape, block, plan->shape.rank);
     if (!stretto_collective_vector(plan->shape.collective))

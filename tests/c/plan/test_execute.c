@@ -64,9 +64,11 @@ int main(void) {
             for (int j = 0; parameter_case(&rows[i], j, &c.choice, &c.bytes); j += 2) {
                 c.shape = (stretto_shape){.collective = rows[i].collective, .nranks = sizes[p]};
                 run_variants(&c);
-                if (!stretto_collective_composes(rows[i].collective))
+                const bool composes = stretto_collective_composes(rows[i].collective);
+                if (!composes && !(rows[i].needs & STRETTO_CARRIES))
                     continue;
-                c.choice.kind = STRETTO_CHOICE_SHM;
+                if (composes)
+                    c.choice.kind = STRETTO_CHOICE_SHM;
                 for (int l = 0; l < 4; l++) {
                     c.shape.layout = l < 2 ? layout_regular(&store, sizes[p], 3, l)
                                            : layout_random(&store, sizes[p], l % 2, &random);

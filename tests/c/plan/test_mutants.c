@@ -171,9 +171,11 @@ static void try_algorithm(const stretto_algorithm *a, int sizes) {
         for (int i = 0; i < 3 && parameter_case(a, i, &c.choice, &c.bytes); i++) {
             c.shape = (stretto_shape){.collective = a->collective, .nranks = size[p]};
             try_roots(&c);
-            if (!stretto_collective_composes(a->collective))
+            const bool composes = stretto_collective_composes(a->collective);
+            if (!composes && !(a->needs & STRETTO_CARRIES))
                 continue;
-            c.choice.kind = STRETTO_CHOICE_SHM;
+            if (composes)
+                c.choice.kind = STRETTO_CHOICE_SHM;
             for (int l = 0; l < 3; l++) {
                 c.shape.layout = l < 2 ? layout_regular(&store, size[p], 3 - l, l == 1)
                                        : layout_random(&store, size[p], false, &random);

@@ -106,7 +106,8 @@ static void prove_layout(const stretto_algorithm *a, const stretto_layout *layou
     c.shape =
         (stretto_shape){.collective = a->collective, .nranks = layout->nranks, .layout = layout};
     for (int i = 0; parameter_case(a, i, &c.choice, &c.bytes); i++) {
-        c.choice.kind = STRETTO_CHOICE_SHM;
+        if (stretto_collective_composes(a->collective)) /* else flat, and carries */
+            c.choice.kind = STRETTO_CHOICE_SHM;
         prove_roots(&c, a);
         if (!stretto_collective_has_lanes(a->collective) || i % 3 != 0)
             continue;
@@ -157,10 +158,11 @@ int main(int argc, char **argv) {
         proven = refused = 0;
         prove_flat(&rows[i], most);
         long flat = proven;
-        bool node_phases = stretto_collective_composes(rows[i].collective);
+        bool node_phases = stretto_collective_composes(rows[i].collective) ||
+                           (rows[i].needs & STRETTO_CARRIES); /* may look at the layout */
         if (node_phases)
             prove_layouts(&rows[i]);
-        printf("%-20s %-20s flat %6ld, shm+ %5ld proven, %5ld refused, %.1f s\n",
+        printf("%-20s %-20s flat %6ld, on layouts %5ld proven, %5ld refused, %.1f s\n",
                stretto_collective_name(rows[i].collective), rows[i].name, flat, proven - flat,
                refused, (double)(clock() - start) / CLOCKS_PER_SEC);
         CHECK((flat > 0 || (rows[i].needs & STRETTO_NEEDS_NODES)) &&

@@ -1,0 +1,70 @@
+"""Irregular exchanges: blocks that pass through other ranks, repetition, wrong counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, REPOSITORY, Mpi, library
+
+SOURCE = REPOSITORY / "tests" / "apps" / "exchange.c"
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {"folder": tmp_path_factory.mktemp("exchange")}
+
+
+def run(
+    programs: dict[str, Path], name: str, ranks: int, choice: str, words: list[str], **more: object
+) -> None:
+    mpi: Mpi = MPIS[name].require()
+    if name not in programs:
+        programs[name] = mpi.compile(SOURCE, programs["folder"] / name, "-O1")
+    env = {
+        "LD_PRELOAD": str(library(mpi.family)),
+        "STRETTO_CHOICE": f"alltoallv={choice}",
+        "STRETTO_AFTER": "1",
+        "STRETTO_VERBOSE": "1",
+    }
+    env |= {k: str(v) for k, v in more.items()}
+    done = mpi.run(ranks, [str(programs[name]), *words], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 faults" in done.stdout
+    assert "(forced)" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("choice", ["bruck_v(2)", "aggregated"])
+@pytest.mark.parametrize("name", MPIS)
+def test_counts_that_repeat_and_change(programs, name: str, choice: str) -> None:
+    """Whoever's counts change, and whenever: everybody gets what was sent in this call."""
+    run(programs, name, 3, choice, ["repeat", "11", "250"], STRETTO_FAKE_PPN=2)
+
+
+@pytest.mark.parametrize("choice", ["bruck_v(3)", "aggregated"])
+@pytest.mark.parametrize(("ranks", "ppn"), [(5, 2), (7, 3)])
+def test_more_ranks(programs, ranks: int, ppn: int, choice: str) -> None:
+    run(programs, "openmpi4", ranks, choice, ["repeat", "5", "120"], STRETTO_FAKE_PPN=ppn)
+
+
+@pytest.mark.parametrize(
+    ("choice", "ppn", "words"),
+    [
+        ("shm", 0, ["all"]),
+        ("bruck_v(2)", 2, ["all"]),
+        ("aggregated", 2, ["all"]),
+        ("linear", 1, []),
+        ("pairwise", 1, []),
+    ],
+)
+@pytest.mark.parametrize("name", MPIS)
+def test_too_little_room(programs, name: str, choice: str, ppn: int, words: list[str]) -> None:
+    """It is reported where it happens; nothing is written behind the room, and nobody hangs."""
+    run(programs, name, 3, choice, ["truncate", *words], STRETTO_FAKE_PPN=ppn)
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_one_buffer_for_both(programs, name: str) -> None:
+    choices = "shm;alltoall=shm"
+    run(programs, name, 3, choices, ["alias"])
