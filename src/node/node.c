@@ -90,6 +90,11 @@ size_t stretto_node_bytes(int nlocal, size_t area) {
     return (stride_for(area) * (size_t)nlocal + 4095) / 4096 * 4096;
 }
 
+void stretto_node_part(int rank, size_t area, size_t *offset, size_t *bytes) {
+    *bytes = stride_for(area);
+    *offset = *bytes * (size_t)rank;
+}
+
 stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area, const int *pids,
                                   const stretto_wait *wait) {
     stretto_node *node = aligned_alloc(64, (sizeof *node + 63) / 64 * 64);

@@ -46,6 +46,9 @@ size_t stretto_node_area(int nlocal, bool modest);
  * nlocal >= 1. */
 size_t stretto_node_bytes(int nlocal, size_t area);
 
+/* Where in it the part lies that only local rank `rank` writes. */
+void stretto_node_part(int rank, size_t area, size_t *offset, size_t *bytes);
+
 /* Attaches local rank `me` of `nlocal` to `memory` (shared, zeroed before the first rank attaches,
  * aligned to 4096, at least stretto_node_bytes(nlocal, area) long, mapped at any address).
  * pids[nlocal] = process ids as seen in this rank's pid namespace (for CMA; may be NULL when

@@ -215,6 +215,18 @@ int64_t stretto_arena_allocate(size_t bytes, int users) {
     return offset;
 }
 
+/* Memory comes from the domain of whoever allocates it, which was the node's leader. No call about
+ * memory policies, which containers often refuse: the pages are given back and allocated here. */
+bool stretto_arena_bring_near(int64_t offset, size_t bytes) {
+    const off_t page = (off_t)sysconf(_SC_PAGESIZE);
+    off_t from = ((off_t)offset + page - 1) / page * page,
+          to = ((off_t)offset + (off_t)bytes) / page * page;
+    if (from >= to ||
+        fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from))
+        return true; /* it stays where it is */
+    return back_with_memory(from, to - from);
+}
+
 size_t stretto_arena_used(void) {
     if (!arena)
         return 0;

@@ -55,7 +55,7 @@ API int stretto_choose(MPI_Comm comm, const char *collective, const char *choice
     c->coll[row.collective].forced = row;
     c->coll[row.collective].is_forced = *words[1] != 0;
     c->coll[row.collective].looked_at = true;
-    for (int i = 0; i < STRETTO_DECISIONS; i++)
+    for (int i = 0; c->coll[row.collective].decisions && i < STRETTO_DECISIONS; i++)
         c->coll[row.collective].decisions[i].run = STRETTO_RUN_UNDECIDED;
     c->coll[row.collective].told = 0;
 out:

@@ -10,6 +10,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const size_t BYTES_LIMIT = (size_t)1 << 30; /* counts of MPI_BYTE stay well below 2^31 */
@@ -221,8 +222,13 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
                                                                       : STRETTO_RUN_PLAN;
 }
 
+const stretto_decision stretto_undecided;
+
 const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective collective,
                                        long long count, MPI_Datatype datatype, MPI_Op op) {
+    stretto_decision **made = &c->coll[collective].decisions;
+    if (!*made && !(*made = calloc(STRETTO_DECISIONS, sizeof **made)))
+        stretto_no_memory(); /* the others may have begun the call */
     for (int i = 0; i < STRETTO_DECISIONS; i++) {
         stretto_decision *d = &c->coll[collective].decisions[i];
         if (d->run != STRETTO_RUN_UNDECIDED && d->count == count && d->datatype == datatype &&

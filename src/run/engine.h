@@ -27,6 +27,7 @@
 typedef struct {
     int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn, devices, xpmem;
     int check_calls, check_seconds, reproducible;
+    int domains, fake_domains;
     int has_table; /* a table or forced choices were given and are valid */
 } stretto_settings;
 
@@ -57,7 +58,8 @@ typedef struct {
     int *node_world; /* [node_nranks] world ranks of this node's ranks, ascending */
     int *node_pids;  /* [node_nranks] process ids, or 0 where they mean nothing here */
     stretto_wait wait;
-    bool xpmem; /* works among this node's ranks */
+    bool xpmem;       /* works among this node's ranks */
+    int *node_domain; /* [node_nranks] numbers of the domains they lie in; NULL: in one */
 } stretto_world;
 
 extern stretto_world stretto_the_world;
@@ -70,6 +72,10 @@ bool stretto_arena_create(size_t bytes);
 void stretto_arena_destroy(void);
 /* A zeroed piece with memory behind it, or -1. Local; the piece is shared by telling its offset. */
 int64_t stretto_arena_allocate(size_t bytes, int users);
+/* Has the pages that lie wholly in this part of a piece allocated anew by the calling rank, near its
+ * processor, zeroed. Only while no rank uses them. False when the memory went to somebody else in
+ * between: the part must then not be touched. Local. */
+bool stretto_arena_bring_near(int64_t offset, size_t bytes);
 /* Bytes handed out on this node. Local. */
 size_t stretto_arena_used(void);
 void *stretto_arena_at(int64_t offset);
@@ -145,8 +151,9 @@ typedef enum { STRETTO_COMM_NEW, STRETTO_COMM_READY, STRETTO_COMM_NATIVE } stret
 
 /* What is known of one collective on one communicator. */
 typedef struct {
-    stretto_decision *last; /* the MRU entry of decisions */
-    stretto_decision decisions[STRETTO_DECISIONS];
+    const stretto_decision *last; /* the MRU entry of decisions, or stretto_undecided */
+    stretto_decision *decisions;  /* [STRETTO_DECISIONS], made with the first: most communicators
+                                     use two or three collectives */
     int next;
     bool looked_at; /* some row that fits the layout, or a forced choice, is not native */
     bool is_forced; /* by stretto_choose */
@@ -154,6 +161,8 @@ typedef struct {
     unsigned long long ours, native;
     uint64_t told; /* verbose: size classes already explained */
 } stretto_comm_calls;
+
+extern const stretto_decision stretto_undecided;
 
 typedef struct stretto_comm {
     MPI_Comm comm;

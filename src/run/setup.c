@@ -121,33 +121,45 @@ static void wants(const stretto_comm *c, bool *node, bool *shadow) {
 }
 
 static bool attach_node(stretto_comm *c, const int *world, const offer *leader) {
+    const stretto_world *w = &stretto_the_world;
     int me = c->layout.node_of[c->rank], first = c->layout.node_start[me];
-    int nlocal = c->layout.node_start[me + 1] - first;
-    int *pids = malloc((size_t)nlocal * 2 * sizeof *pids), *peers = pids + nlocal;
+    int nlocal = c->layout.node_start[me + 1] - first, mine = c->layout.local_of[c->rank];
+    int *pids = malloc((size_t)nlocal * 3 * sizeof *pids), *peers = pids + nlocal,
+        *domain = peers + nlocal;
     if (!pids)
         return false;
     for (int i = 0; i < nlocal; i++) {
         int wanted = world[c->layout.node_ranks[first + i]];
-        pids[i] = 0;
+        pids[i] = domain[i] = 0;
         peers[i] = -1;
-        for (int j = 0; j < stretto_the_world.node_nranks; j++)
-            if (stretto_the_world.node_world[j] == wanted) {
-                pids[i] = stretto_the_world.node_pids[j];
+        for (int j = 0; j < w->node_nranks; j++)
+            if (w->node_world[j] == wanted) {
+                pids[i] = w->node_pids[j];
                 peers[i] = j;
+                domain[i] = w->node_domain ? w->node_domain[j] : 0;
             }
     }
+    const size_t area = (size_t)leader->area;
     c->node =
-        stretto_node_attach(stretto_arena_at(leader->arena), nlocal, c->layout.local_of[c->rank],
-                            (size_t)leader->area, pids, &stretto_the_world.wait);
-    bool well = c->node && (!stretto_the_world.xpmem || stretto_node_use_xpmem(c->node, peers));
+        stretto_node_attach(stretto_arena_at(leader->arena), nlocal, mine, area, pids, &w->wait);
+    bool well = c->node && (!w->xpmem || stretto_node_use_xpmem(c->node, peers));
+    /* operations that reach the node phases are predefined ones, which commute */
+    if (well && w->node_domain)
+        well = stretto_node_use_domains(c->node, domain, true, stretto_config.fake_domains != 0);
+    size_t own, bytes;
+    stretto_node_part(mine, area, &own, &bytes);
+    if (well && domain[mine] != domain[0])
+        well = stretto_arena_bring_near(leader->arena + (int64_t)own, bytes);
     free(pids);
-    if (leader->area > (int64_t)stretto_node_area(nlocal, true)) {
-        /* Mapped at once rather than page by page in the first thousand calls; a refusal costs
-         * nothing. */
-        size_t bytes = stretto_node_bytes(nlocal, (size_t)leader->area);
-        (void)madvise(stretto_arena_at(leader->arena), bytes, MADV_POPULATE_WRITE);
-    }
     return well;
+}
+
+/* Large rings are mapped at once rather than page by page in the first thousand calls; a refusal
+ * costs nothing. Not before all have their memory where they want it. */
+static void map_rings(const offer *leader, int nlocal) {
+    size_t bytes = stretto_node_bytes(nlocal, (size_t)leader->area);
+    if (leader->area > (int64_t)stretto_node_area(nlocal, true))
+        (void)madvise(stretto_arena_at(leader->arena), bytes, MADV_POPULATE_WRITE);
 }
 
 static bool agree(MPI_Comm comm, bool mine) {
@@ -265,6 +277,8 @@ static const char *set_up(stretto_comm *c) {
             why = "no memory";
             goto out;
         }
+        if (nlocal > 1)
+            map_rings(&offers[c->layout.node_ranks[first]], nlocal);
         c->node_ready = true;
         c->one_node = c->layout.nnodes == 1;
     }
@@ -282,7 +296,7 @@ static void prepare_calls(stretto_comm *c) {
     if (!c->coll)
         stretto_no_memory();
     for (int i = 0; i < STRETTO_COLLECTIVES; i++) {
-        c->coll[i].last = c->coll[i].decisions;
+        c->coll[i].last = &stretto_undecided;
         /* with STRETTO_VERBOSE each shape is explained, native ones too */
         c->coll[i].looked_at =
             stretto_config.verbose > 0 ||
@@ -326,6 +340,8 @@ void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
     c->has_shadow = false;
     free(c->layout_memory);
     c->layout_memory = NULL;
+    for (int i = 0; c->coll && i < STRETTO_COLLECTIVES; i++)
+        free(c->coll[i].decisions);
     free(c->coll);
     c->coll = NULL;
     for (int i = 0; i < STRETTO_SCRATCHES; i++) {

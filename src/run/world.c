@@ -1,6 +1,7 @@
 /* Init and Finalize: the world as this process sees it, agreed with the others. */
 #include "node/xpmem.h"
 #include "run/engine.h"
+#include "topo/topo.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -54,6 +55,50 @@ static int find_nodes(stretto_world *w) {
             MPI_SUCCESS)
         return rc;
     return PMPI_Allgather(&w->node_world[0], 1, MPI_INT, w->node_of, 1, MPI_INT, MPI_COMM_WORLD);
+}
+
+/* Where this node's ranks lie inside it: w->node_domain, NULL when in one domain, or when one of
+ * them is not bound to one. Collective over node_comm: every rank's word goes to all, so that all
+ * come to the same answer. */
+static void find_domains(stretto_world *w) {
+    const int n = w->node_nranks, fake = stretto_config.fake_domains;
+    stretto_cpus allowed;
+    stretto_place mine = {-1, -1, -1};
+    if (n < 2 || (!fake && !stretto_config.domains))
+        return;
+    stretto_place *places = malloc((size_t)n * sizeof *places);
+    int *domain = malloc((size_t)n * sizeof *domain);
+    if (!places || !domain)
+        stretto_no_memory();
+    if (!fake && stretto_cpus_allowed(&allowed))
+        mine = stretto_topo_place("", &allowed);
+    bool bound =
+        PMPI_Allgather(&mine, 3, MPI_INT, places, 3, MPI_INT, w->node_comm) == MPI_SUCCESS &&
+        (fake || stretto_topo_domains(places, n, stretto_config.domains == 2, domain));
+    for (int i = 0; fake && i < n; i++)
+        domain[i] = fake > 0 ? i / fake : i % -fake;
+    int found = 0;
+    for (int i = 0; bound && i < n; i++) {
+        int before = 0;
+        while (domain[before] != domain[i])
+            before++;
+        found += before == i;
+    }
+    if (w->rank == 0 && stretto_config.verbose && !bound)
+        stretto_say(
+            "a rank of this node may run in several NUMA domains or sockets, so all count as "
+            "one; bind the ranks if the node has several");
+    else if (w->rank == 0 && stretto_config.verbose)
+        stretto_say("this node's %d ranks lie in %d %s", n, found,
+                    fake                          ? "domains (STRETTO_FAKE_DOMAINS)"
+                    : stretto_config.domains == 2 ? "domains by last-level cache"
+                                                  : "NUMA domains");
+    free(places);
+    if (found > 1) {
+        w->node_domain = domain;
+        return;
+    }
+    free(domain);
 }
 
 /* Cores this process may run on; the node's ranks together may use the union, but taking the
@@ -180,6 +225,7 @@ STRETTO_COLD void stretto_engine_init(void) {
     stretto_comms_init();
     if (w->node_nranks > 1 && stretto_arena_create((size_t)stretto_config.arena_mb << 20)) {
         w->wait.cma = try_cma(w);
+        find_domains(w);
         w->xpmem = stretto_config.xpmem && try_xpmem(w);
         if (w->xpmem && w->rank == 0 && stretto_config.verbose)
             stretto_say("XPMEM works among the ranks of this node");
