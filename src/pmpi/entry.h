@@ -69,12 +69,19 @@ static inline bool stretto_is_root_of(const stretto_comm *c, int root) {
     return root >= 0 && root < c->nranks;
 }
 
-/* A call that was ours, and the end of the function unless it is the MPI's after all. */
+static inline void stretto_count_passed(stretto_comm *c, const stretto_decision *d) {
+    c->coll[d->collective].ours--;
+    c->coll[d->collective].native++;
+}
+
+/* A call on c that was ours, and the end of the function unless it is the MPI's after all. */
 #define STRETTO_TRY(d, call)                                                                       \
     do {                                                                                           \
         int rc = (d) ? (call) : STRETTO_PASS;                                                      \
         if (STRETTO_LIKELY(rc != STRETTO_PASS))                                                    \
             return rc;                                                                             \
+        if (d)                                                                                     \
+            stretto_count_passed(c, d);                                                            \
     } while (0)
 
 #endif

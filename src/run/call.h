@@ -21,6 +21,8 @@ static inline stretto_elements stretto_as_bytes(void) {
 
 /* Bytes of one element of any valid datatype; -1 when the MPI does not tell. */
 long long stretto_type_bytes(MPI_Datatype type);
+/* Whether elements lie as their bytes travel, one after another: nothing to pack (dense.c). */
+bool stretto_type_is_dense(MPI_Datatype type);
 int stretto_pack(const void *data, long long count, MPI_Datatype type, size_t bytes, void *packed);
 int stretto_unpack(const void *packed, size_t bytes, void *data, long long count,
                    MPI_Datatype type);

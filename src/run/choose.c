@@ -8,57 +8,65 @@
 
 #define API __attribute__((visibility("default")))
 
-/* Rank 0's word for all; both strings cut to what fits. */
-static bool agree_on_words(MPI_Comm comm, char words[2][256]) {
-    return PMPI_Bcast(words, 512, MPI_CHAR, 0, comm) == MPI_SUCCESS;
+int stretto_choice_agreed(stretto_comm *c, const char *collective, const char *choice,
+                          stretto_row *row, char *reason, size_t size) {
+    char words[2][256] = {{0}};
+    *row = (stretto_row){.high = SIZE_MAX};
+    snprintf(words[0], sizeof words[0], "%s", collective ? collective : "");
+    snprintf(words[1], sizeof words[1], "%s", choice ? choice : "");
+    if (PMPI_Bcast(words, sizeof words, MPI_CHAR, 0, c->comm) != MPI_SUCCESS) {
+        snprintf(reason, size, "the MPI failed");
+        return -1;
+    }
+    const stretto_collective which = stretto_collective_parse(words[0]);
+    row->collective = which;
+    if (which == STRETTO_COLLECTIVES) {
+        snprintf(reason, size, "no such collective: '%s'", words[0]);
+        return -1;
+    }
+    if (!*words[1]) {
+        row->choice.kind = STRETTO_CHOICE_NATIVE;
+        row->line = -1; /* no choice */
+        return 0;
+    }
+    if (stretto_choice_parse(which, words[1], &row->choice, reason, size))
+        return -1;
+    if (row->choice.kind != STRETTO_CHOICE_NATIVE)
+        stretto_comm_shadow(c);
+    const char *refused = stretto_choice_refused(c, which, &row->choice, 1 << 20, false, true);
+    if (refused)
+        snprintf(reason, size, "%s", refused);
+    return refused ? -1 : 0;
+}
+
+stretto_comm *stretto_comm_for_api(MPI_Comm comm, char *reason, size_t size) {
+    if (!stretto_the_world.active) {
+        snprintf(reason, size,
+                 "Stretto is not set up in this job (start it with STRETTO_API=1 or a table)");
+        return NULL;
+    }
+    stretto_comm *c = stretto_comm_ready(comm);
+    if (c && c->status == STRETTO_COMM_READY)
+        return c;
+    snprintf(reason, size, "this communicator stays with the MPI: %s",
+             c && c->why ? c->why : "no memory");
+    return NULL;
 }
 
 API int stretto_choose(MPI_Comm comm, const char *collective, const char *choice, char *error,
                        size_t error_size) {
-    char words[2][256] = {{0}}, reason[400] = "";
-    stretto_comm *c = NULL;
-    stretto_row row = {.high = SIZE_MAX};
-    if (!stretto_the_world.active) {
-        snprintf(reason, sizeof reason,
-                 "Stretto is not set up in this job (start it with STRETTO_API=1 or a table)");
-        goto out;
+    char reason[400] = "";
+    stretto_row row;
+    stretto_comm *c = stretto_comm_for_api(comm, reason, sizeof reason);
+    if (c && stretto_choice_agreed(c, collective, choice, &row, reason, sizeof reason) == 0) {
+        stretto_comm_calls *calls = &c->coll[row.collective];
+        calls->is_forced = row.line == 0;
+        calls->forced = row;
+        calls->looked_at = true;
+        for (int i = 0; i < STRETTO_DECISIONS; i++)
+            calls->decisions[i].run = STRETTO_RUN_UNDECIDED;
+        calls->told = 0;
     }
-    c = stretto_comm_ready(comm);
-    if (!c || c->status != STRETTO_COMM_READY) {
-        snprintf(reason, sizeof reason, "this communicator stays with the MPI: %s",
-                 c && c->why ? c->why : "no memory");
-        goto out;
-    }
-    snprintf(words[0], sizeof words[0], "%s", collective ? collective : "");
-    snprintf(words[1], sizeof words[1], "%s", choice ? choice : "");
-    if (!agree_on_words(comm, words)) {
-        snprintf(reason, sizeof reason, "the MPI failed");
-        goto out;
-    }
-    row.collective = stretto_collective_parse(words[0]);
-    if (row.collective == STRETTO_COLLECTIVES) {
-        snprintf(reason, sizeof reason, "no such collective: '%s'", words[0]);
-        goto out;
-    }
-    if (*words[1]) {
-        if (stretto_choice_parse(row.collective, words[1], &row.choice, reason, sizeof reason))
-            goto out;
-        if (row.choice.kind != STRETTO_CHOICE_NATIVE)
-            stretto_comm_shadow(c);
-        const char *refused =
-            stretto_choice_refused(c, row.collective, &row.choice, 1 << 20, false, true);
-        if (refused) {
-            snprintf(reason, sizeof reason, "%s", refused);
-            goto out;
-        }
-    }
-    c->coll[row.collective].forced = row;
-    c->coll[row.collective].is_forced = *words[1] != 0;
-    c->coll[row.collective].looked_at = true;
-    for (int i = 0; c->coll[row.collective].decisions && i < STRETTO_DECISIONS; i++)
-        c->coll[row.collective].decisions[i].run = STRETTO_RUN_UNDECIDED;
-    c->coll[row.collective].told = 0;
-out:
     if (error && error_size)
         snprintf(error, error_size, "%s", reason);
     return *reason ? -1 : 0;

@@ -235,18 +235,24 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
             d->op == op)
             return c->coll[collective].last = d;
     }
-    stretto_decision *d = &c->coll[collective].decisions[c->coll[collective].next];
-    c->coll[collective].next = (c->coll[collective].next + 1) % STRETTO_DECISIONS;
+    /* A derived type or a user operation can be freed, and its handle come again as another: such a
+     * decision is for once, and does not take the place of those that last. */
+    bool lasting = datatype == MPI_DATATYPE_NULL || stretto_is_predefined_type(datatype);
+    if (stretto_collective_reduces(collective) && !stretto_is_predefined_op(op))
+        lasting = false;
+    int place = STRETTO_DECISIONS - 1;
+    if (lasting) {
+        place = c->coll[collective].next;
+        c->coll[collective].next = (place + 1) % (STRETTO_DECISIONS - 1);
+    }
+    stretto_decision *d = &c->coll[collective].decisions[place];
+    d->collective = collective;
     d->count = d->elements = count;
     d->datatype = datatype;
     d->op = op;
     make(c, collective, d);
     if (__builtin_expect(stretto_config.verbose, 0))
         tell(c, collective, d);
-    /* A derived type or a user operation can be freed, and its handle come again as another. */
-    bool lasting = datatype == MPI_DATATYPE_NULL || stretto_is_predefined_type(datatype);
-    if (stretto_collective_reduces(collective) && !stretto_is_predefined_op(op))
-        lasting = false;
     if (!lasting)
         d->count = LLONG_MIN;
     c->coll[collective].last = d;

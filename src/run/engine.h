@@ -109,6 +109,7 @@ typedef enum {
 /* How calls of one shape are done. */
 typedef struct {
     stretto_run run;
+    stretto_collective collective;
     long long count; /* the key, with the next two; LLONG_MIN: for this one call only */
     MPI_Datatype datatype;
     MPI_Op op;
@@ -185,6 +186,7 @@ typedef struct stretto_comm {
     stretto_cached_plan *plans; /* [STRETTO_PLANS], made with the first */
     unsigned long plan_clock;
     stretto_exchanges *exchanges;
+    bool planned; /* they are of the one exchange that is carried out now (alltoallv_plan.c) */
     void *scratch[STRETTO_SCRATCHES];
     size_t scratch_size[STRETTO_SCRATCHES];
     MPI_Request *requests;
@@ -314,6 +316,12 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
                                       bool in_place, bool commutative, char *error, size_t size);
 void stretto_plans_forget(stretto_comm *c);
 void stretto_exchanges_forget(stretto_comm *c);
+/* What the public functions begin with: comm's state, READY (collective); NULL and the reason. */
+stretto_comm *stretto_comm_for_api(MPI_Comm comm, char *reason, size_t size);
+/* Rank 0's choice for all, into *row: 0, or -1 on all ranks with the reason. Collective. Without a
+ * choice ("") row->line is -1, with one 0. */
+int stretto_choice_agreed(stretto_comm *c, const char *collective, const char *choice,
+                          stretto_row *row, char *reason, size_t size);
 /* Memory of at least `bytes` that lasts until the next call on c; the job ends where there is none.
  */
 void *stretto_comm_scratch(stretto_comm *c, int slot, size_t bytes);

@@ -36,6 +36,7 @@ struct stretto_exchanges {
     exchange kept[KEPT];
     int last, oldest;  /* the one carried out last, or -1; the next to be replaced */
     bool repeats;      /* what was expected last time came */
+    bool told, cut;    /* of a planned exchange, whose sizes are told once */
     uint64_t *numbers; /* [2 * nranks] sizes that are sent and received */
     size_t *tmp_at;    /* [tmp_blocks + 1] of an exchange that is not kept */
     size_t *place;     /* [2 * nranks] offsets and sizes of scratch that stands for OUT */
@@ -226,8 +227,10 @@ static int run_told(stretto_comm *c, stretto_cached_plan *cached, const stretto_
 int stretto_execute_carrying(stretto_comm *c, stretto_cached_plan *cached,
                              const stretto_elements *e, const stretto_buffers *b) {
     stretto_exchanges *x = exchanges_of(c, cached);
+    if (c->planned && x->told)
+        return run_told(c, cached, e, b, x->cut);
     const bool in_place = cached->plan.shape.in_place;
-    const int expected = in_place ? -1 : expected_now(x);
+    const int expected = in_place || c->planned ? -1 : expected_now(x);
     unsigned match = 0;
     if (expected >= 0 && x->repeats) {
         bool changed = !matches(x, expected, b);
@@ -247,7 +250,10 @@ int stretto_execute_carrying(stretto_comm *c, stretto_cached_plan *cached,
         cut |= x->numbers[c->nranks + r] > b->out_n[r];
         odd |= x->numbers[c->nranks + r] != b->out_n[r];
     }
-    if (!in_place) { /* from what is the same on all ranks; what is sent in place is not kept */
+    x->told = true;
+    x->cut = cut;
+    if (!in_place &&
+        !c->planned) { /* from what is the same on all ranks; what is sent in place is not kept */
         x->repeats = expected >= 0 && (match >> expected & 1);
         int i = x->repeats ? expected : match ? __builtin_ctz(match) : keep(x, b, odd);
         came(x, i);

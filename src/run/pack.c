@@ -61,7 +61,7 @@ int stretto_view_open(stretto_comm *c, int slot, stretto_view *view, const void 
                            .type = type,
                            .bytes = bytes,
                            .at = (char *)(uintptr_t)user};
-    if (stretto_dense_size(type))
+    if (stretto_type_is_dense(type))
         return MPI_SUCCESS;
     view->packed = true;
     view->at = stretto_comm_scratch(c, slot, bytes ? bytes : 1);
@@ -120,7 +120,7 @@ static int measure(stretto_blocks *b, bool *dense) {
         if (size < 0 || b->blocks->types) {
             MPI_Datatype type = type_of(b->blocks, r);
             size = stretto_type_bytes(type);
-            *dense = *dense && (size == 0 || stretto_dense_size(type));
+            *dense = *dense && (size == 0 || stretto_type_is_dense(type));
         }
         if (count < 0 || size < 0)
             return STRETTO_PASS;
@@ -165,7 +165,9 @@ int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void
     if (rc != MPI_SUCCESS)
         return rc;
     if (dense) { /* offsets from the lowest block on: they are not negative then */
-        MPI_Aint lowest = 0, next = 0, size = (MPI_Aint)stretto_dense_size(type_of(blocks, 0));
+        MPI_Aint lowest = 0, next = 0, size = 1; /* the extent, too */
+        if (!blocks->types && b->total)
+            size = (MPI_Aint)stretto_type_bytes(blocks->type);
         bool any = false, in_order = true;
         for (int r = 0; r < c->nranks; r++) {
             if (b->n[r] == 0)

@@ -2,8 +2,8 @@
  * computed and the bytes around it guarded.
  *
  *   exchange repeat SEED CALLS   counts stay, come again in turn, change for one pair, change for
- *                                all; in place; with a derived datatype on every second rank
- *   exchange truncate [all]      one rank has less room than is sent to it (all: none): there
+ *                                all; in place; with derived datatypes, dense and not, on some
+ * ranks exchange truncate [all]      one rank has less room than is sent to it (all: none): there
  *                                MPI_ERR_TRUNCATE, nowhere else, and nothing written behind the
  * room exchange alias               sendbuf == recvbuf, which is erroneous: it must end, no more
  */
@@ -76,6 +76,30 @@ static void compare(const int *data, const int *displs, const int *counts, int c
     free(used);
 }
 
+/* Two ints by a type made in one of several ways; the last one sends the second first. */
+static MPI_Datatype two_ints(int way) {
+    MPI_Datatype type, inner = MPI_DATATYPE_NULL;
+    switch (way) {
+    case 0: MPI_Type_contiguous(2, MPI_INT, &type); break;
+    case 1: MPI_Type_vector(2, 1, 1, MPI_INT, &type); break;
+    case 2:
+        MPI_Type_contiguous(2, MPI_INT, &inner);
+        MPI_Type_create_resized(inner, 0, 2 * (MPI_Aint)sizeof(int), &type);
+        break;
+    case 3:
+        MPI_Type_dup(MPI_INT, &inner);
+        MPI_Type_create_hvector(2, 1, sizeof(int), inner, &type);
+        break;
+    default:
+        MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){sizeof(int), 0},
+                               (MPI_Datatype[]){MPI_INT, MPI_INT}, &type);
+    }
+    if (inner != MPI_DATATYPE_NULL)
+        MPI_Type_free(&inner);
+    MPI_Type_commit(&type);
+    return type;
+}
+
 static void exchange(const sizes *s, int call, int in_place, int how) {
     int sent[MOST], got[MOST], sent_at[MOST], got_at[MOST];
     for (int r = 0; r < size; r++) {
@@ -92,6 +116,13 @@ static void exchange(const sizes *s, int call, int in_place, int how) {
         for (int r = 0; r < size; r++) {
             types[r] = MPI_INT;
             other[r] = MPI_INT;
+            if (rank % 2 && sent[r] % 2 == 0 && !in_place) {
+                const int way = (call + r) % 5;
+                types[r] = two_ints(way);
+                for (int i = 0; way == 4 && i < sent[r]; i++)
+                    in[sent_at[r] + (i ^ 1)] = value(rank, r, i, call);
+                sent[r] /= 2;
+            }
             if (rank % 2)
                 MPI_Type_contiguous(1, MPI_INT, &other[r]), MPI_Type_commit(&other[r]);
             sent_at[r] *= (int)sizeof(int);
@@ -103,6 +134,8 @@ static void exchange(const sizes *s, int call, int in_place, int how) {
             got_at[r] /= (int)sizeof(int);
             if (rank % 2)
                 MPI_Type_free(&other[r]);
+            if (types[r] != MPI_INT)
+                MPI_Type_free(&types[r]);
         }
     } else if (how == 2) { /* every second int of a type with gaps, on this side only */
         MPI_Datatype gaps, wide;
