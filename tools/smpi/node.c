@@ -180,8 +180,9 @@ void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_
 }
 
 /* What is given: for each rank where its block begins, and after all the end; then the blocks. */
-void stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *src_at,
-                            const size_t *src_bytes, void *dst, const size_t *dst_at) {
+bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *src_at,
+                            const size_t *src_bytes, void *dst, const size_t *dst_at,
+                            const size_t *dst_bytes) {
     const size_t n = (size_t)node->group->nlocal, head = (n + 1) * sizeof(size_t);
     size_t all = 0;
     for (size_t i = 0; i < n; i++)
@@ -194,12 +195,17 @@ void stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *s
         start[i + 1] = start[i] + src_bytes[i];
     }
     const slot *s = meet(node, mine, ALL);
+    bool all_fit = true;
     for (size_t i = 0; i < n; i++) {
         const size_t *from = s->given[i];
+        const size_t comes = from[node->me + 1] - from[node->me];
+        const bool fits = !dst_bytes || comes <= dst_bytes[i];
         put((char *)dst + dst_at[i], (const char *)s->given[i] + from[node->me],
-            from[node->me + 1] - from[node->me]);
+            fits ? comes : dst_bytes[i]);
+        all_fit &= fits;
     }
     leave(node);
+    return all_fit;
 }
 
 void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root) {
