@@ -14,7 +14,7 @@
                 sendbuf == recvbuf ? MPI_IN_PLACE : sendbuf; /* one rank's own mistake */          \
             STRETTO_TRY(d, stretto_call_allreduce(c, d, in, recvbuf));                             \
         }                                                                                          \
-        return PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm);                           \
+        return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm));           \
     }
 
 #define REDUCE(name, COUNT)                                                                        \
@@ -27,7 +27,7 @@
                 stretto_decision_for(c, STRETTO_REDUCE, count, datatype, op);                      \
             STRETTO_TRY(d, stretto_call_reduce(c, d, sendbuf, recvbuf, root));                     \
         }                                                                                          \
-        return PMPI_##name(sendbuf, recvbuf, count, datatype, op, root, comm);                     \
+        return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, root, comm));     \
     }
 
 #define BCAST(name, COUNT)                                                                         \
@@ -39,7 +39,7 @@
                 stretto_decision_for(c, STRETTO_BCAST, count, datatype, MPI_OP_NULL);              \
             STRETTO_TRY(d, stretto_call_bcast(c, d, buffer, root));                                \
         }                                                                                          \
-        return PMPI_##name(buffer, count, datatype, root, comm);                                   \
+        return STRETTO_NATIVE(PMPI_##name(buffer, count, datatype, root, comm));                   \
     }
 
 #define ALLGATHER(name, COUNT)                                                                     \
@@ -52,7 +52,8 @@
                 stretto_decision_for(c, STRETTO_ALLGATHER, recvcount, recvtype, MPI_OP_NULL);      \
             STRETTO_TRY(d, stretto_call_allgather(c, d, sendbuf, sendcount, sendtype, recvbuf));   \
         }                                                                                          \
-        return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);      \
+        return STRETTO_NATIVE(                                                                     \
+            PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));        \
     }
 
 #define ALLGATHERV(name, COUNT, DISPL, LARGE)                                                      \
@@ -69,8 +70,8 @@
             STRETTO_TRY(d, stretto_call_allgatherv(c, d, sendbuf, sendcount, sendtype, recvbuf,    \
                                                    &receive));                                     \
         }                                                                                          \
-        return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,    \
-                           comm);                                                                  \
+        return STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts,       \
+                                          displs, recvtype, comm));                                \
     }
 
 ALLREDUCE(Allreduce, int)
@@ -95,5 +96,5 @@ int MPI_Barrier(MPI_Comm comm) {
             stretto_decision_for(c, STRETTO_BARRIER, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);
         STRETTO_TRY(d, stretto_call_barrier(c, d));
     }
-    return PMPI_Barrier(comm);
+    return STRETTO_NATIVE(PMPI_Barrier(comm));
 }

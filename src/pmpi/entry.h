@@ -5,6 +5,7 @@
 #ifndef STRETTO_ENTRY_H
 #define STRETTO_ENTRY_H
 
+#include "pmpi/guard.h"
 #include "run/check.h"
 #include "run/engine.h"
 

@@ -11,7 +11,8 @@
                 stretto_decision_for(c, STRETTO_ALLTOALL, recvcount, recvtype, MPI_OP_NULL);       \
             STRETTO_TRY(d, stretto_call_alltoall(c, d, sendbuf, sendcount, sendtype, recvbuf));    \
         }                                                                                          \
-        return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);      \
+        return STRETTO_NATIVE(                                                                     \
+            PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));        \
     }
 
 /* Both are alltoallv to us; the key is the communicator alone. */
@@ -25,7 +26,7 @@
                 stretto_decision_for(c, STRETTO_ALLTOALLV, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);     \
             STRETTO_TRY(d, stretto_call_alltoallv(c, d, sendbuf, &send, recvbuf, &receive));       \
         }                                                                                          \
-        return PMPI_##name(__VA_ARGS__);                                                           \
+        return STRETTO_NATIVE(PMPI_##name(__VA_ARGS__));                                           \
     } while (0)
 
 #define ALLTOALLV(name, COUNT, DISPL, LARGE)                                                       \

@@ -11,7 +11,7 @@
                 stretto_decision_for(c, STRETTO_REDUCE_SCATTER_BLOCK, recvcount, datatype, op);    \
             STRETTO_TRY(d, stretto_call_reduce_scatter_block(c, d, sendbuf, recvbuf));             \
         }                                                                                          \
-        return PMPI_##name(sendbuf, recvbuf, recvcount, datatype, op, comm);                       \
+        return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, recvcount, datatype, op, comm));       \
     }
 
 #define REDUCE_SCATTER(name, COUNT, LARGE)                                                         \
@@ -26,7 +26,7 @@
                                      stretto_ragged_total(&blocks, c->nranks), datatype, op);      \
             STRETTO_TRY(d, stretto_call_reduce_scatter(c, d, sendbuf, recvbuf, &blocks));          \
         }                                                                                          \
-        return PMPI_##name(sendbuf, recvbuf, recvcounts, datatype, op, comm);                      \
+        return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, recvcounts, datatype, op, comm));      \
     }
 
 #define SCAN(name, WHICH, COUNT, exclusive)                                                        \
@@ -39,7 +39,7 @@
                 stretto_decision_for(c, STRETTO_##WHICH, count, datatype, op);                     \
             STRETTO_TRY(d, stretto_call_scan(c, d, sendbuf, recvbuf, exclusive));                  \
         }                                                                                          \
-        return PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm);                           \
+        return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm));           \
     }
 
 REDUCE_SCATTER_BLOCK(Reduce_scatter_block, int)

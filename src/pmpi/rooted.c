@@ -18,8 +18,8 @@
             STRETTO_TRY(d,                                                                         \
                         stretto_call_gather(c, d, sendbuf, sendcount, sendtype, recvbuf, root));   \
         }                                                                                          \
-        return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,       \
-                           comm);                                                                  \
+        return STRETTO_NATIVE(                                                                     \
+            PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));  \
     }
 
 #define SCATTER(name, COUNT)                                                                       \
@@ -36,8 +36,8 @@
             STRETTO_TRY(d,                                                                         \
                         stretto_call_scatter(c, d, sendbuf, recvbuf, recvcount, recvtype, root));  \
         }                                                                                          \
-        return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,       \
-                           comm);                                                                  \
+        return STRETTO_NATIVE(                                                                     \
+            PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));  \
     }
 
 #define GATHERV(name, COUNT, DISPL, LARGE)                                                         \
@@ -55,8 +55,8 @@
             STRETTO_TRY(d, stretto_call_gatherv(c, d, sendbuf, sendcount, sendtype, recvbuf,       \
                                                 &receive, root));                                  \
         }                                                                                          \
-        return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,    \
-                           root, comm);                                                            \
+        return STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts,       \
+                                          displs, recvtype, root, comm));                          \
     }
 
 #define SCATTERV(name, COUNT, DISPL, LARGE)                                                        \
@@ -73,8 +73,8 @@
             STRETTO_TRY(d, stretto_call_scatterv(c, d, sendbuf, &send, recvbuf, recvcount,         \
                                                  recvtype, root));                                 \
         }                                                                                          \
-        return PMPI_##name(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,    \
-                           root, comm);                                                            \
+        return STRETTO_NATIVE(PMPI_##name(sendbuf, sendcounts, displs, sendtype, recvbuf,          \
+                                          recvcount, recvtype, root, comm));                       \
     }
 
 GATHER(Gather, int)

@@ -1,0 +1,50 @@
+/* The MPI's blocking and polling functions that this library does not answer itself: exported only
+ * so that collectives of ours go on while the application is inside them. classes.h says which
+ * function is treated how, functions.def brings the prototypes.
+ *
+ * Of Open MPI's family are left out the large-count forms (version 5 has none either) and what
+ * version 4 lacks: a program that looks for a function must not find it here only (decision 2). */
+#include "pmpi/guard.h"
+
+#include "mpi/fortran.h"
+#include "pmpi/classes.h"
+
+#define GUARD_LOCAL(name, parameters, arguments)
+#define GUARD_ELSEWHERE(name, parameters, arguments)
+#define GUARD_P2P(name, parameters, arguments) /* messages.c */                                    \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+
+#define GUARD_TEST(name, parameters, arguments)                                                    \
+    STRETTO_SLOW(name) parameters {                                                                \
+        stretto_outstanding_progress();                                                            \
+        return PMPI_##name arguments;                                                              \
+    }                                                                                              \
+    STRETTO_GUARDED(name, parameters, arguments)                                                   \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+
+#define GUARD_OPAQUE(name, parameters, arguments)                                                  \
+    STRETTO_SLOW(name) parameters {                                                                \
+        return STRETTO_NATIVE(PMPI_##name arguments);                                              \
+    }                                                                                              \
+    STRETTO_GUARDED(name, parameters, arguments)                                                   \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+
+#ifdef STRETTO_ABI_OPENMPI
+#define GUARD_TEST_4 GUARD_LOCAL
+#define GUARD_OPAQUE_4 GUARD_LOCAL
+#define L(name, parameters, arguments)
+#else
+#define GUARD_TEST_4 GUARD_TEST
+#define GUARD_OPAQUE_4 GUARD_OPAQUE
+#endif
+
+#define GUARD__(class, name, parameters, arguments) GUARD_##class(name, parameters, arguments)
+#define GUARD_(class, name, parameters, arguments) GUARD__(class, name, parameters, arguments)
+#define F(name, parameters, arguments) GUARD_(STRETTO_CLASS_##name, name, parameters, arguments)
+#define R(type, name, parameters, arguments) STRETTO_ONE_OF(STRETTO_CLASS_##name, name)
+/* What returns no int never waits. */
+#define STRETTO_ONE_OF(class, name) STRETTO_ONE_OF_(class, name)
+#define STRETTO_ONE_OF_(class, name) STRETTO_PLAIN_##class(name)
+#define STRETTO_PLAIN_LOCAL(name)
+#define STRETTO_PLAIN_ELSEWHERE(name)
+#include "mpi/functions.def"
