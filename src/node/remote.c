@@ -42,7 +42,8 @@ bool stretto_remote_open(const stretto_node *node, int rank, uint64_t address, s
                          stretto_remote *remote) {
     *remote = (stretto_remote){.rank = rank, .address = address};
     return !node->attaches || bytes == 0 ||
-           stretto_xpmem_map(node->peers[rank], address, bytes, &remote->mapping);
+           stretto_xpmem_map(node->peers[rank], address, bytes, node->wait.progress,
+                             node->wait.progress_arg, &remote->mapping);
 }
 
 void stretto_remote_close(const stretto_node *node, stretto_remote *remote) {

@@ -125,9 +125,17 @@
 #ifndef STRETTO_NODE_ATTACH
 #define STRETTO_NODE_ATTACH (128 * 1024)
 #endif
-/* Ranges of each peer's memory that stay attached. */
+/* Ranges of each peer's memory that stay attached, the least recently used goes first. A solver's
+ * loop has a handful of long vectors in collectives, each of which lies in one range or two of 2
+ * MiB grains; one range too few, and every call attaches anew (system calls and a page fault for
+ * each page). Each is a mapping of this process, of which Linux allows 65530 in all: 16 for each of
+ * 255 peers are 4080. Not measured on a machine with XPMEM. */
 #ifndef STRETTO_NODE_ATTACHMENTS
 #define STRETTO_NODE_ATTACHMENTS 16
+#endif
+/* Bytes of a new attachment whose pages are touched at a time; progress is called in between. */
+#ifndef STRETTO_NODE_ATTACH_TOUCH
+#define STRETTO_NODE_ATTACH_TOUCH (1024 * 1024)
 #endif
 /* Copied at a time; progress is called in between. */
 #ifndef STRETTO_NODE_DIRECT_PIECE

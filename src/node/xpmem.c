@@ -15,13 +15,13 @@
 enum { PERMIT_MODE = 1, READ_WRITE = 2, OWNER_ONLY = 0600 };
 static const int first_version = 0x00022000, last_version = 0x0002ffff; /* 12 bits major: 2 */
 
-enum { PAGE = 4096, TOUCHES = 1024 };
+enum { PAGE = 4096, TOUCHES = STRETTO_NODE_ATTACH_TOUCH / PAGE };
 
 typedef struct {
     uint64_t from, to;             /* of the peer's address space */
     uint64_t known_from, known_to; /* whose pages were seen to be there */
-    unsigned char *at;             /* NULL: unused */
-    int users;
+    unsigned char *at;             /* NULL: unused, or being attached (users is then 1) */
+    int users;                     /* whoever counts here may look at it without the lock */
     uint64_t last_use;
 } attachment;
 
@@ -101,7 +101,7 @@ bool stretto_xpmem_join(int n, const int64_t *offers) {
 bool stretto_xpmem_sees(int peer, uint64_t address, uint64_t expected) {
     stretto_mapping mapping;
     uint64_t word;
-    if (!stretto_xpmem_map(peer, address, sizeof word, &mapping))
+    if (!stretto_xpmem_map(peer, address, sizeof word, NULL, NULL, &mapping))
         return false;
     memcpy(&word, mapping.at, sizeof word);
     stretto_xpmem_unmap(&mapping);
@@ -134,7 +134,8 @@ void stretto_xpmem_leave(void) {
 
 /* Has the kernel read a byte of each page: a page that cannot be had is an error here, and SIGBUS
  * for whoever reads it himself. It also fills the page table in one go. */
-static bool touch(const unsigned char *from, const unsigned char *to) {
+static bool touch(const unsigned char *from, const unsigned char *to, void (*progress)(void *),
+                  void *arg) {
     struct iovec bytes[TOUCHES];
     int n = 0;
     while (from < to) {
@@ -145,6 +146,8 @@ static bool touch(const unsigned char *from, const unsigned char *to) {
             if (pwritev(sink, bytes, n, 0) != n)
                 return false;
             n = 0;
+            if (progress)
+                progress(arg);
         }
     }
     return true;
@@ -152,21 +155,22 @@ static bool touch(const unsigned char *from, const unsigned char *to) {
 
 /* Attaches whole grains, so that neighbouring buffers share an attachment; at the edge of the
  * address space (a stack) as little as possible. */
-static bool attach(attachment *a, int64_t apid, uint64_t address, uint64_t end) {
+static bool attach(attachment *fresh, int64_t apid, uint64_t address, uint64_t end) {
     static const uint64_t grains[] = {2 << 20, 64 << 10}; /* multiples of all page sizes */
     for (int i = 0; i < 2; i++) {
         uint64_t from = address & ~(grains[i] - 1), to = (end + grains[i] - 1) & ~(grains[i] - 1);
         stretto_xpmem_address start = {apid, (int64_t)from};
         void *at = stretto_xpmem.attach(start, (size_t)(to - from), NULL);
         if (at && at != (void *)-1) {
-            *a = (attachment){.from = from, .to = to, .at = at};
+            *fresh = (attachment){.from = from, .to = to, .at = at};
             return true;
         }
     }
     return false;
 }
 
-/* One that covers the range, or a new one in the place that was used least recently. */
+/* One that covers the range, or the place of the one that was used least recently. With the lock.
+ */
 static attachment *find(peer_state *peer, uint64_t address, uint64_t end) {
     attachment *oldest = NULL;
     for (int k = 0; k < STRETTO_NODE_ATTACHMENTS; k++) {
@@ -176,46 +180,87 @@ static attachment *find(peer_state *peer, uint64_t address, uint64_t end) {
         if (!a->users && (!oldest || a->last_use < oldest->last_use))
             oldest = a;
     }
-    if (!oldest)
-        return NULL;
-    if (oldest->at)
-        drop(oldest);
-    return attach(oldest, peer->apid, address, end) ? oldest : NULL;
+    return oldest;
 }
 
-static bool pages_are_there(attachment *a, uint64_t address, uint64_t end) {
-    if (a->known_from <= address && end <= a->known_to)
-        return true;
-    if (!touch(a->at + (address - a->from), a->at + (end - a->from)))
-        return false;
-    bool apart = end < a->known_from || address > a->known_to;
-    a->known_from = apart || address < a->known_from ? address : a->known_from;
-    a->known_to = apart || end > a->known_to ? end : a->known_to;
-    return true;
-}
-
-bool stretto_xpmem_map(int peer, uint64_t address, size_t bytes, stretto_mapping *mapping) {
-    attachment *a = NULL;
+/* Counts this user out; after a failure nobody is to find the attachment again. */
+static void let_go(attachment *a, bool failed) {
+    attachment old = {.at = NULL};
     pthread_mutex_lock(&lock);
-    if (peer >= 0 && peer < npeers && peers[peer].apid > 0)
-        a = find(&peers[peer], address, address + bytes);
-    if (a && !pages_are_there(a, address, address + bytes)) {
-        if (!a->users)
-            drop(a);
-        a = NULL;
+    if (--a->users == 0 && failed) {
+        old = *a;
+        memset(a, 0, sizeof *a);
+    }
+    pthread_mutex_unlock(&lock);
+    if (old.at)
+        drop(&old);
+}
+
+/* An attachment that covers the range, this user counted in; NULL when it cannot be had. The system
+ * calls are made without the lock: the place is taken by counting its user. */
+static attachment *hold(peer_state *peer, uint64_t address, uint64_t end) {
+    attachment old = {.at = NULL}, fresh;
+    pthread_mutex_lock(&lock);
+    attachment *a = find(peer, address, end);
+    bool there = a && a->at && a->from <= address && end <= a->to;
+    if (a && !there) {
+        old = *a;
+        memset(a, 0, sizeof *a);
     }
     if (a) {
         a->users++;
         a->last_use = ++uses;
-        *mapping = (stretto_mapping){a->at + (address - a->from), a};
     }
     pthread_mutex_unlock(&lock);
-    return a != NULL;
+    if (old.at)
+        drop(&old);
+    if (!a || there)
+        return a;
+    bool made = attach(&fresh, peer->apid, address, end);
+    if (!made) {
+        let_go(a, true);
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    fresh.users = a->users;
+    fresh.last_use = a->last_use;
+    *a = fresh;
+    pthread_mutex_unlock(&lock);
+    return a;
+}
+
+static bool pages_are_there(attachment *a, uint64_t address, uint64_t end, void (*progress)(void *),
+                            void *arg) {
+    pthread_mutex_lock(&lock);
+    bool known = a->known_from <= address && end <= a->known_to;
+    pthread_mutex_unlock(&lock);
+    if (known)
+        return true;
+    if (!touch(a->at + (address - a->from), a->at + (end - a->from), progress, arg))
+        return false;
+    pthread_mutex_lock(&lock);
+    bool apart = end < a->known_from || address > a->known_to;
+    a->known_from = apart || address < a->known_from ? address : a->known_from;
+    a->known_to = apart || end > a->known_to ? end : a->known_to;
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+bool stretto_xpmem_map(int peer, uint64_t address, size_t bytes, void (*progress)(void *arg),
+                       void *arg, stretto_mapping *mapping) {
+    if (peer < 0 || peer >= npeers || peers[peer].apid <= 0)
+        return false;
+    attachment *a = hold(&peers[peer], address, address + bytes);
+    if (!a)
+        return false;
+    if (!pages_are_there(a, address, address + bytes, progress, arg)) {
+        let_go(a, true);
+        return false;
+    }
+    *mapping = (stretto_mapping){a->at + (address - a->from), a};
+    return true;
 }
 
 void stretto_xpmem_unmap(stretto_mapping *mapping) {
-    attachment *a = mapping->attachment;
-    pthread_mutex_lock(&lock);
-    a->users--;
-    pthread_mutex_unlock(&lock);
+    let_go(mapping->attachment, false);
 }

@@ -38,8 +38,10 @@ typedef struct {
     unsigned char *at;
     void *attachment;
 } stretto_mapping;
-/* False when it cannot be had. Any thread. */
-bool stretto_xpmem_map(int peer, uint64_t address, size_t bytes, stretto_mapping *mapping);
+/* False when it cannot be had. Any thread; progress(arg) is called now and then, with no lock held:
+ * a new range's pages can be many. progress may be NULL. */
+bool stretto_xpmem_map(int peer, uint64_t address, size_t bytes, void (*progress)(void *arg),
+                       void *arg, stretto_mapping *mapping);
 void stretto_xpmem_unmap(stretto_mapping *mapping);
 
 /* The library's functions (our own declarations of its interface), replaced in tests. */
