@@ -8,13 +8,18 @@
 #include "pmpi/guard.h"
 #include "run/check.h"
 #include "run/engine.h"
+#include "run/operation.h"
 
 /* The state when calls on comm are looked at; NULL = the MPI. */
 static inline stretto_comm *stretto_known(MPI_Comm comm) {
     stretto_comm *c = stretto_comm_find(comm);
     if (STRETTO_LIKELY(c != NULL)) {
-        if (STRETTO_LIKELY(c->status == STRETTO_COMM_READY))
+        if (STRETTO_LIKELY(c->status == STRETTO_COMM_READY)) {
+            if (STRETTO_LIKELY(!stretto_outstanding))
+                return c;
+            stretto_outstanding_drain(c); /* they came first, on all ranks */
             return c;
+        }
         if (c->status == STRETTO_COMM_NATIVE)
             return NULL;
     }

@@ -1,11 +1,13 @@
 /* Calls that are ours: what all families share. */
 #include "run/call.h"
+#include "run/fibre.h"
 
 #include <string.h>
 
 int stretto_call_end(stretto_comm *c, int rc) {
     stretto_comm_trim(c);
-    if (rc != MPI_SUCCESS && rc != STRETTO_PASS)
+    /* in a fibre: when the application completes it */
+    if (rc != MPI_SUCCESS && rc != STRETTO_PASS && !stretto_fibre_here())
         PMPI_Comm_call_errhandler(c->comm, rc);
     return rc;
 }
@@ -18,7 +20,10 @@ int stretto_call_plan(stretto_comm *c, const stretto_decision *d, stretto_collec
                                                  in_place, commutative, error, sizeof error);
     if (!plan) /* lack of memory is one rank's own; a refusal is everybody's */
         return strncmp(error, "out of memory", 13) ? STRETTO_PASS : MPI_ERR_NO_MEM;
-    return stretto_execute(c, plan, e, b);
+    c->pinned = plan;
+    int rc = stretto_execute(c, plan, e, b);
+    c->pinned = NULL;
+    return rc;
 }
 
 int stretto_call_barrier(stretto_comm *c, const stretto_decision *d) {

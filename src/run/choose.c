@@ -1,5 +1,6 @@
 /* The public API: choosing and asking, for programs that know of Stretto. */
 #include "run/engine.h"
+#include "run/operation.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,8 @@ stretto_comm *stretto_comm_for_api(MPI_Comm comm, char *reason, size_t size) {
         return NULL;
     }
     stretto_comm *c = stretto_comm_ready(comm);
+    if (c && stretto_outstanding)
+        stretto_outstanding_drain(c);
     if (c && c->status == STRETTO_COMM_READY)
         return c;
     snprintf(reason, size, "this communicator stays with the MPI: %s",

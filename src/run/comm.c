@@ -7,6 +7,7 @@
  * of its predecessor.
  */
 #include "run/engine.h"
+#include "run/operation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +152,10 @@ static stretto_comm *take_out(MPI_Comm comm) {
     return c;
 }
 
+/* What was issued on it is completed first: freeing is collective, so every rank has issued it. */
 static void discard(stretto_comm *c, bool free_shadow) {
+    if (stretto_outstanding)
+        stretto_outstanding_drain(c);
     if (c->holds)
         atomic_fetch_sub(&holding, 1);
     stretto_comm_teardown(c, free_shadow);
@@ -193,7 +197,9 @@ static stretto_comm *create(MPI_Comm comm) {
 }
 
 static void set_up(stretto_comm *c) {
+    stretto_outstanding_lend();
     stretto_comm_setup(c);
+    stretto_outstanding_return();
     c->holds = c->node || c->has_shadow;
     atomic_fetch_add(&holding, c->holds);
 }

@@ -47,6 +47,26 @@ static int number(const char *name, int fallback, int low, int high) {
     return (int)value;
 }
 
+static const char *const nonblocking_words[] = {"off", "calls", "thread", NULL};
+
+/* Which of the words it is; the first when it is none. */
+static int word(const char *name, const char *const words[]) {
+    const char *text = getenv(name);
+    if (!text || !*text)
+        return 0;
+    for (int i = 0; words[i]; i++)
+        if (strcmp(text, words[i]) == 0)
+            return i;
+    stretto_say("%s=%s is none of off, calls, thread; using %s", name, text, words[0]);
+    return 0;
+}
+
+bool stretto_config_wants_threads(void) {
+    const char *text = getenv("STRETTO_NONBLOCKING"), *disabled = getenv("STRETTO_DISABLE");
+    return text && (strcmp(text, "calls") == 0 || strcmp(text, "thread") == 0) &&
+           !(disabled && strcmp(disabled, "1") == 0);
+}
+
 /* The file's text, NUL-terminated, or NULL after having said why. */
 static char *read_file(const char *path) {
     FILE *file = fopen(path, "rb");
@@ -103,7 +123,12 @@ static void read_environment(void) {
         .reproducible = number("STRETTO_REPRODUCIBLE", 0, 0, 1),
         .domains = number("STRETTO_DOMAINS", 1, 0, 2),
         .fake_domains = number("STRETTO_FAKE_DOMAINS", 0, -(1 << 20), 1 << 20),
+        .nonblocking = word("STRETTO_NONBLOCKING", nonblocking_words),
     };
+    const char *cpus = getenv("STRETTO_NONBLOCKING_CPU");
+    if (cpus)
+        snprintf(stretto_config.nonblocking_cpus, sizeof stretto_config.nonblocking_cpus, "%s",
+                 cpus);
     /* from the first call on, or the first ones would be evaluated otherwise */
     if (stretto_config.reproducible)
         stretto_config.after = 1;

@@ -28,7 +28,10 @@ typedef struct {
     int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn, devices, xpmem;
     int check_calls, check_seconds, reproducible;
     int domains, fake_domains;
-    int has_table; /* a table or forced choices were given and are valid */
+    int nonblocking; /* 0: to the MPI, 1: progressed in the application's calls, 2: by a thread too
+                      */
+    char nonblocking_cpus[128]; /* where those threads run, by rank on the node; "" anywhere */
+    int has_table;              /* a table or forced choices were given and are valid */
 } stretto_settings;
 
 extern stretto_settings stretto_config;
@@ -37,6 +40,9 @@ extern stretto_table stretto_the_table;
 /* Collective over the world, at Init. Complains on rank 0 about what it cannot use. */
 int stretto_config_load(void);
 
+/* Before Init: whether this process was told to ask the MPI for MPI_THREAD_MULTIPLE. All ranks
+ * agree afterwards on what they got. */
+bool stretto_config_wants_threads(void);
 /* Ends the job: a rank without memory cannot agree to anything with the others any more. */
 void stretto_no_memory(void);
 /* A line on stderr, "stretto: ..." */
@@ -58,13 +64,18 @@ typedef struct {
     int *node_world; /* [node_nranks] world ranks of this node's ranks, ascending */
     int *node_pids;  /* [node_nranks] process ids, or 0 where they mean nothing here */
     stretto_wait wait;
-    bool xpmem;       /* works among this node's ranks */
-    int *node_domain; /* [node_nranks] numbers of the domains they lie in; NULL: in one */
+    bool xpmem;          /* works among this node's ranks */
+    int *node_domain;    /* [node_nranks] numbers of the domains they lie in; NULL: in one */
+    int nonblocking;     /* as the setting, but 0 where this job cannot; the same on all ranks */
+    MPI_Comm probe_comm; /* to drive the MPI with, and a tag */
+    int probe_tag;
 } stretto_world;
 
 extern stretto_world stretto_the_world;
 
-void stretto_engine_init(void);     /* after PMPI_Init */
+void stretto_engine_init(void); /* after PMPI_Init */
+/* The MPI's own progress: the cheapest call that makes every MPI look after what is pending. */
+void stretto_drive_mpi(void);
 void stretto_engine_finalize(void); /* before PMPI_Finalize */
 
 /* The node's shared memory. Collective over node_comm; false where it cannot be had (said once). */
@@ -72,9 +83,9 @@ bool stretto_arena_create(size_t bytes);
 void stretto_arena_destroy(void);
 /* A zeroed piece with memory behind it, or -1. Local; the piece is shared by telling its offset. */
 int64_t stretto_arena_allocate(size_t bytes, int users);
-/* Has the pages that lie wholly in this part of a piece allocated anew by the calling rank, near its
- * processor, zeroed. Only while no rank uses them. False when the memory went to somebody else in
- * between: the part must then not be touched. Local. */
+/* Has the pages that lie wholly in this part of a piece allocated anew by the calling rank, near
+ * its processor, zeroed. Only while no rank uses them. False when the memory went to somebody else
+ * in between: the part must then not be touched. Local. */
 bool stretto_arena_bring_near(int64_t offset, size_t bytes);
 /* Bytes handed out on this node. Local. */
 size_t stretto_arena_used(void);
@@ -192,6 +203,9 @@ typedef struct stretto_comm {
     MPI_Request *requests;
     int nrequests;
     size_t *node_numbers; /* of node actions: arrays of a number for each rank of the node */
+    struct stretto_operation *first, *last; /* nonblocking collectives that were issued, in order */
+    struct stretto_comm *under_way;         /* the next communicator that has some */
+    stretto_cached_plan *pinned;            /* being carried out */
 } stretto_comm;
 
 /* The state of comm, or NULL when it has none yet. Thread-safe, wait-free. */

@@ -6,6 +6,7 @@
  * us.
  */
 #include "run/exec.h"
+#include "run/outstanding.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -157,7 +158,8 @@ static int finish_message(stretto_running *r, const stretto_action *a, MPI_Reque
     const stretto_collective c = r->cached->plan.shape.collective;
     const bool receives = a->kind == STRETTO_RECV && *request != MPI_REQUEST_NULL;
     MPI_Status status;
-    int rc = PMPI_Wait(request, r->guess ? &status : MPI_STATUS_IGNORE), class = MPI_SUCCESS;
+    int rc = stretto_await_one(request, r->guess ? &status : MPI_STATUS_IGNORE),
+        class = MPI_SUCCESS;
     if (rc == MPI_SUCCESS && receives && r->guess) {
         int bytes;
         rc = PMPI_Get_count(&status, MPI_BYTE, &bytes);
@@ -179,7 +181,7 @@ static int finish_messages(stretto_running *r, int first, int last) {
     const stretto_collective c = p->shape.collective;
     int rc = MPI_SUCCESS;
     if (c != STRETTO_ALLTOALLV && c != STRETTO_GATHERV && c != STRETTO_SCATTERV)
-        return PMPI_Waitall(last - first, r->c->requests + first, MPI_STATUSES_IGNORE);
+        return stretto_await_all(last - first, r->c->requests + first);
     for (int i = first; i < last && rc == MPI_SUCCESS; i++)
         if (r->c->requests[i] != MPI_REQUEST_NULL)
             rc = finish_message(r, &p->actions[i], &r->c->requests[i]);

@@ -1,10 +1,279 @@
-/* See outstanding.h. Until the collectives themselves are there, nothing is ever under way. */
-#include "run/outstanding.h"
+/* Who carries the outstanding collectives out, and when: see outstanding.h and operation.h.
+ *
+ * Whoever takes them up holds the lock: the application's thread inside its MPI calls, or the
+ * helper thread, which sleeps unless the application's is inside a call of the MPI that cannot be
+ * left (lent), or STRETTO_NONBLOCKING=thread.
+ */
+#include "run/operation.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 int stretto_outstanding;
+int stretto_threads_asked;
+bool stretto_threads_raised;
 
-void stretto_outstanding_progress(void) {}
+enum { BY_CALLS = 1, BY_THREAD = 2 };
 
-void stretto_outstanding_lend(void) {}
+static atomic_int locked;
+static stretto_comm *under_way; /* communicators with issued collectives */
+static atomic_int lent;         /* depth, of the application's thread */
+static atomic_int asleep;       /* the helper waits on this word */
+static atomic_bool stop;
+static pthread_t helper;
+static bool has_helper;
 
-void stretto_outstanding_return(void) {}
+static inline void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+static inline bool try_lock(void) {
+    return !atomic_exchange_explicit(&locked, 1, memory_order_acquire);
+}
+
+void stretto_outstanding_lock(void) {
+    for (int i = 0; !try_lock(); i++)
+        if (i < 100)
+            relax();
+        else
+            sched_yield();
+}
+
+void stretto_outstanding_unlock(void) {
+    atomic_store_explicit(&locked, 0, memory_order_release);
+}
+
+/* As far as c's collectives go; true: none is left. */
+static bool advance(stretto_comm *c) {
+    while (c->first) {
+        stretto_operation *o = c->first;
+        if (!o->fibre && !(o->fibre = stretto_fibre_new(stretto_operation_run, o)))
+            stretto_no_memory(); /* the other ranks go on with it */
+        if (!stretto_fibre_resume(o->fibre))
+            return false;
+        o->fibre = NULL;
+        __atomic_store_n(&c->first, o->next, __ATOMIC_RELEASE);
+        __atomic_store_n(&stretto_outstanding, stretto_outstanding - 1, __ATOMIC_RELEASE);
+        /* from here on the application may give the record back */
+        __atomic_store_n(&o->progress, STRETTO_DONE, __ATOMIC_RELEASE);
+    }
+    return true;
+}
+
+static void advance_all(void) {
+    for (stretto_comm **at = &under_way; *at;) {
+        stretto_comm *c = *at;
+        if (advance(c))
+            *at = c->under_way;
+        else
+            at = &c->under_way;
+    }
+}
+
+void stretto_outstanding_progress(void) {
+    if (!__atomic_load_n(&stretto_outstanding, __ATOMIC_RELAXED) || stretto_fibre_here() ||
+        !try_lock())
+        return;
+    advance_all();
+    stretto_outstanding_unlock();
+}
+
+/* ---- the helper thread ------------------------------------------------------------------------
+ */
+
+static bool needed(void) {
+    return __atomic_load_n(&stretto_outstanding, __ATOMIC_SEQ_CST) > 0 &&
+           (stretto_the_world.nonblocking == BY_THREAD || atomic_load(&lent) > 0);
+}
+
+static void wake(void) {
+    if (atomic_load(&asleep) && atomic_exchange(&asleep, 0))
+        syscall(SYS_futex, &asleep, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void *help(void *arg) {
+    (void)arg;
+    while (!atomic_load(&stop)) {
+        if (needed()) {
+            stretto_outstanding_progress();
+            /* whoever we wait for, our own application too, may need this core */
+            sched_yield();
+            continue;
+        }
+        atomic_store(&asleep, 1);
+        if (needed() || atomic_load(&stop))
+            atomic_store(&asleep, 0);
+        else
+            syscall(SYS_futex, &asleep, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+    }
+    return NULL;
+}
+
+/* The hardware thread for this rank's helper: an element of a list of numbers; -1: any. */
+static int cpu_for(int rank) {
+    int numbers[64], n = 0;
+    for (const char *at = stretto_config.nonblocking_cpus; *at && n < 64;) {
+        char *end;
+        long cpu = strtol(at, &end, 10);
+        if (end == at || cpu < 0 || cpu >= CPU_SETSIZE)
+            return -1;
+        numbers[n++] = (int)cpu;
+        at = *end ? end + 1 : end;
+    }
+    return n ? numbers[rank % n] : -1;
+}
+
+static bool start_helper(void) {
+    sigset_t all, before;
+    int cpu = cpu_for(stretto_the_world.node_rank);
+    atomic_store(&stop, false);
+    sigfillset(&all); /* signals are the application's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    has_helper = pthread_create(&helper, NULL, help, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (has_helper && cpu >= 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(cpu, &set);
+        if (pthread_setaffinity_np(helper, sizeof set, &set))
+            stretto_say("STRETTO_NONBLOCKING_CPU: cannot use hardware thread %d", cpu);
+    }
+    return has_helper;
+}
+
+static void stop_helper(void) {
+    if (!has_helper)
+        return;
+    atomic_store(&stop, true);
+    wake();
+    pthread_join(helper, NULL);
+    has_helper = false;
+}
+
+void stretto_outstanding_lend(void) {
+    if (!has_helper || stretto_fibre_here())
+        return;
+    if (!__atomic_load_n(&stretto_outstanding, __ATOMIC_SEQ_CST) && !atomic_load(&lent))
+        return;
+    atomic_fetch_add(&lent, 1);
+    wake();
+}
+
+void stretto_outstanding_return(void) {
+    if (atomic_load(&lent) > 0)
+        atomic_fetch_sub(&lent, 1);
+}
+
+/* ---- issuing and waiting ----------------------------------------------------------------------
+ */
+
+void stretto_outstanding_issue(stretto_operation *o) {
+    stretto_comm *c = o->c;
+    const bool first = !c->first;
+    o->next = NULL;
+    o->progress = STRETTO_ACTIVE;
+    __atomic_store_n(&stretto_outstanding, stretto_outstanding + 1, __ATOMIC_SEQ_CST);
+    if (first) {
+        c->first = c->last = o;
+        if (!advance(c)) {
+            c->under_way = under_way;
+            under_way = c;
+        }
+    } else {
+        c->last->next = o;
+        c->last = o;
+    }
+    if (stretto_the_world.nonblocking == BY_THREAD && stretto_outstanding)
+        wake();
+}
+
+void stretto_outstanding_wait_step(void) {
+    stretto_outstanding_progress();
+    stretto_drive_mpi();
+    if (stretto_the_world.wait.yield)
+        sched_yield();
+}
+
+void stretto_outstanding_drain(stretto_comm *c) {
+    while (__atomic_load_n(&c->first, __ATOMIC_ACQUIRE))
+        stretto_outstanding_wait_step();
+}
+
+void stretto_outstanding_drain_all(void) {
+    while (__atomic_load_n(&stretto_outstanding, __ATOMIC_ACQUIRE))
+        stretto_outstanding_wait_step();
+}
+
+int stretto_await_one(MPI_Request *request, MPI_Status *status) {
+    while (__atomic_load_n(&stretto_outstanding, __ATOMIC_RELAXED)) {
+        int done, rc = PMPI_Test(request, &done, status);
+        if (rc != MPI_SUCCESS || done)
+            return rc;
+        if (stretto_fibre_here())
+            stretto_fibre_yield();
+        else
+            stretto_outstanding_progress();
+    }
+    return PMPI_Wait(request, status);
+}
+
+int stretto_await_all(int n, MPI_Request *requests) {
+    while (__atomic_load_n(&stretto_outstanding, __ATOMIC_RELAXED)) {
+        int done, rc = PMPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
+        if (rc != MPI_SUCCESS || done)
+            return rc;
+        if (stretto_fibre_here())
+            stretto_fibre_yield();
+        else
+            stretto_outstanding_progress();
+    }
+    return PMPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+}
+
+/* ---- beginning and end ------------------------------------------------------------------------
+ */
+
+void stretto_outstanding_begin(void) {
+    stretto_world *w = &stretto_the_world;
+    int provided = MPI_THREAD_SINGLE, mine = 1, all = 0;
+    w->nonblocking = 0;
+    if (!stretto_config.nonblocking)
+        return;
+    PMPI_Query_thread(&provided);
+    const bool multiple = stretto_threads_asked >= MPI_THREAD_MULTIPLE;
+    mine = provided >= MPI_THREAD_MULTIPLE && !multiple && !stretto_config.check_calls &&
+           stretto_operations_reserve() && start_helper();
+    if (PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS)
+        all = 0;
+    if (all) {
+        w->nonblocking = stretto_config.nonblocking;
+        return;
+    }
+    stop_helper();
+    stretto_operations_release();
+    if (w->rank == 0)
+        stretto_say("nonblocking collectives stay with the MPI: %s",
+                    multiple                     ? "the application uses MPI_THREAD_MULTIPLE"
+                    : stretto_config.check_calls ? "STRETTO_CHECK_CALLS compares blocking ones only"
+                    : mine                       ? "not all ranks can have them"
+                           : "the MPI gave no MPI_THREAD_MULTIPLE, or no memory");
+}
+
+void stretto_outstanding_end(void) {
+    if (!stretto_the_world.nonblocking)
+        return;
+    stretto_outstanding_drain_all();
+    stop_helper();
+    stretto_the_world.nonblocking = 0;
+    stretto_fibres_free();
+}

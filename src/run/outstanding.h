@@ -10,6 +10,8 @@
 #ifndef STRETTO_OUTSTANDING_H
 #define STRETTO_OUTSTANDING_H
 
+#include "mpi/host.h"
+
 /* How many are under way here. One load; 0 throughout unless STRETTO_NONBLOCKING is set. */
 extern int stretto_outstanding;
 
@@ -22,5 +24,10 @@ void stretto_outstanding_progress(void);
  * free, when something is under way; nothing otherwise. */
 void stretto_outstanding_lend(void);
 void stretto_outstanding_return(void);
+
+/* PMPI_Wait and PMPI_Waitall for the engine: in a fibre they yield instead of waiting, outside the
+ * others go on meanwhile. */
+int stretto_await_one(MPI_Request *request, MPI_Status *status);
+int stretto_await_all(int n, MPI_Request *requests);
 
 #endif

@@ -24,7 +24,7 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
         snprintf(error, size, "out of memory");
         return NULL;
     }
-    stretto_cached_plan *oldest = &c->plans[0];
+    stretto_cached_plan *oldest = &c->plans[c->pinned == &c->plans[0]];
     for (int i = 0; i < STRETTO_PLANS; i++) {
         stretto_cached_plan *p = &c->plans[i];
         if (p->used && p->collective == collective && p->root == root && p->segments == segments &&
@@ -33,7 +33,7 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
             p->age = ++c->plan_clock;
             return p;
         }
-        if (!p->used || p->age < oldest->age)
+        if (p != c->pinned && (!p->used || p->age < oldest->age))
             oldest = p;
     }
     stretto_cached_plan fresh = {.used = true,

@@ -1,6 +1,7 @@
 /* Init and Finalize: the world as this process sees it, agreed with the others. */
 #include "node/xpmem.h"
 #include "run/engine.h"
+#include "run/operation.h"
 #include "topo/topo.h"
 
 #include <sched.h>
@@ -18,10 +19,23 @@ enum { SPINS = 200, SPINS_OVERSUBSCRIBED = 20 };
  * on our window, waits for ever. A probe that matches nothing is the cheapest call that every MPI
  * turns into progress; not on a communicator of one, where MPICH 5.0 looks into a queue of its own
  * and drives nothing. */
+void stretto_drive_mpi(void) {
+    const stretto_world *w = &stretto_the_world;
+    int flag;
+    PMPI_Iprobe(MPI_ANY_SOURCE, w->probe_tag, w->probe_comm, &flag, MPI_STATUS_IGNORE);
+}
+
+/* What a wait in a node phase does meanwhile: in a fibre others go on. */
 static void drive_progress(void *arg) {
     (void)arg;
-    int flag;
-    PMPI_Iprobe(MPI_ANY_SOURCE, 0, stretto_the_world.node_comm, &flag, MPI_STATUS_IGNORE);
+    if (STRETTO_LIKELY(!stretto_outstanding)) {
+        stretto_drive_mpi();
+    } else if (stretto_fibre_here()) {
+        stretto_fibre_yield();
+    } else {
+        stretto_outstanding_progress();
+        stretto_drive_mpi();
+    }
 }
 
 /* Which ranks share this node: fills node_comm, node_of, node_world. Collective over the world. */
@@ -232,8 +246,11 @@ STRETTO_COLD void stretto_engine_init(void) {
     }
     if (w->rank == 0)
         check_layout(w);
+    w->probe_comm = w->node_nranks > 1 ? w->node_comm : MPI_COMM_WORLD;
+    w->probe_tag = w->node_nranks > 1 ? 0 : 32767; /* the application has its messages there */
+    stretto_outstanding_begin();
     w->active = stretto_config.check_calls ? STRETTO_CHECKED : STRETTO_ON;
-    if (stretto_config.check_calls)
+    if (stretto_config.check_calls || w->nonblocking)
         stretto_comm_ready(
             MPI_COMM_WORLD); /* or a rank that never calls anything would go unnamed */
 }
@@ -242,6 +259,7 @@ STRETTO_COLD void stretto_engine_finalize(void) {
     stretto_world *w = &stretto_the_world;
     if (!w->active)
         return;
+    stretto_outstanding_end();
     w->active = STRETTO_OFF;
     /* Every rank is in Finalize, so this communicator can be freed in step; others that the
      * application did not free are the MPI's to clean up, since their ranks may have dropped them

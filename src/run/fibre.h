@@ -1,0 +1,28 @@
+/* A function on a stack of its own that can be left in the middle and taken up again, by whichever
+ * thread: what lets the blocking engine serve nonblocking collectives. A switch is a few
+ * instructions.
+ *
+ * Code that runs in a fibre may find itself on another thread after every yield: it must keep no
+ * address of a thread's own data (errno included) across one.
+ */
+#ifndef STRETTO_FIBRE_H
+#define STRETTO_FIBRE_H
+
+#include <stdbool.h>
+
+typedef struct stretto_fibre stretto_fibre;
+
+/* Will call run(argument) when first resumed. NULL without memory. New, resume and free_all by one
+ * thread at a time; a stack of 1 MiB, of which what was used stays with the pool. */
+stretto_fibre *stretto_fibre_new(void (*run)(void *), void *argument);
+/* Goes on with it until it yields (false) or returns (true: it is gone). Not from within a fibre.
+ */
+bool stretto_fibre_resume(stretto_fibre *fibre);
+/* From within a fibre: back to who resumed it. */
+void stretto_fibre_yield(void);
+/* Whether the caller runs in a fibre. */
+bool stretto_fibre_here(void);
+/* Gives the pool's memory back. */
+void stretto_fibres_free(void);
+
+#endif

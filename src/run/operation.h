@@ -1,0 +1,103 @@
+/* A nonblocking or persistent collective of ours: what was asked, and how far it is.
+ *
+ * A collective is the blocking engine run in a fibre (fibre.h): wherever it would wait it yields to
+ * whoever took it up, and is taken up again by every MPI call of the application, or by the helper
+ * thread. Those of one communicator are carried out one after another in the order of their issue,
+ * which is the same on all ranks, and share its memory with the blocking ones; those of several
+ * communicators go on side by side. docs/calls.md has the argument why nothing hangs.
+ */
+#ifndef STRETTO_OPERATION_H
+#define STRETTO_OPERATION_H
+
+#include "run/engine.h"
+#include "run/fibre.h"
+#include "run/outstanding.h"
+
+typedef enum { STRETTO_INACTIVE, STRETTO_ACTIVE, STRETTO_DONE } stretto_progress;
+
+typedef struct stretto_operation {
+    /* Open MPI's Fortran library reads the number by which Fortran knows a request out of the
+     * request itself, at a place that depends on its version: it is everywhere. */
+    _Alignas(64) int32_t face[64];
+    stretto_comm *c; /* until it is done; the communicator may be freed then */
+    MPI_Comm comm;
+    struct stretto_operation *next; /* on the communicator, or in the list of free ones */
+    stretto_fibre *fibre;
+    int progress; /* stretto_progress; written by who carries it out, with release */
+    int rc;
+    bool used;
+    stretto_decision decision; /* of this call, why left out */
+    stretto_collective collective;
+    const void *in;
+    void *out;
+    long long count; /* with type: the side that the decision does not describe */
+    MPI_Datatype type;
+    int root;
+    stretto_ragged send, receive;
+    MPI_Datatype *kept; /* that we hold until the end */
+    int nkept;
+} stretto_operation;
+
+/* ---- operation.c ----------------------------------------------------------------------------- */
+
+/* A record for a call of which d has been decided, to be filled and handed to start. With the lock
+ * (below) held, which start gives back. */
+stretto_operation *stretto_operation_new(stretto_comm *c, stretto_collective collective,
+                                         const stretto_decision *d);
+/* Issues it and lets it go as far as it can. False: the arguments are for the MPI to judge, or no
+ * plan can be built, alike on all ranks; the record is gone. */
+bool stretto_operation_start(stretto_operation *o, MPI_Request *request);
+
+/* Requests of ours: live ones, and those of an MPI handle. Addresses in the pool (Open MPI, MPI-5),
+ * or small numbers of a kind that MPICH itself takes for invalid. */
+extern int stretto_requests_live;
+extern stretto_operation *stretto_operations; /* the pool, NULL when we have none */
+enum { STRETTO_OPERATIONS_MOST = 1 << 18 };
+
+static inline stretto_operation *stretto_operation_of(MPI_Request request) {
+#ifdef STRETTO_ABI_MPICH
+    unsigned i = (unsigned)request - (unsigned)MPI_REQUEST_NULL - 1;
+    return i < STRETTO_OPERATIONS_MOST ? &stretto_operations[i] : NULL;
+#else
+    uintptr_t i = (uintptr_t)request - (uintptr_t)stretto_operations;
+    return i < STRETTO_OPERATIONS_MOST * sizeof(stretto_operation) ? (stretto_operation *)request
+                                                                   : NULL;
+#endif
+}
+
+MPI_Request stretto_operation_handle(stretto_operation *o);
+/* By the number that Fortran knows it by; NULL when it is none of ours. */
+stretto_operation *stretto_operation_numbered(int number);
+static inline bool stretto_operation_is(const stretto_operation *o, stretto_progress progress) {
+    return __atomic_load_n(&o->progress, __ATOMIC_ACQUIRE) == (int)progress;
+}
+void stretto_operation_run(void *operation); /* what the fibre does */
+/* The pool; false without memory. */
+bool stretto_operations_reserve(void);
+void stretto_operations_release(void);
+/* Takes note that a DONE one was seen complete: gives the record back and sets the handle null. Its
+ * error, which is not raised yet; *comm = where to. */
+MPI_Comm stretto_operation_comm(const stretto_operation *o); /* where its errors are raised */
+int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_Comm *comm);
+
+/* ---- outstanding.c --------------------------------------------------------------------------- */
+
+/* Decisions and queues are touched between these two only. Not within a fibre. */
+void stretto_outstanding_lock(void);
+void stretto_outstanding_unlock(void);
+/* With the lock held: adds it to its communicator's queue and begins. */
+void stretto_outstanding_issue(stretto_operation *o);
+/* Completes what is under way on c; all: everywhere. */
+void stretto_outstanding_drain(stretto_comm *c);
+void stretto_outstanding_drain_all(void);
+/* One step of somebody who waits, the MPI's own progress included. */
+void stretto_outstanding_wait_step(void);
+/* At Init, collective over the world: whether this job can have them. Starts the helper thread. */
+void stretto_outstanding_begin(void);
+void stretto_outstanding_end(void);
+/* What the application asked the MPI for as its level of threads (MPI_Init: SINGLE). */
+extern int stretto_threads_asked;
+/* Whether the MPI was asked for MPI_THREAD_MULTIPLE in the application's place. */
+extern bool stretto_threads_raised;
+
+#endif
