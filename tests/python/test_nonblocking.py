@@ -1,0 +1,64 @@
+"""Nonblocking collectives of ours: results, ways of completing them, mixed with other requests."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mpis import ALL, REPOSITORY, library
+
+SHARED = [
+    "allreduce",
+    "bcast",
+    "reduce",
+    "allgather",
+    "barrier",
+    "alltoall",
+    "alltoallv",
+    "gather",
+    "gatherv",
+    "scatter",
+    "scatterv",
+    "allgatherv",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scan",
+    "exscan",
+]
+SHM = ";".join(f"{collective}=shm" for collective in SHARED)
+FLAT = (
+    "allreduce=ring;bcast=knomial(3);reduce=knomial(2);allgather=bruck_k(3);"
+    "barrier=dissemination(2);alltoall=pairwise;alltoallv=pairwise;scan=linear"
+)
+
+
+@pytest.mark.parametrize(
+    ("mode", "ranks", "ppn", "choices"),
+    [("calls", 2, 0, SHM), ("calls", 3, 1, FLAT), ("thread", 3, 2, FLAT)],
+    ids=["calls-shm", "calls-flat", "thread-flat"],
+)
+@pytest.mark.parametrize("name", ALL)
+def test_results_and_requests(
+    name: str, mode: str, ranks: int, ppn: int, choices: str, tmp_path: Path
+) -> None:
+    mpi = ALL[name].require()
+    source = REPOSITORY / "tests" / "apps" / "nonblocking.c"
+    program = mpi.compile(source, tmp_path / "nonblocking", "-O1")
+    env = {
+        "LD_PRELOAD": str(library(mpi.family)),
+        "STRETTO_NONBLOCKING": mode,
+        "STRETTO_AFTER": "1",
+        "STRETTO_VERBOSE": "1",
+        "STRETTO_CHOICE": choices,
+        "STRETTO_FAKE_PPN": str(ppn),
+    }
+    done = mpi.run(ranks, [str(program), "11", "120", "20000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"(\d+) comparisons, 0 differences", done.stdout)
+    assert found and int(found[1]) == 120 * ranks
+    assert "stay with the MPI" not in done.stderr
+    for one in choices.split(";"):  # the program calls nonblocking forms only, but for barriers
+        collective, choice = one.split("=")
+        assert f"{choice} (forced)" in done.stderr, f"{collective}={choice} did not run"
