@@ -88,7 +88,7 @@
 #define STRETTO_FORTRAN_Scatterv_c ~, 1
 #endif
 /* as in requests.c */
-#ifndef STRETTO_ABI_MPICH
+#ifdef STRETTO_ABI_OPENMPI
 #define STRETTO_FORTRAN_Request_c2f ~, 1
 #define STRETTO_FORTRAN_Request_f2c ~, 1
 #endif

@@ -338,8 +338,8 @@ int MPI_Startall(int count, MPI_Request array_of_requests[]) {
     return PMPI_Startall(count, array_of_requests);
 }
 
-/* Of MPICH's family the number is the handle. */
-#ifndef STRETTO_ABI_MPICH
+/* Of MPICH's family the number is the handle; the standard ABI has the functions below. */
+#ifdef STRETTO_ABI_OPENMPI
 MPI_Fint MPI_Request_c2f(MPI_Request request) {
     stretto_operation *o = PLAIN ? NULL : stretto_operation_of(request);
     return o ? o->face[0] : PMPI_Request_c2f(request);

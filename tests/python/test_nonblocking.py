@@ -9,7 +9,7 @@ import pytest
 
 from mpis import ALL, REPOSITORY, library
 
-SHARED = [
+SHARED = (
     "allreduce",
     "bcast",
     "reduce",
@@ -26,7 +26,7 @@ SHARED = [
     "reduce_scatter_block",
     "scan",
     "exscan",
-]
+)
 SHM = ";".join(f"{collective}=shm" for collective in SHARED)
 FLAT = (
     "allreduce=ring;bcast=knomial(3);reduce=knomial(2);allgather=bruck_k(3);"
