@@ -26,7 +26,8 @@ int stretto_choose(MPI_Comm comm, const char *collective, const char *choice, ch
                    size_t error_size);
 
 /* Local: how the last call of `collective` on comm was done, as "choice: why" ("native: no row in
- * FILE", "shm: FILE:7"). -1 when there was none or the library does not know comm. */
+ * FILE", "shm: FILE:7", "aggregated: forced; sizes known from before" for an exchange that
+ * repeats). -1 when there was none or the library does not know comm. */
 int stretto_last(MPI_Comm comm, const char *collective, char *text, size_t size);
 
 /* Local: calls of `collective` on comm so far that Stretto carried out itself, and that it passed

@@ -54,7 +54,7 @@ typedef struct {
     bool packed;
 } stretto_blocks;
 
-/* The arrays at, n of a call's two sides, in scratch; side 0 or 1. NULL without memory. */
+/* The arrays at, n of a call's two sides, in scratch; side 0 or 1. */
 size_t *stretto_blocks_memory(stretto_comm *c, int side);
 /* memory: 2 x ranks of them. adjacent: the blocks must lie one after another. Blocks are loaded
  * when load, or only block `one` of them when that is not negative. STRETTO_PASS: the arguments are

@@ -316,6 +316,8 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
                                       bool in_place, bool commutative, char *error, size_t size);
 void stretto_plans_forget(stretto_comm *c);
 void stretto_exchanges_forget(stretto_comm *c);
+/* Was the last one that carried blocks carried out on sizes known before? */
+bool stretto_exchange_was_known(const stretto_comm *c);
 /* What the public functions begin with: comm's state, READY (collective); NULL and the reason. */
 stretto_comm *stretto_comm_for_api(MPI_Comm comm, char *reason, size_t size);
 /* Rank 0's choice for all, into *row: 0, or -1 on all ranks with the reason. Collective. Without a

@@ -65,8 +65,6 @@ int stretto_view_open(stretto_comm *c, int slot, stretto_view *view, const void 
         return MPI_SUCCESS;
     view->packed = true;
     view->at = stretto_comm_scratch(c, slot, bytes ? bytes : 1);
-    if (!view->at)
-        return MPI_ERR_NO_MEM;
     return load ? stretto_pack(user, count, type, bytes, view->at) : MPI_SUCCESS;
 }
 
@@ -103,7 +101,7 @@ long long stretto_ragged_total(const stretto_ragged *blocks, int nranks) {
 size_t *stretto_blocks_memory(stretto_comm *c, int side) {
     size_t *memory =
         stretto_comm_scratch(c, STRETTO_SCRATCH_SIZES, 4 * (size_t)c->nranks * sizeof *memory);
-    return memory ? memory + 2 * (size_t)side * (size_t)c->nranks : NULL;
+    return memory + 2 * (size_t)side * (size_t)c->nranks;
 }
 
 /* Fills n and where the application has its blocks, in bytes: displacement of block r. */
@@ -157,8 +155,6 @@ int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void
                         int one) {
     *b = (stretto_blocks){.user = (void *)(uintptr_t)user, .blocks = blocks, .nranks = c->nranks};
     bool dense;
-    if (!memory)
-        return MPI_ERR_NO_MEM;
     b->at = memory;
     b->n = memory + c->nranks;
     int rc = measure(b, &dense);
@@ -190,8 +186,6 @@ int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void
     }
     b->packed = true;
     b->base = stretto_comm_scratch(c, slot, b->total ? b->total : 1);
-    if (!b->base)
-        return MPI_ERR_NO_MEM;
     size_t at = 0;
     for (int r = 0; r < c->nranks; r++) {
         b->at[r] = at;
