@@ -107,37 +107,65 @@ static bool value_to_try(const stretto_algorithm *a, int i, int n, int *value) {
     }
 }
 
+/* Is row `a` as it is worth trying, over n ranks, or within the composition on so many nodes? */
+static bool worth_trying(const stretto_algorithm *a, const stretto_choice *choice, int nranks,
+                         int nnodes) {
+    const bool flat = choice->kind == STRETTO_CHOICE_FLAT;
+    const stretto_shape shape = {
+        .collective = a->collective, .nranks = flat ? nranks : nnodes, .commutative = true};
+    if ((a->needs & STRETTO_FOR_FEW_RANKS) && shape.nranks > 16)
+        return false;
+    if (!flat && a->collective == STRETTO_ALLTOALL && nranks % nnodes != 0) {
+        /* between unequal nodes blocks must go straight to their end */
+        stretto_choice x = *choice;
+        stretto_plan plan;
+        char error[200];
+        x.kind = STRETTO_CHOICE_FLAT;
+        if (stretto_plan_build(&plan, &x, &shape, 8, error, sizeof error) != 0)
+            return false;
+        const bool straight = plan.tmp_blocks == 0;
+        stretto_plan_free(&plan);
+        if (!straight)
+            return false;
+    }
+    if (a->needs & STRETTO_NEEDS_NODES)
+        return !flat && !choice->lanes && nranks % nnodes == 0;
+    return stretto_algorithm_fits(a, &shape) == NULL;
+}
+
 char *stretto_export_choices(const char *collective, int nranks, int nnodes) {
+    static const stretto_choice kinds[] = {
+        {.kind = STRETTO_CHOICE_SHM},
+        {.kind = STRETTO_CHOICE_FLAT},
+        {.kind = STRETTO_CHOICE_SHM, .lanes = STRETTO_LANES_ALL}};
     stretto_collective c = stretto_collective_parse(collective);
     writer w;
     int n;
     const stretto_algorithm *rows = stretto_algorithms(&n);
     if (c == STRETTO_COLLECTIVES || nranks < 1 || nnodes < 1 || !begin(&w))
         return NULL;
-    const bool phases = nranks > nnodes && (nnodes == 1 || stretto_collective_composes(c));
+    const bool shares = nranks > nnodes, between = shares && nnodes > 1;
     const char *separator = "";
     fputc('[', w.file);
-    if (phases && nnodes == 1) {
+    if (shares && nnodes == 1) {
         fputs("\"shm\"", w.file);
         separator = ", ";
     }
-    /* first all kinds, composed before flat, with their defaults; then other parameters */
+    /* first all kinds with their defaults, then other parameters; lanes with their defaults only */
     for (int i = 0; i < 3; i++) {
-        for (int flat = !(phases && nnodes > 1); flat < 2; flat++) {
+        for (int kind = 0; kind < 3; kind++) {
+            const bool flat = kinds[kind].kind == STRETTO_CHOICE_FLAT, lanes = kinds[kind].lanes;
+            if ((lanes && (i > 0 || !between || !stretto_collective_has_lanes(c))) ||
+                (!lanes && !flat && (!between || !stretto_collective_composes(c))))
+                continue;
             for (int row = 0; row < n; row++) {
                 stretto_choice choice = stretto_choice_of(&rows[row]);
-                choice.kind = flat ? STRETTO_CHOICE_FLAT : STRETTO_CHOICE_SHM;
-                stretto_shape shape = {
-                    .collective = c, .nranks = flat ? nranks : nnodes, .commutative = true};
                 char text[300];
-                bool too_many = (rows[row].needs & STRETTO_FOR_FEW_RANKS) && shape.nranks > 16;
-                bool spans = rows[row].needs & STRETTO_NEEDS_NODES, misfit;
-                if (spans)
-                    misfit = flat || nranks % nnodes;
-                else
-                    misfit = stretto_algorithm_fits(&rows[row], &shape) != NULL;
-                if (rows[row].collective != c || too_many || misfit ||
-                    !value_to_try(&rows[row], i, shape.nranks, &choice.param))
+                choice.kind = kinds[kind].kind;
+                choice.lanes = kinds[kind].lanes;
+                if (rows[row].collective != c ||
+                    !worth_trying(&rows[row], &choice, nranks, nnodes) ||
+                    !value_to_try(&rows[row], i, flat ? nranks : nnodes, &choice.param))
                     continue;
                 fputs(separator, w.file);
                 put_string(w.file, stretto_choice_format(&choice, text, sizeof text));

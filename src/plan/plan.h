@@ -197,7 +197,7 @@ typedef struct {
     int capacity, tmp_capacity, round;
     int npending, pending_capacity;
     stretto_action *pending; /* messages under way (peer = index of their action), in issue order;
-                                kind REDUCE where a reduction is to follow */
+                                kind REDUCE where a reduction is to follow, round = its scratch */
     int nscratch, scratch_capacity;
     stretto_scratch *scratch;
 } stretto_plan;
@@ -223,6 +223,8 @@ void stretto_plan_blocks(stretto_plan *plan, int n);
 /* Reserves one TMP block of the size of the call's block `shape` (or LARGEST); returns its index.
  * Blocks reserved one after another are adjacent and may be used as one span. */
 int stretto_plan_tmp(stretto_plan *plan, int shape);
+/* The same for n blocks, of the sizes of the blocks shape, shape + step, ...; the first's index. */
+int stretto_plan_tmp_run(stretto_plan *plan, int shape, int n, int step);
 /* Brings this rank's contribution into OUT: a COPY of the whole of IN to its place (scatter,
  * alltoall, reduce_scatter: of my block for myself), or nothing when in_place. */
 void stretto_plan_load(stretto_plan *plan);

@@ -120,9 +120,11 @@ static void tell(stretto_comm *c, stretto_collective collective, const stretto_d
 }
 
 /* Reductions with a radix hold, and bruck_k sends, several whole vectors at a time, at most one a
- * rank; so do those for few ranks. */
+ * rank; so do those for few ranks. The leader of an alltoall has the vectors of its node. */
 static size_t vectors_limit(const stretto_comm *c, stretto_collective collective,
                             const stretto_choice *choice) {
+    if (collective == STRETTO_ALLTOALL && choice->kind == STRETTO_CHOICE_SHM && choice->algorithm)
+        return BYTES_LIMIT / (size_t)c->nranks / (size_t)c->ppn;
     if (!stretto_collective_reduces(collective) || !choice->algorithm ||
         (choice->algorithm->param != STRETTO_PARAM_RADIX &&
          !(choice->algorithm->needs & (STRETTO_FOR_FEW_RANKS | STRETTO_NEEDS_NODES))))

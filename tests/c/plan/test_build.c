@@ -1,7 +1,8 @@
 /* The builder and the choices: what is left out, what scratch is taken, what is refused and in
  * which words, and that running out of memory anywhere is reported and leaks nothing.
  *
- * The parts that allocate are compiled in here with an allocator that fails when it is told to. */
+ * The linker puts an allocator that fails when it is told to in the place of malloc, calloc and
+ * realloc (--wrap, CMakeLists.txt). */
 #include <stdlib.h>
 
 static long allocations_left = -1; /* -1: no limit */
@@ -9,25 +10,25 @@ static long allocations_left = -1; /* -1: no limit */
 static int may_allocate(void) {
     return allocations_left < 0 || allocations_left-- > 0;
 }
-#define malloc(n) (may_allocate() ? malloc(n) : NULL)
-#define calloc(n, size) (may_allocate() ? calloc(n, size) : NULL)
-#define realloc(p, n) (may_allocate() ? realloc(p, n) : NULL)
-#include "../../../src/coll/exchange.c"
-#include "../../../src/coll/hierarchy.c"
-#include "../../../src/coll/hierarchy_blocks.c"
-#include "../../../src/coll/hierarchy_scan.c"
-#include "../../../src/coll/lanes.c"
-#include "../../../src/coll/network.c"
-#include "../../../src/plan/expr.c"
-#include "../../../src/plan/collective.c"
-#include "../../../src/plan/plan.c"
-#include "../../../src/plan/verify.c"
-#include "../../../src/plan/verify_goal.c"
-#include "../../../src/plan/verify_match.c"
-#include "../../../src/plan/verify_node.c"
-#undef malloc
-#undef calloc
-#undef realloc
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+
+void *__wrap_malloc(size_t n) {
+    return may_allocate() ? __real_malloc(n) : NULL;
+}
+
+void *__wrap_calloc(size_t n, size_t size) {
+    return may_allocate() ? __real_calloc(n, size) : NULL;
+}
+
+void *__wrap_realloc(void *p, size_t n) {
+    return may_allocate() ? __real_realloc(p, n) : NULL;
+}
 
 #include "../check.h"
 #include "cases.h"

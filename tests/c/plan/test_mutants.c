@@ -60,6 +60,43 @@ static bool exchanges_operands(const call_case *c, int rank, int i, stretto_span
            same_data(c, rank, i, copy->dst, other);
 }
 
+static bool same_span(stretto_span a, stretto_span b) {
+    return a.buffer == b.buffer && a.first == b.first && a.count == b.count;
+}
+
+/* A commutative reduction into what is itself reduced into the same place soon after: the operands
+ * only come together in another order. */
+static bool folds_elsewhere(const call_case *c, int rank, int i, stretto_span other) {
+    const stretto_plan *plan = &c->plans[rank];
+    const stretto_action *a = &plan->actions[i];
+    if (!c->shape.commutative || a->kind != STRETTO_REDUCE_LOCAL)
+        return false;
+    /* ranks that fold the same must do it in the same order */
+    for (int r = 0; c->shape.collective == STRETTO_ALLREDUCE && r < c->shape.nranks; r++) {
+        const stretto_layout *layout = c->shape.layout;
+        const bool same_lane = !layout || layout->local_of[r] == layout->local_of[rank];
+        for (int j = 0; r != rank && same_lane && j < c->plans[r].nactions; j++)
+            if (c->plans[r].actions[j].kind == STRETTO_REDUCE_LOCAL)
+                return false;
+    }
+    for (int j = i + 1; j < plan->nactions; j++) {
+        const stretto_action *next = &plan->actions[j];
+        if (next->kind != STRETTO_REDUCE_LOCAL || !same_span(next->dst, a->dst))
+            return false;
+        if (same_span(next->src, other))
+            return true;
+    }
+    return false;
+}
+
+/* Alltoall in place has its own block where it is to be; what the node phases carry of it goes
+ * nowhere. */
+static bool goes_nowhere(const call_case *c, int rank, const stretto_action *a, int first) {
+    return c->shape.collective == STRETTO_ALLTOALL && c->shape.in_place && c->shape.layout &&
+           a->kind == STRETTO_COPY && same_span(a->src, stretto_span_of(STRETTO_OUT, rank, 1)) &&
+           first >= 0 && first < c->shape.nranks;
+}
+
 static bool is_harmless(const call_case *c, const stretto_plan *mutant, int rank, int i,
                         mutation m) {
     bool barrier = c->shape.collective == STRETTO_BARRIER;
@@ -72,9 +109,12 @@ static bool is_harmless(const call_case *c, const stretto_plan *mutant, int rank
     case DROP_BOTH: return barrier && is_barrier(mutant, c->shape.nranks);
     case SRC_UP:
     case SRC_DOWN:
-        return same_data(c, rank, i, c->plans[rank].actions[i].src, mutant[rank].actions[i].src);
+        return same_data(c, rank, i, c->plans[rank].actions[i].src, mutant[rank].actions[i].src) ||
+               goes_nowhere(c, rank, &c->plans[rank].actions[i], mutant[rank].actions[i].src.first);
     case DST_UP:
-    case DST_DOWN: return exchanges_operands(c, rank, i, mutant[rank].actions[i].dst);
+    case DST_DOWN:
+        return exchanges_operands(c, rank, i, mutant[rank].actions[i].dst) ||
+               folds_elsewhere(c, rank, i, mutant[rank].actions[i].dst);
     default: return false;
     }
 }
@@ -182,10 +222,14 @@ static void try_algorithm(const stretto_algorithm *a, int sizes) {
                 try_roots(&c);
                 if (!stretto_collective_has_lanes(a->collective) || l > 0)
                     continue;
+                c.choice.lanes = STRETTO_LANES_ALL;
                 c.shape.layout = layout_regular(&store, size[p] / 2 * 2, 2, true);
                 c.shape.nranks = size[p] / 2 * 2;
-                c.choice.lanes = i % 2 ? 1 : STRETTO_LANES_ALL;
                 try_roots(&c);
+                c.shape.layout = layout_from(&store, 5, (int[]){0, 0, 0, 1, 1});
+                c.shape.nranks = 5;
+                if (p == i)
+                    try_roots(&c);
                 c.shape.nranks = size[p];
                 c.choice.lanes = 0;
             }

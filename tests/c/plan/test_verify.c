@@ -30,6 +30,14 @@ static bool can_do(const call_case *c, const stretto_algorithm *a) {
     const int n = flat ? s->nranks : s->layout->nnodes;
     if (!flat && n > 1 && !s->layout->consecutive && (scans || !s->commutative))
         return false;
+    if (!flat && n > 1 && s->collective == STRETTO_ALLTOALL) {
+        if (c->choice.lanes > 0)
+            return false;           /* all ranks or none */
+        for (int i = 0; i < n; i++) /* what hands blocks on wants them equal */
+            if (s->layout->node_start[i + 1] != (i + 1) * s->layout->node_start[1] &&
+                a->param == STRETTO_PARAM_RADIX)
+                return false;
+    }
     if (a && (a->needs & STRETTO_NEEDS_NODES)) {
         if (flat || c->choice.lanes)
             return false;
