@@ -130,7 +130,7 @@ def test_every_function_has_one_class() -> None:
 def test_what_may_block_is_not_taken_for_local() -> None:
     """By the names that the standard gives to what waits, read without looking at the table."""
     waiting = re.compile(
-        r"(S|R)?send(recv(_replace)?)?|M?recv|M?probe|Sendrecv(_replace)?|Wait.*|"
+        r"(S|R)?send(recv(_replace)?)?|M?recv|Mrecv|Probe|Mprobe|Sendrecv(_replace)?|Wait.*|"
         r"Win_(create|allocate|free|fence|lock|unlock|flush|start|complete|wait)(?!_keyval|_err).*|"
         r"File_(open|close|sync|set_(size|view|atomicity|info)|preallocate|i?(read|write).*)|"
         r"Comm_(create|dup|split|free|spawn|accept|connect|join|disconnect)(?!_keyval|_err).*|"
