@@ -2,6 +2,7 @@
 #ifdef STRETTO_PLAN_LIBRARY
 #include "coll/export.h"
 #include "coll/coll.h"
+#include "coll/export_price.h"
 #include "plan/verify.h"
 
 #include <stdio.h>
@@ -9,7 +10,8 @@
 #include <string.h>
 
 struct stretto_export_call {
-    stretto_layout layout; /* its arrays are owned, and NULL when the nodes are not known */
+    stretto_layout layout;     /* its arrays are owned, and NULL when the nodes are not known */
+    stretto_graph_store graph; /* of a neighbourhood collective */
     stretto_choice choice;
     stretto_collective collective;
     int nranks;
@@ -147,7 +149,7 @@ char *stretto_export_choices(const char *collective, int nranks, int nnodes) {
     const bool shares = nranks > nnodes, between = shares && nnodes > 1;
     const char *separator = "";
     fputc('[', w.file);
-    if (shares && nnodes == 1) {
+    if (shares && nnodes == 1 && !stretto_collective_neighbor(c)) {
         fputs("\"shm\"", w.file);
         separator = ", ";
     }
@@ -240,9 +242,21 @@ done:
     return status;
 }
 
+int stretto_export_graph(stretto_graph_store *store, stretto_collective collective,
+                         const char *name, int nranks, char *error, size_t error_size) {
+    if (stretto_collective_neighbor(collective))
+        return stretto_graph_sample(store, name ? name : "torus2", nranks, error, error_size);
+    if (!name)
+        return 0;
+    snprintf(error, error_size, "%s has no graph: only neighbourhood collectives have one",
+             stretto_collective_name(collective));
+    return -1;
+}
+
 stretto_export_call *stretto_export_build(const char *collective, const char *text, int nranks,
                                           const int *host, int root, int in_place, int commutative,
-                                          size_t bytes, char *error, size_t error_size) {
+                                          size_t bytes, const char *graph, char *error,
+                                          size_t error_size) {
     stretto_collective c;
     stretto_choice choice;
     if (parse(collective, text, &c, &choice, error, error_size) != 0)
@@ -261,6 +275,8 @@ stretto_export_call *stretto_export_build(const char *collective, const char *te
     call->nranks = nranks;
     if (host && make_layout(call, host, error, error_size) != 0)
         goto fail;
+    if (stretto_export_graph(&call->graph, c, graph, nranks, error, error_size) != 0)
+        goto fail;
     for (int rank = 0; rank < nranks; rank++) {
         stretto_shape shape = {.collective = c,
                                .rank = rank,
@@ -268,7 +284,8 @@ stretto_export_call *stretto_export_build(const char *collective, const char *te
                                .root = root,
                                .in_place = in_place,
                                .commutative = commutative,
-                               .layout = host ? &call->layout : NULL};
+                               .layout = host ? &call->layout : NULL,
+                               .graph = call->graph.memory ? &call->graph.graph : NULL};
         if (stretto_plan_build(&call->plans[rank], &choice, &shape, bytes, error, error_size) != 0)
             goto fail;
     }
@@ -283,6 +300,7 @@ void stretto_export_close(stretto_export_call *call) {
         return;
     for (int rank = 0; rank < call->nranks; rank++)
         stretto_plan_free(&call->plans[rank]);
+    stretto_graph_release(&call->graph);
     free((int *)call->layout.node_of);
     free((int *)call->layout.local_of);
     free((int *)call->layout.node_start);

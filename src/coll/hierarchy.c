@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 bool stretto_collective_composes(stretto_collective c) {
+    if (stretto_collective_neighbor(c))
+        return false;
     switch (c) {
     case STRETTO_ALLTOALLV: /* ranks know the sizes of their own blocks only */
     case STRETTO_GATHERV:
@@ -91,6 +93,8 @@ static const char *refusal(const stretto_choice *choice, const stretto_shape *sh
     const stretto_layout *layout = shape->layout;
     if (!layout)
         return "shm cannot be used: which ranks share a node is not known";
+    if (stretto_collective_neighbor(shape->collective))
+        return "shm cannot be used: neighbourhood collectives have no node phases";
     if (choice->algorithm && !stretto_collective_composes(shape->collective))
         return "shm+X cannot be used for this collective: its node phases serve one node only";
     if (layout->nnodes > 1 && !choice->algorithm)

@@ -192,6 +192,9 @@ typedef struct stretto_comm {
     MPI_Request *requests;
     int nrequests;
     size_t *node_numbers; /* of node actions: arrays of a number for each rank of the node */
+    bool graph_asked;     /* of neighbourhood collectives (neighbor_graph.c) */
+    const char *no_graph; /* why there is none; asked, and NULL: there is one */
+    stretto_graph_store *graph;
 } stretto_comm;
 
 /* The state of comm, or NULL when it has none yet. Thread-safe, wait-free. */
@@ -216,6 +219,10 @@ void stretto_comm_teardown(stretto_comm *c, bool free_shadow);
 /* Makes the shadow communicator if there is none. Collective over c->comm, agreed; false = cannot.
  */
 bool stretto_comm_shadow(stretto_comm *c);
+/* Gathers the graph of neighbours if that was not done yet (collective over c->comm, agreed): NULL
+ * when there is one in c->graph, else why not (static). */
+const char *stretto_comm_graph(stretto_comm *c);
+void stretto_comm_graph_forget(stretto_comm *c);
 
 /* ---- evidence.c: what ran here, for `stretto tune` ------------------------------------------- */
 
@@ -284,6 +291,17 @@ int stretto_call_scatterv(stretto_comm *c, const stretto_decision *d, const void
 int stretto_call_allgatherv(stretto_comm *c, const stretto_decision *d, const void *in,
                             long long in_count, MPI_Datatype in_type, void *out,
                             const stretto_ragged *receive);
+
+/* One side of a neighbourhood collective: a block for each slot (as a sender of neighbor_allgather:
+ * one for all), `each` elements of blocks.type one after another where blocks.counts is NULL. */
+typedef struct {
+    stretto_ragged blocks;
+    long long each;
+} stretto_neighbor_blocks;
+
+int stretto_call_neighbor(stretto_comm *c, const stretto_decision *d, stretto_collective collective,
+                          const void *in, const stretto_neighbor_blocks *send, void *out,
+                          const stretto_neighbor_blocks *receive);
 
 /* How elements lie in the buffers of a plan and travel. */
 typedef struct {

@@ -150,22 +150,22 @@ static int move(const stretto_blocks *b, int r, bool pack) {
     return stretto_unpack(b->base + b->at[r], b->n[r], user, count, type);
 }
 
-int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void *user,
-                        const stretto_ragged *blocks, size_t *memory, bool adjacent, bool load,
-                        int one) {
-    *b = (stretto_blocks){.user = (void *)(uintptr_t)user, .blocks = blocks, .nranks = c->nranks};
+int stretto_blocks_open_n(stretto_comm *c, int n, int slot, stretto_blocks *b, const void *user,
+                          const stretto_ragged *blocks, size_t *memory, bool adjacent, bool load,
+                          int one) {
+    *b = (stretto_blocks){.user = (void *)(uintptr_t)user, .blocks = blocks, .nranks = n};
     bool dense;
     b->at = memory;
-    b->n = memory + c->nranks;
+    b->n = memory + n;
     int rc = measure(b, &dense);
-    if (rc != MPI_SUCCESS)
+    if (rc != MPI_SUCCESS || n == 0)
         return rc;
     if (dense) { /* offsets from the lowest block on: they are not negative then */
         MPI_Aint lowest = 0, next = 0, size = 1; /* the extent, too */
         if (!blocks->types && b->total)
             size = (MPI_Aint)stretto_type_bytes(blocks->type);
         bool any = false, in_order = true;
-        for (int r = 0; r < c->nranks; r++) {
+        for (int r = 0; r < n; r++) {
             if (b->n[r] == 0)
                 continue;
             MPI_Aint place = place_of(b, r, size);
@@ -177,7 +177,7 @@ int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void
         }
         b->base = (char *)b->user + lowest;
         size_t at = 0; /* empty blocks: anywhere, but in order */
-        for (int r = 0; r < c->nranks; r++) {
+        for (int r = 0; r < n; r++) {
             b->at[r] = b->n[r] ? (size_t)(place_of(b, r, size) - lowest) : at;
             at = b->at[r] + b->n[r];
         }
@@ -187,14 +187,20 @@ int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void
     b->packed = true;
     b->base = stretto_comm_scratch(c, slot, b->total ? b->total : 1);
     size_t at = 0;
-    for (int r = 0; r < c->nranks; r++) {
+    for (int r = 0; r < n; r++) {
         b->at[r] = at;
         at += b->n[r];
     }
-    for (int r = 0; load && r < c->nranks && rc == MPI_SUCCESS; r++)
+    for (int r = 0; load && r < n && rc == MPI_SUCCESS; r++)
         if (one < 0 || r == one)
             rc = move(b, r, true);
     return rc;
+}
+
+int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void *user,
+                        const stretto_ragged *blocks, size_t *memory, bool adjacent, bool load,
+                        int one) {
+    return stretto_blocks_open_n(c, c->nranks, slot, b, user, blocks, memory, adjacent, load, one);
 }
 
 int stretto_blocks_store(const stretto_blocks *b) {

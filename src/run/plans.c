@@ -65,7 +65,8 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
                                  .segments = 1,
                                  .in_place = in_place,
                                  .commutative = commutative,
-                                 .layout = &c->layout};
+                                 .layout = &c->layout,
+                                 .graph = c->graph ? &c->graph->graph : NULL};
     if (stretto_plan_build(&fresh.plan, choice, &shape, bytes, error, size)) {
         stretto_plan_free(&fresh.plan);
         return NULL;

@@ -31,7 +31,7 @@ void *__wrap_realloc(void *p, size_t n) {
 }
 
 #include "../check.h"
-#include "cases.h"
+#include "graphs.h"
 
 static bool build(stretto_plan *plan, const char *choice, stretto_shape shape, char error[1000]) {
     stretto_choice parsed;
@@ -132,6 +132,11 @@ static void check_memory(const stretto_algorithm *a, bool shm, int lanes) {
     c.shape = (stretto_shape){
         .collective = a->collective, .nranks = 8, .in_place = true, .commutative = true};
     c.shape.layout = shm ? layout_regular(&store, 8, 2, scattered) : NULL;
+    stretto_graph_store graph = {.memory = NULL};
+    if (stretto_collective_neighbor(a->collective)) {
+        c.shape.graph = graph_of(&graph, "random(5)", 8);
+        c.shape.layout = layout_regular(&store, 8, 3, false);
+    }
     bool through = false;
     if ((a->needs & STRETTO_NEEDS_NODES) && (!shm || lanes))
         return; /* refused: test_verify.c */
@@ -153,6 +158,7 @@ static void check_memory(const stretto_algorithm *a, bool shm, int lanes) {
             stretto_plan_free(&c.plans[--built]);
     }
     CHECK_MSG(through, "%s never gets through", a->name);
+    stretto_graph_release(&graph);
 }
 
 int main(void) {
