@@ -16,17 +16,19 @@ extern "C" {
 #endif
 
 /* Collective over comm: from now on `collective` ("allreduce", "bcast", "alltoallv", ...: any
- * blocking one of MPI-3.1; MPI_Alltoallw is "alltoallv") on comm uses `choice` ("native", "shm",
- * "ring", "shm+bruck_k(8)", ...); "" returns to what the table says. Sets the communicator up at
- * once when it was not. Rank 0's strings decide. -1 on every rank when the choice is unknown or
- * cannot be done on this communicator; the reason goes to error (rank-independent text,
- * NUL-terminated, may be NULL) and the former choice stays.
+ * blocking one of MPI-3.1; MPI_Alltoallw is "alltoallv", MPI_Neighbor_alltoallw is
+ * "neighbor_alltoallv") on comm uses `choice` ("native", "shm", "ring", "shm+bruck_k(8)", ...); ""
+ * returns to what the table says. Sets the communicator up at once when it was not. Rank 0's
+ * strings decide. -1 on every rank when the choice is unknown or cannot be done on this
+ * communicator; the reason goes to error (rank-independent text, NUL-terminated, may be NULL) and
+ * the former choice stays.
  */
 int stretto_choose(MPI_Comm comm, const char *collective, const char *choice, char *error,
                    size_t error_size);
 
 /* Local: how the last call of `collective` on comm was done, as "choice: why" ("native: no row in
- * FILE", "shm: FILE:7"). -1 when there was none or the library does not know comm. */
+ * FILE", "shm: FILE:7", "aggregated: forced; sizes known from before" for an exchange that
+ * repeats). -1 when there was none or the library does not know comm. */
 int stretto_last(MPI_Comm comm, const char *collective, char *text, size_t size);
 
 /* Local: calls of `collective` on comm so far that Stretto carried out itself, and that it passed

@@ -73,7 +73,7 @@ def _library() -> ctypes.CDLL:
         (
             "build",
             handle,
-            [text, text, number, numbers, number, number, number, size, text, size],
+            [text, text, number, numbers, number, number, number, size, text, text, size],
         ),
         ("close", None, [handle]),
         ("text", handle, [handle, number]),
@@ -130,6 +130,17 @@ def algorithms() -> tuple[Algorithm, ...]:
 def collectives() -> list[str]:
     """Return the collectives that have algorithms."""
     return list(dict.fromkeys(a.collective for a in algorithms()))
+
+
+def neighborly(collective: str) -> bool:
+    """Tell whether it is a neighbourhood collective: its calls have a graph.
+
+    Parameters
+    ----------
+    collective
+        ``neighbor_alltoall``.
+    """
+    return collective.startswith("neighbor_")
 
 
 def choices(collective: str, nranks: int, nodes: int = 1) -> list[str]:
@@ -207,6 +218,10 @@ class Call:
         As in the call.
     nbytes
         Size of the vector or block, from which the number of segments follows.
+    graph
+        Of a neighbourhood collective, by name (``src/plan/graph.h``): ``grid(4x2)``,
+        ``torus(4x2)``, ``grid2``, ``torus3``, ``star``, ``cycle``, ``all``, ``none``,
+        ``random(7)``; None: ``torus2``.
     """
 
     def __init__(
@@ -219,6 +234,7 @@ class Call:
         in_place: bool = False,
         commutative: bool = True,
         nbytes: int = 8,
+        graph: str | None = None,
     ) -> None:
         if hosts is not None and len(hosts) != nranks:
             raise ValueError(f"{len(hosts)} hosts for {nranks} ranks")
@@ -227,6 +243,7 @@ class Call:
         self.collective, self.choice, self.root = collective, choice, root
         self.in_place, self.commutative = in_place, commutative
         self.hosts = None if hosts is None else list(hosts)
+        self.graph = graph
         self._handle: int | None = _library().stretto_export_build(
             _bytes(collective),
             _bytes(choice),
@@ -236,6 +253,7 @@ class Call:
             int(in_place),
             int(commutative),
             nbytes,
+            None if graph is None else _bytes(graph),
             error,
             _ERROR_SIZE,
         )

@@ -6,11 +6,16 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from stretto.errors import StrettoError
-from stretto.plan import Algorithm, Call, algorithms, canonical, collectives
+from stretto.plan import Algorithm, Call, algorithms, canonical, collectives, neighborly
 
 #: collectives whose call has a root, or whose operation matters
 _ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 _REDUCING = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
+#: what neighbourhood collectives are tried on (src/plan/graph.h)
+GRAPHS = (
+    "torus1", "torus2", "torus3", "grid1", "grid2", "grid3", "star", "cycle", "all", "none",
+    "random(1)", "random(2)", "random(3)",
+)  # fmt: skip
 _WITHOUT_IN_PLACE = ("bcast", "barrier", "reduce_scatter", "reduce_scatter_block")
 
 
@@ -26,6 +31,7 @@ class Case:
     in_place: bool
     commutative: bool
     nbytes: int
+    graph: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,8 @@ class Fault:
         """Name the call."""
         c = self.case
         flags = f"{', in place' if c.in_place else ''}{'' if c.commutative else ', ordered'}"
-        return f"{c.algorithm.collective} {c.choice}, {c.nranks} ranks, root {c.root}{flags}"
+        where = f"root {c.root}" if c.graph is None else c.graph
+        return f"{c.algorithm.collective} {c.choice}, {c.nranks} ranks, {where}{flags}"
 
     def as_json(self) -> dict[str, object]:
         """Return the call and the reason."""
@@ -113,6 +120,8 @@ def cases(
 ) -> Iterator[Case]:
     """Yield all calls of one rank count: every root, in place or not, commutative or not.
 
+    Of neighbourhood collectives: every sample graph.
+
     Parameters
     ----------
     algorithm
@@ -122,12 +131,17 @@ def cases(
     nranks
         Ranks.
     hosts
-        Each rank's node: the choice is composed with the node phases.
+        Each rank's node: the choice is composed with the node phases (neighbourhood collectives
+        have none: it may look at the nodes).
     """
     collective = algorithm.collective
     nbytes = dict(values(algorithm)).get(choice, 8)
     orders = (True,) if collective not in _REDUCING else (True, False)
     on = None if hosts is None else tuple(hosts)
+    if neighborly(collective):
+        for graph in GRAPHS:
+            yield Case(algorithm, choice, nranks, on, 0, False, True, nbytes, graph)
+        return
     for root in range(nranks if collective in _ROOTED else 1):
         for in_place in (False,) if collective in _WITHOUT_IN_PLACE else (False, True):
             for commutative in orders:
@@ -161,6 +175,7 @@ def prove(case: Case) -> Fault | None:
             case.in_place,
             case.commutative,
             case.nbytes,
+            case.graph,
         )
     except StrettoError as error:
         return Fault(case, True, error.message)

@@ -44,7 +44,7 @@ int stretto_build_flat(stretto_plan *plan, const stretto_choice *choice, const s
     stretto_plan_init(plan, &own);
     plan->carries = own.nranks > 1 && (row->needs & STRETTO_CARRIES) != 0;
     int status = 0;
-    if (own.nranks == 1)
+    if (own.nranks == 1 && !stretto_collective_neighbor(own.collective)) /* has edges to itself */
         stretto_build_alone(plan);
     else
         status = row->build(plan, &own);
@@ -62,6 +62,10 @@ int stretto_plan_build(stretto_plan *plan, const stretto_choice *choice, const s
                        size_t bytes, char *error, size_t error_size) {
     stretto_shape own = *shape;
     own.in_place = stretto_shape_in_place(shape);
+    if (stretto_collective_neighbor(own.collective) && !own.graph) {
+        snprintf(error, error_size, "a neighbourhood collective needs a graph");
+        return -1;
+    }
     switch (choice->kind) {
     case STRETTO_CHOICE_FLAT:
         return stretto_build_flat(plan, choice, &own, bytes, error, error_size);

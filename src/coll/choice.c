@@ -15,12 +15,15 @@ static int refuse(char *error, size_t size, const char *text, const char *reason
 static void possible_names(stretto_collective collective, char *names, size_t size) {
     int n;
     const stretto_algorithm *rows = stretto_algorithms(&n);
-    size_t used = (size_t)snprintf(names, size, "native, shm, ");
+    const bool shm = !stretto_collective_neighbor(collective);
+    size_t used = (size_t)snprintf(names, size, shm ? "native, shm, " : "native, ");
     for (int i = 0; i < n; i++)
         if (rows[i].collective == collective && used < size)
             used += (size_t)snprintf(names + used, size - used, "%s, ", rows[i].name);
-    if (used < size)
+    if (used < size && shm)
         snprintf(names + used, size - used, "or shm+ one of these");
+    else if (used > 2 && used < size)
+        names[used - 2] = '\0';
 }
 
 static const char *param_word(stretto_param param) {
@@ -142,6 +145,9 @@ int stretto_choice_parse(stretto_collective collective, const char *text, strett
         strcpy(choice->native, settings);
         return 0;
     }
+    if (stretto_collective_neighbor(collective) && strncmp(text, "shm", 3) == 0)
+        return refuse(error, error_size, text,
+                      "neighbourhood collectives have no node phases; node_aware uses the nodes");
     if (strcmp(text, "shm") == 0) {
         choice->kind = STRETTO_CHOICE_SHM;
         return 0;

@@ -65,7 +65,7 @@ const char *stretto_algorithm_fits_nodes(const stretto_algorithm *algorithm,
                                          const stretto_layout *layout);
 
 /* Can the collective be composed of node phases and X, so that shm+X is a choice? Bare shm, the
- * single node action on one node, is one for every collective. */
+ * single node action on one node, is one for every collective but those of neighbourhoods. */
 bool stretto_collective_composes(stretto_collective collective);
 /* Can it be carried in lanes? */
 bool stretto_collective_has_lanes(stretto_collective collective);

@@ -2,6 +2,7 @@
 #ifdef STRETTO_PLAN_LIBRARY
 #include "coll/export.h"
 #include "coll/coll.h"
+#include "coll/export_price.h"
 #include "plan/verify.h"
 
 #include <stdio.h>
@@ -9,7 +10,8 @@
 #include <string.h>
 
 struct stretto_export_call {
-    stretto_layout layout; /* its arrays are owned, and NULL when the nodes are not known */
+    stretto_layout layout;     /* its arrays are owned, and NULL when the nodes are not known */
+    stretto_graph_store graph; /* of a neighbourhood collective */
     stretto_choice choice;
     stretto_collective collective;
     int nranks;
@@ -107,37 +109,65 @@ static bool value_to_try(const stretto_algorithm *a, int i, int n, int *value) {
     }
 }
 
+/* Is row `a` as it is worth trying, over n ranks, or within the composition on so many nodes? */
+static bool worth_trying(const stretto_algorithm *a, const stretto_choice *choice, int nranks,
+                         int nnodes) {
+    const bool flat = choice->kind == STRETTO_CHOICE_FLAT;
+    const stretto_shape shape = {
+        .collective = a->collective, .nranks = flat ? nranks : nnodes, .commutative = true};
+    if ((a->needs & STRETTO_FOR_FEW_RANKS) && shape.nranks > 16)
+        return false;
+    if (!flat && a->collective == STRETTO_ALLTOALL && nranks % nnodes != 0) {
+        /* between unequal nodes blocks must go straight to their end */
+        stretto_choice x = *choice;
+        stretto_plan plan;
+        char error[200];
+        x.kind = STRETTO_CHOICE_FLAT;
+        if (stretto_plan_build(&plan, &x, &shape, 8, error, sizeof error) != 0)
+            return false;
+        const bool straight = plan.tmp_blocks == 0;
+        stretto_plan_free(&plan);
+        if (!straight)
+            return false;
+    }
+    if (a->needs & STRETTO_NEEDS_NODES)
+        return !flat && !choice->lanes && nranks % nnodes == 0;
+    return stretto_algorithm_fits(a, &shape) == NULL;
+}
+
 char *stretto_export_choices(const char *collective, int nranks, int nnodes) {
+    static const stretto_choice kinds[] = {
+        {.kind = STRETTO_CHOICE_SHM},
+        {.kind = STRETTO_CHOICE_FLAT},
+        {.kind = STRETTO_CHOICE_SHM, .lanes = STRETTO_LANES_ALL}};
     stretto_collective c = stretto_collective_parse(collective);
     writer w;
     int n;
     const stretto_algorithm *rows = stretto_algorithms(&n);
     if (c == STRETTO_COLLECTIVES || nranks < 1 || nnodes < 1 || !begin(&w))
         return NULL;
-    const bool phases = nranks > nnodes && (nnodes == 1 || stretto_collective_composes(c));
+    const bool shares = nranks > nnodes, between = shares && nnodes > 1;
     const char *separator = "";
     fputc('[', w.file);
-    if (phases && nnodes == 1) {
+    if (shares && nnodes == 1 && !stretto_collective_neighbor(c)) {
         fputs("\"shm\"", w.file);
         separator = ", ";
     }
-    /* first all kinds, composed before flat, with their defaults; then other parameters */
+    /* first all kinds with their defaults, then other parameters; lanes with their defaults only */
     for (int i = 0; i < 3; i++) {
-        for (int flat = !(phases && nnodes > 1); flat < 2; flat++) {
+        for (int kind = 0; kind < 3; kind++) {
+            const bool flat = kinds[kind].kind == STRETTO_CHOICE_FLAT, lanes = kinds[kind].lanes;
+            if ((lanes && (i > 0 || !between || !stretto_collective_has_lanes(c))) ||
+                (!lanes && !flat && (!between || !stretto_collective_composes(c))))
+                continue;
             for (int row = 0; row < n; row++) {
                 stretto_choice choice = stretto_choice_of(&rows[row]);
-                choice.kind = flat ? STRETTO_CHOICE_FLAT : STRETTO_CHOICE_SHM;
-                stretto_shape shape = {
-                    .collective = c, .nranks = flat ? nranks : nnodes, .commutative = true};
                 char text[300];
-                bool too_many = (rows[row].needs & STRETTO_FOR_FEW_RANKS) && shape.nranks > 16;
-                bool spans = rows[row].needs & STRETTO_NEEDS_NODES, misfit;
-                if (spans)
-                    misfit = flat || nranks % nnodes;
-                else
-                    misfit = stretto_algorithm_fits(&rows[row], &shape) != NULL;
-                if (rows[row].collective != c || too_many || misfit ||
-                    !value_to_try(&rows[row], i, shape.nranks, &choice.param))
+                choice.kind = kinds[kind].kind;
+                choice.lanes = kinds[kind].lanes;
+                if (rows[row].collective != c ||
+                    !worth_trying(&rows[row], &choice, nranks, nnodes) ||
+                    !value_to_try(&rows[row], i, flat ? nranks : nnodes, &choice.param))
                     continue;
                 fputs(separator, w.file);
                 put_string(w.file, stretto_choice_format(&choice, text, sizeof text));
@@ -212,9 +242,21 @@ done:
     return status;
 }
 
+int stretto_export_graph(stretto_graph_store *store, stretto_collective collective,
+                         const char *name, int nranks, char *error, size_t error_size) {
+    if (stretto_collective_neighbor(collective))
+        return stretto_graph_sample(store, name ? name : "torus2", nranks, error, error_size);
+    if (!name)
+        return 0;
+    snprintf(error, error_size, "%s has no graph: only neighbourhood collectives have one",
+             stretto_collective_name(collective));
+    return -1;
+}
+
 stretto_export_call *stretto_export_build(const char *collective, const char *text, int nranks,
                                           const int *host, int root, int in_place, int commutative,
-                                          size_t bytes, char *error, size_t error_size) {
+                                          size_t bytes, const char *graph, char *error,
+                                          size_t error_size) {
     stretto_collective c;
     stretto_choice choice;
     if (parse(collective, text, &c, &choice, error, error_size) != 0)
@@ -233,6 +275,8 @@ stretto_export_call *stretto_export_build(const char *collective, const char *te
     call->nranks = nranks;
     if (host && make_layout(call, host, error, error_size) != 0)
         goto fail;
+    if (stretto_export_graph(&call->graph, c, graph, nranks, error, error_size) != 0)
+        goto fail;
     for (int rank = 0; rank < nranks; rank++) {
         stretto_shape shape = {.collective = c,
                                .rank = rank,
@@ -240,7 +284,8 @@ stretto_export_call *stretto_export_build(const char *collective, const char *te
                                .root = root,
                                .in_place = in_place,
                                .commutative = commutative,
-                               .layout = host ? &call->layout : NULL};
+                               .layout = host ? &call->layout : NULL,
+                               .graph = call->graph.memory ? &call->graph.graph : NULL};
         if (stretto_plan_build(&call->plans[rank], &choice, &shape, bytes, error, error_size) != 0)
             goto fail;
     }
@@ -255,6 +300,7 @@ void stretto_export_close(stretto_export_call *call) {
         return;
     for (int rank = 0; rank < call->nranks; rank++)
         stretto_plan_free(&call->plans[rank]);
+    stretto_graph_release(&call->graph);
     free((int *)call->layout.node_of);
     free((int *)call->layout.local_of);
     free((int *)call->layout.node_start);

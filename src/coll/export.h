@@ -21,13 +21,14 @@ STRETTO_EXPORT char *stretto_export_choices(const char *collective, int nranks, 
 /* The canonical text of a choice; NULL with the reason in error when it is none. */
 STRETTO_EXPORT char *stretto_export_choice(const char *collective, const char *choice, char *error,
                                            size_t error_size);
-/* Builds the plans. host[nranks]: which node each rank is on, numbers from 0; NULL: not known. NULL
- * with the reason in error when the choice cannot be used for this call. */
+/* Builds the plans. host[nranks]: which node each rank is on, numbers from 0; NULL: not known.
+ * graph: of a neighbourhood collective (plan/graph.h: sample graphs; NULL: "torus2"), else NULL.
+ * NULL with the reason in error when the choice cannot be used for this call. */
 STRETTO_EXPORT stretto_export_call *stretto_export_build(const char *collective, const char *choice,
                                                          int nranks, const int *host, int root,
                                                          int in_place, int commutative,
-                                                         size_t bytes, char *error,
-                                                         size_t error_size);
+                                                         size_t bytes, const char *graph,
+                                                         char *error, size_t error_size);
 STRETTO_EXPORT void stretto_export_close(stretto_export_call *call);
 /* Readable text of one rank's plan; NULL for a rank that there is not. */
 STRETTO_EXPORT char *stretto_export_text(const stretto_export_call *call, int rank);

@@ -48,6 +48,7 @@ typedef struct {
     stretto_layout layout;
     stretto_platform platform;
     int *numbers; /* the layout's */
+    stretto_graph_store graph;
 } pricing;
 
 static int source(void *arg, int rank, stretto_plan *plan, char *error, size_t error_size) {
@@ -58,7 +59,8 @@ static int source(void *arg, int rank, stretto_plan *plan, char *error, size_t e
                            .root = p->in->root,
                            .in_place = p->in->in_place,
                            .commutative = p->in->commutative,
-                           .layout = p->in->host ? &p->layout : NULL};
+                           .layout = p->in->host ? &p->layout : NULL,
+                           .graph = p->graph.memory ? &p->graph.graph : NULL};
     return stretto_plan_build(plan, &p->choice, &shape, p->in->bytes, error, error_size);
 }
 
@@ -117,6 +119,12 @@ static int read_input(pricing *p, bool choice, char *error, size_t error_size) {
     if (choice &&
         stretto_choice_parse(p->collective, in->choice, &p->choice, error, error_size) != 0)
         return -1;
+    if (stretto_collective_neighbor(p->collective) && in->sizes) {
+        snprintf(error, error_size, "neighbourhood collectives are priced with equal blocks only");
+        return -1;
+    }
+    if (stretto_export_graph(&p->graph, p->collective, in->graph, in->nranks, error, error_size))
+        return -1;
     return read_layout(p, error, error_size);
 }
 
@@ -135,6 +143,7 @@ int stretto_export_price(const stretto_export_pricing *in, stretto_price_result 
         status = stretto_price(&call, source, &p, result, error, error_size);
     }
     free(p.numbers);
+    stretto_graph_release(&p.graph);
     return status;
 }
 
@@ -153,6 +162,7 @@ int stretto_export_bound(const stretto_export_pricing *in, double *seconds, cons
             *seconds = stretto_price_bound(&call, p.collective, why);
     }
     free(p.numbers);
+    stretto_graph_release(&p.graph);
     return status;
 }
 

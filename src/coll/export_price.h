@@ -4,7 +4,13 @@
 #define STRETTO_EXPORT_PRICE_H
 
 #include "coll/export.h"
+#include "coll/coll.h"
 #include "plan/price.h"
+
+/* The sample graph of a neighbourhood collective (NULL: "torus2"); 0, or -1 with the reason: no
+ * such graph, or a graph for another collective. */
+int stretto_export_graph(stretto_graph_store *store, stretto_collective collective,
+                         const char *name, int nranks, char *error, size_t error_size);
 
 /* JSON: [{"scope": "level"|"platform", "name", "unit", "min", "max", "default", "help"}], in the
  * order of platform.def. */
@@ -27,6 +33,7 @@ typedef struct {
     int trace;
     const double *platform; /* the parameters in order: all levels', then the rest */
     int nplatform;
+    const char *graph; /* of a neighbourhood collective; NULL: "torus2" */
 } stretto_export_pricing;
 
 /* 0, and the result, to be given back; else -1 with the reason in error. */

@@ -1,53 +1,36 @@
-/* Composition: shm (one node) and shm+X (node phase, X over one rank a node, node phase).
+/* Composition: shm (one node), shm+X (node phase, X over the leaders, node phase) and lanes+X (X
+ * over several ranks of each node). Who builds what, and what is refused.
  *
  * X is any flat plan, built as for a communicator whose ranks are the nodes, and then translated:
- * node numbers become ranks, and for allgather a block becomes the blocks of the node's ranks. The
- * rank that takes part in X for its node is the leader, or on the root's node the root itself,
- * which saves a phase. All ranks of a node build X, so that all refuse, and cut the vector, alike.
- *
- * Allgather where nodes do not hold consecutive ranks works in a TMP copy of OUT that is grouped by
- * node, and sorts it at the end. Reductions that may not be reordered need consecutive ranks. */
+ * node numbers become ranks, and a node's block the blocks of its ranks. All ranks of a node build
+ * X, so that all refuse, and cut a vector, alike. */
 #include "coll/network.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-typedef struct {
-    const stretto_layout *layout;
-    const stretto_shape *shape;
-    stretto_plan *plan;
-    stretto_plan network;    /* X, over the nodes */
-    int node, nlocal;        /* mine */
-    stretto_buffer gathered; /* allgather: where the blocks lie grouped by node */
-    int gathered_first;
-    int *index_of;  /* [network.nactions] its place in plan, for WAIT */
-    int *tmp_of;    /* [network.tmp_blocks + 1] its place in plan's TMP */
-    int *spread_at; /* [X's OUT blocks] X's action before which the node gets the block */
-} composition;
 
 bool stretto_collective_composes(stretto_collective c) {
+    if (stretto_collective_neighbor(c))
+        return false;
     switch (c) {
-    case STRETTO_ALLTOALL:
-    case STRETTO_ALLTOALLV:
-    case STRETTO_GATHERV: /* only the root knows the sizes */
+    case STRETTO_ALLTOALLV: /* ranks know the sizes of their own blocks only */
+    case STRETTO_GATHERV:
     case STRETTO_SCATTERV: return false;
     default: return true;
     }
 }
 
 bool stretto_collective_has_lanes(stretto_collective c) {
-    return c == STRETTO_ALLREDUCE || c == STRETTO_BCAST;
-}
-
-/* Local index of the rank that stands for the node in the network phase. */
-static int delegate(const composition *c, int node) {
-    bool has_root = stretto_collective_rooted(c->shape->collective) &&
-                    c->layout->node_of[c->shape->root] == node;
-    return has_root ? c->layout->local_of[c->shape->root] : 0;
-}
-
-static bool gathers(const composition *c) {
-    return c->shape->collective == STRETTO_ALLGATHER || c->shape->collective == STRETTO_ALLGATHERV;
+    switch (c) {
+    case STRETTO_ALLREDUCE:
+    case STRETTO_BCAST:
+    case STRETTO_REDUCE:
+    case STRETTO_ALLGATHER:
+    case STRETTO_ALLGATHERV:
+    case STRETTO_REDUCE_SCATTER_BLOCK:
+    case STRETTO_REDUCE_SCATTER:
+    case STRETTO_ALLTOALL: return true;
+    default: return false; /* docs/plans.md says why */
+    }
 }
 
 static stretto_span whole(const stretto_plan *plan) {
@@ -106,168 +89,12 @@ static void build_one_node(stretto_plan *plan, const stretto_shape *shape) {
     stretto_plan_node(plan, kind, stretto_action_rooted(kind) ? root : 0, src, dst);
 }
 
-/* A span of X (blocks are nodes for allgather, else pieces of the vector) in terms of the plan. */
-static stretto_span translate_span(const composition *c, stretto_span span) {
-    if (span.buffer == STRETTO_TMP)
-        return stretto_span_of(STRETTO_TMP, c->tmp_of[span.first],
-                               c->tmp_of[span.first + span.count] - c->tmp_of[span.first]);
-    if (gathers(c)) {
-        const int *start = c->layout->node_start;
-        return stretto_span_of(c->gathered, c->gathered_first + start[span.first],
-                               start[span.first + span.count] - start[span.first]);
-    }
-    /* After a node phase the node's contribution lies in OUT. */
-    if (span.buffer == STRETTO_IN && c->nlocal > 1)
-        span.buffer = STRETTO_OUT;
-    return span;
-}
-
-/* Reserves X's TMP blocks in the plan; -1 when X's TMP does not say which blocks it is for. */
-static int translate_tmp(composition *c) {
-    const stretto_plan *x = &c->network;
-    bool gather = gathers(c);
-    c->tmp_of[0] = c->plan->tmp_blocks;
-    for (int j = 0; j < x->tmp_blocks; j++) {
-        int node = x->tmp_shape[j];
-        if (!gather)
-            stretto_plan_tmp(c->plan, x->tmp_shape[j]);
-        else if (node == STRETTO_SHAPE_LARGEST)
-            return -1;
-        else
-            for (int i = c->layout->node_start[node]; i < c->layout->node_start[node + 1]; i++)
-                stretto_plan_tmp(c->plan, c->layout->node_ranks[i]);
-        c->tmp_of[j + 1] = c->plan->tmp_blocks;
-    }
-    return 0;
-}
-
-static bool same_span(stretto_span a, stretto_span b) {
-    return a.buffer == b.buffer && a.first == b.first && a.count == b.count;
-}
-
-/* A block can go to the ranks of the node as soon as X neither writes nor sends it any more; it
- * goes where X would begin to wait next, so that the network works meanwhile. */
-static void plan_spread(composition *c) {
-    const stretto_plan *x = &c->network;
-    const int blocks = stretto_plan_blocks_of(x, STRETTO_OUT);
-    for (int b = 0; b < blocks; b++)
-        c->spread_at[b] = -1;
-    for (int i = 0; i < x->nactions; i++) {
-        const stretto_action *a = &x->actions[i];
-        stretto_span span = a->kind == STRETTO_SEND ? a->src : a->dst;
-        if (a->kind == STRETTO_WAIT || a->kind == STRETTO_FENCE || span.buffer != STRETTO_OUT)
-            continue;
-        int last = a->kind == STRETTO_RECV ? i + 1 : i;
-        while (a->kind == STRETTO_RECV && x->actions[last].kind != STRETTO_FENCE &&
-               !(x->actions[last].kind == STRETTO_WAIT && x->actions[last].peer == i))
-            last++;
-        for (int b = span.first; b < span.first + span.count; b++)
-            if (last > c->spread_at[b])
-                c->spread_at[b] = last;
-    }
-    for (int b = 0; b < blocks; b++) {
-        int at = c->spread_at[b] + 1;
-        while (at < x->nactions && x->actions[at].kind != STRETTO_WAIT &&
-               x->actions[at].kind != STRETTO_FENCE)
-            at++;
-        /* the node's own block of an allgather was there before X */
-        bool own = gathers(c) && b == c->node;
-        c->spread_at[b] = own ? -1 : at;
-    }
-}
-
-/* Gives the node the blocks whose turn it is before X's action i, neighbours together. */
-static void spread_before(composition *c, int i) {
-    const int blocks = stretto_plan_blocks_of(&c->network, STRETTO_OUT);
-    const stretto_span none = stretto_span_of(STRETTO_OUT, 0, 0);
-    for (int b = 0, n; b < blocks; b += n) {
-        n = 1;
-        if (c->spread_at[b] != i)
-            continue;
-        while (b + n < blocks && c->spread_at[b + n] == i)
-            n++;
-        stretto_plan_node(c->plan, STRETTO_NODE_BCAST, delegate(c, c->node), none,
-                          translate_span(c, stretto_span_of(STRETTO_OUT, b, n)));
-    }
-}
-
-/* X for the node's delegate, and for all ranks of the node the result, block by block. */
-static void append_network(composition *c, bool is_delegate) {
-    const stretto_plan *x = &c->network;
-    const int base_round = c->plan->round;
-    const bool spreads = c->nlocal > 1 && c->shape->collective != STRETTO_REDUCE &&
-                         c->shape->collective != STRETTO_BARRIER;
-    for (int i = 0; i <= x->nactions; i++) {
-        if (spreads)
-            spread_before(c, i);
-        if (i == x->nactions || !is_delegate)
-            continue;
-        stretto_action a = x->actions[i];
-        a.src = translate_span(c, a.src);
-        a.dst = translate_span(c, a.dst);
-        if (a.kind == STRETTO_SEND || a.kind == STRETTO_RECV)
-            a.peer = c->layout->node_ranks[c->layout->node_start[a.peer] + delegate(c, a.peer)];
-        else if (a.kind == STRETTO_WAIT)
-            a.peer = c->index_of[a.peer];
-        if (a.kind == STRETTO_COPY && same_span(a.src, a.dst))
-            continue; /* X's load: it is there already */
-        c->plan->round = base_round + x->actions[i].round;
-        c->index_of[i] = stretto_plan_append(c->plan, &a);
-    }
-    stretto_plan_fence(c->plan); /* next round */
-}
-
-/* Brings the node's contribution to its delegate. */
-static void gather_node(const composition *c) {
-    const stretto_span none = stretto_span_of(STRETTO_OUT, 0, 0);
-    stretto_plan *plan = c->plan;
-    switch (c->shape->collective) {
-    case STRETTO_ALLREDUCE:
-    case STRETTO_REDUCE:
-        if (c->nlocal > 1)
-            stretto_plan_node(plan, STRETTO_NODE_REDUCE, delegate(c, c->node),
-                              stretto_plan_mine(plan, 0, plan->vector_blocks), whole(plan));
-        break;
-    case STRETTO_ALLGATHER:
-    case STRETTO_ALLGATHERV: {
-        stretto_span src = own_block(c->shape);
-        stretto_span dst = stretto_span_of(
-            c->gathered, c->gathered_first + c->layout->node_start[c->node], c->nlocal);
-        if (c->nlocal > 1)
-            stretto_plan_node(plan, STRETTO_NODE_ALLGATHER, 0, src, dst);
-        else if (!same_span(src, dst))
-            stretto_plan_copy(plan, src, dst);
-        break;
-    }
-    case STRETTO_BARRIER:
-        if (c->nlocal > 1)
-            stretto_plan_node(plan, STRETTO_NODE_BARRIER, 0, none, none);
-        break;
-    default: break;
-    }
-    stretto_plan_fence(plan);
-}
-
-/* From the grouped TMP to OUT, runs of consecutive ranks at a time; not what is there already. */
-static void sort_gathered(const composition *c) {
-    const int *rank_at = c->layout->node_ranks;
-    const int present = c->shape->in_place ? c->shape->rank : -1;
-    for (int i = 0, n; i < c->shape->nranks; i += n) {
-        n = 1;
-        if (rank_at[i] == present)
-            continue;
-        while (i + n < c->shape->nranks && rank_at[i + n] == rank_at[i] + n &&
-               rank_at[i + n] != present)
-            n++;
-        stretto_plan_copy(c->plan, stretto_span_of(c->gathered, c->gathered_first + i, n),
-                          stretto_span_of(STRETTO_OUT, rank_at[i], n));
-    }
-}
-
 static const char *refusal(const stretto_choice *choice, const stretto_shape *shape) {
     const stretto_layout *layout = shape->layout;
     if (!layout)
         return "shm cannot be used: which ranks share a node is not known";
+    if (stretto_collective_neighbor(shape->collective))
+        return "shm cannot be used: neighbourhood collectives have no node phases";
     if (choice->algorithm && !stretto_collective_composes(shape->collective))
         return "shm+X cannot be used for this collective: its node phases serve one node only";
     if (layout->nnodes > 1 && !choice->algorithm)
@@ -283,58 +110,10 @@ static const char *refusal(const stretto_choice *choice, const stretto_shape *sh
     return NULL;
 }
 
-static int compose(composition *c, const stretto_choice *choice, size_t bytes, char *error,
-                   size_t error_size) {
-    stretto_shape over_nodes = *c->shape;
-    over_nodes.rank = c->node;
-    over_nodes.nranks = c->layout->nnodes;
-    over_nodes.root =
-        stretto_collective_rooted(c->shape->collective) ? c->layout->node_of[c->shape->root] : 0;
-    over_nodes.layout = NULL;
-    if (c->nlocal > 1 || gathers(c))
-        over_nodes.in_place = true; /* the node phase leaves it in OUT */
-    if (stretto_build_flat(&c->network, choice, &over_nodes, bytes, error, error_size) != 0)
-        return -1;
-    if (!stretto_spans_fit(&c->network)) {
-        snprintf(error, error_size, "%s is faulty: it uses blocks that there are not",
-                 choice->algorithm->name);
-        return -1;
-    }
-    c->index_of = calloc((size_t)c->network.nactions + 1, sizeof(int));
-    c->tmp_of = calloc((size_t)c->network.tmp_blocks + 1, sizeof(int));
-    c->spread_at =
-        calloc((size_t)stretto_plan_blocks_of(&c->network, STRETTO_OUT) + 1, sizeof(int));
-    if (!c->index_of || !c->tmp_of || !c->spread_at) {
-        snprintf(error, error_size, "out of memory while building a plan");
-        return -1;
-    }
-    if (c->network.vector_blocks)
-        stretto_plan_blocks(c->plan, c->network.vector_blocks);
-    c->gathered = c->layout->consecutive ? STRETTO_OUT : STRETTO_TMP;
-    if (gathers(c) && c->gathered == STRETTO_TMP)
-        for (int i = 0; i < c->shape->nranks; i++)
-            stretto_plan_tmp(c->plan, c->layout->node_ranks[i]);
-
-    gather_node(c);
-    const bool is_delegate = c->layout->local_of[c->shape->rank] == delegate(c, c->node);
-    if (is_delegate && translate_tmp(c) != 0) {
-        snprintf(error, error_size, "%s cannot run between nodes", choice->algorithm->name);
-        return -1;
-    }
-    plan_spread(c);
-    append_network(c, is_delegate);
-    if (c->shape->collective == STRETTO_BARRIER && c->nlocal > 1)
-        stretto_plan_node(c->plan, STRETTO_NODE_BARRIER, 0, stretto_span_of(STRETTO_OUT, 0, 0),
-                          stretto_span_of(STRETTO_OUT, 0, 0));
-    if (gathers(c) && c->gathered == STRETTO_TMP)
-        sort_gathered(c);
-    return 0;
-}
-
 typedef int composer(stretto_plan *, const stretto_choice *, const stretto_shape *, size_t, char *,
                      size_t);
 
-/* Who composes the collectives that are not composed here; NULL: compose. */
+/* Who composes a collective. */
 static composer *composer_of(stretto_collective c) {
     switch (c) {
     case STRETTO_GATHER:
@@ -343,8 +122,54 @@ static composer *composer_of(stretto_collective c) {
     case STRETTO_REDUCE_SCATTER: return stretto_build_composed_blocks;
     case STRETTO_SCAN:
     case STRETTO_EXSCAN: return stretto_build_composed_scan;
-    default: return NULL;
+    case STRETTO_ALLTOALL: return stretto_build_composed_alltoall;
+    default: return stretto_build_composed;
     }
+}
+
+/* How many lanes there are to be; 1: shm+X, which is the same; 0: too many, with the reason. */
+static int lanes_of(const stretto_choice *choice, const stretto_layout *layout, char *error,
+                    size_t error_size) {
+    int least = stretto_ranks_on(layout, 0);
+    for (int node = 1; node < layout->nnodes; node++)
+        if (stretto_ranks_on(layout, node) < least)
+            least = stretto_ranks_on(layout, node);
+    const int lanes = choice->lanes == STRETTO_LANES_ALL ? least : choice->lanes;
+    if (lanes <= least)
+        return lanes;
+    snprintf(error, error_size, "lanes(%d) cannot be used: there are nodes with %d rank%s only",
+             lanes, least, least == 1 ? "" : "s");
+    return 0;
+}
+
+static int build_lanes(stretto_plan *plan, const stretto_choice *choice, const stretto_shape *shape,
+                       int lanes, size_t bytes, char *error, size_t error_size) {
+    return (stretto_collective_vector(shape->collective)
+                ? stretto_build_lanes
+                : stretto_build_lanes_blocks)(plan, choice, shape, lanes, bytes, error, error_size);
+}
+
+static int build_composed(stretto_plan *plan, const stretto_choice *choice,
+                          const stretto_shape *shape, size_t bytes, char *error,
+                          size_t error_size) {
+    const stretto_algorithm *x = choice->algorithm;
+    const char *reason = stretto_algorithm_fits_nodes(x, shape->layout);
+    if (choice->lanes && (x->needs & STRETTO_NEEDS_NODES))
+        reason = "it is made of node phases itself, and has no lanes";
+    if (reason) {
+        snprintf(error, error_size, "%s cannot be used: %s", x->name, reason);
+        return -1;
+    }
+    if (choice->lanes && shape->collective != STRETTO_ALLTOALL) {
+        const int lanes = lanes_of(choice, shape->layout, error, error_size);
+        if (lanes != 1)
+            return lanes ? build_lanes(plan, choice, shape, lanes, bytes, error, error_size) : -1;
+    }
+    if (x->needs & STRETTO_NEEDS_NODES) {
+        plan->shape.radix = x->param == STRETTO_PARAM_RADIX ? choice->param : 0;
+        return x->build(plan, &plan->shape);
+    }
+    return composer_of(shape->collective)(plan, choice, shape, bytes, error, error_size);
 }
 
 int stretto_build_hierarchy(stretto_plan *plan, const stretto_choice *choice,
@@ -357,30 +182,12 @@ int stretto_build_hierarchy(stretto_plan *plan, const stretto_choice *choice,
     }
     stretto_plan_init(plan, shape);
     int status = 0;
-    if (shape->nranks == 1) {
+    if (shape->nranks == 1)
         stretto_build_alone(plan);
-    } else if (shape->layout->nnodes == 1) {
+    else if (shape->layout->nnodes == 1)
         build_one_node(plan, shape);
-    } else if (choice->lanes) {
-        status = stretto_build_lanes(plan, choice, shape, bytes, error, error_size);
-    } else if (choice->algorithm->needs & STRETTO_NEEDS_NODES) {
-        reason = stretto_algorithm_fits_nodes(choice->algorithm, shape->layout);
-        if (reason)
-            snprintf(error, error_size, "%s cannot be used: %s", choice->algorithm->name, reason);
-        plan->shape.radix = choice->algorithm->param == STRETTO_PARAM_RADIX ? choice->param : 0;
-        status = reason ? -1 : choice->algorithm->build(plan, &plan->shape);
-    } else if (composer_of(shape->collective)) {
-        status = composer_of(shape->collective)(plan, choice, shape, bytes, error, error_size);
-    } else {
-        composition c = {.layout = shape->layout, .shape = shape, .plan = plan};
-        c.node = c.layout->node_of[shape->rank];
-        c.nlocal = stretto_ranks_on(c.layout, c.node);
-        status = compose(&c, choice, bytes, error, error_size);
-        free(c.index_of);
-        free(c.tmp_of);
-        free(c.spread_at);
-        stretto_plan_free(&c.network);
-    }
+    else
+        status = build_composed(plan, choice, shape, bytes, error, error_size);
     stretto_plan_finish(plan);
     if (status == 0 && plan->failed) {
         snprintf(error, error_size, "out of memory while building a plan");

@@ -17,41 +17,25 @@ typedef struct {
     int *local;                     /* [nodes] delegates */
     int *grouped_at;                /* [nodes + 1] where nodes' blocks begin in `grouped` */
     int own_at[2];                  /* my node's run in `own` */
-    stretto_buffer grouped, own;
+    stretto_place ranked, grouped;
+    stretto_buffer own;
 } blocks;
 
 static stretto_span none(void) {
     return stretto_span_of(STRETTO_OUT, 0, 0);
 }
 
-/* All ranks' blocks, grouped by node: in `buffer` where it has them so already, else in TMP. */
-static void group(blocks *b, stretto_buffer buffer) {
+/* All ranks' blocks, grouped by node: where they are if they are so already, else in TMP. */
+static void group(blocks *b, stretto_buffer buffer, int first) {
     const stretto_layout *layout = b->layout;
-    const int first = layout->consecutive ? 0 : b->plan->tmp_blocks;
-    b->grouped = layout->consecutive ? buffer : STRETTO_TMP;
-    for (int i = 0; !layout->consecutive && i < layout->nranks; i++)
-        stretto_plan_tmp(b->plan, layout->node_ranks[i]);
+    b->ranked = (stretto_place){buffer, first};
+    b->grouped = stretto_group(b->plan, layout, b->ranked);
     for (int n = 0; n <= layout->nnodes; n++)
-        b->grouped_at[n] = first + layout->node_start[n];
+        b->grouped_at[n] = b->grouped.first + layout->node_start[n];
 }
 
-/* Copies between rank order, from block `first` of `buffer` on, and the grouped TMP; runs of
- * consecutive ranks at a time, but not the block of rank `skip`. */
-static void sort(const blocks *b, stretto_buffer buffer, int first, bool into_group, int skip) {
-    const int *rank_at = b->layout->node_ranks;
-    if (b->layout->consecutive)
-        return;
-    for (int i = 0, n; i < b->layout->nranks; i += n) {
-        n = 1;
-        if (rank_at[i] == skip)
-            continue;
-        while (i + n < b->layout->nranks && rank_at[i + n] == rank_at[i] + n &&
-               rank_at[i + n] != skip)
-            n++;
-        const stretto_span here = stretto_span_of(STRETTO_TMP, b->grouped_at[0] + i, n);
-        const stretto_span there = stretto_span_of(buffer, first + rank_at[i], n);
-        stretto_plan_copy(b->plan, into_group ? there : here, into_group ? here : there);
-    }
+static void sort(const blocks *b, bool into_group, int skip) {
+    stretto_regroup(b->plan, b->layout, b->ranked, b->grouped, into_group, skip);
 }
 
 /* Room in TMP for the blocks of my node. */
@@ -75,7 +59,7 @@ static void single_block(blocks *b, stretto_buffer buffer) {
 }
 
 static stretto_span node_run(const blocks *b) {
-    return stretto_span_of(b->grouped, b->grouped_at[b->node], b->nlocal);
+    return stretto_node_run(b->layout, b->grouped, b->node);
 }
 
 static int run_between(blocks *b, stretto_map in, stretto_map out) {
@@ -93,7 +77,7 @@ static int gather(blocks *b) {
     const stretto_span mine =
         s->in_place ? stretto_span_of(STRETTO_OUT, s->rank, 1) : stretto_span_of(STRETTO_IN, 0, 1);
     if (root)
-        group(b, STRETTO_OUT);
+        group(b, STRETTO_OUT, 0);
     else if (stands && b->nlocal > 1)
         own_run(b);
     else
@@ -107,9 +91,9 @@ static int gather(blocks *b) {
     if (!stands)
         return 0;
     const int status = run_between(b, (stretto_map){b->own, root ? NULL : b->own_at},
-                                   (stretto_map){b->grouped, root ? b->grouped_at : NULL});
+                                   (stretto_map){b->grouped.buffer, root ? b->grouped_at : NULL});
     if (root)
-        sort(b, STRETTO_OUT, 0, false, s->in_place ? s->rank : -1);
+        sort(b, false, s->in_place ? s->rank : -1);
     return status;
 }
 
@@ -118,15 +102,15 @@ static int scatter(blocks *b) {
     const bool stands = b->me == b->delegate, root = s->rank == s->root;
     int status = 0;
     if (root) {
-        group(b, STRETTO_IN);
-        sort(b, STRETTO_IN, 0, true, b->nlocal == 1 ? s->rank : -1);
+        group(b, STRETTO_IN, 0);
+        sort(b, true, b->nlocal == 1 ? s->rank : -1);
     } else if (stands && b->nlocal > 1) {
         own_run(b);
     } else {
         single_block(b, STRETTO_OUT);
     }
     if (stands)
-        status = run_between(b, (stretto_map){b->grouped, root ? b->grouped_at : NULL},
+        status = run_between(b, (stretto_map){b->grouped.buffer, root ? b->grouped_at : NULL},
                              (stretto_map){b->own, root ? NULL : b->own_at});
     if (b->nlocal > 1)
         stretto_plan_node(b->plan, STRETTO_NODE_SCATTER, b->delegate,
@@ -155,15 +139,13 @@ static int reduce_scatter(blocks *b) {
         stretto_plan_node(b->plan, STRETTO_NODE_REDUCE, b->delegate, in, vector);
     }
     if (stands) {
-        group(b, vector.buffer);
-        sort(b, vector.buffer, vector.first, true, -1);
-        for (int n = 0; b->layout->consecutive && n <= b->layout->nnodes; n++)
-            b->grouped_at[n] += vector.first;
+        group(b, vector.buffer, vector.first);
+        sort(b, true, -1);
         if (b->nlocal > 1)
             own_run(b);
         else
             single_block(b, STRETTO_OUT);
-        status = run_between(b, (stretto_map){b->grouped, b->grouped_at},
+        status = run_between(b, (stretto_map){b->grouped.buffer, b->grouped_at},
                              (stretto_map){b->own, b->own_at});
     }
     if (b->nlocal > 1)

@@ -64,6 +64,33 @@ static stretto_span translate(const stretto_network *n, const int *tmp_at, stret
                            map->at[span.first + span.count] - map->at[span.first]);
 }
 
+stretto_place stretto_group(stretto_plan *plan, const stretto_layout *layout,
+                            stretto_place ranked) {
+    if (layout->consecutive)
+        return ranked;
+    const stretto_place grouped = {STRETTO_TMP, plan->tmp_blocks};
+    for (int i = 0; i < layout->nranks; i++)
+        stretto_plan_tmp(plan, layout->node_ranks[i]);
+    return grouped;
+}
+
+void stretto_regroup(stretto_plan *plan, const stretto_layout *layout, stretto_place ranked,
+                     stretto_place grouped, bool into_group, int skip) {
+    const int *rank_at = layout->node_ranks;
+    if (ranked.buffer == grouped.buffer && ranked.first == grouped.first)
+        return;
+    for (int i = 0, n; i < layout->nranks; i += n) {
+        n = 1;
+        if (rank_at[i] == skip)
+            continue;
+        while (i + n < layout->nranks && rank_at[i + n] == rank_at[i] + n && rank_at[i + n] != skip)
+            n++;
+        const stretto_span here = stretto_span_of(grouped.buffer, grouped.first + i, n);
+        const stretto_span there = stretto_span_of(ranked.buffer, ranked.first + rank_at[i], n);
+        stretto_plan_copy(plan, into_group ? there : here, into_group ? here : there);
+    }
+}
+
 int stretto_network_append(stretto_plan *plan, const stretto_network *n) {
     int *tmp_at = calloc((size_t)n->x.tmp_blocks + 1, sizeof *tmp_at);
     int *index_of = calloc((size_t)n->x.nactions + 1, sizeof *index_of);
@@ -78,6 +105,9 @@ int stretto_network_append(stretto_plan *plan, const stretto_network *n) {
             a.peer = n->layout->node_ranks[n->layout->node_start[a.peer] + n->local[a.peer]];
         else if (a.kind == STRETTO_WAIT)
             a.peer = index_of[a.peer];
+        else if (a.kind == STRETTO_COPY && a.src.buffer == a.dst.buffer &&
+                 a.src.first == a.dst.first)
+            continue; /* X's load: it is there already */
         plan->round = base_round + n->x.actions[i].round;
         index_of[i] = stretto_plan_append(plan, &a);
     }

@@ -23,6 +23,24 @@ static inline int stretto_ranks_on(const stretto_layout *layout, int node) {
     return layout->node_start[node + 1] - layout->node_start[node];
 }
 
+/* A block of each rank, or those of a part of the ranks, from block `first` of a buffer on. */
+typedef struct {
+    stretto_buffer buffer;
+    int first;
+} stretto_place;
+
+/* Where all ranks' blocks lie grouped by node: where they are in rank order, if nodes hold
+ * consecutive ranks, else new room in TMP. */
+stretto_place stretto_group(stretto_plan *plan, const stretto_layout *layout, stretto_place ranked);
+/* Copies between the two, runs of consecutive ranks at a time, but not the block of rank `skip`. */
+void stretto_regroup(stretto_plan *plan, const stretto_layout *layout, stretto_place ranked,
+                     stretto_place grouped, bool into_group, int skip);
+static inline stretto_span stretto_node_run(const stretto_layout *layout, stretto_place grouped,
+                                            int node) {
+    return stretto_span_of(grouped.buffer, grouped.first + layout->node_start[node],
+                           stretto_ranks_on(layout, node));
+}
+
 /* A faulty algorithm must come out in the tests by its name, not as a damaged heap of ours. */
 bool stretto_spans_fit(const stretto_plan *x);
 /* Builds X for the caller's node; shape: the call over the ranks. */
@@ -32,9 +50,23 @@ int stretto_network_build(stretto_network *network, const stretto_choice *choice
 /* Appends X's actions. -1 when X's TMP does not say which blocks it is for. */
 int stretto_network_append(stretto_plan *plan, const stretto_network *network);
 
-/* The collectives that are composed with it. */
+/* Lanes: `lanes` ranks of each node, their local indices, carry a share each; 2 at least, and no
+ * more than the node with the fewest ranks has. */
 int stretto_build_lanes(stretto_plan *plan, const stretto_choice *choice,
-                        const stretto_shape *shape, size_t bytes, char *error, size_t error_size);
+                        const stretto_shape *shape, int lanes, size_t bytes, char *error,
+                        size_t error_size);
+/* The same for collectives of a block a rank: allgather(v), reduce_scatter(_block). */
+int stretto_build_lanes_blocks(stretto_plan *plan, const stretto_choice *choice,
+                               const stretto_shape *shape, int lanes, size_t bytes, char *error,
+                               size_t error_size);
+/* shm+X of allreduce, reduce, bcast, allgather(v), barrier. */
+int stretto_build_composed(stretto_plan *plan, const stretto_choice *choice,
+                           const stretto_shape *shape, size_t bytes, char *error,
+                           size_t error_size);
+/* shm+X and lanes+X of alltoall. */
+int stretto_build_composed_alltoall(stretto_plan *plan, const stretto_choice *choice,
+                                    const stretto_shape *shape, size_t bytes, char *error,
+                                    size_t error_size);
 int stretto_build_composed_blocks(stretto_plan *plan, const stretto_choice *choice,
                                   const stretto_shape *shape, size_t bytes, char *error,
                                   size_t error_size);

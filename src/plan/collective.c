@@ -5,7 +5,7 @@
 
 typedef struct {
     const char *name;
-    bool rooted, reduces, vector;
+    bool rooted, reduces, vector, neighbor;
 } traits;
 
 static const traits all[STRETTO_COLLECTIVES] = {
@@ -25,6 +25,10 @@ static const traits all[STRETTO_COLLECTIVES] = {
     [STRETTO_REDUCE_SCATTER] = {"reduce_scatter", .reduces = true},
     [STRETTO_SCAN] = {"scan", .reduces = true, .vector = true},
     [STRETTO_EXSCAN] = {"exscan", .reduces = true, .vector = true},
+    [STRETTO_NEIGHBOR_ALLGATHER] = {"neighbor_allgather", .neighbor = true},
+    [STRETTO_NEIGHBOR_ALLGATHERV] = {"neighbor_allgatherv", .neighbor = true},
+    [STRETTO_NEIGHBOR_ALLTOALL] = {"neighbor_alltoall", .neighbor = true},
+    [STRETTO_NEIGHBOR_ALLTOALLV] = {"neighbor_alltoallv", .neighbor = true},
 };
 
 const char *stretto_collective_name(stretto_collective collective) {
@@ -50,6 +54,14 @@ bool stretto_collective_vector(stretto_collective collective) {
     return all[collective].vector;
 }
 
+bool stretto_collective_neighbor(stretto_collective collective) {
+    return all[collective].neighbor;
+}
+
+bool stretto_collective_neighbor_gathers(stretto_collective collective) {
+    return collective == STRETTO_NEIGHBOR_ALLGATHER || collective == STRETTO_NEIGHBOR_ALLGATHERV;
+}
+
 bool stretto_shape_in_place(const stretto_shape *shape) {
     switch (shape->collective) {
     case STRETTO_ALLREDUCE:
@@ -71,6 +83,9 @@ bool stretto_shape_in_place(const stretto_shape *shape) {
 int stretto_plan_call_blocks(const stretto_plan *plan) {
     if (all[plan->shape.collective].vector)
         return plan->vector_blocks;
+    if (plan->shape.collective == STRETTO_NEIGHBOR_ALLTOALL ||
+        plan->shape.collective == STRETTO_NEIGHBOR_ALLTOALLV)
+        return plan->shape.graph->out_start[plan->shape.nranks];
     return plan->shape.collective == STRETTO_BARRIER ? 0 : plan->shape.nranks;
 }
 
@@ -95,6 +110,13 @@ int stretto_plan_blocks_of(const stretto_plan *plan, stretto_buffer buffer) {
     case STRETTO_SCATTERV: return out ? !stretto_shape_in_place(shape) : root ? shape->nranks : 0;
     case STRETTO_REDUCE_SCATTER_BLOCK:
     case STRETTO_REDUCE_SCATTER: return out ? 1 : shape->nranks;
+    case STRETTO_NEIGHBOR_ALLGATHER:
+    case STRETTO_NEIGHBOR_ALLGATHERV:
+        return out ? stretto_graph_indegree(shape->graph, shape->rank) : 1;
+    case STRETTO_NEIGHBOR_ALLTOALL:
+    case STRETTO_NEIGHBOR_ALLTOALLV:
+        return out ? stretto_graph_indegree(shape->graph, shape->rank)
+                   : stretto_graph_outdegree(shape->graph, shape->rank);
     default: return 0;
     }
 }

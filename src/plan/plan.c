@@ -9,11 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for one more element; NULL and plan->failed when memory is out. */
-static void *grown(stretto_plan *plan, void *array, int used, int *capacity, size_t size) {
-    if (used < *capacity)
+/* Makes room for `more` elements; NULL and plan->failed when memory is out. */
+static void *grown(stretto_plan *plan, void *array, int used, int more, int *capacity,
+                   size_t size) {
+    if (more <= *capacity - used)
         return array;
     int larger = *capacity ? 2 * *capacity : 16;
+    if (larger - used < more)
+        larger = used + more;
     void *new_array = realloc(array, (size_t)larger * size);
     if (!new_array) {
         plan->failed = true;
@@ -33,18 +36,32 @@ void stretto_plan_blocks(stretto_plan *plan, int n) {
     plan->vector_blocks = n;
 }
 
-int stretto_plan_tmp(stretto_plan *plan, int shape) {
-    int *array = grown(plan, plan->tmp_shape, plan->tmp_blocks, &plan->tmp_capacity, sizeof *array);
+/* Room for n more TMP blocks, whose shapes are yet to be set; NULL without memory. */
+static int *reserve_tmp(stretto_plan *plan, int n) {
+    int *array =
+        grown(plan, plan->tmp_shape, plan->tmp_blocks, n, &plan->tmp_capacity, sizeof *array);
     if (!array)
-        return 0;
+        return NULL;
     plan->tmp_shape = array;
-    array[plan->tmp_blocks] = shape;
-    return plan->tmp_blocks++;
+    plan->tmp_blocks += n;
+    return array + plan->tmp_blocks - n;
+}
+
+int stretto_plan_tmp_run(stretto_plan *plan, int shape, int n, int step) {
+    const int first = plan->tmp_blocks;
+    int *array = reserve_tmp(plan, n);
+    for (int i = 0; array && i < n; i++)
+        array[i] = shape + i * step;
+    return array ? first : 0;
+}
+
+int stretto_plan_tmp(stretto_plan *plan, int shape) {
+    return stretto_plan_tmp_run(plan, shape, 1, 0);
 }
 
 int stretto_plan_append(stretto_plan *plan, const stretto_action *action) {
     stretto_action *array =
-        grown(plan, plan->actions, plan->nactions, &plan->capacity, sizeof *array);
+        grown(plan, plan->actions, plan->nactions, 1, &plan->capacity, sizeof *array);
     if (!array)
         return 0;
     plan->actions = array;
@@ -56,7 +73,7 @@ int stretto_plan_append(stretto_plan *plan, const stretto_action *action) {
 /* Notes that message `index` is under way; kind REDUCE: what is to be done when it has come. */
 static void begin(stretto_plan *plan, int index, stretto_action follow) {
     stretto_action *array =
-        grown(plan, plan->pending, plan->npending, &plan->pending_capacity, sizeof *array);
+        grown(plan, plan->pending, plan->npending, 1, &plan->pending_capacity, sizeof *array);
     if (!array)
         return;
     plan->pending = array;
@@ -78,25 +95,28 @@ int stretto_plan_recv(stretto_plan *plan, int peer, stretto_span dst) {
     return index;
 }
 
-/* Shape that scratch for block i of dst must have. Single blocks of a cut vector differ in size by
- * an element at most: with LARGEST any of them fits the same scratch. */
-static int scratch_shape(const stretto_plan *plan, stretto_span dst, int i) {
-    if (dst.count == 1 && stretto_collective_vector(plan->shape.collective) &&
-        plan->vector_blocks > 1)
-        return STRETTO_SHAPE_LARGEST;
-    if (dst.buffer == STRETTO_TMP)
-        return plan->tmp_shape[dst.first + i];
-    return stretto_plan_blocks_of(plan, STRETTO_OUT) == 1 &&
-                   !stretto_collective_vector(plan->shape.collective)
-               ? plan->shape.rank /* reduce_scatter: OUT is my own block alone */
-               : dst.first + i;
+/* Shapes that scratch for dst must have, in `shapes`, or NULL: they are *first, *first + 1, ...
+ * Single blocks of a cut vector differ in size by an element at most: with LARGEST any of them fits
+ * the same scratch. */
+static const int *scratch_shapes(const stretto_plan *plan, stretto_span dst, int *first) {
+    const bool vector = stretto_collective_vector(plan->shape.collective);
+    *first = dst.first;
+    if (dst.count == 1 && vector && plan->vector_blocks > 1)
+        *first = STRETTO_SHAPE_LARGEST;
+    else if (dst.buffer == STRETTO_TMP)
+        return plan->tmp_shape + dst.first;
+    else if (!vector && stretto_plan_blocks_of(plan, STRETTO_OUT) == 1)
+        *first = plan->shape.rank; /* reduce_scatter: OUT is my own block alone */
+    return NULL;
 }
 
 /* Position in `free` where blocks of the shapes of dst lie one after another, or -1. */
 static int fits_in(const stretto_plan *plan, const stretto_scratch *free, stretto_span dst) {
+    int first;
+    const int *shapes = scratch_shapes(plan, dst, &first);
     for (int at = free->first; at + dst.count <= free->first + free->count; at++) {
         int i = 0;
-        while (i < dst.count && plan->tmp_shape[at + i] == scratch_shape(plan, dst, i))
+        while (i < dst.count && plan->tmp_shape[at + i] == (shapes ? shapes[i] : first + i))
             i++;
         if (i == dst.count)
             return at;
@@ -104,9 +124,11 @@ static int fits_in(const stretto_plan *plan, const stretto_scratch *free, strett
     return -1;
 }
 
-enum { SEARCHED = 512 }; /* pieces of scratch looked at, the newest */
+enum { SEARCHED = 32 }; /* pieces of scratch looked at, the newest */
 
-static stretto_span take_scratch(stretto_plan *plan, stretto_span dst) {
+/* Scratch like dst; *number: which piece it is. */
+static stretto_span take_scratch(stretto_plan *plan, stretto_span dst, int *number) {
+    *number = -1;
     if (plan->failed) /* there may be no tmp_shape to look at */
         return stretto_span_of(STRETTO_TMP, 0, dst.count);
     /* not all of thousands that a ring of named blocks has: building must not become quadratic */
@@ -115,37 +137,34 @@ static stretto_span take_scratch(stretto_plan *plan, stretto_span dst) {
         int at = plan->scratch[s].busy ? -1 : fits_in(plan, &plan->scratch[s], dst);
         if (at >= 0) {
             plan->scratch[s].busy = true;
+            *number = s;
             return stretto_span_of(STRETTO_TMP, at, dst.count);
         }
     }
-    int first = plan->tmp_blocks;
-    for (int i = 0; i < dst.count; i++)
-        stretto_plan_tmp(plan, scratch_shape(plan, dst, i));
+    const int first = plan->tmp_blocks;
+    int *room = reserve_tmp(plan, dst.count), like;
+    const int *shapes = room ? scratch_shapes(plan, dst, &like) : NULL;
+    for (int i = 0; room && i < dst.count; i++)
+        room[i] = shapes ? shapes[i] : like + i;
     stretto_scratch *array =
-        grown(plan, plan->scratch, plan->nscratch, &plan->scratch_capacity, sizeof *array);
+        grown(plan, plan->scratch, plan->nscratch, 1, &plan->scratch_capacity, sizeof *array);
     if (array) {
         plan->scratch = array;
-        array[plan->nscratch++] = (stretto_scratch){first, dst.count, true};
+        *number = plan->nscratch++;
+        array[*number] = (stretto_scratch){first, dst.count, true};
     }
     return stretto_span_of(STRETTO_TMP, first, dst.count);
 }
 
-static void release_scratch(stretto_plan *plan, stretto_span src) {
-    for (int s = plan->nscratch - 1; s >= 0; s--) { /* taken lately, as a rule */
-        stretto_scratch *scratch = &plan->scratch[s];
-        if (src.first >= scratch->first && src.first < scratch->first + scratch->count) {
-            scratch->busy = false;
-            return;
-        }
-    }
-}
-
 int stretto_plan_recv_reduce(stretto_plan *plan, int peer, stretto_span dst, stretto_side side) {
-    stretto_span tmp = take_scratch(plan, dst);
+    int scratch;
+    stretto_span tmp = take_scratch(plan, dst, &scratch);
     int index = stretto_plan_append(
         plan, &(stretto_action){.kind = STRETTO_RECV, .peer = peer, .dst = tmp});
-    begin(plan, index,
-          (stretto_action){.kind = STRETTO_REDUCE_LOCAL, .side = side, .src = tmp, .dst = dst});
+    begin(
+        plan, index,
+        (stretto_action){
+            .kind = STRETTO_REDUCE_LOCAL, .side = side, .round = scratch, .src = tmp, .dst = dst});
     return index;
 }
 
@@ -164,7 +183,8 @@ static void finish_message(stretto_plan *plan, const stretto_action *follow) {
     if (follow->kind != STRETTO_REDUCE_LOCAL)
         return;
     stretto_plan_reduce(plan, follow->src, follow->dst, follow->side);
-    release_scratch(plan, follow->src);
+    if (follow->round >= 0)
+        plan->scratch[follow->round].busy = false;
 }
 
 void stretto_plan_wait(stretto_plan *plan, int action) {

@@ -15,6 +15,8 @@
 #ifndef STRETTO_PLAN_H
 #define STRETTO_PLAN_H
 
+#include "plan/graph.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +38,10 @@ typedef enum {
     STRETTO_REDUCE_SCATTER,
     STRETTO_SCAN,
     STRETTO_EXSCAN,
+    STRETTO_NEIGHBOR_ALLGATHER,
+    STRETTO_NEIGHBOR_ALLGATHERV,
+    STRETTO_NEIGHBOR_ALLTOALL,
+    STRETTO_NEIGHBOR_ALLTOALLV,
     STRETTO_COLLECTIVES
 } stretto_collective;
 
@@ -48,6 +54,10 @@ stretto_collective stretto_collective_parse(const char *name);
 bool stretto_collective_rooted(stretto_collective collective);
 bool stretto_collective_reduces(stretto_collective collective);
 bool stretto_collective_vector(stretto_collective collective);
+/* Is it a neighbourhood collective: blocks go along the edges of shape.graph? Has a rank one block
+ * for all its neighbours (neighbor_allgather(v)), not one for each? */
+bool stretto_collective_neighbor(stretto_collective collective);
+bool stretto_collective_neighbor_gathers(stretto_collective collective);
 
 /* Where the ranks of a communicator live. Shared and immutable while a plan is built. */
 typedef struct {
@@ -71,6 +81,7 @@ typedef struct {
     bool in_place;    /* IN is absent: this rank's contribution already lies in OUT */
     bool commutative; /* operation may be reordered */
     const stretto_layout *layout; /* NULL: unknown, treat as flat */
+    const stretto_graph *graph;   /* neighbourhood collectives only */
 } stretto_shape;
 
 /* Named buffers. What they hold, by collective (P ranks):
@@ -90,11 +101,20 @@ typedef struct {
  *     sizes of all blocks known on every rank, equal for reduce_scatter_block.
  *   scan, exscan: as reduce, every rank with the fold of ranks 0..rank (exscan: 0..rank-1; rank 0
  *     never writes its OUT, which need not exist, and in place must stay as it is).
+ *   neighbor_allgather(v): IN = 1 block (mine); OUT = one block per in-slot of graph.
+ *   neighbor_alltoall(v): IN = one block per out-slot, OUT = one per in-slot. In all four a rank
+ *     knows the sizes of its own blocks only. Blocks of slots that lead nowhere are neither read
+ * nor written. TMP names edges of the graph (neighbor_allgather(v): source ranks), and a rank that
+ *     handles others' blocks is told their sizes: a message with an empty span tells its receiver
+ *     those that the sender knows of all the messages between the two: of the sender's, blocks that
+ *     come from the sender itself; of the receiver's, blocks that do not come from the receiver.
+ *     These messages stand before all others (src/run/call_neighbor.c).
  *   barrier: all empty; its messages carry empty spans.
  *   TMP: private scratch; block j has the size of the block named by tmp_shape[j].
  * Neighbouring blocks are adjacent in memory, so that a span of several is one message; for
  * allgatherv the executor sees to it (scratch and a copy where the displacements are others). For
- * alltoallv, gatherv and scatterv they need not be: there only spans in TMP have several blocks.
+ * alltoallv, gatherv, scatterv and neighbourhood collectives they need not be: there only spans in
+ * TMP have several blocks.
  * With in_place (stretto_shape_in_place): allreduce, scan, exscan (every rank for itself) and
  * reduce (root) find their contribution in OUT; allgather(v) and gather(v) (root) in OUT block
  * `rank`; alltoall(v) in OUT block r; IN must then not be touched; begin with stretto_plan_load,
@@ -197,7 +217,7 @@ typedef struct {
     int capacity, tmp_capacity, round;
     int npending, pending_capacity;
     stretto_action *pending; /* messages under way (peer = index of their action), in issue order;
-                                kind REDUCE where a reduction is to follow */
+                                kind REDUCE where a reduction is to follow, round = its scratch */
     int nscratch, scratch_capacity;
     stretto_scratch *scratch;
 } stretto_plan;
@@ -212,8 +232,9 @@ void stretto_plan_finish(stretto_plan *plan);
 /* Number of blocks of IN and OUT (also valid on a finished plan). */
 int stretto_plan_blocks_of(const stretto_plan *plan, stretto_buffer buffer);
 /* Number of blocks that tmp_shape may name: of the vector; else one a rank (allgather, gather,
- * scatter, reduce_scatter: rank r's share; alltoallv: OUT block r). For gatherv and scatterv a rank
- * other than the root may name its own only, and not LARGEST. */
+ * scatter, reduce_scatter, neighbor_allgather(v): rank r's share; alltoallv: OUT block r), or one
+ * an edge of the graph (neighbor_alltoall(v); LARGEST is not known to any). For gatherv and
+ * scatterv a rank other than the root may name its own only, and not LARGEST. */
 int stretto_plan_call_blocks(const stretto_plan *plan);
 /* Where blocks [first, first + count) of this rank's contribution to a vector collective lie before
  * stretto_plan_load: in IN, or in OUT with in_place. Saves a rank that only sends them the copy. */
@@ -223,6 +244,8 @@ void stretto_plan_blocks(stretto_plan *plan, int n);
 /* Reserves one TMP block of the size of the call's block `shape` (or LARGEST); returns its index.
  * Blocks reserved one after another are adjacent and may be used as one span. */
 int stretto_plan_tmp(stretto_plan *plan, int shape);
+/* The same for n blocks, of the sizes of the blocks shape, shape + step, ...; the first's index. */
+int stretto_plan_tmp_run(stretto_plan *plan, int shape, int n, int step);
 /* Brings this rank's contribution into OUT: a COPY of the whole of IN to its place (scatter,
  * alltoall, reduce_scatter: of my block for myself), or nothing when in_place. */
 void stretto_plan_load(stretto_plan *plan);

@@ -25,12 +25,20 @@ int stretto_verify_fail(verify_state *v, int rank, int action, const char *forma
 
 /* Plans are of one call, and can be indexed safely. */
 static int check_plans(verify_state *v) {
+    const stretto_graph *graph = v->shape->graph;
+    if (stretto_collective_neighbor(v->shape->collective)) {
+        const char *wrong = !graph ? "there is no graph" : stretto_graph_check(graph);
+        if (wrong || graph->nranks != v->nranks)
+            return stretto_verify_fail(v, -1, -1, "%s",
+                                       wrong ? wrong : "the graph has other ranks");
+    }
     for (int rank = 0; rank < v->nranks; rank++) {
         const stretto_shape *s = &v->plans[rank].shape;
         if (v->plans[rank].failed)
             return stretto_verify_fail(v, rank, -1, "its plan is incomplete: out of memory");
         if (s->rank != rank || s->nranks != v->nranks || s->collective != v->shape->collective ||
-            s->root != v->shape->root || s->commutative != v->shape->commutative)
+            s->root != v->shape->root || s->commutative != v->shape->commutative ||
+            s->graph != graph)
             return stretto_verify_fail(v, rank, -1, "its plan is for another call");
         if (v->plans[rank].vector_blocks != v->plans[0].vector_blocks)
             return stretto_verify_fail(v, rank, -1,
@@ -62,6 +70,11 @@ static int prepare(verify_state *v) {
     const stretto_plan *plans = v->plans;
     stretto_collective c = v->shape->collective;
     int leaf_blocks = stretto_plan_call_blocks(&plans[0]);
+    if (v->shape->graph) /* as many as a rank sends */
+        leaf_blocks = 1;
+    for (int rank = 0; v->shape->graph && rank < v->nranks; rank++)
+        if (stretto_plan_blocks_of(&plans[rank], STRETTO_IN) > leaf_blocks)
+            leaf_blocks = stretto_plan_blocks_of(&plans[rank], STRETTO_IN);
     size_t blocks = 0, values = 0;
     for (int rank = 0; rank < v->nranks; rank++) {
         for (int buffer = STRETTO_IN; buffer <= STRETTO_TMP; buffer++)
@@ -117,6 +130,8 @@ int stretto_verify(const stretto_plan *plans, int nranks, char *error, size_t er
         status = prepare(&v);
     if (status == 0)
         status = stretto_verify_match(&v);
+    if (status == 0)
+        status = stretto_verify_told(&v);
     if (status == 0)
         status = stretto_verify_run(&v);
     for (int rank = 0; status == 0 && rank < nranks; rank++)

@@ -22,7 +22,17 @@ static int call_size(const verify_state *v, int rank, int block) {
                                                     : pair_size(v, block / p - 1, block % p);
 }
 
+/* The edge behind an in-slot; -1: none. */
+static int edge_into(const verify_state *v, int rank, int slot) {
+    const stretto_graph *g = v->shape->graph;
+    return g->in_edge[g->in_start[rank] + slot];
+}
+
 static int in_size(const verify_state *v, int rank, int block) {
+    if (stretto_collective_neighbor_gathers(v->shape->collective))
+        return rank;
+    if (stretto_collective_neighbor(v->shape->collective))
+        return v->shape->graph->out_start[rank] + block;
     switch (v->shape->collective) {
     case STRETTO_ALLGATHER:
     case STRETTO_ALLGATHERV:
@@ -34,6 +44,14 @@ static int in_size(const verify_state *v, int rank, int block) {
 }
 
 static int out_size(const verify_state *v, int rank, int block) {
+    if (stretto_collective_neighbor(v->shape->collective)) {
+        const int edge = edge_into(v, rank, block);
+        if (edge < 0)
+            return NO_SIZE;
+        return stretto_collective_neighbor_gathers(v->shape->collective)
+                   ? stretto_graph_source(v->shape->graph, edge)
+                   : edge;
+    }
     switch (v->shape->collective) {
     case STRETTO_SCATTER:
     case STRETTO_SCATTERV:
@@ -45,6 +63,8 @@ static int out_size(const verify_state *v, int rank, int block) {
 
 int stretto_verify_value_size(const verify_state *v, int value) {
     int rank = stretto_expr_rank(&v->exprs, value), block = stretto_expr_block(&v->exprs, value);
+    if (stretto_collective_neighbor(v->shape->collective))
+        return in_size(v, rank, block);
     switch (v->shape->collective) {
     case STRETTO_ALLTOALL: return 0;
     case STRETTO_ALLGATHER:
@@ -150,6 +170,18 @@ static int check_fold(verify_state *v, int rank, int b) {
 static int check_moved(verify_state *v, int rank, int b) {
     const verify_block *out = v->ranks[rank].blocks[STRETTO_OUT];
     int source = b, block = 0;
+    if (stretto_collective_neighbor(v->shape->collective)) {
+        const int edge = edge_into(v, rank, b);
+        if (edge < 0)
+            return out[b].value == 0 ? 0
+                                     : stretto_verify_fail(v, rank, -1,
+                                                           "block %d, which comes from nowhere, is "
+                                                           "written",
+                                                           b);
+        source = stretto_graph_source(v->shape->graph, edge);
+        if (!stretto_collective_neighbor_gathers(v->shape->collective))
+            block = edge - v->shape->graph->out_start[source];
+    }
     switch (v->shape->collective) {
     case STRETTO_BCAST:
         source = v->shape->root;

@@ -16,7 +16,7 @@ typedef struct {
     bool unread;   /* came by message, and nothing has read it since */
 } verify_block;
 
-enum { ANY_SIZE = -1 };
+enum { ANY_SIZE = -1, NO_SIZE = -2 /* of a slot that leads nowhere */ };
 
 typedef struct {
     const stretto_plan *plan;
@@ -62,6 +62,10 @@ int stretto_verify_static(verify_state *v);
 int stretto_verify_match(verify_state *v);
 /* Runs all streams to their ends; 0 or -1. */
 int stretto_verify_run(verify_state *v);
+
+/* Each rank knows, or is told, the sizes of all its TMP blocks (neighbourhood collectives, see
+ * plan.h; others: nothing to see); 0 or -1. */
+int stretto_verify_told(verify_state *v);
 
 /* Sizes and contents of a rank's buffers when the call begins. */
 void stretto_verify_begin(verify_state *v, int rank);

@@ -18,8 +18,10 @@ int stretto_call_plan(stretto_comm *c, const stretto_decision *d, stretto_collec
     char error[400];
     stretto_cached_plan *plan = stretto_plan_for(c, collective, &d->row->choice, root, d->bytes,
                                                  in_place, commutative, error, sizeof error);
-    if (!plan) /* lack of memory is one rank's own; a refusal is everybody's */
-        return strncmp(error, "out of memory", 13) ? STRETTO_PASS : MPI_ERR_NO_MEM;
+    if (!plan && strncmp(error, "out of memory", 13) == 0)
+        stretto_no_memory(); /* one rank's own; the others have begun */
+    if (!plan)               /* a refusal is everybody's */
+        return STRETTO_PASS;
     c->pinned = plan;
     int rc = stretto_execute(c, plan, e, b);
     c->pinned = NULL;

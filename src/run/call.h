@@ -47,14 +47,14 @@ int stretto_view_store(const stretto_view *view);
 typedef struct {
     void *user;
     const stretto_ragged *blocks;
-    int nranks;
+    int nranks; /* blocks */
     char *base;
     size_t *at, *n;
     size_t total, largest;
     bool packed;
 } stretto_blocks;
 
-/* The arrays at, n of a call's two sides, in scratch; side 0 or 1. NULL without memory. */
+/* The arrays at, n of a call's two sides, in scratch; side 0 or 1. */
 size_t *stretto_blocks_memory(stretto_comm *c, int side);
 /* memory: 2 x ranks of them. adjacent: the blocks must lie one after another. Blocks are loaded
  * when load, or only block `one` of them when that is not negative. STRETTO_PASS: the arguments are
@@ -62,6 +62,10 @@ size_t *stretto_blocks_memory(stretto_comm *c, int side);
 int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void *user,
                         const stretto_ragged *blocks, size_t *memory, bool adjacent, bool load,
                         int one);
+/* The same for n blocks, whatever the number of ranks; memory: 2 x n. */
+int stretto_blocks_open_n(stretto_comm *c, int n, int slot, stretto_blocks *b, const void *user,
+                          const stretto_ragged *blocks, size_t *memory, bool adjacent, bool load,
+                          int one);
 int stretto_blocks_store(const stretto_blocks *b);
 
 #endif

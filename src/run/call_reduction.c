@@ -78,8 +78,6 @@ int stretto_call_reduce_scatter_block(stretto_comm *c, const stretto_decision *d
     size_t own = (size_t)d->elements;
     if (d->run == STRETTO_RUN_NODE) {
         size_t *n = stretto_blocks_memory(c, 0);
-        if (!n)
-            return stretto_call_end(c, MPI_ERR_NO_MEM);
         for (int r = 0; r < c->nranks; r++)
             n[r] = own;
         stretto_node_reduce_scatter(c->node, in == MPI_IN_PLACE ? out : in, out, n, d->extent,
@@ -92,8 +90,6 @@ int stretto_call_reduce_scatter_block(stretto_comm *c, const stretto_decision *d
 int stretto_call_reduce_scatter(stretto_comm *c, const stretto_decision *d, const void *in,
                                 void *out, const stretto_ragged *blocks) {
     size_t *at = stretto_blocks_memory(c, 0), next = 0;
-    if (!at)
-        return stretto_call_end(c, MPI_ERR_NO_MEM);
     size_t *n = at + c->nranks;
     for (int r = 0; r < c->nranks; r++) {
         n[r] = (size_t)(blocks->large ? (long long)((const MPI_Count *)blocks->counts)[r]

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CARD_TAG = 8, VERDICT_TAG = 9, SAID = 600 };
+enum { CARD_TAG = 8, VERDICT_TAG = 9, EDGE_TAG = 12, SAID = 600 };
 
 typedef struct {
     long long number, bytes, digest;
@@ -228,6 +228,51 @@ static void compare_pairs(stretto_comm *c, const stretto_checked_call *call) {
     free(there);
 }
 
+static long long edge_bytes(const stretto_neighbor_blocks *side, int slot) {
+    return side->blocks.counts ? block_bytes(&side->blocks, slot)
+                               : amount_bytes((stretto_amount){side->each, side->blocks.type});
+}
+
+/* What goes along each edge is what its other end expects. */
+static void compare_edges(stretto_comm *c, const stretto_checked_call *call) {
+    if (stretto_comm_graph(c)) /* the same on all ranks */
+        return;
+    const stretto_graph *g = &c->graph->graph;
+    const int nout = stretto_graph_outdegree(g, c->rank), nin = stretto_graph_indegree(g, c->rank);
+    const bool one = stretto_collective_neighbor_gathers(call->collective);
+    long long(*sent)[2] = calloc((size_t)(nout + nin) + 1, sizeof *sent), (*came)[2] = sent + nout;
+    MPI_Request *requests = calloc((size_t)(nout + nin) + 1, sizeof *requests);
+    int n = 0;
+    if (!sent || !requests)
+        stretto_no_memory();
+    for (int i = 0; i < nin; i++) {
+        const int edge = g->in_edge[g->in_start[c->rank] + i];
+        if (edge >= 0)
+            PMPI_Irecv(came[i], 2, MPI_LONG_LONG, stretto_graph_source(g, edge), EDGE_TAG,
+                       c->shadow, &requests[n++]);
+    }
+    for (int i = 0; i < nout; i++) {
+        const int edge = g->out_start[c->rank] + i;
+        sent[i][0] = edge;
+        sent[i][1] = edge_bytes(call->to, one ? 0 : i);
+        if (g->out_to[edge] >= 0)
+            PMPI_Isend(sent[i], 2, MPI_LONG_LONG, g->out_to[edge], EDGE_TAG, c->shadow,
+                       &requests[n++]);
+    }
+    PMPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < nin; i++) /* of several edges from one rank, the words come in any slot */
+        for (int slot = 0; slot < nin && g->in_edge[g->in_start[c->rank] + i] >= 0; slot++) {
+            const int edge = g->in_edge[g->in_start[c->rank] + slot];
+            const long long expected = edge == came[i][0] ? edge_bytes(call->from, slot) : -1;
+            if (edge == came[i][0] && expected != came[i][1])
+                wrong_pair(c, call, stretto_graph_source(g, edge), came[i][1], c->rank, expected);
+        }
+    free(sent);
+    free(requests);
+    /* nobody goes on before all have looked, or the words would come too late */
+    PMPI_Barrier(c->shadow);
+}
+
 STRETTO_COLD void stretto_check_call(MPI_Comm comm, const stretto_checked_call *call) {
     stretto_comm *c = stretto_comm_ready(comm);
     if (!c || c->status != STRETTO_COMM_READY || !c->has_shadow)
@@ -240,4 +285,6 @@ STRETTO_COLD void stretto_check_call(MPI_Comm comm, const stretto_checked_call *
         call->collective == STRETTO_ALLTOALLV || (call->root >= 0 && call->root < c->nranks);
     if ((call->send || call->receive) && pairs) /* a root that is not there is the MPI's to find */
         compare_pairs(c, call);
+    if (call->to)
+        compare_edges(c, call);
 }

@@ -22,6 +22,7 @@ typedef struct {
         roots; /* rooted: every rank's own block; a block on the root's other side */
     const stretto_ragged *send, *receive; /* blocks on which pairs of ranks must agree */
     bool in_place;
+    const stretto_neighbor_blocks *to, *from; /* what goes to and comes from neighbours */
 } stretto_checked_call;
 
 /* Collective over comm; ends the job with a message when the ranks do not call the same. */

@@ -66,7 +66,7 @@ API int stretto_choose(MPI_Comm comm, const char *collective, const char *choice
         calls->is_forced = row.line == 0;
         calls->forced = row;
         calls->looked_at = true;
-        for (int i = 0; i < STRETTO_DECISIONS; i++)
+        for (int i = 0; calls->decisions && i < STRETTO_DECISIONS; i++)
             calls->decisions[i].run = STRETTO_RUN_UNDECIDED;
         calls->told = 0;
     }
@@ -109,6 +109,9 @@ API int stretto_last(MPI_Comm comm, const char *collective, char *text, size_t s
         snprintf(text, size, "%s: %s:%d", choice, stretto_the_table.name, d->row->line);
     else
         snprintf(text, size, "%s: forced", choice);
+    const size_t used = size ? strlen(text) : 0;
+    if (which == STRETTO_ALLTOALLV && stretto_exchange_was_known(c))
+        snprintf(text + used, size - used, "; sizes known from before");
     return 0;
 }
 

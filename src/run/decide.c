@@ -45,6 +45,10 @@ static const struct {
     [STRETTO_REDUCE_SCATTER] = {MEAN_BLOCK, true},
     [STRETTO_SCAN] = {EVERY_COUNT, false},
     [STRETTO_EXSCAN] = {EVERY_COUNT, false},
+    [STRETTO_NEIGHBOR_ALLGATHER] = {OWN_SIZES, true},
+    [STRETTO_NEIGHBOR_ALLGATHERV] = {OWN_SIZES, true},
+    [STRETTO_NEIGHBOR_ALLTOALL] = {OWN_SIZES, true},
+    [STRETTO_NEIGHBOR_ALLTOALLV] = {OWN_SIZES, true},
 };
 
 /* STRETTO_REPRODUCIBLE: how a reduction is evaluated, whatever table and layout say. These work in
@@ -92,6 +96,8 @@ const char *stretto_choice_refused(stretto_comm *c, stretto_collective collectiv
     }
     if (!c->has_shadow && !(choice->kind == STRETTO_CHOICE_SHM && c->one_node))
         return "no communicator for our messages";
+    if (stretto_collective_neighbor(collective) && stretto_comm_graph(c))
+        return c->no_graph;
     if (stretto_plan_for(c, collective, choice, 0, bytes, false, commutative, error, sizeof error))
         return NULL;
     if (strncmp(error, "out of memory", 13) == 0)
@@ -120,9 +126,11 @@ static void tell(stretto_comm *c, stretto_collective collective, const stretto_d
 }
 
 /* Reductions with a radix hold, and bruck_k sends, several whole vectors at a time, at most one a
- * rank; so do those for few ranks. */
+ * rank; so do those for few ranks. The leader of an alltoall has the vectors of its node. */
 static size_t vectors_limit(const stretto_comm *c, stretto_collective collective,
                             const stretto_choice *choice) {
+    if (collective == STRETTO_ALLTOALL && choice->kind == STRETTO_CHOICE_SHM && choice->algorithm)
+        return BYTES_LIMIT / (size_t)c->nranks / (size_t)c->ppn;
     if (!stretto_collective_reduces(collective) || !choice->algorithm ||
         (choice->algorithm->param != STRETTO_PARAM_RADIX &&
          !(choice->algorithm->needs & (STRETTO_FOR_FEW_RANKS | STRETTO_NEEDS_NODES))))

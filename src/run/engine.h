@@ -203,6 +203,9 @@ typedef struct stretto_comm {
     MPI_Request *requests;
     int nrequests;
     size_t *node_numbers; /* of node actions: arrays of a number for each rank of the node */
+    bool graph_asked;     /* of neighbourhood collectives (neighbor_graph.c) */
+    const char *no_graph; /* why there is none; asked, and NULL: there is one */
+    stretto_graph_store *graph;
     struct stretto_operation *first, *last; /* nonblocking collectives that were issued, in order */
     struct stretto_comm *under_way;         /* the next communicator that has some */
     stretto_cached_plan *pinned;            /* being carried out */
@@ -230,6 +233,10 @@ void stretto_comm_teardown(stretto_comm *c, bool free_shadow);
 /* Makes the shadow communicator if there is none. Collective over c->comm, agreed; false = cannot.
  */
 bool stretto_comm_shadow(stretto_comm *c);
+/* Gathers the graph of neighbours if that was not done yet (collective over c->comm, agreed): NULL
+ * when there is one in c->graph, else why not (static). */
+const char *stretto_comm_graph(stretto_comm *c);
+void stretto_comm_graph_forget(stretto_comm *c);
 
 /* ---- evidence.c: what ran here, for `stretto tune` ------------------------------------------- */
 
@@ -299,6 +306,17 @@ int stretto_call_allgatherv(stretto_comm *c, const stretto_decision *d, const vo
                             long long in_count, MPI_Datatype in_type, void *out,
                             const stretto_ragged *receive);
 
+/* One side of a neighbourhood collective: a block for each slot (as a sender of neighbor_allgather:
+ * one for all), `each` elements of blocks.type one after another where blocks.counts is NULL. */
+typedef struct {
+    stretto_ragged blocks;
+    long long each;
+} stretto_neighbor_blocks;
+
+int stretto_call_neighbor(stretto_comm *c, const stretto_decision *d, stretto_collective collective,
+                          const void *in, const stretto_neighbor_blocks *send, void *out,
+                          const stretto_neighbor_blocks *receive);
+
 /* How elements lie in the buffers of a plan and travel. */
 typedef struct {
     MPI_Datatype type;        /* MPI_BYTE, or the application's type for user operations */
@@ -330,6 +348,8 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
                                       bool in_place, bool commutative, char *error, size_t size);
 void stretto_plans_forget(stretto_comm *c);
 void stretto_exchanges_forget(stretto_comm *c);
+/* Was the last one that carried blocks carried out on sizes known before? */
+bool stretto_exchange_was_known(const stretto_comm *c);
 /* What the public functions begin with: comm's state, READY (collective); NULL and the reason. */
 stretto_comm *stretto_comm_for_api(MPI_Comm comm, char *reason, size_t size);
 /* Rank 0's choice for all, into *row: 0, or -1 on all ranks with the reason. Collective. Without a

@@ -46,6 +46,8 @@ static size_t block_size(const stretto_running *r, int shape) {
     const stretto_plan *p = &r->cached->plan;
     if (shape == STRETTO_SHAPE_LARGEST) {
         size_t largest = 0;
+        if (p->shape.graph) /* its plans name every block, by edges rather than ranks */
+            return 0;
         if (p->vector_blocks)
             return ((size_t)r->b->count + (size_t)p->vector_blocks - 1) / (size_t)p->vector_blocks;
         if (!r->b->block_n)
@@ -192,6 +194,8 @@ static int finish_messages(stretto_running *r, int first, int last) {
  * the message can be left out. Not where something is received into TMP: its size is not known
  * there. All ranks' plans of such an algorithm are of one kind. */
 static bool leaves_out_empty(const stretto_plan *p) {
+    if (stretto_collective_neighbor(p->shape.collective)) /* every rank knows what it handles */
+        return true;
     return p->shape.collective == STRETTO_ALLTOALLV && !p->shape.in_place && p->tmp_blocks == 0 &&
            !p->carries;
 }

@@ -36,6 +36,7 @@ struct stretto_exchanges {
     exchange kept[KEPT];
     int last, oldest;  /* the one carried out last, or -1; the next to be replaced */
     bool repeats;      /* what was expected last time came */
+    bool known;        /* the last one was carried out without telling sizes */
     bool told, cut;    /* of a planned exchange, whose sizes are told once */
     uint64_t *numbers; /* [2 * nranks] sizes that are sent and received */
     size_t *tmp_at;    /* [tmp_blocks + 1] of an exchange that is not kept */
@@ -62,6 +63,10 @@ void stretto_exchanges_forget(stretto_comm *c) {
     free(x->nothing);
     free(x);
     c->exchanges = NULL;
+}
+
+bool stretto_exchange_was_known(const stretto_comm *c) {
+    return c->exchanges && c->exchanges->known;
 }
 
 static stretto_exchanges *exchanges_of(stretto_comm *c, const stretto_cached_plan *cached) {
@@ -237,11 +242,13 @@ int stretto_execute_carrying(stretto_comm *c, stretto_cached_plan *cached,
         int rc = run_expected(c, cached, e, b, &x->kept[expected], &changed);
         if (rc != MPI_SUCCESS)
             return rc;
+        x->known = !changed;
         if (!changed) {
             came(x, expected);
             return MPI_SUCCESS;
         }
     }
+    x->known = false;
     int rc = tell_sizes(c, cached, b, &match);
     if (rc != MPI_SUCCESS)
         return rc;

@@ -52,6 +52,21 @@ static void scatter(const stretto_running *r, const stretto_action *a, int n, in
                            dst.at ? dst.at : &nothing, to, NULL);
 }
 
+/* Of the shares of a vector, which may differ by an element; every rank knows its own. */
+static void gather(const stretto_running *r, const stretto_action *a, int n, int me) {
+    static char nothing;
+    const size_t stride = (size_t)r->e->stride;
+    const stretto_piece src = stretto_locate(r, a->src), dst = stretto_locate(r, a->dst);
+    size_t *from = numbers(r->c, n, 3), *bytes = from + n, *to = bytes + n;
+    bytes[a->peer] = src.n * stride;
+    for (int l = 0; me == a->peer && l < n; l++) {
+        const stretto_piece part = share(r, a->dst, n, l);
+        to[l] = part.n ? (size_t)(part.at - dst.at) : 0;
+    }
+    stretto_node_alltoallv(r->c->node, src.at ? src.at : &nothing, from, bytes,
+                           dst.at ? dst.at : &nothing, to, NULL);
+}
+
 static void reduce_scatter(const stretto_running *r, const stretto_action *a, int n) {
     const stretto_piece src = stretto_locate(r, a->src), dst = stretto_locate(r, a->dst);
     size_t *counts = numbers(r->c, n, 1);
@@ -90,8 +105,11 @@ void stretto_node_action(const stretto_running *r, const stretto_action *a) {
         else
             allgather(r, a, n);
         break;
-    case STRETTO_NODE_GATHER: /* of equal blocks: gatherv is not composed */
-        stretto_node_gather(node, src.at, dst.at, src.n * stride, a->peer);
+    case STRETTO_NODE_GATHER: /* gatherv is not composed */
+        if (p->vector_blocks)
+            gather(r, a, n, me);
+        else
+            stretto_node_gather(node, src.at, dst.at, src.n * stride, a->peer);
         break;
     case STRETTO_NODE_SCATTER:
         if (p->shape.collective == STRETTO_REDUCE_SCATTER) {

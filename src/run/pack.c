@@ -65,8 +65,6 @@ int stretto_view_open(stretto_comm *c, int slot, stretto_view *view, const void 
         return MPI_SUCCESS;
     view->packed = true;
     view->at = stretto_comm_scratch(c, slot, bytes ? bytes : 1);
-    if (!view->at)
-        return MPI_ERR_NO_MEM;
     return load ? stretto_pack(user, count, type, bytes, view->at) : MPI_SUCCESS;
 }
 
@@ -103,7 +101,7 @@ long long stretto_ragged_total(const stretto_ragged *blocks, int nranks) {
 size_t *stretto_blocks_memory(stretto_comm *c, int side) {
     size_t *memory =
         stretto_comm_scratch(c, STRETTO_SCRATCH_SIZES, 4 * (size_t)c->nranks * sizeof *memory);
-    return memory ? memory + 2 * (size_t)side * (size_t)c->nranks : NULL;
+    return memory + 2 * (size_t)side * (size_t)c->nranks;
 }
 
 /* Fills n and where the application has its blocks, in bytes: displacement of block r. */
@@ -152,24 +150,22 @@ static int move(const stretto_blocks *b, int r, bool pack) {
     return stretto_unpack(b->base + b->at[r], b->n[r], user, count, type);
 }
 
-int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void *user,
-                        const stretto_ragged *blocks, size_t *memory, bool adjacent, bool load,
-                        int one) {
-    *b = (stretto_blocks){.user = (void *)(uintptr_t)user, .blocks = blocks, .nranks = c->nranks};
+int stretto_blocks_open_n(stretto_comm *c, int n, int slot, stretto_blocks *b, const void *user,
+                          const stretto_ragged *blocks, size_t *memory, bool adjacent, bool load,
+                          int one) {
+    *b = (stretto_blocks){.user = (void *)(uintptr_t)user, .blocks = blocks, .nranks = n};
     bool dense;
-    if (!memory)
-        return MPI_ERR_NO_MEM;
     b->at = memory;
-    b->n = memory + c->nranks;
+    b->n = memory + n;
     int rc = measure(b, &dense);
-    if (rc != MPI_SUCCESS)
+    if (rc != MPI_SUCCESS || n == 0)
         return rc;
     if (dense) { /* offsets from the lowest block on: they are not negative then */
         MPI_Aint lowest = 0, next = 0, size = 1; /* the extent, too */
         if (!blocks->types && b->total)
             size = (MPI_Aint)stretto_type_bytes(blocks->type);
         bool any = false, in_order = true;
-        for (int r = 0; r < c->nranks; r++) {
+        for (int r = 0; r < n; r++) {
             if (b->n[r] == 0)
                 continue;
             MPI_Aint place = place_of(b, r, size);
@@ -181,7 +177,7 @@ int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void
         }
         b->base = (char *)b->user + lowest;
         size_t at = 0; /* empty blocks: anywhere, but in order */
-        for (int r = 0; r < c->nranks; r++) {
+        for (int r = 0; r < n; r++) {
             b->at[r] = b->n[r] ? (size_t)(place_of(b, r, size) - lowest) : at;
             at = b->at[r] + b->n[r];
         }
@@ -190,17 +186,21 @@ int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void
     }
     b->packed = true;
     b->base = stretto_comm_scratch(c, slot, b->total ? b->total : 1);
-    if (!b->base)
-        return MPI_ERR_NO_MEM;
     size_t at = 0;
-    for (int r = 0; r < c->nranks; r++) {
+    for (int r = 0; r < n; r++) {
         b->at[r] = at;
         at += b->n[r];
     }
-    for (int r = 0; load && r < c->nranks && rc == MPI_SUCCESS; r++)
+    for (int r = 0; load && r < n && rc == MPI_SUCCESS; r++)
         if (one < 0 || r == one)
             rc = move(b, r, true);
     return rc;
+}
+
+int stretto_blocks_open(stretto_comm *c, int slot, stretto_blocks *b, const void *user,
+                        const stretto_ragged *blocks, size_t *memory, bool adjacent, bool load,
+                        int one) {
+    return stretto_blocks_open_n(c, c->nranks, slot, b, user, blocks, memory, adjacent, load, one);
 }
 
 int stretto_blocks_store(const stretto_blocks *b) {

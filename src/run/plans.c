@@ -16,6 +16,18 @@ static void drop(stretto_cached_plan *cached) {
     memset(cached, 0, sizeof *cached);
 }
 
+/* Where the search for a plan begins: its own place, unless another had it first. */
+static unsigned place_of(stretto_collective collective, const stretto_choice *choice, int root,
+                         int segments, bool in_place, bool commutative) {
+    uint64_t h = (uint64_t)(uintptr_t)choice->algorithm;
+    h = h * 31 + (uint64_t)collective;
+    h = h * 31 + (uint64_t)root;
+    h = h * 31 + (uint64_t)segments;
+    h = h * 31 + (uint64_t)(choice->param + choice->fanout + choice->lanes);
+    h = h * 31 + (uint64_t)(4 * (int)choice->kind + 2 * in_place + commutative);
+    return (unsigned)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32) % STRETTO_PLANS;
+}
+
 stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collective,
                                       const stretto_choice *choice, int root, size_t bytes,
                                       bool in_place, bool commutative, char *error, size_t size) {
@@ -24,16 +36,17 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
         snprintf(error, size, "out of memory");
         return NULL;
     }
-    stretto_cached_plan *oldest = &c->plans[c->pinned == &c->plans[0]];
-    for (int i = 0; i < STRETTO_PLANS; i++) {
-        stretto_cached_plan *p = &c->plans[i];
+    const unsigned place = place_of(collective, choice, root, segments, in_place, commutative);
+    stretto_cached_plan *oldest = NULL; /* or the first free place */
+    for (unsigned i = 0; i < STRETTO_PLANS; i++) {
+        stretto_cached_plan *p = &c->plans[(place + i) % STRETTO_PLANS];
         if (p->used && p->collective == collective && p->root == root && p->segments == segments &&
             p->in_place == in_place && p->commutative == commutative &&
             same_choice(&p->choice, choice)) {
             p->age = ++c->plan_clock;
             return p;
         }
-        if (p != c->pinned && (!p->used || p->age < oldest->age))
+        if (p != c->pinned && (!oldest || (oldest->used && (!p->used || p->age < oldest->age))))
             oldest = p;
     }
     stretto_cached_plan fresh = {.used = true,
@@ -52,7 +65,8 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
                                  .segments = 1,
                                  .in_place = in_place,
                                  .commutative = commutative,
-                                 .layout = &c->layout};
+                                 .layout = &c->layout,
+                                 .graph = c->graph ? &c->graph->graph : NULL};
     if (stretto_plan_build(&fresh.plan, choice, &shape, bytes, error, size)) {
         stretto_plan_free(&fresh.plan);
         return NULL;

@@ -329,6 +329,7 @@ STRETTO_COLD void stretto_comm_setup(stretto_comm *c) {
 void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
     stretto_evidence_add(c);
     stretto_plans_forget(c);
+    stretto_comm_graph_forget(c);
     if (c->node)
         stretto_node_detach(c->node);
     c->node = NULL;

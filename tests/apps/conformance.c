@@ -3,9 +3,9 @@
  * included.
  *
  * Up to 64 ranks. Usage: conformance [seed [rounds [largest count [bottom]]]]. Prints the number of
- * comparisons and of differences; exit status 1 when there are any. Values are small integers, so
- * that floating-point results are exact in any order; non-commutative operations (2x2 integer
- * matrices) show a wrong order.
+ * comparisons and of differences; exit status 1 when there are any (conformance_choices.h: choices
+ * and shapes from files). Values are small integers, so that floating-point results are exact in
+ * any order; non-commutative operations (2x2 integer matrices) show a wrong order.
  */
 #include <mpi.h>
 
@@ -244,6 +244,7 @@ static void one(MPI_Comm comm, MPI_Comm reference) {
 }
 
 #include "conformance_blocks.h"
+#include "conformance_choices.h"
 
 /* Results at absolute addresses, that is with MPI_BOTTOM (NULL) as buffer, and another layout on
  * each rank. No native reference: MPICH 5.0.2 itself crashes in this allreduce. */
@@ -297,19 +298,41 @@ int main(int argc, char **argv) {
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comms[2]);
     for (int i = 0; i < 3; i++)
         PMPI_Comm_dup(comms[i], &references[i]);
-    for (int i = 0; i < rounds; i++) {
-        int which = below(3);
-        (below(3) ? blocks : one)(comms[which], references[which]);
+    lines_of sets, shapes_of_rounds;
+    read_lines(&sets, "CONFORMANCE_CHOICES");
+    read_lines(&shapes_of_rounds, "CONFORMANCE_SHAPES");
+    if (shapes_of_rounds.n)
+        rounds = shapes_of_rounds.n;
+    for (int set = 0; set < (sets.n ? sets.n : 1); set++) {
+        for (int i = 0; sets.n && i < 3; i++)
+            choose_all(comms[i], sets.lines[set]);
+        int before = differences;
+        for (int i = 0; i < rounds; i++) {
+            if (shapes_of_rounds.n)
+                state = strtoull(shapes_of_rounds.lines[i], NULL, 10);
+            int which = below(3);
+            (below(3) ? blocks : one)(comms[which], references[which]);
+        }
+        if (differences > before && sets.n)
+            fprintf(stderr, "rank %d: with %s\n", rank, sets.lines[set]);
     }
+    long ours = 0;
+    for (int i = 0; i < 3; i++)
+        ours += carried_out(comms[i]);
+    free_lines(&sets), free_lines(&shapes_of_rounds);
     for (int i = 0; argc > 4 && i < 3; i++)
         at_bottom(comms[i]);
     free_shapes();
     int totals[2], mine[2] = {comparisons, differences};
+    long all_ours = 0;
     PMPI_Allreduce(mine, totals, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    PMPI_Allreduce(&ours, &all_ours, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < 3; i++)
         MPI_Comm_free(&comms[i]), MPI_Comm_free(&references[i]);
     if (rank == 0)
-        printf("conformance: %d comparisons, %d differences\n", totals[0], totals[1]);
+        printf("conformance: %d comparisons, %d differences\n"
+               "%ld calls carried out by Stretto; choices: %d, refused: %d\n",
+               totals[0], totals[1], all_ours, chosen, refused);
     MPI_Finalize();
     return totals[1] != 0;
 }

@@ -1,14 +1,16 @@
 /* Irregular exchanges (MPI_Alltoallv, MPI_Alltoallw), with what a receiver has to find there
  * computed and the bytes around it guarded.
  *
- *   exchange repeat SEED CALLS   counts stay, come again in turn, change for one pair, change for
- *                                all; in place; with derived datatypes, dense and not, on some
- * ranks exchange truncate [all]      one rank has less room than is sent to it (all: none): there
- *                                MPI_ERR_TRUNCATE, nowhere else, and nothing written behind the
- * room exchange alias               sendbuf == recvbuf, which is erroneous: it must end, no more
+ * - exchange repeat SEED CALLS: counts stay, come again in turn, change for one pair, change for
+ *   all; in place; with derived datatypes, dense and not, on some ranks.
+ * - exchange known: an exchange that repeats is not told its sizes again, and says so.
+ * - exchange truncate [all]: one rank has less room than is sent to it (all: none): there
+ *   MPI_ERR_TRUNCATE, nowhere else, and nothing written behind the room.
+ * - exchange alias: sendbuf == recvbuf, which is erroneous: it must end, no more.
  */
 #include <mpi.h>
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +196,38 @@ static void repeat(unsigned seed, int calls) {
     }
 }
 
+/* Does Stretto say that the last exchange was carried out without telling its sizes? */
+static void expect_known(int known, const char *when) {
+    typedef int last_function(MPI_Comm, const char *, char *, size_t);
+    last_function *last = NULL;
+    char text[400] = "";
+    *(void **)&last = dlsym(NULL, "stretto_last");
+    if (!last || last(MPI_COMM_WORLD, "alltoallv", text, sizeof text) != 0 ||
+        (strstr(text, "sizes known") != NULL) != known) {
+        wrong++;
+        printf("rank %d, %s: %s\n", rank, when, text);
+    }
+}
+
+static void known(void) {
+    static sizes sets[3];
+    unsigned state = 3;
+    for (int i = 0; i < 3; i++)
+        draw(&sets[i], &state, 9, 0);
+    for (int call = 0; call < 6; call++) {
+        exchange(&sets[0], call, 0, 0);
+        expect_known(call >= 2, "the same again");
+    }
+    sets[0].n[0][size - 1]++; /* a change that two ranks can see */
+    exchange(&sets[0], 6, 0, 0);
+    expect_known(0, "one pair changed");
+    for (int call = 7; call < 25; call++) {
+        exchange(&sets[call % 3], call, 0, 0);
+        if (call < 8 || call >= 15)
+            expect_known(call >= 15, "three in turn");
+    }
+}
+
 static int class_of(int rc) {
     int class = MPI_SUCCESS;
     if (rc != MPI_SUCCESS)
@@ -236,7 +270,9 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const char *what = argc > 1 ? argv[1] : "repeat";
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    if (!strcmp(what, "truncate")) {
+    if (!strcmp(what, "known")) {
+        known();
+    } else if (!strcmp(what, "truncate")) {
         /* no room at all: a message of which only the sender knows cannot be received */
         const int all = argc > 2 && !strcmp(argv[2], "all"), n[] = {2, 8, 300, 5000, 60000, 400000};
         for (int i = 0, call = 0; i < 6; i++)

@@ -1,7 +1,7 @@
 /* Programs with one mistake each: ranks that do not call the same collective. Stretto is to name
  * what differs (STRETTO_CHECK_CALLS=1); without it they hang or compute nonsense.
  *
- * Usage: mismatch none|root|function|count|op|blocks|pair|gatherv|missing
+ * Usage: mismatch none|root|function|count|op|blocks|pair|gatherv|neighbor|missing
  */
 #include <mpi.h>
 
@@ -42,6 +42,11 @@ int main(int argc, char **argv) {
         else
             MPI_Gatherv(data, 2 + wrong, MPI_INT, result, (int[64]){2, 2, 2, 2, 2, 2, 2, 2}, displs,
                         MPI_INT, 0, MPI_COMM_WORLD);
+    } else if (!strcmp(what, "neighbor")) {
+        MPI_Comm line;
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &size, (int[1]){0}, 0, &line);
+        MPI_Neighbor_alltoall(data, 2 + wrong, MPI_INT, result, 2, MPI_INT, line);
+        MPI_Comm_free(&line);
     } else if (!strcmp(what, "missing") && wrong)
         sleep(60);
     else

@@ -85,6 +85,7 @@ def test_other_numbers_of_ranks(build, ranks: int, ppn: int, which: str) -> None
 #: node phases around an algorithm between nodes: every node action of a plan is carried out
 COMPOSED = {
     "allreduce": "lanes+ring",
+    "alltoall": "shm+linear",
     "allgather": "shm+ring",
     "allgatherv": "shm+ring",
     "barrier": "shm+dissemination",
@@ -99,19 +100,37 @@ COMPOSED = {
 }
 
 
-@pytest.mark.parametrize(("ranks", "ppn"), [(6, 2), (8, 4), (7, 3), (5, 2)])
-def test_composed_with_node_phases(build, ranks: int, ppn: int) -> None:
+#: every collective that has lanes; alltoall's X must not hand blocks on where nodes are unequal
+LANES = {
+    "allreduce": "lanes+recursive_doubling",
+    "allgather": "lanes+bruck_k(2)",
+    "allgatherv": "lanes+ring",
+    "alltoall": "lanes+pairwise",
+    "bcast": "lanes(2)+knomial(2)",
+    "reduce": "lanes+knomial(2)",
+    "reduce_scatter": "lanes+recursive_halving",
+    "reduce_scatter_block": "lanes+pairwise",
+}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "ppn", "composed"),
+    [
+        *((ranks, ppn, COMPOSED) for ranks, ppn in [(6, 2), (8, 4), (7, 3), (5, 2)]),
+        *((ranks, ppn, LANES) for ranks, ppn in [(6, 2), (8, 3), (6, 4)]),
+    ],
+)
+def test_composed_with_node_phases(build, ranks: int, ppn: int, composed: dict[str, str]) -> None:
     mpi = MPIS["openmpi4"].require()
-    choice = ";".join(f"{c}={x}" for c, x in COMPOSED.items())
+    choice = ";".join(f"{c}={x}" for c, x in composed.items())
     env = _preload(mpi, STRETTO_CHOICE=choice, STRETTO_FAKE_PPN=ppn, STRETTO_VERBOSE=1)
     done = mpi.run(ranks, [build(mpi, "conformance"), "7", "200", "20000"], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{200 * ranks} comparisons, 0 differences" in done.stdout
     layout = f"{-(-ranks // ppn)} x {ppn}"
-    for collective in COMPOSED:
+    for collective in composed:
         shm = rf"{collective} of .* \({layout}\): (shm|lanes).* \(forced\)"
-        if not (collective == "allreduce" and ranks % ppn == 1):
-            assert re.search(shm, done.stderr), collective
+        assert re.search(shm, done.stderr), collective
 
 
 TABLE = """stretto-table 1

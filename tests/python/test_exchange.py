@@ -21,7 +21,7 @@ def run(
 ) -> None:
     mpi: Mpi = MPIS[name].require()
     if name not in programs:
-        programs[name] = mpi.compile(SOURCE, programs["folder"] / name, "-O1")
+        programs[name] = mpi.compile(SOURCE, programs["folder"] / name, "-O1", "-ldl")
     env = {
         "LD_PRELOAD": str(library(mpi.family)),
         "STRETTO_CHOICE": f"alltoallv={choice}",
@@ -40,6 +40,11 @@ def run(
 def test_counts_that_repeat_and_change(programs, name: str, choice: str) -> None:
     """Whoever's counts change, and whenever: everybody gets what was sent in this call."""
     run(programs, name, 3, choice, ["repeat", "11", "250"], STRETTO_FAKE_PPN=2)
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_repeated_sizes_are_not_told_again(programs, name: str) -> None:
+    run(programs, name, 3, "aggregated", ["known"], STRETTO_FAKE_PPN=2)
 
 
 @pytest.mark.parametrize("choice", ["bruck_v(3)", "aggregated"])

@@ -117,7 +117,7 @@ def test_canonical_form(collective: str, choice: str, canonical: str | None) -> 
         ("bcast", "chain(64K,)", "the fan-out may follow it"),
         ("allreduce", "lanes", "name the algorithm between nodes"),
         ("allreduce", "lanes(0)+ring", "there can be 1 to 1024 lanes"),
-        ("allgather", "lanes+ring", "no lanes"),
+        ("gather", "lanes+knomial", "no lanes"),
         ("bcast", "pipeline(64K,4)", "whole number in brackets"),
         ("allreduce", "shm+", "no algorithm ''"),
         ("allreduce", "shm+native", "no algorithm 'native'"),
@@ -125,7 +125,7 @@ def test_canonical_form(collective: str, choice: str, canonical: str | None) -> 
         ("allreduce", "native:", "settings are missing"),
         ("allreduce", "native:" + "x" * 300, "too long"),
         ("allreduce", "x" * 5000, "no algorithm"),
-        ("alltoall", "shm+linear", "node phases serve one node only"),
+        ("alltoallv", "shm+linear", "node phases serve one node only"),
         ("allredue", "ring", "no collective 'allredue'; there are allreduce, bcast"),
     ],
 )
@@ -180,6 +180,9 @@ def test_compositions_are_right_on_any_layout(
         if "nodes" in algorithm.needs and re.search(
             "ranks on every node|as many nodes", fault.reason
         ):
+            continue
+        if algorithm.collective == "alltoall" and "the nodes differ in their ranks" in fault.reason:
+            assert algorithm.parameter == "radix"  # blocks pass through other ranks
             continue
         if algorithm.collective in ("scan", "exscan") and "consecutive ranks" in fault.reason:
             continue

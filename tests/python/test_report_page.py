@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import html.parser
 import itertools
 import json
 import re
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import vl_convert as vlc
@@ -17,7 +19,10 @@ from stretto.cli import main
 from stretto.report import render, sections
 from stretto.report.load import load
 
-SECTIONS = ("application", "time", "latency", "candidates", "table", "communication", "method")
+SECTIONS = (
+    *("application", "time", "latency", "candidates", "table", "plans", "communication"),
+    "method",
+)
 PARTS = ("profile.json", "bench.jsonl", "table", "verdict.json")
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -161,7 +166,22 @@ def test_simulated_is_said_everywhere_or_nowhere(systems: Path, tmp_path: Path) 
     rows = re.findall(r"<tr data-view=.*?</tr>", text, re.S)
     assert rows and all("source: simulated" in r for r in rows)
     measured = page_of(systems / "measured", tmp_path / "m.html")
-    assert "source: simulated" not in measured
+    plans = re.search(r'<section id="plans">.*?</section>', measured, re.S)
+    assert plans is not None and "source: simulated" in plans.group(0)
+    assert "source: simulated" not in measured.replace(plans.group(0), "")
+
+
+def test_chosen_plans_are_drawn_and_priced(systems: Path, tmp_path: Path) -> None:
+    text = page_of(systems / "cluster", tmp_path / "plans.html")
+    section = re.search(r'<section id="plans">.*?</section>', text, re.S)
+    assert section is not None
+    found = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]*)"', section.group(0))
+    assert len(found) >= 4 and len(found) % 2 == 0
+    for number, data in enumerate(found):
+        svg = base64.b64decode(data).decode()
+        ElementTree.fromstring(svg)
+        assert ("simulated" in svg) == bool(number % 2)
+    assert section.group(0).count("source: simulated") == len(found) // 2
 
 
 def test_pictures_say_simulated_too(systems: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from stretto.files.identity import Abi
 from stretto.files.table import TUNABLE
 
 
-def own_choices(collective: str, nodes: int, nranks: int, most: int = 24) -> list[str]:
+def own_choices(collective: str, nodes: int, nranks: int, most: int = 40) -> list[str]:
     """Return Stretto's own choices for a collective on a layout.
 
     Parameters

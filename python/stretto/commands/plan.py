@@ -19,6 +19,7 @@ EXAMPLE = """stretto plan list
 stretto plan show bcast "chain(64K)" -n 4 --bytes 256K --rank 1
 stretto plan verify allreduce -n 32
 stretto plan draw allreduce "shm+recursive_doubling" --layout 4x2 -o plan.svg
+stretto plan draw neighbor_alltoall node_aware --layout 2x4 --graph "torus(4x2)"
 stretto plan price "shm+bruck_k(8)" --collective allreduce --nodes 64 --ppn 64 --platform hpc7g"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
@@ -34,6 +35,13 @@ Root = Annotated[int, typer.Option(min=0, help="Root of bcast, reduce, gather an
 Bytes = Annotated[str, typer.Option("--bytes", help="Of the vector or block: 8, 64K, 1M.")]
 InPlace = Annotated[bool, typer.Option("--in-place", help="As with MPI_IN_PLACE.")]
 Ordered = Annotated[bool, typer.Option("--ordered", help="The operation is not commutative.")]
+Graph = Annotated[
+    str | None,
+    typer.Option(
+        help="Of neighbourhood collectives: grid(4x2), torus(4x2), grid2, torus3 (dimensions), "
+        "star, cycle, all, none, random(7); torus2 if not given."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -62,6 +70,7 @@ def _build(
     nbytes: str,
     in_place: bool,
     ordered: bool,
+    graph: str | None,
 ) -> Call:
     from stretto.plan import Call, parse_layout
 
@@ -82,7 +91,7 @@ def _build(
     p = len(hosts) if hosts is not None else nranks or 8
     if root >= p:
         raise UsageError(f"--root {root} is not one of {p} ranks", "--root", "0 is always one")
-    return Call(collective, choice, p, hosts, root, in_place, not ordered, size)
+    return Call(collective, choice, p, hosts, root, in_place, not ordered, size, graph)
 
 
 @app.command("list")
@@ -129,11 +138,12 @@ def show(
     nbytes: Bytes = "8",
     in_place: InPlace = False,
     ordered: Ordered = False,
+    graph: Graph = None,
     as_json: Json = False,
 ) -> None:
     """Print the plans of one call as text: index, round, action."""
     with _build(
-        collective, choice, nranks, layout, round_robin, root, nbytes, in_place, ordered
+        collective, choice, nranks, layout, round_robin, root, nbytes, in_place, ordered, graph
     ) as call:
         if as_json:
             found = call.actions()
@@ -160,9 +170,9 @@ def verify(
 ) -> None:
     """Prove algorithms: every rank count, root, order and some values of the parameter.
 
-    With --layout: shm+X over that layout, every root.
+    With --layout: shm+X over that layout, every root. Neighbourhood collectives: on sample graphs.
     """
-    from stretto.plan import parse_layout
+    from stretto.plan import neighborly, parse_layout
     from stretto.plan_sweep import Fault, cases, prove, selected
     from stretto.progress import Progress
 
@@ -210,7 +220,7 @@ def verify(
         )
     else:
         for a, proven, refused, wrong in results:
-            prefix = "shm+" if hosts is not None else ""
+            prefix = "shm+" if hosts is not None and not neighborly(a.collective) else ""
             more = f", {refused} refused" if refused else ""
             verdict = f"{wrong} WRONG" if wrong else "all proven" if proven else "nothing to prove"
             print(f"{a.collective:<10} {prefix + a.name:<26} {proven:>7} calls{more}, {verdict}")
@@ -240,6 +250,7 @@ def _timeline(call: Call, platform: str, nbytes: int) -> str:
         in_place=call.in_place,
         commutative=call.commutative,
         trace=True,
+        graph=call.graph,
     )
     return gantt(found, hosts, nbytes)
 
@@ -255,6 +266,7 @@ def draw(
     nbytes: Bytes = "8",
     in_place: InPlace = False,
     ordered: Ordered = False,
+    graph: Graph = None,
     platform: Annotated[
         str | None,
         typer.Option("--platform", "-p", help="Draw the time of every rank there (simulated)."),
@@ -271,7 +283,7 @@ def draw(
     from stretto.plan_picture import picture
 
     with _build(
-        collective, choice, nranks, layout, round_robin, root, nbytes, in_place, ordered
+        collective, choice, nranks, layout, round_robin, root, nbytes, in_place, ordered, graph
     ) as call:
         if platform is None:
             svg = picture(call.actions())

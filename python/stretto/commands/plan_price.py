@@ -44,6 +44,10 @@ def price(
         int, typer.Option("--calls", min=1, help="In a row; the second half's median is told.")
     ] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the platform's noise.")] = 1,
+    graph: Annotated[
+        str | None,
+        typer.Option("--graph", help="Of neighbourhood collectives: grid(4x2), torus3, ..."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Price one algorithm on a platform: time, where it goes, messages, and the lower bound.
@@ -66,6 +70,7 @@ def price(
         root=root,
         calls=calls,
         seed=seed,
+        graph=graph,
     )
     if as_json:
         print_json(_as_json(found, nodes, ppn, _nbytes(nbytes)))

@@ -49,6 +49,10 @@ COLLECTIVES = (
     "reduce_scatter",
     "scan",
     "exscan",
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
 )
 #: those that the measuring program measures: the interposer carries out all of the above
 TUNABLE = (

@@ -47,6 +47,8 @@ def _openmpi_bcast(p: int, n: int) -> str:
 
 def _openmpi(collective: str, p: int, nodes: int, n: int) -> str | None:
     del nodes  # these decisions do not look at nodes
+    if collective.startswith("neighbor_"):
+        return "direct(1048576)"
     power = p & (p - 1) == 0
     if collective == "allreduce":
         return "recursive_doubling" if n < 10000 else "ring"

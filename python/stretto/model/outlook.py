@@ -13,7 +13,7 @@ from stretto.model.forecast import Forecast, Rule, Work, forecast, work_of
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
 from stretto.model.sweep import Cell, candidates_of, messages_of, seconds_of
-from stretto.plan import collectives
+from stretto.plan import collectives, neighborly
 
 #: messages of one call beyond which a candidate is not tried: forecasts price many calls
 _MANY = 1e5
@@ -76,7 +76,7 @@ def outlook(
         raise StrettoError(
             f"there is no baseline {baseline!r}", "--baseline", f"take {', '.join(BASELINES)}"
         )
-    known = set(collectives())
+    known = {c for c in collectives() if not neighborly(c)}  # a profile does not tell the graph
     work = work_of(profile, {*known, *(a for a, b in _LIKE.items() if b in known)})
     work = dataclasses.replace(
         work, compute_s=work.compute_s / compute, wait_s=work.wait_s / compute

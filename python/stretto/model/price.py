@@ -76,6 +76,7 @@ class _Pricing(ctypes.Structure):
         ("trace", ctypes.c_int),
         ("platform", ctypes.POINTER(ctypes.c_double)),
         ("nplatform", ctypes.c_int),
+        ("graph", ctypes.c_char_p),
     )
 
 
@@ -184,6 +185,7 @@ def price(
     calls: int = 1,
     seed: int = 1,
     trace: bool = False,
+    graph: str | None = None,
 ) -> Price:
     """Price one choice.
 
@@ -211,6 +213,8 @@ def price(
         Of the noise.
     trace
         Also return what happened, for pictures.
+    graph
+        Of neighbourhood collectives, as in `stretto.plan.Call`.
     """
     lib = _library()
     given = _pricing(collective, choice, hosts, nbytes, platform, element, root)
@@ -219,6 +223,8 @@ def price(
     given.calls = calls
     given.seed = seed
     given.trace = trace
+    if graph is not None:
+        given.graph = graph.replace("\0", "?").encode(errors="replace")
     if sizes is not None:
         wanted = len(hosts) ** (2 if collective == "alltoallv" else 1)
         if len(sizes) != wanted:
@@ -297,6 +303,7 @@ def _pricing(
         0,
         (ctypes.c_double * len(numbers))(*numbers),
         len(numbers),
+        None,
     )
 
 

@@ -12,6 +12,7 @@ from stretto.report import tables, theme
 from stretto.report.breakdown import Breakdown, breakdown
 from stretto.report.figures import bars, curves, matrix, profile, runs, timeline
 from stretto.report.load import System
+from stretto.report.plans import Drawn, plans
 from stretto.report.points import NATIVE, Layout, Panel
 from stretto.report.render import Figure
 from stretto.report.tables import View, importance
@@ -47,6 +48,7 @@ class Content:
     matrices: list[Figure]
     shapes: list[dict[str, Any]]
     rows: list[dict[str, Any]]
+    plans: list[Drawn]
     left_out: str
 
     def figures(self) -> Iterable[Figure]:
@@ -148,6 +150,7 @@ def build(system: System) -> Content:
         _matrices(system),
         tables.shapes(system, parts),
         tables.rows(system, views),
+        plans(system),
         left_out,
     )
 

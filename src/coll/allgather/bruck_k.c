@@ -14,8 +14,10 @@
 int stretto_build_allgather_bruck_k(stretto_plan *plan, const stretto_shape *shape) {
     const int p = shape->nranks, me = shape->rank, k = shape->radix;
     const stretto_buffer buffer = me == 0 ? STRETTO_OUT : STRETTO_TMP;
-    for (int j = 0; me != 0 && j < p; j++)
-        stretto_plan_tmp(plan, (me + j) % p); /* the first of this plan: block j of TMP */
+    if (me != 0) { /* the first of this plan: block j of TMP is that of rank me + j */
+        stretto_plan_tmp_run(plan, me, p - me, 1);
+        stretto_plan_tmp_run(plan, 0, me, 1);
+    }
     const stretto_span mine =
         shape->in_place ? stretto_span_of(STRETTO_OUT, me, 1) : stretto_span_of(STRETTO_IN, 0, 1);
     if (me != 0 || !shape->in_place)

@@ -16,9 +16,7 @@
 int stretto_build_allreduce_bruck_k(stretto_plan *plan, const stretto_shape *shape) {
     const int p = shape->nranks, me = shape->rank, k = shape->radix;
     /* held + j: the vector of rank (me + j) % p */
-    const int held = stretto_plan_tmp(plan, 0);
-    for (int j = 1; j < p; j++)
-        stretto_plan_tmp(plan, 0);
+    const int held = stretto_plan_tmp_run(plan, 0, p, 0);
     stretto_plan_copy(plan, stretto_plan_mine(plan, 0, 1), stretto_span_of(STRETTO_TMP, held, 1));
     for (long d = 1; d < p; d *= k) {
         for (long shift = d; shift < p && shift < d * k; shift += d) {

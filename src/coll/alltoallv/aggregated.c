@@ -10,9 +10,9 @@
  * Source: node-aware aggregation as in A. Bienz, W. Gropp, L. Olson, "Reducing Communication in
  * Algebraic Multigrid with Multi-step Node Aware Communication", IJHPCA 34(5), 2020 (there for
  * point-to-point exchanges).
- * Cost, N nodes of q ranks: 2 (q - 1) alpha_node + (N / q) alpha + (N - 1) q n beta between nodes,
- * n = the mean block; twice the alphas when sizes change. Each block is copied up to three times.
- * Memory: about three times the blocks of a rank. Limits: short blocks, several nodes.
+ * Cost: of N nodes of q ranks 2 (q - 1) alpha_node + (N / q) alpha + (N - 1) q n beta between
+ * nodes, n = the mean block; twice the alphas when sizes change. Each block is copied up to three
+ * times. Memory: about three times the blocks of a rank. Limits: short blocks, several nodes.
  */
 #include "coll/coll.h"
 

@@ -6,6 +6,7 @@
 #include "plan/verify.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,16 @@ static inline const stretto_layout *layout_random(layout_store *s, int nranks, b
                   : random_below(random, 3) == 0 ? host[r - 1] + 1
                                                  : host[r - 1];
     return layout_from(s, nranks, host);
+}
+
+/* ---- graphs of neighbourhood collectives -----------------------------------------------------
+ */
+/* The i-th to try; NULL: no more. */
+static inline const char *graph_case(int i) {
+    static const char *const names[] = {"torus2",    "grid2",     "random(1)", "star",  "all",
+                                        "random(2)", "grid3",     "torus3",    "cycle", "torus1",
+                                        "random(3)", "random(4)", "grid1",     "none"};
+    return i < (int)(sizeof names / sizeof *names) ? names[i] : NULL;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------

@@ -91,7 +91,33 @@ static inline int exec_call_size(const stretto_plan *plan, int block, int count)
     return (int)((block + 1L) * count / n - (long)block * count / n);
 }
 
+/* Neighbourhoods: the edge behind slot b of OUT (-1: none), and elements of a block of the call. */
+static inline int exec_edge(const stretto_shape *s, int b) {
+    return s->graph->in_edge[s->graph->in_start[s->rank] + b];
+}
+
+static inline int exec_neighbor_size(const stretto_shape *s, int name, int count) {
+    (void)s;
+    return exec_no_empty_blocks ? 1 + name % 7 : (name * 7 + count) % 5 * (name % 3);
+}
+
+static inline int exec_neighbor_block(const stretto_plan *plan, stretto_buffer buffer, int block,
+                                      int count) {
+    const stretto_shape *s = &plan->shape;
+    const bool gathers = stretto_collective_neighbor_gathers(s->collective);
+    int name = plan->tmp_shape && buffer == STRETTO_TMP ? plan->tmp_shape[block] : 0;
+    if (buffer == STRETTO_IN)
+        name = gathers ? s->rank : s->graph->out_start[s->rank] + block;
+    if (buffer == STRETTO_OUT && (name = exec_edge(s, block)) < 0)
+        return 3; /* to be left alone */
+    if (buffer == STRETTO_OUT && gathers)
+        name = stretto_graph_source(s->graph, name);
+    return exec_neighbor_size(s, name, count);
+}
+
 static inline int exec_size(const stretto_plan *plan, stretto_buffer buffer, int block, int count) {
+    if (stretto_collective_neighbor(plan->shape.collective))
+        return exec_neighbor_block(plan, buffer, block, count);
     if (buffer == STRETTO_IN && plan->shape.collective == STRETTO_ALLTOALLV)
         return exec_ragged(&plan->shape, plan->shape.rank, block);
     if (buffer != STRETTO_TMP) {
@@ -123,7 +149,8 @@ static inline int exec_length(exec_rank *r, stretto_span span) {
 /* Does a rank contribute one block to a collective whose call has one a rank? */
 static inline bool exec_one_block(const stretto_shape *s) {
     return s->collective == STRETTO_ALLGATHER || s->collective == STRETTO_ALLGATHERV ||
-           s->collective == STRETTO_GATHER || s->collective == STRETTO_GATHERV;
+           s->collective == STRETTO_GATHER || s->collective == STRETTO_GATHERV ||
+           stretto_collective_neighbor_gathers(s->collective);
 }
 
 static inline void exec_prepare(exec_rank *r, const stretto_plan *plan, const execution *e) {
@@ -384,6 +411,14 @@ static inline bool exec_step(exec_rank *ranks, const stretto_plan *plans, int ra
 /* What the result should be: element i of OUT block b. */
 static inline element exec_expected(const stretto_shape *s, int b, int i, int start) {
     int block = 0, last = s->nranks - 1;
+    if (stretto_collective_neighbor(s->collective)) {
+        const int edge = exec_edge(s, b);
+        if (edge < 0)
+            return EXEC_POISON;
+        const int source = stretto_graph_source(s->graph, edge);
+        const bool one = stretto_collective_neighbor_gathers(s->collective);
+        return exec_input(source, one ? 0 : edge - s->graph->out_start[source], i);
+    }
     switch (s->collective) {
     case STRETTO_BCAST: return exec_input(s->root, 0, start + i);
     case STRETTO_ALLGATHER:

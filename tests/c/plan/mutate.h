@@ -266,6 +266,65 @@ static inline bool wait_is_idle(const stretto_plan *plan, int w, bool late) {
     return true;
 }
 
+/* ---- neighbourhoods: does every rank still know the sizes of its TMP? --------------------------
+ */
+
+static inline int from_rank(const stretto_shape *s, int name) {
+    return stretto_collective_neighbor_gathers(s->collective)
+               ? name
+               : stretto_graph_source(s->graph, name);
+}
+
+/* Name of block b of a span as a rank has it. */
+static inline int name_of(const stretto_plan *plan, stretto_span span, int b) {
+    const stretto_shape *s = &plan->shape;
+    const bool gathers = stretto_collective_neighbor_gathers(s->collective);
+    if (span.buffer == STRETTO_TMP)
+        return plan->tmp_shape[span.first + b];
+    if (span.buffer == STRETTO_IN)
+        return gathers ? s->rank : s->graph->out_start[s->rank] + span.first + b;
+    const int edge = s->graph->in_edge[s->graph->in_start[s->rank] + span.first + b];
+    return edge < 0 ? -1 : gathers ? stretto_graph_source(s->graph, edge) : edge;
+}
+
+/* From the side of those who tell: what a rank's TMP names is its own, or in what somebody says. */
+static inline bool sizes_are_known(const stretto_plan *plans, int n) {
+    static bool known[1 << 16];
+    for (int r = 0; r < n; r++) {
+        const stretto_plan *plan = &plans[r];
+        memset(known, 0, sizeof known);
+        for (int buffer = STRETTO_IN; buffer <= STRETTO_OUT; buffer++)
+            for (int b = 0; b < stretto_plan_blocks_of(plan, (stretto_buffer)buffer); b++) {
+                int own = name_of(plan, stretto_span_of((stretto_buffer)buffer, b, 1), 0);
+                if (own >= 0)
+                    known[own] = true;
+            }
+        for (int p = 0; p < n; p++) {
+            bool tells = false;
+            for (int i = 0; i < plans[p].nactions; i++) {
+                const stretto_action *a = &plans[p].actions[i];
+                tells = tells || (a->kind == STRETTO_SEND && a->peer == r && a->src.count == 0);
+            }
+            for (int i = 0; tells && i < plans[p].nactions; i++) {
+                const stretto_action *a = &plans[p].actions[i];
+                const stretto_span span = a->kind == STRETTO_SEND ? a->src : a->dst;
+                if (!is_message(a) || a->peer != r)
+                    continue;
+                for (int b = 0; b < span.count; b++) {
+                    const int name = name_of(&plans[p], span, b);
+                    const int whose = from_rank(&plan->shape, name);
+                    if (a->kind == STRETTO_SEND ? whose == p : whose != r)
+                        known[name] = true;
+                }
+            }
+        }
+        for (int b = 0; b < plan->tmp_blocks; b++)
+            if (!known[plan->tmp_shape[b]])
+                return false;
+    }
+    return true;
+}
+
 /* ---- is it still a barrier? -------------------------------------------------------------------
  */
 

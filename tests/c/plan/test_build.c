@@ -1,7 +1,8 @@
 /* The builder and the choices: what is left out, what scratch is taken, what is refused and in
  * which words, and that running out of memory anywhere is reported and leaks nothing.
  *
- * The parts that allocate are compiled in here with an allocator that fails when it is told to. */
+ * The linker puts an allocator that fails when it is told to in the place of malloc, calloc and
+ * realloc (--wrap, CMakeLists.txt). */
 #include <stdlib.h>
 
 static long allocations_left = -1; /* -1: no limit */
@@ -9,28 +10,28 @@ static long allocations_left = -1; /* -1: no limit */
 static int may_allocate(void) {
     return allocations_left < 0 || allocations_left-- > 0;
 }
-#define malloc(n) (may_allocate() ? malloc(n) : NULL)
-#define calloc(n, size) (may_allocate() ? calloc(n, size) : NULL)
-#define realloc(p, n) (may_allocate() ? realloc(p, n) : NULL)
-#include "../../../src/coll/exchange.c"
-#include "../../../src/coll/hierarchy.c"
-#include "../../../src/coll/hierarchy_blocks.c"
-#include "../../../src/coll/hierarchy_scan.c"
-#include "../../../src/coll/lanes.c"
-#include "../../../src/coll/network.c"
-#include "../../../src/plan/expr.c"
-#include "../../../src/plan/collective.c"
-#include "../../../src/plan/plan.c"
-#include "../../../src/plan/verify.c"
-#include "../../../src/plan/verify_goal.c"
-#include "../../../src/plan/verify_match.c"
-#include "../../../src/plan/verify_node.c"
-#undef malloc
-#undef calloc
-#undef realloc
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+
+void *__wrap_malloc(size_t n) {
+    return may_allocate() ? __real_malloc(n) : NULL;
+}
+
+void *__wrap_calloc(size_t n, size_t size) {
+    return may_allocate() ? __real_calloc(n, size) : NULL;
+}
+
+void *__wrap_realloc(void *p, size_t n) {
+    return may_allocate() ? __real_realloc(p, n) : NULL;
+}
 
 #include "../check.h"
-#include "cases.h"
+#include "graphs.h"
 
 static bool build(stretto_plan *plan, const char *choice, stretto_shape shape, char error[1000]) {
     stretto_choice parsed;
@@ -131,6 +132,11 @@ static void check_memory(const stretto_algorithm *a, bool shm, int lanes) {
     c.shape = (stretto_shape){
         .collective = a->collective, .nranks = 8, .in_place = true, .commutative = true};
     c.shape.layout = shm ? layout_regular(&store, 8, 2, scattered) : NULL;
+    stretto_graph_store graph = {.memory = NULL};
+    if (stretto_collective_neighbor(a->collective)) {
+        c.shape.graph = graph_of(&graph, "random(5)", 8);
+        c.shape.layout = layout_regular(&store, 8, 3, false);
+    }
     bool through = false;
     if ((a->needs & STRETTO_NEEDS_NODES) && (!shm || lanes))
         return; /* refused: test_verify.c */
@@ -152,6 +158,7 @@ static void check_memory(const stretto_algorithm *a, bool shm, int lanes) {
             stretto_plan_free(&c.plans[--built]);
     }
     CHECK_MSG(through, "%s never gets through", a->name);
+    stretto_graph_release(&graph);
 }
 
 int main(void) {

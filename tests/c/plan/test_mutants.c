@@ -5,6 +5,7 @@
  */
 #include "../check.h"
 #include "execute.h"
+#include "graphs.h"
 #include "mutate.h"
 
 static struct { long caught, harmless; } counts[MUTATIONS];
@@ -60,6 +61,43 @@ static bool exchanges_operands(const call_case *c, int rank, int i, stretto_span
            same_data(c, rank, i, copy->dst, other);
 }
 
+static bool same_span(stretto_span a, stretto_span b) {
+    return a.buffer == b.buffer && a.first == b.first && a.count == b.count;
+}
+
+/* A commutative reduction into what is itself reduced into the same place soon after: the operands
+ * only come together in another order. */
+static bool folds_elsewhere(const call_case *c, int rank, int i, stretto_span other) {
+    const stretto_plan *plan = &c->plans[rank];
+    const stretto_action *a = &plan->actions[i];
+    if (!c->shape.commutative || a->kind != STRETTO_REDUCE_LOCAL)
+        return false;
+    /* ranks that fold the same must do it in the same order */
+    for (int r = 0; c->shape.collective == STRETTO_ALLREDUCE && r < c->shape.nranks; r++) {
+        const stretto_layout *layout = c->shape.layout;
+        const bool same_lane = !layout || layout->local_of[r] == layout->local_of[rank];
+        for (int j = 0; r != rank && same_lane && j < c->plans[r].nactions; j++)
+            if (c->plans[r].actions[j].kind == STRETTO_REDUCE_LOCAL)
+                return false;
+    }
+    for (int j = i + 1; j < plan->nactions; j++) {
+        const stretto_action *next = &plan->actions[j];
+        if (next->kind != STRETTO_REDUCE_LOCAL || !same_span(next->dst, a->dst))
+            return false;
+        if (same_span(next->src, other))
+            return true;
+    }
+    return false;
+}
+
+/* Alltoall in place has its own block where it is to be; what the node phases carry of it goes
+ * nowhere. */
+static bool goes_nowhere(const call_case *c, int rank, const stretto_action *a, int first) {
+    return c->shape.collective == STRETTO_ALLTOALL && c->shape.in_place && c->shape.layout &&
+           a->kind == STRETTO_COPY && same_span(a->src, stretto_span_of(STRETTO_OUT, rank, 1)) &&
+           first >= 0 && first < c->shape.nranks;
+}
+
 static bool is_harmless(const call_case *c, const stretto_plan *mutant, int rank, int i,
                         mutation m) {
     bool barrier = c->shape.collective == STRETTO_BARRIER;
@@ -69,12 +107,18 @@ static bool is_harmless(const call_case *c, const stretto_plan *mutant, int rank
     case LATE_WAIT:
         return wait_is_idle(&c->plans[rank], i, m == LATE_WAIT) &&
                (!barrier || is_barrier(mutant, c->shape.nranks));
-    case DROP_BOTH: return barrier && is_barrier(mutant, c->shape.nranks);
+    case DROP_BOTH:
+        if (c->shape.graph && c->plans[rank].actions[i].src.count == 0) /* somebody else tells */
+            return sizes_are_known(mutant, c->shape.nranks);
+        return barrier && is_barrier(mutant, c->shape.nranks);
     case SRC_UP:
     case SRC_DOWN:
-        return same_data(c, rank, i, c->plans[rank].actions[i].src, mutant[rank].actions[i].src);
+        return same_data(c, rank, i, c->plans[rank].actions[i].src, mutant[rank].actions[i].src) ||
+               goes_nowhere(c, rank, &c->plans[rank].actions[i], mutant[rank].actions[i].src.first);
     case DST_UP:
-    case DST_DOWN: return exchanges_operands(c, rank, i, mutant[rank].actions[i].dst);
+    case DST_DOWN:
+        return exchanges_operands(c, rank, i, mutant[rank].actions[i].dst) ||
+               folds_elsewhere(c, rank, i, mutant[rank].actions[i].dst);
     default: return false;
     }
 }
@@ -182,15 +226,41 @@ static void try_algorithm(const stretto_algorithm *a, int sizes) {
                 try_roots(&c);
                 if (!stretto_collective_has_lanes(a->collective) || l > 0)
                     continue;
+                c.choice.lanes = STRETTO_LANES_ALL;
                 c.shape.layout = layout_regular(&store, size[p] / 2 * 2, 2, true);
                 c.shape.nranks = size[p] / 2 * 2;
-                c.choice.lanes = i % 2 ? 1 : STRETTO_LANES_ALL;
                 try_roots(&c);
+                c.shape.layout = layout_from(&store, 5, (int[]){0, 0, 0, 1, 1});
+                c.shape.nranks = 5;
+                if (p == i)
+                    try_roots(&c);
                 c.shape.nranks = size[p];
                 c.choice.lanes = 0;
             }
         }
     }
+}
+
+/* Neighbourhoods: graphs and layouts instead of roots. */
+static void try_neighbors(const stretto_algorithm *a, int sizes) {
+    static const int size[] = {2, 3, 5, 8, 7, 6};
+    static call_case c;
+    layout_store layouts;
+    random_state random = {98};
+    for (int p = 0; p < sizes; p++)
+        for (int g = 0; g < 8; g++) {
+            stretto_graph_store store;
+            c.shape = (stretto_shape){.collective = a->collective, .nranks = size[p]};
+            c.shape.graph = graph_of(&store, graph_case(g), size[p]);
+            for (int i = 0; i < 2 && parameter_case(a, i, &c.choice, &c.bytes); i++)
+                for (int l = 0; l < (a->param == STRETTO_PARAM_NONE ? 3 : 1); l++) {
+                    if (a->param == STRETTO_PARAM_NONE)
+                        c.shape.layout = l < 2 ? layout_regular(&layouts, size[p], 4 - l, l == 1)
+                                               : layout_random(&layouts, size[p], false, &random);
+                    try_case(&c);
+                }
+            stretto_graph_release(&store);
+        }
 }
 
 /* The single node action of every collective. */
@@ -211,7 +281,10 @@ int main(int argc, char **argv) {
     exec_no_empty_blocks = true;
     for (int i = 0; i < n; i++) {
         memset(counts, 0, sizeof counts);
-        try_algorithm(&rows[i], sizes);
+        if (stretto_collective_neighbor(rows[i].collective))
+            try_neighbors(&rows[i], sizes);
+        else
+            try_algorithm(&rows[i], sizes);
         long caught = 0, harmless = 0;
         for (int m = 0; m < MUTATIONS; m++) {
             caught += counts[m].caught;
@@ -228,7 +301,8 @@ int main(int argc, char **argv) {
     }
     memset(counts, 0, sizeof counts);
     for (int collective = 0; collective < STRETTO_COLLECTIVES; collective++)
-        try_shm((stretto_collective)collective);
+        if (!stretto_collective_neighbor((stretto_collective)collective))
+            try_shm((stretto_collective)collective);
     CHECK(counts[DROP_NODE].caught > 100);
     printf("blocking messages: %ld deadlocks found, %ld fine\n", blocking_deadlocks, blocking_fine);
     CHECK(blocking_deadlocks > 0 && blocking_fine > 0);

@@ -1,0 +1,197 @@
+"""Short forms of the long proofs (tools/conformance, docs/testing.md), and rare call shapes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mpis import MPIS, REPOSITORY, Mpi, have, library
+
+APPS = REPOSITORY / "tests" / "apps"
+TOOLS = REPOSITORY / "tools" / "conformance"
+COLLECTIVES = [
+    "allreduce",
+    "bcast",
+    "reduce",
+    "allgather",
+    "allgatherv",
+    "gather",
+    "gatherv",
+    "scatter",
+    "scatterv",
+    "reduce_scatter_block",
+    "reduce_scatter",
+    "scan",
+    "exscan",
+    "barrier",
+    "alltoall",
+    "alltoallv",
+]
+SHM = ";".join(f"{c}=shm" for c in COLLECTIVES)
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory):
+    """Compile a program of tests/apps for an MPI, once."""
+    folder = tmp_path_factory.mktemp("apps")
+
+    def compiled(mpi: Mpi, name: str) -> str:
+        program = folder / f"{name}-{mpi.name}"
+        if not program.exists():
+            mpi.compile(APPS / f"{name}.c", program, "-O1", "-pthread")
+        return str(program)
+
+    return compiled
+
+
+def _preload(mpi: Mpi, **settings_: object) -> dict[str, str]:
+    return {"LD_PRELOAD": str(library(mpi.family))} | {k: str(v) for k, v in settings_.items()}
+
+
+CASES = [
+    "attributes",
+    "errors",
+    "freed",
+    "inter",
+    "self",
+    "nothing",
+    "predefined",
+    "pairs",
+    "threads",
+    "finalize",
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", MPIS)
+def test_rare_call_shapes(build, name: str, case: str) -> None:
+    mpi = MPIS[name].require()
+    if (name, case) == ("mpich", "errors"):
+        return  # PyPI's MPICH checks no arguments: a negative count kills it, without Stretto, too
+    env = _preload(mpi, STRETTO_CHOICE=SHM, STRETTO_AFTER=1)
+    done = mpi.run(3, [build(mpi, "call_shapes"), case], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"call_shapes {case}: done" in done.stdout
+    assert case != "finalize" or "collectives in MPI_Finalize" in done.stdout
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_nothing_grows(build, name: str) -> None:
+    mpi = MPIS[name].require()
+    env = _preload(mpi, STRETTO_CHOICE=SHM, STRETTO_AFTER=1)
+    done = mpi.run(2, [build(mpi, "soak"), "6000", "300"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "soak: done" in done.stdout
+
+
+def _tool(name: str, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(TOOLS / name), *words], cwd=cwd, capture_output=True, text=True
+    )
+
+
+def test_kills_at_random_moments(tmp_path: Path) -> None:
+    for mpi in MPIS.values():
+        mpi.require()
+    done = _tool("kills.py", "--kills", "10", "--native", "0", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10 kills of one rank of 4, 0 wrong endings" in done.stdout
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_a_part_of_the_matrix(name: str, tmp_path: Path) -> None:
+    MPIS[name].require()
+    words = ["--mpi", name, "--ranks", "5", "--every", "9", "--rounds", "8", "--largest", "3000"]
+    done = _tool("matrix.py", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"4 jobs, \d+ sets of choices, (\d+) comparisons, (\d+) calls", done.stdout)
+    assert found and int(found[2]) > int(found[1]) / 2 > 100, done.stdout
+
+
+CHOICES = [
+    (0, SHM),
+    (0, "allreduce=rabenseifner;alltoall=bruck_k(3);scan=linear;reduce=knomial(3);bcast=chain(1K)"),
+    (2, "allreduce=shm+ring;allgatherv=shm+ring;gather=shm+knomial;reduce_scatter=shm+pairwise"),
+    (1, "allreduce=recursive_multiplying(3);alltoallv=pairwise;bcast=scatter_allgather"),
+]
+
+
+@settings(max_examples=6, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(
+    shapes=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40),
+    ranks=st.integers(2, 5),
+    largest=st.sampled_from([10, 5000, 200000]),
+    choice=st.sampled_from(CHOICES),
+)
+def test_any_sequence_of_call_shapes(build, shapes, ranks: int, largest: int, choice) -> None:
+    """Each number is a call shape; a failing sequence shrinks to the calls that are needed."""
+    mpi = MPIS["openmpi4"].require()
+    with tempfile.NamedTemporaryFile("w", suffix=".shapes") as stream:
+        stream.write("".join(f"{shape}\n" for shape in shapes))
+        stream.flush()
+        env = _preload(mpi, STRETTO_CHOICE=choice[1], STRETTO_FAKE_PPN=choice[0], STRETTO_AFTER=1)
+        env["CONFORMANCE_SHAPES"] = stream.name
+        done = mpi.run(
+            ranks, [build(mpi, "conformance"), "1", "1", str(largest)], rank_env=env, timeout=60
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(shapes) * ranks} comparisons, 0 differences" in done.stdout
+
+
+PEEK = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 5; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        printf(" No Errors%s\n", argc > 1 && getenv("STRETTO_CHOICE") ? " but one" : "");
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def test_the_suite_runner_finds_a_difference(tmp_path: Path) -> None:
+    """A program that looks whether Stretto is there differs, the same one without looking not."""
+    mpi = MPIS["openmpi4"].require()
+    (tmp_path / "peek.c").write_text(PEEK)
+    mpi.compile(tmp_path / "peek.c", tmp_path / "peek")
+    (tmp_path / "testlist").write_text(
+        "# comment\npeek 4\npeek 2 arg=look timeLimit=30\n@spawn@ x 2\n"
+    )
+    words = [str(tmp_path), "--testlist", str(tmp_path / "testlist"), "--mpi", "openmpi4"]
+    done = _tool("suite.py", *words, "--sets", "1", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "2 lines, 3 runs with Stretto, 50 calls carried out" in done.stdout, done.stdout
+    assert "differences: 1; left behind: []" in done.stdout
+    assert done.stdout.count('"line": "peek 2 look"') == 1
+
+
+def test_valgrind_finds_nothing_of_stretto(build, tmp_path: Path) -> None:
+    """Errors of the MPI are not looked at: one counts when Stretto's code is in its stack."""
+    mpi = MPIS["openmpi4"].require()
+    words = [have("valgrind", "valgrind"), "--error-exitcode=0", f"--log-file={tmp_path}/log.%p"]
+    words += ["--num-callers=40", build(mpi, "conformance"), "3", "30", "3000"]
+    env = _preload(mpi, STRETTO_CHOICE=SHM, STRETTO_AFTER=1, STRETTO_VERBOSE=1)
+    done = mpi.run(2, words, rank_env=env, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "60 comparisons, 0 differences" in done.stdout and "shm (forced)" in done.stderr
+    logs = [path.read_text() for path in tmp_path.glob("log.*")]
+    assert sum("ERROR SUMMARY" in text for text in logs) >= 2
+    for text in logs:
+        blocks = re.split(r"^==\d+== *\n", text, flags=re.M)
+        ours = [b for b in blocks if " at 0x" in b and "libstretto" in b]
+        assert not ours, ours[0]

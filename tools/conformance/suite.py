@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Runs a foreign MPI test suite without and with Stretto and compares how every program ends.
+
+    python tools/conformance/suite.py BUILT/coll --testlist SOURCE/coll/testlist.in --mpi mpich
+
+BUILT holds the compiled programs. A testlist has a line `program ranks [arg=..] [env=..]
+[timeLimit=..] [mem=..]` for each run (the form of MPICH's). Every line is run without Stretto, then
+preloaded on one node (shm and flat choices) and on pretended nodes of two ranks (node and network
+phases together), with choices forced from the second collective on a communicator on. A difference:
+another exit status or other lines on stdout than in any of three runs without (but for successes of
+programs that always fail without). The exit status is 1 when there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from choices import sets
+from jobs import Outcome, files_of_stretto, preload, run
+
+from mpis import MPIS, Mpi
+
+
+@dataclass(frozen=True)
+class Line:
+    """One run that a testlist asks for."""
+
+    program: str
+    ranks: int
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    limit: float = 180
+    memory: float = 0
+
+    def words(self) -> str:
+        """Name the run."""
+        return " ".join([self.program, str(self.ranks), *self.arguments])
+
+
+def parse(text: str) -> list[Line]:
+    """Return the runs of a testlist; lines that name something configure fills in are left out."""
+    found = []
+    for line in text.splitlines():
+        words = shlex.split(line.split("#")[0])
+        if len(words) < 2 or "@" in words[0] or not words[1].isdigit():
+            continue
+        arguments, environment, limit, memory = [], {}, 180.0, 0.0
+        for word in words[2:]:
+            name, _, value = word.partition("=")
+            if name == "arg":
+                arguments.append(value)
+            elif name == "env":
+                key, _, value = value.partition("=")
+                environment[key] = value
+            elif name == "timeLimit":
+                limit = max(limit, float(value))
+            elif name == "mem":
+                memory = float(value)
+        found.append(Line(words[0], int(words[1]), tuple(arguments), environment, limit, memory))
+    return found
+
+
+def settings(ranks: int, count: int, turn: int) -> dict[str, dict[str, str]]:
+    """Return the ways to run a program of so many ranks: a name, and Stretto's variables.
+
+    The first way is shared memory on one node; of the other choices each line of the testlist takes
+    `count` more on one node less one, and `count` on pretended nodes, in turn with the other lines.
+    """
+    found = {}
+    base = {"STRETTO_AFTER": "1"}
+    flat = sets(max(ranks, 2), 1)
+    nodes = (ranks + 1) // 2
+    for i in range(count):
+        number = 0 if i == 0 else (turn * (count - 1) + i) % len(flat)
+        found[f"one node, set {number}"] = base | {"STRETTO_CHOICE": flat[number]}
+    composed = sets(ranks, nodes) if nodes > 1 else []
+    for i in range(count if composed else 0):
+        number = (turn * count + i) % len(composed)
+        found[f"{nodes} nodes, set {number}"] = base | {
+            "STRETTO_CHOICE": composed[number],
+            "STRETTO_FAKE_PPN": "2",
+        }
+    return found
+
+
+def told(outcome: Outcome) -> tuple[int | None, tuple[str, ...]]:
+    """Return what is compared of a run."""
+    return outcome.status, tuple(
+        sorted(s.strip() for s in outcome.stdout.splitlines() if s.strip())
+    )
+
+
+def ours(folder: Path) -> tuple[int, int]:
+    """Return the calls that Stretto carried out and passed on, from the ranks' evidence files."""
+    total = [0, 0]
+    for path in folder.glob("rank*"):
+        for line in path.read_text().splitlines():
+            words = line.split()
+            if len(words) == 3 and words[1].isdigit() and words[2].isdigit():
+                total[0] += int(words[1])
+                total[1] += int(words[2])
+    return total[0], total[1]
+
+
+def compare(
+    mpi: Mpi, folder: Path, line: Line, ways: dict[str, dict[str, str]]
+) -> list[dict[str, object]]:
+    """Run one line without Stretto and every way with it; return a record of each."""
+    report: list[dict[str, object]] = []
+    command = [str(folder / line.program), *line.arguments]
+    native = [run(mpi, line.ranks, command, line.environment, line.limit, folder)]
+    known = {told(native[0])}
+    for name, variables in ways.items():
+        with tempfile.TemporaryDirectory(prefix="evidence-") as evidence:
+            env = line.environment | preload(mpi, **variables, STRETTO_EVIDENCE=evidence)
+            got = run(mpi, line.ranks, command, env, line.limit, folder)
+            if got.status is None and native[0].status is not None:  # a loaded machine?
+                got = run(mpi, line.ranks, command, env, 2 * line.limit, folder)
+            while told(got) not in known and len(native) < 3:
+                native.append(run(mpi, line.ranks, command, line.environment, line.limit, folder))
+                known.add(told(native[-1]))
+            carried, passed = ours(Path(evidence))
+        same = told(got) in known
+        record: dict[str, object] = {
+            "line": line.words(),
+            "mpi": mpi.name,
+            "setting": name,
+            "same": same,
+            "better": got.status == 0 and all(o.status != 0 for o in native),
+            "native": [o.status for o in native],
+            "status": got.status,
+            "ours": carried,
+            "passed": passed,
+            "seconds": round(got.seconds, 1),
+        }
+        if not same:
+            record |= {"variables": variables, "stdout": got.stdout[-2000:]}
+            record |= {"stderr": got.stderr[-2000:], "native_stdout": native[0].stdout[-1000:]}
+        report.append(record)
+    return report
+
+
+def main() -> int:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="the compiled programs")
+    parser.add_argument("--testlist", type=Path, required=True)
+    parser.add_argument("--mpi", choices=sorted(MPIS), required=True)
+    parser.add_argument(
+        "--sets", type=int, default=3, help="choices to force, on one node and on several"
+    )
+    parser.add_argument("--memory", type=float, default=4, help="GB that a run may want")
+    parser.add_argument("--only", help="programs whose name contains this")
+    parser.add_argument("--skip", default="", help="programs not to run, separated by commas")
+    parser.add_argument("-o", "--output", type=Path, help="JSON lines, one a run")
+    arguments = parser.parse_args()
+    mpi = MPIS[arguments.mpi]
+    lines = parse(arguments.testlist.read_text())
+    counts: Counter[str] = Counter()
+    before = files_of_stretto()
+    for turn, line in enumerate(lines):
+        if arguments.only and arguments.only not in line.program:
+            continue
+        if line.program in arguments.skip.split(","):
+            counts["left out"] += 1
+            continue
+        if line.memory > arguments.memory:
+            counts["left out for memory"] += 1
+            continue
+        if not (arguments.folder / line.program).exists():
+            counts["not built"] += 1
+            continue
+        ways = settings(line.ranks, arguments.sets, turn)
+        report = compare(mpi, arguments.folder, line, ways)
+        counts["lines"] += 1
+        if report and report[0]["native"][0] != 0:  # type: ignore[index]
+            counts["lines that fail without Stretto"] += 1
+            print(f"fails without Stretto: {line.words()}: {report[0]['native']}", flush=True)
+        for record in report:
+            counts["runs with Stretto"] += 1
+            counts["calls carried out"] += int(record["ours"])  # type: ignore[call-overload]
+            counts["calls passed on"] += int(record["passed"])  # type: ignore[call-overload]
+            if record["better"]:
+                counts["runs that succeed with Stretto only"] += 1
+            elif not record["same"]:
+                counts["differences"] += 1
+                print("DIFFERS:", json.dumps(record, indent=1), flush=True)
+        if arguments.output:
+            with arguments.output.open("a") as stream:
+                stream.writelines(json.dumps(record) + "\n" for record in report)
+    left = files_of_stretto() - before
+    print(f"{mpi.name}, {arguments.testlist}: " + ", ".join(f"{n} {k}" for k, n in counts.items()))
+    print(f"differences: {counts['differences']}; left behind: {sorted(left)}")
+    return 1 if counts["differences"] else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
