@@ -28,6 +28,9 @@ RULES_FILE = "stretto-openmpi.rules"
 JSON_FILE = "stretto-openmpi.json"
 PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
 _NO_RULE = (0, 0, 0, 0)
+#: what HAN has in 5.0, and the number by which its settings name coll/tuned
+_HAN = ("allgather", "allgatherv", "allreduce", "barrier", "bcast", "gather", "reduce", "scatter")
+_HAN_TUNED = "3"
 
 
 def _tuned(rule: Rule) -> tuple[int, int, int] | None:
@@ -115,8 +118,9 @@ def classic(rules: Sequence[Rule], version: str) -> Export:
     }
     nodes = {r.layout.nodes for rs in usable.values() for of in rs.values() for r in of}
     if re.match(r"[5-9]", version) and any(n > 1 for n in nodes):
-        for collective in usable:
-            parameters[f"coll_han_{collective}_dynamic_global_communicator_module"] = "tuned"
+        for collective in [c for c in usable if c in _HAN]:
+            name = f"coll_han_{collective}_dynamic_global_communicator_module"
+            parameters[name] = _HAN_TUNED
             export.lost.append(
                 f"{collective} on several nodes: coll/tuned has it from now on for all sizes, and "
                 "where there is no rule tuned's decision holds, not HAN's"
