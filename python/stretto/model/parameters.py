@@ -161,7 +161,13 @@ PLAIN: dict[str, Parameter] = {
             1,
             "packets of one message take all uplinks at once (as in AWS SRD)",
         ),
-        Parameter("packet_bytes", "B", 1, 1e15, "bytes of a packet: long messages share an interface by packets"),
+        Parameter(
+            "packet_bytes",
+            "B",
+            1,
+            1e15,
+            "bytes of a packet: long messages share an interface by packets",
+        ),
         Parameter(
             "reorder",
             "s",

@@ -176,7 +176,7 @@ def decide(
         options = {
             size: {
                 c.candidate: c.ratio.median
-                for c in _one_shape_each(found)
+                for c in one_shape_each(found)
                 if c.outcome == "faster" and not c.candidate.startswith((NATIVE, "bare"))
             }
             for size, found in sizes.items()
@@ -194,7 +194,7 @@ def decide(
             found = [
                 c
                 for size in segment.measured
-                for c in _one_shape_each(sizes[size])
+                for c in one_shape_each(sizes[size])
                 if segment.choice in (NATIVE, c.candidate)
             ]
             evidence = _evidence(segment, found, source) | _shapes(behind)
@@ -205,7 +205,7 @@ def decide(
     return rows
 
 
-def _one_shape_each(comparisons: Sequence[Comparison]) -> list[Comparison]:
+def one_shape_each(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Keep, for each candidate, its worst shape: a table row holds for all datatypes and roots."""
     rank = {"slower": 3, "untested": 2, "same": 1, "faster": 0}
     worst: dict[str, Comparison] = {}

@@ -1,0 +1,5 @@
+"""Native tuning files: what was measured, in each MPI's own language.
+
+`rules` turns results into rules (which settings for which collective, layout and size); one module
+for each MPI writes them in that MPI's grammar and its own idea of a message's size.
+"""

@@ -1,0 +1,190 @@
+"""Open MPI's coll/tuned rules: the classic file (4.x, 5.x) and the JSON of 6.0.
+
+The classic file is a tree of counts: collectives, communicator sizes (a lower bound; the first one
+holds for smaller communicators too), message sizes (a lower bound, the first must be 0), and for
+each: algorithm, fan-in/out, segment size. Algorithm 0 is the built-in decision, which is how rules
+are kept from leaking to other communicators and sizes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from stretto.export.output import HERE, Export
+from stretto.export.rules import Rule, merged
+from stretto.export.sizes import openmpi_bytes
+
+#: the numbers of collectives in rules files (coll_base_functions.h's COLLTYPE)
+IDS = {
+    "allgather": 0, "allgatherv": 1, "allreduce": 2, "alltoall": 3, "alltoallv": 4, "alltoallw": 5,
+    "barrier": 6, "bcast": 7, "exscan": 8, "gather": 9, "gatherv": 10, "reduce": 11,
+    "reduce_scatter": 12, "reduce_scatter_block": 13, "scan": 14, "scatter": 15, "scatterv": 16,
+}  # fmt: skip
+RULES_FILE = "stretto-openmpi.rules"
+JSON_FILE = "stretto-openmpi.json"
+PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
+_NO_RULE = (0, 0, 0, 0)
+#: what HAN has in 5.0, and the number by which its settings name coll/tuned
+_HAN = ("allgather", "allgatherv", "allreduce", "barrier", "bcast", "gather", "reduce", "scatter")
+_HAN_TUNED = "3"
+
+
+def _tuned(rule: Rule) -> tuple[int, int, int] | None:
+    """Return algorithm, fan-out and segment size, None when it is no rule for coll/tuned."""
+    base = f"coll_tuned_{rule.collective}_algorithm"
+    algorithm = rule.setting(base)
+    if algorithm is None:
+        return None
+    fanout = rule.setting(f"{base}_chain_fanout") or rule.setting(f"{base}_tree_fanout") or "0"
+    return int(algorithm), int(fanout), int(rule.setting(f"{base}_segmentsize") or 0)
+
+
+def _usable(rules: Iterable[Rule], export: Export) -> dict[str, dict[int, list[Rule]]]:
+    """Return the rules for coll/tuned by collective and ranks; say what is none of them."""
+    out: dict[str, dict[int, list[Rule]]] = defaultdict(lambda: defaultdict(list))
+    for rule in rules:
+        size = "" if rule.low == 0 else f" from {rule.low} bytes"
+        what = f"{rule.collective}{size} on {rule.layout.words}"
+        if not rule.default and _tuned(rule) is None:
+            export.lost.append(f"{what}: {rule.settings[0][0]} is not for rules of coll/tuned")
+            continue
+        if rule.collective not in IDS:
+            export.lost.append(f"{what}: coll/tuned has no rules for it")
+            continue
+        for name, value in rule.settings:
+            if name.endswith(("knomial_radix", "max_requests")):
+                export.lost.append(f"{what}: {name} {value} is one for all rules, and stays as is")
+        out[rule.collective][rule.layout.nranks].append(rule)
+    return {
+        c: by_ranks
+        for c, by_ranks in out.items()
+        if any(not r.default for rs in by_ranks.values() for r in rs)
+    }
+
+
+def _message_rows(rules: Sequence[Rule], export: Export) -> list[tuple[int, int, int, int]]:
+    """Return message size, algorithm, fan-out, segment size for one communicator size."""
+    rows: list[tuple[int, int, int, int]] = []
+    for rule in merged(sorted(rules, key=lambda r: r.low)):
+        start = openmpi_bytes(rule.collective, rule.low, rule.layout.nranks)
+        if start is None:  # its files do not look at the size
+            if rule.default and len(rules) > 1:
+                continue
+            start = 0
+        row = (start, *(_tuned(rule) or (0, 0, 0)))
+        if rows and rows[-1][0] == start:
+            export.lost.append(
+                f"{rule.collective} from {rule.low} bytes on {rule.layout.words}: Open MPI takes "
+                "these calls for messages of one size"
+            )
+            continue
+        rows.append(row)
+    if not rows or rows[0][0] != 0:
+        rows.insert(0, _NO_RULE)
+    return rows
+
+
+def classic(rules: Sequence[Rule], version: str) -> Export:
+    """Return rules for Open MPI 4 and 5.
+
+    Parameters
+    ----------
+    rules
+        From `for_layouts`: one layout for each number of ranks.
+    version
+        The Open MPI's.
+    """
+    export = Export()
+    usable = _usable(rules, export)
+    lines = [f"{len(usable)} # collectives"]
+    for collective, by_ranks in usable.items():
+        tables: dict[int, list[tuple[int, int, int, int]]] = {}
+        for ranks in sorted(by_ranks):
+            tables[ranks] = _message_rows(by_ranks[ranks], export)
+            tables.setdefault(ranks + 1, [_NO_RULE])  # replaced where the next is measured, too
+        if min(tables) > 1:
+            tables[1] = [_NO_RULE]
+        lines += [f"{IDS[collective]} # {collective}", f"{len(tables)} # communicator sizes"]
+        for ranks in sorted(tables):
+            lines += [f"{ranks} # ranks and more", f"{len(tables[ranks])} # message sizes"]
+            lines += [" ".join(map(str, row)) for row in tables[ranks]]
+    parameters = {
+        "coll_tuned_use_dynamic_rules": "1",
+        "coll_tuned_dynamic_rules_filename": f"{HERE}/{RULES_FILE}",
+    }
+    nodes = {r.layout.nodes for rs in usable.values() for of in rs.values() for r in of}
+    if re.match(r"[5-9]", version) and any(n > 1 for n in nodes):
+        for collective in [c for c in usable if c in _HAN]:
+            name = f"coll_han_{collective}_dynamic_global_communicator_module"
+            parameters[name] = _HAN_TUNED
+            export.lost.append(
+                f"{collective} on several nodes: coll/tuned has it from now on for all sizes, and "
+                "where there is no rule tuned's decision holds, not HAN's"
+            )
+    export.files[RULES_FILE] = "\n".join(lines) + "\n"
+    _set(export, parameters)
+    return export
+
+
+def json_rules(rules: Sequence[Rule]) -> Export:
+    """Return rules for Open MPI 6 (rule_file_version 3): bounds inclusive, the first match wins.
+
+    Parameters
+    ----------
+    rules
+        Of any layouts on one node, on one rank a node, or else by number of ranks.
+    """
+    export = Export()
+    collectives: dict[str, list[dict[str, Any]]] = {}
+    for collective, by_ranks in _usable(rules, export).items():
+        entries = []
+        for ranks in sorted(by_ranks):
+            rows = _message_rows(by_ranks[ranks], export)
+            ends = [row[0] - 1 for row in rows[1:]] + [None]
+            entries.append(
+                {
+                    "comm_size_min": ranks,
+                    "comm_size_max": ranks,
+                    "comm_rank_distribution": _distribution(by_ranks[ranks]),
+                    "rules": [
+                        {
+                            "msg_size_min": start,
+                            "msg_size_max": "inf" if end is None else end,
+                            "alg": algorithm,
+                            "faninout": fanout,
+                            "seg_size": segment,
+                            "reqs": 0,
+                        }
+                        for (start, algorithm, fanout, segment), end in zip(rows, ends, strict=True)
+                        if algorithm
+                    ],
+                }
+            )
+        collectives[collective] = entries
+    document = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
+    export.files[JSON_FILE] = json.dumps(document, indent=1) + "\n"
+    _set(
+        export,
+        {
+            "coll_tuned_use_dynamic_rules": "1",
+            "coll_tuned_dynamic_rules_filename": f"{HERE}/{JSON_FILE}",
+        },
+    )
+    export.lost.append("unproven: no Open MPI 6 has loaded this file")
+    return export
+
+
+def _distribution(rules: Sequence[Rule]) -> str:
+    layouts = {r.layout for r in rules}
+    if all(x.nodes == 1 for x in layouts):
+        return "single-node"
+    return "one-per-node" if all(x.ppn == 1 for x in layouts) else "any"
+
+
+def _set(export: Export, parameters: dict[str, str]) -> None:
+    export.files[PARAMETERS_FILE] = "".join(f"{n} = {v}\n" for n, v in parameters.items())
+    export.environment = {f"OMPI_MCA_{n}": v for n, v in parameters.items()}

@@ -1,0 +1,253 @@
+"""From results files to rules: the MPI's own significantly best settings, by layout and size."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stretto.campaign.compare import (
+    BARE,
+    NATIVE,
+    THRESHOLD,
+    Comparison,
+    compare,
+    decisive,
+    timings,
+)
+from stretto.campaign.stats import geometric_mean
+from stretto.errors import StrettoError
+from stretto.files.bench import Bench, read_bench
+from stretto.files.identity import MPIIdentity
+from stretto.mpi.algorithms.base import PREFIX
+from stretto.tune.decide import Span, choose, one_shape_each, segments
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Ranks of a communicator, the nodes that they are on, and the most on one of them."""
+
+    nranks: int
+    nodes: int
+    ppn: int
+
+    @property
+    def words(self) -> str:
+        """``16 ranks on 4 x 4``."""
+        return f"{self.nranks} ranks on {self.nodes} x {self.ppn}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Settings for calls of one collective on one layout, from `low` to `high` bytes.
+
+    Attributes
+    ----------
+    collective
+        ``allreduce``.
+    layout
+        Where it was measured, and where alone it holds.
+    low, high
+        Bytes as Stretto counts them (type size x count, of one block for allgather, alltoall,
+        gather, scatter and reduce_scatter_block), both included; high None: without end.
+    settings
+        Names and values that force the algorithm; empty: the MPI's own decision.
+    ratio
+        Its time / that of the MPI's own decision, the weakest of the sizes.
+    instead
+        Where the MPI is to decide: settings that were nowhere measurably worse than its decision,
+        for files that cannot leave it to decide; None: there are none.
+    """
+
+    collective: str
+    layout: Layout
+    low: int
+    high: int | None
+    settings: tuple[tuple[str, str], ...]
+    ratio: float = 1.0
+    instead: tuple[tuple[str, str], ...] | None = None
+
+    @property
+    def default(self) -> bool:
+        """The MPI is left to decide."""
+        return not self.settings
+
+    def setting(self, name: str) -> str | None:
+        """Return the value of a setting, None when it is not set."""
+        return dict(self.settings).get(name)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Rules, and the MPI that they were measured with."""
+
+    mpi: MPIIdentity
+    rules: tuple[Rule, ...]
+    files: tuple[Path, ...]
+
+
+def layout_of(bench: Bench, path: Path) -> Layout:
+    """Return the layout of a results file, which must be the same in all launches.
+
+    Parameters
+    ----------
+    bench, path
+        The file.
+    """
+    measured = {s.launch for s in bench.samples}
+    found = {Layout(r.nranks, r.nodes, r.ppn) for r in bench.launches if r.launch in measured}
+    if len(found) != 1:
+        words = ", ".join(sorted(x.words for x in found)) or "no launch that measured anything"
+        raise StrettoError(
+            f"results of one layout are needed, this file has {words}",
+            path,
+            "measure each layout into a file of its own (stretto bench -o)",
+        )
+    return found.pop()
+
+
+def read_rules(paths: Sequence[Path]) -> Measured:
+    """Return the rules that results files amount to.
+
+    Parameters
+    ----------
+    paths
+        Files of ``stretto bench``, all of one MPI; several of one layout are taken together
+        collective by collective, the last one that has it.
+    """
+    mpi: MPIIdentity | None = None
+    by_place: dict[tuple[Layout, str], list[Rule]] = {}
+    for path in paths:
+        bench = read_bench(path)
+        if mpi is not None and (mpi.family, mpi.version) != (
+            bench.header.mpi.family,
+            bench.header.mpi.version,
+        ):
+            raise StrettoError(
+                f"these results are of {bench.header.mpi.family} {bench.header.mpi.version}, the "
+                f"others of {mpi.family} {mpi.version}: one export is for one MPI",
+                path,
+                "export each MPI's results by themselves",
+            )
+        mpi = bench.header.mpi
+        layout = layout_of(bench, path)
+        for collective, rules in _rules(bench, layout).items():
+            by_place[layout, collective] = rules
+    if mpi is None:
+        raise StrettoError("no results were given", None, "name files of stretto bench")
+    found = tuple(r for rules in by_place.values() for r in rules)
+    return Measured(mpi, found, tuple(paths))
+
+
+def _rules(bench: Bench, layout: Layout) -> dict[str, list[Rule]]:
+    times = timings(bench)
+    # The MPI alone is what native files replace; native (with the interposer) where it is missing.
+    base = BARE if any(BARE in t for t in times.values()) else NATIVE
+    native = {
+        cell: {n: t for n, t in found.items() if n == base or n.startswith(PREFIX)}
+        for cell, found in times.items()
+    }
+    by_collective: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
+    for c in decisive(compare(native, base), native):
+        by_collective[c.cell.collective][c.cell.bytes].append(c)
+    out: dict[str, list[Rule]] = {}
+    for collective, sizes in by_collective.items():
+        options: dict[int, Mapping[str, float]] = {
+            size: {
+                c.candidate: c.ratio.median for c in one_shape_each(found) if c.outcome == "faster"
+            }
+            for size, found in sizes.items()
+        }
+        spans = {0: Span(0, 2**62)} if collective == "barrier" else {}
+        rules = []
+        for s in segments(choose(options), spans):
+            if s.low >= 2**62:
+                continue
+            high = None if s.high is None or s.high >= 2**62 else s.high
+            ratios = [options[size][s.choice] for size in s.measured if s.choice != NATIVE]
+            settings = settings_of(s.choice)
+            instead = None if settings else _as_good(sizes, s.measured)
+            worst = max(ratios, default=1.0)
+            rules.append(Rule(collective, layout, s.low, high, settings, worst, instead))
+        out[collective] = rules
+    return out
+
+
+def _as_good(
+    sizes: Mapping[int, Sequence[Comparison]], measured: Sequence[int]
+) -> tuple[tuple[str, str], ...] | None:
+    """Return the settings that are not measurably worse than the MPI's decision at these sizes."""
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for size in measured:
+        for c in one_shape_each(sizes[size]):
+            if c.outcome in ("same", "faster") and c.ratio.median <= 1 + THRESHOLD:
+                ratios[c.candidate].append(c.ratio.median)
+    everywhere = {n: geometric_mean(r) for n, r in ratios.items() if len(r) == len(measured) > 0}
+    return settings_of(min(everywhere, key=lambda n: (everywhere[n], n))) if everywhere else None
+
+
+def settings_of(choice: str) -> tuple[tuple[str, str], ...]:
+    """Return the settings in ``native:A=1,B=2``; none for ``native``."""
+    if not choice.startswith(PREFIX):
+        return ()
+    pairs = (part.partition("=") for part in choice.removeprefix(PREFIX).split(","))
+    return tuple((name, value) for name, _, value in pairs)
+
+
+def for_layouts(
+    rules: Iterable[Rule], nodes: int | None, ppn: int | None
+) -> tuple[list[Rule], list[str]]:
+    """Keep one layout for each number of ranks: native files know no nodes.
+
+    Parameters
+    ----------
+    rules
+        Of any layouts.
+    nodes, ppn
+        The layout that is preferred where several have as many ranks; None: the one with the fewest
+        nodes.
+
+    Returns
+    -------
+    tuple
+        The rules, and a sentence for each layout that was left out.
+    """
+    by_ranks: dict[int, set[Layout]] = defaultdict(set)
+    rules = list(rules)
+    for rule in rules:
+        by_ranks[rule.layout.nranks].add(rule.layout)
+    kept: set[Layout] = set()
+    lost: list[str] = []
+    for layouts in by_ranks.values():
+        wanted = [
+            x
+            for x in layouts
+            if (nodes is None or x.nodes == nodes) and (ppn is None or x.ppn == ppn)
+        ]
+        chosen = min(wanted or layouts, key=lambda x: (x.nodes, x.ppn))
+        kept.add(chosen)
+        lost += [
+            f"{x.words}: this MPI's files tell communicators apart by their number of ranks only, "
+            f"and {chosen.nranks} ranks are taken to lie on {chosen.nodes} x {chosen.ppn}"
+            for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
+        ]
+    return [r for r in rules if r.layout in kept], lost
+
+
+def merged(rules: Sequence[Rule]) -> list[Rule]:
+    """Join neighbouring rules of one collective and layout that set the same."""
+    out: list[Rule] = []
+    for rule in rules:
+        last = out[-1] if out else None
+        if (
+            last
+            and (last.collective, last.layout) == (rule.collective, rule.layout)
+            and last.settings == rule.settings
+            and last.high is not None
+            and last.high + 1 == rule.low
+        ):
+            out[-1] = replace(last, high=rule.high, ratio=max(last.ratio, rule.ratio))
+        else:
+            out.append(rule)
+    return out

@@ -1,0 +1,46 @@
+"""What each MPI calls the size of a message when it looks for a rule.
+
+Stretto counts type size x count, for allgather, alltoall, gather, scatter and reduce_scatter_block
+that of one block.
+"""
+
+from __future__ import annotations
+
+#: of one block in Stretto's measure
+BLOCKS = ("allgather", "alltoall", "gather", "scatter", "reduce_scatter_block")
+
+
+def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
+    """Return the size that coll/tuned looks up, None where it looks at none.
+
+    From the decision functions of Open MPI 4.1 and 5.0: allgather, gather, alltoall and
+    reduce_scatter_block are counted with all ranks' blocks; scan and exscan by type size x ranks,
+    whatever the count, so that no size can be told from another.
+
+    Parameters
+    ----------
+    collective, size, nranks
+        The call's, in Stretto's measure.
+    """
+    if collective in ("alltoallv", "alltoallw", "barrier", "scan", "exscan"):
+        return None
+    if collective in ("allgather", "gather", "alltoall", "reduce_scatter_block"):
+        return size * nranks
+    return size
+
+
+def intel_bytes(collective: str, size: int, nranks: int) -> int | None:
+    """Return the size that I_MPI_ADJUST_* looks up, None where it looks at none.
+
+    From the table of message sizes in Intel MPI's reference: one block for allgather, alltoall,
+    gather and scatter; the sum for allgatherv and reduce_scatter; none for barrier, gatherv,
+    scatterv, alltoallv and alltoallw.
+
+    Parameters
+    ----------
+    collective, size, nranks
+        The call's, in Stretto's measure.
+    """
+    if collective in ("barrier", "alltoallv", "alltoallw", "gatherv", "scatterv"):
+        return None
+    return size * nranks if collective == "reduce_scatter_block" else size

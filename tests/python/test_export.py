@@ -1,0 +1,268 @@
+"""Native tuning files: from results to rules, in each MPI's grammar, and read back through it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, Mpi
+from stretto.errors import StrettoError
+from stretto.export import intel, openmpi
+from stretto.export.output import write
+from stretto.export.rules import Layout, Rule, for_layouts, read_rules
+from stretto.files.bench import Header, Launch, LaunchEnd, Sample
+from stretto.files.bench_writer import BenchWriter
+from stretto.files.identity import Host, MPIIdentity
+
+FIVE = Layout(5, 1, 5)
+RING = (("coll_tuned_allreduce_algorithm", "4"), ("coll_tuned_use_dynamic_rules", "1"))
+FINGERPRINT = Path(__file__).parent.parent / "apps" / "fingerprint.c"
+
+
+def _results(
+    path: Path,
+    times: Mapping[tuple[str, int], Mapping[str, float]],
+    layout: Layout = FIVE,
+    mpi: MPIIdentity | None = None,
+) -> Path:
+    """Write results of eight launches; times in us by collective and size, then by candidate."""
+    identity = mpi or MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")
+    head = Header("0", "2026-11-22T00:00:00Z", Host("h", "cpu", 8, "6", 1 << 30), identity, [])
+    candidates_of: dict[str, list[str]] = {}
+    for (collective, _), names in times.items():
+        candidates_of.setdefault(collective, list(names))
+    with BenchWriter(path, head) as writer:
+        for launch in range(8):
+            writer.write(
+                Launch(launch, layout.nodes, layout.ppn, layout.nranks, candidates_of, None, "bare")
+            )
+            for (collective, size), candidates in times.items():
+                for name, us in candidates.items():
+                    values = [us * (1 + 0.001 * ((launch * 7 + i) % 5)) for i in range(9)]
+                    writer.write(
+                        Sample(
+                            launch, collective, name, size, "MPI_BYTE", None, 0, "throughput", 10,
+                            values, True,
+                        )
+                    )  # fmt: skip
+            writer.write(LaunchEnd(launch, "ok"))
+    return path
+
+
+def _read_classic(text: str) -> dict[int, dict[int, list[tuple[int, ...]]]]:
+    """Read a rules file as the MPI does: numbers only, comments left out; nothing may be left."""
+    words = [w for line in text.splitlines() for w in line.split("#")[0].split()]
+    assert all(w == str(int(w)) for w in words), "no leading zeros"
+    at = iter(map(int, words))
+    out: dict[int, dict[int, list[tuple[int, ...]]]] = {}
+    for _ in range(next(at)):
+        sizes = out.setdefault(next(at), {})
+        for _ in range(next(at)):
+            ranks = next(at)
+            sizes[ranks] = [tuple(next(at) for _ in range(4)) for _ in range(next(at))]
+    assert next(at, None) is None
+    return out
+
+
+def _choice(table: dict[int, list[tuple[int, ...]]], ranks: int, size: int) -> int:
+    """Return the algorithm that coll/tuned takes: both bounds are lower ones."""
+    rows = table[max((r for r in table if r <= ranks), default=min(table))]
+    return max(row for row in rows if row[0] <= size)[1]
+
+
+def test_rules_are_what_is_significantly_faster(tmp_path: Path) -> None:
+    ring = "native:coll_tuned_allreduce_algorithm=4,coll_tuned_use_dynamic_rules=1"
+    path = _results(
+        tmp_path / "a.bench.jsonl",
+        {
+            ("allreduce", 8): {"bare": 1.0, ring: 3.0},
+            ("allreduce", 1024): {"bare": 4.0, ring: 4.01},
+            ("allreduce", 65536): {"bare": 50.0, ring: 30.0},
+            ("allreduce", 262144): {"bare": 200.0, ring: 120.0},
+        },
+    )
+    measured = read_rules([path])
+    assert [(r.low, r.high, r.settings) for r in measured.rules] == [
+        (0, 65535, ()),
+        (65536, 262144, RING),
+        (262145, None, ()),
+    ]
+    assert 0.55 < measured.rules[1].ratio < 0.65
+
+
+def test_rules_stay_in_their_place() -> None:
+    """No rule reaches smaller or larger communicators, or sizes, than were measured."""
+    rules = [
+        Rule("allreduce", FIVE, 0, 999, ()),
+        Rule("allreduce", FIVE, 1000, 9999, RING),
+        Rule("allreduce", FIVE, 10000, None, ()),
+        Rule("allreduce", Layout(6, 1, 6), 0, None, RING),
+        Rule("allreduce", Layout(9, 3, 3), 0, None, RING),
+        Rule("bcast", FIVE, 0, None, ()),
+    ]
+    tables = _read_classic(openmpi.classic(rules, "4").files[openmpi.RULES_FILE])
+    assert set(tables) == {openmpi.IDS["allreduce"]}, "what has no rule is not named"
+    table = tables[openmpi.IDS["allreduce"]]
+    for ranks in range(2, 20):
+        for size in (0, 999, 1000, 9999, 10000, 1 << 30):
+            inside = (ranks == 5 and 1000 <= size < 10000) or ranks in (6, 9)
+            assert _choice(table, ranks, size) == (4 if inside else 0), (ranks, size)
+    assert all(rows[0][0] == 0 and rows == sorted(rows) for rows in table.values())
+
+
+@pytest.mark.parametrize(
+    ("collective", "factor"),
+    [("allgather", 5), ("gather", 5), ("alltoall", 5), ("reduce_scatter_block", 5), ("bcast", 1),
+     ("scatter", 1), ("reduce", 1)],
+)  # fmt: skip
+def test_open_mpi_counts_in_its_own_way(collective: str, factor: int) -> None:
+    setting = ((f"coll_tuned_{collective}_algorithm", "2"),)
+    rules = [Rule(collective, FIVE, 0, 99, ()), Rule(collective, FIVE, 100, None, setting)]
+    text = openmpi.classic(rules, "4").files[openmpi.RULES_FILE]
+    (table,) = _read_classic(text).values()
+    assert [row[:2] for row in table[5]] == [(0, 0), (100 * factor, 2)]
+
+
+def test_what_open_mpi_cannot_say_is_said() -> None:
+    rules = [
+        Rule("scan", FIVE, 0, 99, ()),
+        Rule("scan", FIVE, 100, None, (("coll_tuned_scan_algorithm", "2"),)),
+        Rule("bcast", FIVE, 0, None, (("coll_tuned_bcast_algorithm", "7"),
+                                      ("coll_tuned_bcast_algorithm_knomial_radix", "8"))),
+        Rule("reduce", FIVE, 0, None, (("coll_han_use_reduce_algorithm", "2"),)),
+    ]  # fmt: skip
+    lost = " ".join(openmpi.classic(rules, "5").lost)
+    assert "knomial_radix 8 is one for all rules" in lost
+    assert "coll_han_use_reduce_algorithm is not for rules of coll/tuned" in lost
+    kept, left_out = for_layouts(
+        [
+            Rule("bcast", Layout(8, 2, 4), 0, None, RING),
+            Rule("bcast", Layout(8, 1, 8), 0, None, ()),
+        ],
+        nodes=2,
+        ppn=None,
+    )
+    assert [r.layout.nodes for r in kept] == [2]
+    assert "8 ranks on 1 x 8" in left_out[0]
+
+
+def test_json_of_open_mpi_6() -> None:
+    rules = [
+        Rule("allreduce", FIVE, 0, 999, ()),
+        Rule("allreduce", FIVE, 1000, 9999, RING),
+        Rule("allreduce", FIVE, 10000, None, ()),
+    ]
+    export = openmpi.json_rules(rules)
+    document = json.loads(export.files[openmpi.JSON_FILE])
+    (entry,) = document["collectives"]["allreduce"]
+    assert (entry["comm_size_min"], entry["comm_size_max"]) == (5, 5)
+    assert entry["comm_rank_distribution"] == "single-node"
+    assert [(r["msg_size_min"], r["msg_size_max"], r["alg"]) for r in entry["rules"]] == [
+        (1000, 9999, 4)
+    ]
+    assert any("unproven" in sentence for sentence in export.lost)
+
+
+def _preset(n: int) -> tuple[tuple[str, str], ...]:
+    return (("I_MPI_ADJUST_ALLREDUCE", str(n)),)
+
+
+def test_intel_tells_sizes_apart_or_ranks() -> None:
+    four, most = Layout(4, 1, 4), intel.MOST
+    sizes = [
+        Rule("allreduce", FIVE, 0, 999, (), instead=_preset(3)),
+        Rule("allreduce", FIVE, 1000, 4999, _preset(7)),
+        Rule("allreduce", FIVE, 5000, None, _preset(2)),
+    ]
+    export = intel.adjust(sizes)
+    assert export.environment == {"I_MPI_ADJUST_ALLREDUCE": f"3:0-999;7:1000-4999;2:5000-{most}"}
+    assert "communicators of any size" in export.lost[0]
+    ranks = [
+        Rule("allreduce", four, 0, None, _preset(7)),
+        Rule("allreduce", FIVE, 0, None, _preset(2)),
+    ]
+    assert intel.adjust(ranks).environment == {
+        "I_MPI_ADJUST_ALLREDUCE": f"7:0-{most}@1-4;2:0-{most}@5-{most}"
+    }
+    both = intel.adjust([ranks[0], *sizes])
+    assert both.environment == export.environment
+    assert "tells sizes apart or ranks, not both" in " ".join(both.lost)
+    undecided = [Rule("allreduce", FIVE, 0, 999, ()), *sizes[1:]]
+    export = intel.adjust(undecided)
+    assert not export.environment
+    assert "cannot be told to decide by itself from 0 bytes" in export.lost[0]
+
+
+def test_results_that_do_not_go_together(tmp_path: Path) -> None:
+    times = {("bcast", 8): {"bare": 1.0}}
+    a = _results(tmp_path / "a.bench.jsonl", times)
+    other = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
+    b = _results(tmp_path / "b.bench.jsonl", times, mpi=other)
+    with pytest.raises(StrettoError, match=r"openmpi 4\.1\.4, the others of openmpi 5\.0\.11"):
+        read_rules([a, b])
+
+
+def test_files_have_absolute_paths(tmp_path: Path) -> None:
+    out = tmp_path / "a b"
+    write(openmpi.classic([Rule("allreduce", FIVE, 0, None, RING)], "4"), out, "title")
+    script = (out / "stretto-native.sh").read_text(encoding="utf-8")
+    show = '. "$0"; cat "$OMPI_MCA_coll_tuned_dynamic_rules_filename"'
+    words = ["sh", "-ec", show, str(out / "stretto-native.sh")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert _read_classic(done.stdout) and "title" in script
+    module = (out / "stretto-native.modulefile").read_text(encoding="utf-8")
+    assert f"setenv OMPI_MCA_coll_tuned_dynamic_rules_filename {{{out}" in module
+
+
+def _digests(mpi: Mpi, program: Path, env: Mapping[str, str]) -> dict[tuple[int, int], str]:
+    done = mpi.run(5, [str(program), "400", "65536", "1048576"], env=env, timeout=240)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return {(int(n), int(size)): digest for n, size, digest in lines}
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
+def test_open_mpi_takes_the_rules(name: str, tmp_path: Path) -> None:
+    """The order of additions shows which algorithm ran: forced, by a rule, or by default."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(FINGERPRINT, tmp_path / "fingerprint")
+    rules = [
+        Rule("allreduce", FIVE, 0, 1000, ()),
+        Rule("allreduce", FIVE, 1001, 100000, RING),
+        Rule("allreduce", FIVE, 100001, None, ()),
+    ]
+    export = openmpi.classic(rules, name[-1])
+    write(export, tmp_path, "test")
+    variables = {
+        n: v.replace("@STRETTO_EXPORT_DIR@", str(tmp_path)) for n, v in export.environment.items()
+    }
+    default = _digests(mpi, program, {})
+    forced = _digests(mpi, program, {f"OMPI_MCA_{n}": v for n, v in RING})
+    ruled = _digests(mpi, program, variables)
+    assert all(forced[place] != default[place] for place in default)
+    assert ruled == default | {(5, 65536): forced[5, 65536]}
+
+
+@pytest.mark.mpi
+def test_intel_mpi_takes_the_clauses(tmp_path: Path) -> None:
+    mpi = MPIS["intel"].require()
+    program = mpi.compile(FINGERPRINT, tmp_path / "fingerprint")
+    one, eight = (_digests(mpi, program, dict(_preset(n))) for n in (1, 8))
+    assert all(one[place] != eight[place] for place in one)
+    sizes = [
+        Rule("allreduce", FIVE, 0, 99999, _preset(1)),
+        Rule("allreduce", FIVE, 100000, None, _preset(8)),
+    ]
+    found = _digests(mpi, program, intel.adjust(sizes).environment)
+    assert found == {place: (eight if place[1] == 1 << 20 else one)[place] for place in one}
+    ranks = [
+        Rule("allreduce", Layout(4, 1, 4), 0, None, _preset(8)),
+        Rule("allreduce", FIVE, 0, None, _preset(1)),
+    ]
+    found = _digests(mpi, program, intel.adjust(ranks).environment)
+    assert found == {place: (eight if place[0] == 4 else one)[place] for place in one}
