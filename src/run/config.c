@@ -134,8 +134,7 @@ static void read_environment(void) {
         stretto_config.after = 1;
 }
 
-/* The host's name as tables write it; "" when it is none of those. */
-static const char *host_family(void) {
+const char *stretto_host_family(void) {
     static const char *const names[][2] = {
         {"Open MPI", "openmpi"}, {"Intel(R) MPI", "intel"}, {"MPICH", "mpich"}};
     char version[8192] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH */
@@ -155,7 +154,7 @@ static bool usable(const char *path, const char *text) {
         stretto_say("%s; every call goes to the MPI", error);
         return false;
     }
-    const char *host = host_family();
+    const char *host = stretto_host_family();
     bool same = !*table.mpi || !*host || strcmp(table.mpi, host) == 0;
     if (!same)
         stretto_say(

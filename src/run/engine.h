@@ -39,6 +39,8 @@ extern stretto_table stretto_the_table;
 
 /* Collective over the world, at Init. Complains on rank 0 about what it cannot use. */
 int stretto_config_load(void);
+/* The host's name as tables write it ("openmpi", "mpich", "intel"); "" when it is none of those. */
+const char *stretto_host_family(void);
 
 /* Before Init: whether this process was told to ask the MPI for MPI_THREAD_MULTIPLE. All ranks
  * agree afterwards on what they got. */
