@@ -106,6 +106,12 @@ static void two_writers(int me) {
     store(0, me + 1);
 }
 
+void __tsan_write4(void *at); /* unseen.c: as the compiler calls it */
+static void unseen(int me) {
+    if (me == 0)
+        __tsan_write4(plain);
+}
+
 static const struct {
     const char *name;
     void (*run)(int me);
@@ -133,6 +139,8 @@ static const struct {
     {"reuse, relaxed store", reuse, 2, memory_order_relaxed, memory_order_acquire, "!"},
     {"reuse, relaxed load", reuse, 2, memory_order_release, memory_order_relaxed, "!"},
     {"a flag that nobody sets", forgotten, 2, memory_order_release, memory_order_acquire, "!"},
+    {"an access that the model does not see", unseen, 2, memory_order_release, memory_order_acquire,
+     "!"},
     {"two writers", two_writers, 2, memory_order_release, memory_order_acquire, "!"},
 };
 
