@@ -78,12 +78,21 @@ static type_slot *home(uint64_t handle) {
     return &slots[stretto_mix(handle) % SLOTS];
 }
 
+/* The large-count form where there is one: a type made by a large-count constructor must not be
+ * asked in the other way (MPI-4.1, 5.1.13), and MPICH ends the job. */
+static int how_made(MPI_Datatype datatype, int *combiner) {
+    MPI_Count n[4];
+    int i[3];
+    if (STRETTO_HOST_HAS(Type_get_envelope_c))
+        return PMPI_Type_get_envelope_c(datatype, &n[0], &n[1], &n[2], &n[3], combiner);
+    return PMPI_Type_get_envelope(datatype, &i[0], &i[1], &i[2], combiner);
+}
+
 /* Adds a predefined datatype to the table. NULL when it is derived or the table is full there. */
 static type_slot *learn(MPI_Datatype datatype, int bytes) {
-    int integers, addresses, types, combiner = -1, length = 0;
+    int combiner = -1, length = 0;
     char name[MPI_MAX_OBJECT_NAME + 1] = "";
-    if (PMPI_Type_get_envelope(datatype, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
-        combiner != MPI_COMBINER_NAMED)
+    if (how_made(datatype, &combiner) != MPI_SUCCESS || combiner != MPI_COMBINER_NAMED)
         return NULL;
     PMPI_Type_get_name(datatype, name, &length);
     type_slot *slot = home(STRETTO_HANDLE(datatype)), *found = NULL;

@@ -1,6 +1,7 @@
 /* Planned irregular exchanges of the public API. A plan has a decision and an exchange of its own,
  * which take the place of the communicator's while it runs. */
 #include "run/engine.h"
+#include "run/outstanding.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,8 +122,11 @@ API int stretto_alltoallv_run(stretto_alltoallv *p, const void *sendbuf, void *r
         }
     }
     c->coll[STRETTO_ALLTOALLV].native++;
-    return PMPI_Alltoallv(sendbuf, s->counts, s->displs, s->type, recvbuf, r->counts, r->displs,
-                          r->type, c->comm);
+    stretto_outstanding_lend();
+    int rc = PMPI_Alltoallv(sendbuf, s->counts, s->displs, s->type, recvbuf, r->counts, r->displs,
+                            r->type, c->comm);
+    stretto_outstanding_return();
+    return rc;
 }
 
 API int stretto_alltoallv_choice(const stretto_alltoallv *p, char *text, size_t size) {

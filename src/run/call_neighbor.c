@@ -121,11 +121,8 @@ static int exchange(telling *t, int first) {
     }
     uint64_t *numbers = malloc((all + 1) * sizeof *numbers), *at = numbers;
     MPI_Request *requests = malloc(2 * (size_t)t->ntalks * sizeof *requests);
-    if (!numbers || !requests) {
-        free(numbers);
-        free(requests);
-        return MPI_ERR_NO_MEM;
-    }
+    if (!numbers || !requests)
+        stretto_no_memory(); /* the other ranks have begun the call */
     int n = 0, rc = MPI_SUCCESS;
     for (int i = 0; i < t->ntalks; i++) {
         talk *k = &t->talks[i];
@@ -178,7 +175,9 @@ static int learn_sizes(stretto_comm *c, const stretto_plan *plan, stretto_buffer
         return MPI_SUCCESS;
     t.talk_of = malloc((size_t)c->nranks * sizeof *t.talk_of);
     t.talks = malloc((size_t)first * sizeof *t.talks);
-    int rc = t.talk_of && t.talks ? exchange(&t, first) : MPI_ERR_NO_MEM;
+    if (!t.talk_of || !t.talks)
+        stretto_no_memory();
+    int rc = exchange(&t, first);
     free(t.talk_of);
     free(t.talks);
     return rc;
@@ -247,8 +246,10 @@ static int run(stretto_comm *c, const stretto_decision *d, stretto_collective co
     const stretto_elements e = stretto_as_bytes();
     stretto_cached_plan *cached =
         stretto_plan_for(c, collective, &d->row->choice, 0, 0, false, true, error, sizeof error);
-    if (!cached) /* lack of memory is one rank's own; a refusal is everybody's */
-        return strncmp(error, "out of memory", 13) ? STRETTO_PASS : MPI_ERR_NO_MEM;
+    if (!cached && strncmp(error, "out of memory", 13) == 0)
+        stretto_no_memory(); /* one rank's own; the others have begun */
+    if (!cached)             /* a refusal is everybody's */
+        return STRETTO_PASS;
     int rc = MPI_SUCCESS;
     if (cached->plan.tmp_blocks || count_tellings(&cached->plan))
         rc = learn_sizes(c, &cached->plan, b, sizes);

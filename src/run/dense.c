@@ -5,30 +5,68 @@
 
 #include <stdlib.h>
 
-enum { DEEPEST = 8 };
+enum { DEEPEST = 8, MOST = 4 };
 
 static bool dense(MPI_Datatype type, int depth);
 
+/* How a type was made, in numbers of both kinds. */
+typedef struct {
+    MPI_Count ints, addresses, counts, types;
+    int combiner;
+} envelope;
+
+/* A type made by a large-count constructor must not be asked in the way of the others (MPI-4.1,
+ * 5.1.13): MPIs raise an error then. A host without the large-count forms has no such types. */
+static bool look(MPI_Datatype type, envelope *e) {
+    int n[3];
+    if (STRETTO_HOST_HAS(Type_get_envelope_c) && STRETTO_HOST_HAS(Type_get_contents_c))
+        return PMPI_Type_get_envelope_c(type, &e->ints, &e->addresses, &e->counts, &e->types,
+                                        &e->combiner) == MPI_SUCCESS;
+    if (PMPI_Type_get_envelope(type, &n[0], &n[1], &n[2], &e->combiner) != MPI_SUCCESS)
+        return false;
+    e->ints = n[0], e->addresses = n[1], e->counts = 0, e->types = n[2];
+    return true;
+}
+
+/* The constructor's numbers in the order of its arguments, in whichever of the three arrays. */
+static bool contents(MPI_Datatype type, const envelope *e, MPI_Count n[MOST], MPI_Datatype *inner) {
+    int ints[MOST];
+    MPI_Aint addresses[MOST];
+    MPI_Count counts[MOST];
+    if (e->types != 1 || e->ints + e->addresses + e->counts > MOST)
+        return false;
+    int rc = e->counts ? PMPI_Type_get_contents_c(type, e->ints, e->addresses, e->counts, 1, ints,
+                                                  addresses, counts, inner)
+                       : PMPI_Type_get_contents(type, (int)e->ints, (int)e->addresses, 1, ints,
+                                                addresses, inner);
+    int at = 0;
+    for (int i = 0; rc == MPI_SUCCESS && i < e->ints; i++)
+        n[at++] = ints[i];
+    for (int i = 0; rc == MPI_SUCCESS && i < e->addresses; i++)
+        n[at++] = addresses[i];
+    for (int i = 0; rc == MPI_SUCCESS && i < e->counts; i++)
+        n[at++] = counts[i];
+    while (at < MOST)
+        n[at++] = 0;
+    return rc == MPI_SUCCESS;
+}
+
 /* The one type that `type` was made of, and its numbers; freed as the standard wants. */
-static bool made_densely(MPI_Datatype type, int combiner, int nints, int naddresses, int depth) {
-    int ints[4];
-    MPI_Aint addresses[2], lb, extent;
-    MPI_Count size;
+static bool made_densely(MPI_Datatype type, const envelope *e, int depth) {
+    MPI_Aint lb, extent;
+    MPI_Count size, n[MOST];
     MPI_Datatype inner;
-    if (nints > 4 || naddresses > 2 ||
-        PMPI_Type_get_contents(type, nints, naddresses, 1, ints, addresses, &inner) != MPI_SUCCESS)
+    envelope of_inner;
+    if (!contents(type, e, n, &inner))
         return false;
     bool yes = dense(inner, depth + 1) && PMPI_Type_size_x(inner, &size) == MPI_SUCCESS;
-    switch (combiner) {
-    case MPI_COMBINER_VECTOR: yes = yes && (ints[0] == 1 || ints[1] == ints[2]); break;
-    case MPI_COMBINER_HVECTOR: yes = yes && (ints[0] == 1 || addresses[0] == ints[1] * size); break;
-    case MPI_COMBINER_RESIZED: yes = yes && addresses[0] == 0 && addresses[1] == size; break;
+    switch (e->combiner) {
+    case MPI_COMBINER_VECTOR: yes = yes && (n[0] == 1 || n[1] == n[2]); break;
+    case MPI_COMBINER_HVECTOR: yes = yes && (n[0] == 1 || n[2] == n[1] * size); break;
+    case MPI_COMBINER_RESIZED: yes = yes && n[0] == 0 && n[1] == size; break;
     default: break;
     }
-    int unused[3], combined;
-    if (PMPI_Type_get_envelope(inner, &unused[0], &unused[1], &unused[2], &combined) ==
-            MPI_SUCCESS &&
-        combined != MPI_COMBINER_NAMED)
+    if (look(inner, &of_inner) && of_inner.combiner != MPI_COMBINER_NAMED)
         PMPI_Type_free(&inner);
     /* what the MPI says of the whole must agree */
     return yes && PMPI_Type_get_extent(type, &lb, &extent) == MPI_SUCCESS &&
@@ -36,16 +74,16 @@ static bool made_densely(MPI_Datatype type, int combiner, int nints, int naddres
 }
 
 static bool dense(MPI_Datatype type, int depth) {
-    int nints, naddresses, ntypes, combiner;
+    envelope e;
     if (stretto_dense_size(type))
         return true;
     if (type == MPI_DATATYPE_NULL || stretto_is_predefined_type(type) || depth > DEEPEST ||
-        PMPI_Type_get_envelope(type, &nints, &naddresses, &ntypes, &combiner) != MPI_SUCCESS)
+        !look(type, &e))
         return false;
-    const bool known = combiner == MPI_COMBINER_DUP || combiner == MPI_COMBINER_CONTIGUOUS ||
-                       combiner == MPI_COMBINER_VECTOR || combiner == MPI_COMBINER_HVECTOR ||
-                       combiner == MPI_COMBINER_RESIZED;
-    return known && ntypes == 1 && made_densely(type, combiner, nints, naddresses, depth);
+    const bool known = e.combiner == MPI_COMBINER_DUP || e.combiner == MPI_COMBINER_CONTIGUOUS ||
+                       e.combiner == MPI_COMBINER_VECTOR || e.combiner == MPI_COMBINER_HVECTOR ||
+                       e.combiner == MPI_COMBINER_RESIZED;
+    return known && made_densely(type, &e, depth);
 }
 
 bool stretto_type_is_dense(MPI_Datatype type) {

@@ -170,7 +170,8 @@ static int tell_sizes(stretto_comm *c, stretto_cached_plan *cached, const strett
     return MPI_SUCCESS;
 }
 
-/* Keeps this exchange in the place of the oldest; returns its number. */
+/* Keeps this exchange in the place of the oldest; returns its number. An odd one may come to be
+ * expected, and then receives into scratch of the sizes that the others will send. */
 static int keep(stretto_exchanges *x, const stretto_buffers *b, bool odd) {
     const size_t p = (size_t)x->nranks, offsets = (size_t)x->tmp_blocks + 1;
     const int i = x->oldest;
@@ -183,7 +184,8 @@ static int keep(stretto_exchanges *x, const stretto_buffers *b, bool odd) {
         e->in_n = room((2 * p + offsets) * sizeof *e->in_n);
     *e = (exchange){true, odd, -1, e->in_n, e->in_n + p, e->in_n + 2 * p};
     memcpy(e->in_n, b->in_n, p * sizeof *e->in_n);
-    memcpy(e->out_n, b->out_n, p * sizeof *e->out_n);
+    for (size_t r = 0; r < p; r++) /* what comes, also where there is no room for it */
+        e->out_n[r] = (size_t)x->numbers[p + r];
     memcpy(e->tmp_at, x->tmp_at, offsets * sizeof *e->tmp_at);
     return i;
 }

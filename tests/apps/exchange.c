@@ -6,6 +6,7 @@
  * - exchange known: an exchange that repeats is not told its sizes again, and says so.
  * - exchange truncate [all]: one rank has less room than is sent to it (all: none): there
  *   MPI_ERR_TRUNCATE, nowhere else, and nothing written behind the room.
+ * - exchange retry: the program goes on after such an error, and makes room.
  * - exchange alias: sendbuf == recvbuf, which is erroneous: it must end, no more.
  */
 #include <mpi.h>
@@ -264,6 +265,16 @@ static void truncate_one(int n, int less, int call) {
     free(out);
 }
 
+/* In turns C A B C A B, of which the first B had too little room: it is what is expected as soon as
+ * C A have come as before. Twice, as the second time all is known. */
+static void retry(int n) {
+    for (int turn = 0, call = 0; turn < 4; turn++) {
+        truncate_one(n + 5, 0, call++);
+        truncate_one(n + 3, 0, call++);
+        truncate_one(n, turn == 0 ? n - 1 : 0, call++);
+    }
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -280,6 +291,9 @@ int main(int argc, char **argv) {
                 truncate_one(n[i], again % 2 ? n[i] - !all : 1, call);
                 truncate_one(n[i], 0, call + 1);
             }
+    } else if (!strcmp(what, "retry")) {
+        for (int n = 20; n < 60000; n *= 50)
+            retry(n);
     } else if (!strcmp(what, "alias")) {
         for (int bytes = 8; bytes <= 1 << 20; bytes *= 8) {
             char *both = calloc((size_t)size, (size_t)bytes);

@@ -69,6 +69,12 @@ def test_too_little_room(programs, name: str, choice: str, ppn: int, words: list
     run(programs, name, 3, choice, ["truncate", *words], STRETTO_FAKE_PPN=ppn)
 
 
+@pytest.mark.parametrize("choice", ["bruck_v(2)", "aggregated"])
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_room_made_after_an_error(programs, name: str, choice: str) -> None:
+    run(programs, name, 3, choice, ["retry"], STRETTO_FAKE_PPN=1)
+
+
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_one_buffer_for_both(programs, name: str) -> None:
     choices = "shm;alltoall=shm"

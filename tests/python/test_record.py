@@ -422,3 +422,19 @@ def test_truncated_and_foreign_files(tmp_path: Path) -> None:
     paths[0].write_bytes(whole[:8] + b"\x09" + whole[9:])
     with pytest.raises(StrettoError, match="version 9"):
         read_raw(paths[0])
+
+
+@pytest.mark.parametrize("preloaded", ["record", "interposer"])
+@pytest.mark.parametrize("name", ["mpich", "mpich-abi"])
+def test_types_of_large_count_constructors(name: str, preloaded: str, tmp_path: Path) -> None:
+    """MPICH ends a job that asks in the old way how such a type was made."""
+    mpi = ALL[name].require()
+    program = mpi.compile(APPS / "large_types.c", tmp_path / "types")
+    if preloaded == "record":
+        done = run_recorded(mpi, 2, [str(program)], tmp_path / "raw")
+    else:
+        env = {"LD_PRELOAD": str(library(mpi.family)), "STRETTO_AFTER": "1"}
+        env["STRETTO_CHOICE"] = "bcast=shm"
+        done = mpi.run(2, [str(program)], rank_env=env)
+    assert done.returncode == 0, done.stderr
+    assert "large types: 0 faults" in done.stdout

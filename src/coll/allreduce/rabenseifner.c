@@ -13,80 +13,19 @@
  *       3 alpha + 2 n beta + n/2 gamma more when P is no power of 2.
  * Memory: half a vector. Limits: none; a vector shorter than P elements has empty pieces.
  */
-#include "coll/coll.h"
-
-static stretto_span out(int first, int count) {
-    return stretto_span_of(STRETTO_OUT, first, count);
-}
-
-/* The pair (even, even + 1) reduces into the odd rank, half of the vector each. */
-static void fold(stretto_plan *plan, int me, int pieces) {
-    const int half = pieces / 2;
-    if (me % 2 == 0) {
-        stretto_plan_send(plan, me + 1, stretto_plan_mine(plan, half, half));
-        if (stretto_plan_mine(plan, 0, half).buffer == STRETTO_IN)
-            stretto_plan_copy(plan, stretto_plan_mine(plan, 0, half), out(0, half));
-        stretto_plan_recv_reduce(plan, me + 1, out(0, half), STRETTO_SRC_RIGHT);
-        stretto_plan_fence(plan);
-        stretto_plan_send(plan, me + 1, out(0, half));
-        stretto_plan_fence(plan);
-    } else {
-        stretto_plan_send(plan, me - 1, stretto_plan_mine(plan, 0, half));
-        if (stretto_plan_mine(plan, half, half).buffer == STRETTO_IN)
-            stretto_plan_copy(plan, stretto_plan_mine(plan, half, half), out(half, half));
-        stretto_plan_recv_reduce(plan, me - 1, out(half, half), STRETTO_SRC_LEFT);
-        stretto_plan_fence(plan);
-        stretto_plan_recv(plan, me - 1, out(0, half));
-        stretto_plan_fence(plan);
-    }
-}
+#include "coll/fold.h"
 
 int stretto_build_allreduce_rabenseifner(stretto_plan *plan, const stretto_shape *shape) {
-    const int p = shape->nranks, me = shape->rank;
-    int power = 1;
-    while (2 * power <= p)
-        power *= 2;
-    const int extra = p - power; /* pairs that fold */
-    stretto_plan_blocks(plan, power);
-
-    if (me < 2 * extra) {
-        fold(plan, me, power);
-        if (me % 2 == 0) {
-            stretto_plan_recv(plan, me + 1, out(0, power));
-            return 0;
-        }
-    } else {
-        stretto_plan_load(plan);
-        /* keep the rounds of all ranks in step, for people */
-        stretto_plan_fence(plan);
-        stretto_plan_fence(plan);
-    }
-
-    const int folded = me < 2 * extra ? me / 2 : me - extra;
-    int first = 0, count = power; /* the pieces this rank is still reducing */
-    for (int bit = 1; bit < power; bit *= 2) {
-        int other = folded ^ bit;
-        int peer = other < extra ? 2 * other + 1 : other + extra;
-        bool low = (folded & bit) == 0;
-        count /= 2;
-        int given = low ? first + count : first;
-        first = low ? first : first + count;
-        stretto_plan_send(plan, peer, out(given, count));
-        stretto_plan_recv_reduce(plan, peer, out(first, count),
-                                 low ? STRETTO_SRC_RIGHT : STRETTO_SRC_LEFT);
-        stretto_plan_fence(plan);
-    }
-    for (int bit = power / 2; bit >= 1; bit /= 2) {
-        int other = folded ^ bit;
-        int peer = other < extra ? 2 * other + 1 : other + extra;
-        bool low = (folded & bit) == 0;
-        stretto_plan_send(plan, peer, out(first, count));
-        stretto_plan_recv(plan, peer, out(low ? first + count : first - count, count));
-        stretto_plan_fence(plan);
-        first = low ? first : first - count;
-        count *= 2;
-    }
-    if (me < 2 * extra)
-        stretto_plan_send(plan, me - 1, out(0, power));
+    const stretto_fold fold = stretto_fold_power(shape->nranks);
+    stretto_plan_blocks(plan, fold.teams);
+    if (!stretto_fold_in(plan, fold, fold.teams, true))
+        return 0;
+    const int team = stretto_fold_team(fold, shape->rank);
+    stretto_part part = {0, fold.teams};
+    for (int bit = 1; bit < fold.teams; bit *= 2)
+        stretto_part_halve(plan, &part, stretto_fold_leader(fold, team ^ bit), (team & bit) == 0);
+    for (int bit = fold.teams / 2; bit >= 1; bit /= 2)
+        stretto_part_double(plan, &part, stretto_fold_leader(fold, team ^ bit), (team & bit) == 0);
+    stretto_fold_back(plan, fold, fold.teams);
     return 0;
 }

@@ -11,36 +11,20 @@
  * Operations in MPICH", IJHPCA 19(1), 2005, section 4.5. Cost: log2(P) (alpha + n beta + n gamma);
  * 2 (alpha + n beta) + n gamma more when P is no power of 2. Memory: one vector. Limits: none.
  */
-#include "coll/coll.h"
+#include "coll/fold.h"
 
 int stretto_build_allreduce_recursive_doubling(stretto_plan *plan, const stretto_shape *shape) {
-    const int p = shape->nranks, me = shape->rank;
+    const stretto_fold fold = stretto_fold_power(shape->nranks);
     const stretto_span all = stretto_span_of(STRETTO_OUT, 0, 1);
-    int power = 1;
-    while (2 * power <= p)
-        power *= 2;
-    const int extra = p - power; /* pairs that fold */
-
-    if (me < 2 * extra && me % 2 == 0) {
-        stretto_plan_send(plan, me + 1, stretto_plan_mine(plan, 0, 1));
-        stretto_plan_fence(plan);
-        stretto_plan_recv(plan, me + 1, all);
+    if (!stretto_fold_in(plan, fold, 1, false))
         return 0;
-    }
-    stretto_plan_load(plan);
-    if (me < 2 * extra)
-        stretto_plan_recv_reduce(plan, me - 1, all, STRETTO_SRC_LEFT);
-    stretto_plan_fence(plan);
-
-    const int folded = me < 2 * extra ? me / 2 : me - extra;
-    for (int bit = 1; bit < power; bit *= 2) {
-        int other = folded ^ bit;
-        int peer = other < extra ? 2 * other + 1 : other + extra;
+    const int me = shape->rank, team = stretto_fold_team(fold, me);
+    for (int bit = 1; bit < fold.teams; bit *= 2) {
+        const int peer = stretto_fold_leader(fold, team ^ bit);
         stretto_plan_send(plan, peer, all);
         stretto_plan_recv_reduce(plan, peer, all, peer < me ? STRETTO_SRC_LEFT : STRETTO_SRC_RIGHT);
         stretto_plan_fence(plan);
     }
-    if (me < 2 * extra)
-        stretto_plan_send(plan, me - 1, all);
+    stretto_fold_back(plan, fold, 1);
     return 0;
 }

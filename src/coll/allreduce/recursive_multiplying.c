@@ -14,6 +14,7 @@
  * Cost: ceil(log_k P) (alpha + (k - 1) n beta + (k - 1) n gamma), k - 1 messages at a time; 2
  * (alpha + n beta) + n gamma more where ranks fold. Memory: k - 1 vectors. Limits: none.
  */
+#include "coll/fold.h"
 #include "coll/multiply.h"
 
 enum { MOST_STEPS = 32 };
@@ -51,29 +52,22 @@ static int choose(int p, int k, int factors[MOST_STEPS], int *teams) {
 }
 
 int stretto_build_allreduce_recursive_multiplying(stretto_plan *plan, const stretto_shape *shape) {
-    const int p = shape->nranks, me = shape->rank;
-    const stretto_span all = stretto_span_of(STRETTO_OUT, 0, 1);
     int factors[MOST_STEPS], teams;
-    const int n = choose(p, shape->radix, factors, &teams);
-    const int extra = p - teams; /* pairs that fold: below `teams`, as p / teams < 2 */
-    if (me < 2 * extra && me % 2 == 0) {
-        stretto_plan_send(plan, me + 1, stretto_plan_mine(plan, 0, 1));
-        stretto_plan_fence(plan);
-        stretto_plan_recv(plan, me + 1, all);
+    const int n = choose(shape->nranks, shape->radix, factors, &teams);
+    /* p / teams < 2 */
+    const stretto_fold fold = stretto_fold_to(shape->nranks, teams);
+    if (!stretto_fold_in(plan, fold, 1, false))
         return 0;
-    }
-    stretto_plan_load(plan);
-    if (me < 2 * extra)
-        stretto_plan_recv_reduce(plan, me - 1, all, STRETTO_SRC_LEFT);
-    stretto_plan_fence(plan);
-    const int team = me < 2 * extra ? me / 2 : me - extra;
+    const int team = stretto_fold_team(fold, shape->rank);
     for (int i = 0, d = 1; i < n; d *= factors[i++]) {
         const int digit = team / d % factors[i];
-        const stretto_group group = {
-            .first = team - digit * d, .stride = d, .n = factors[i], .me = digit, .paired = extra};
+        const stretto_group group = {.first = team - digit * d,
+                                     .stride = d,
+                                     .n = factors[i],
+                                     .me = digit,
+                                     .paired = fold.pairs};
         stretto_multiply(plan, &group);
     }
-    if (me < 2 * extra)
-        stretto_plan_send(plan, me - 1, all);
+    stretto_fold_back(plan, fold, 1);
     return 0;
 }

@@ -10,7 +10,7 @@
  * Cost: 2 log2(P) alpha + 2 (P - 1)/P n beta + (P - 1)/P n gamma; 2 alpha + n beta + n/2 gamma more
  * when P is no power of 2. Memory: half a vector. Limits: none.
  */
-#include "coll/coll.h"
+#include "coll/fold.h"
 
 static stretto_span out(int first, int count) {
     return stretto_span_of(STRETTO_OUT, first, count);
@@ -56,28 +56,20 @@ int stretto_build_reduce_rabenseifner(stretto_plan *plan, const stretto_shape *s
     }
     const int folded = me < 2 * extra ? me / 2 : me - extra;
     const int top = root < 2 * extra ? root / 2 : root - extra;
-    int first = 0, count = power; /* the pieces this rank is still reducing */
-    for (int bit = 1; bit < power; bit *= 2) {
-        const bool low = (folded & bit) == 0;
-        count /= 2;
-        const int given = low ? first + count : first;
-        first = low ? first : first + count;
-        stretto_plan_send(plan, RANK(folded ^ bit), out(given, count));
-        stretto_plan_recv_reduce(plan, RANK(folded ^ bit), out(first, count),
-                                 low ? STRETTO_SRC_RIGHT : STRETTO_SRC_LEFT);
-        stretto_plan_fence(plan);
-    }
+    stretto_part part = {0, power}; /* the pieces this rank is still reducing */
+    for (int bit = 1; bit < power; bit *= 2)
+        stretto_part_halve(plan, &part, RANK(folded ^ bit), (folded & bit) == 0);
     for (int bit = power / 2; bit >= 1; bit /= 2) {
         const bool low = (folded & bit) == 0;
         if ((folded ^ top) & bit) {
-            stretto_plan_send(plan, RANK(folded ^ bit), out(first, count));
+            stretto_plan_send(plan, RANK(folded ^ bit), out(part.first, part.count));
             return 0;
         }
-        stretto_plan_recv(plan, RANK(folded ^ bit),
-                          out(low ? first + count : first - count, count));
+        const int other = low ? part.first + part.count : part.first - part.count;
+        stretto_plan_recv(plan, RANK(folded ^ bit), out(other, part.count));
         stretto_plan_fence(plan);
-        first = low ? first : first - count;
-        count *= 2;
+        part.first = low ? part.first : other;
+        part.count *= 2;
     }
     return 0;
 }
