@@ -102,7 +102,7 @@ static void find_domains(stretto_world *w) {
         stretto_say(
             "a rank of this node may run in several NUMA domains or sockets, so all count as "
             "one; bind the ranks if the node has several");
-    else if (w->rank == 0 && stretto_config.verbose)
+    else if (w->rank == 0 && stretto_config.verbose && found > 1)
         stretto_say("this node's %d ranks lie in %d %s", n, found,
                     fake                          ? "domains (STRETTO_FAKE_DOMAINS)"
                     : stretto_config.domains == 2 ? "domains by last-level cache"

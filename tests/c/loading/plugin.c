@@ -9,7 +9,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", dlerror());
         return 9;
     }
-    if (dlsym(RTLD_DEFAULT, "MPI_Send")) { /* else nothing is tested */
+    /* else nothing is tested; a function that Stretto does not define */
+    if (dlsym(RTLD_DEFAULT, "MPI_Get_library_version")) {
         fprintf(stderr, "the MPI is in the global scope\n");
         return 8;
     }
