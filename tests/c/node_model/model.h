@@ -49,7 +49,8 @@ typedef enum {
     MODEL_SKIP,    /* a wait is left out */
     MODEL_MISS,    /* a wait is left out for one of the ranks */
     MODEL_EARLY,   /* a wait ends one number early, or a flag is set to one more */
-    MODEL_PRETEND, /* a call that has not heard of all says that it has */
+    MODEL_PRETEND, /* a call that has not heard of all says that it has; or takes its message for a
+                      tiny one when it looks whether the place is free */
     MODEL_KINDS,
     MODEL_SOUND = MODEL_KINDS
 } model_kind;

@@ -83,6 +83,10 @@ class Marker:
                 handle, all_seen = arguments.split(",", 1)
                 pretend = all_seen.strip() != "true"
                 arguments = f"{handle}, MODEL_TRUE({site},{all_seen})"
+            if callee == "stretto_lines_begin":
+                pretend = True
+                handle, size = arguments.split(",", 1)
+                arguments = f"{handle}, MODEL_SIZE({site},{size})"
             text = f"{text[:begin]}MODEL_SITE({site}, {callee}({arguments})){text[end + 1 :]}"
             label = f"{name} {function} {callee}#{number}"
             flags = ", ".join(str(int(x)) for x in (not sets, early, pretend))

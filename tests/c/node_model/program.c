@@ -259,9 +259,10 @@ void program_random(program *p, uint64_t seed, int focus) {
     p->commutes = pattern == 3 || draw(4) == 0;
     p->any_size = draw(2);
     p->tuning = (model_tuning_t){draw(2) ? 8 : 2, 2 + (int)draw(2), draw(3) ? 1024 : 64};
-    /* every other call a tiny bcast of one root, which runs ahead where nothing stops it */
+    /* every other call a short bcast of one root, which runs ahead where nothing stops it */
     const bool between = draw(4) == 0;
     const int ahead = (int)draw((unsigned)p->ranks);
+    const size_t short_words = draw(2) ? 1 : 20; /* words: both rings of lines */
     const unsigned only = focus >= 0                ? (unsigned)focus
                           : between || draw(3) == 0 ? draw(KINDS)
                                                     : KINDS; /* any */
@@ -286,7 +287,7 @@ void program_random(program *p, uint64_t seed, int focus) {
             c->words = (1 + draw(4)) * c->element;
         }
         if (between && i % 2 == 0)
-            *c = (call){.kind = BCAST, .root = ahead, .element = 1, .words = 1};
+            *c = (call){.kind = BCAST, .root = ahead, .element = 1, .words = short_words};
     }
 }
 

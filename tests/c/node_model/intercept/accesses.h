@@ -25,6 +25,7 @@
         (void)model_here;                                                                          \
         __VA_ARGS__;                                                                               \
     })
+#define MODEL_SIZE(site, ...) (model_pretends(site) ? 1 : (__VA_ARGS__))
 #define MODEL_TRUE(site, ...) ((__VA_ARGS__) | model_pretends(site))
 
 #endif
