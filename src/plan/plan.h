@@ -187,8 +187,8 @@ typedef struct {
  * received into it may be shorter, and a COPY or REDUCE between it and a named block has the size
  * of the named block. It is never sent, except where all blocks of the call are equal. */
 #define STRETTO_SHAPE_LARGEST (-1) /* as large as the largest block of the call */
-/* Alltoallv, plans that carry: the block that `source` has for `target`. Such a TMP block is written
- * at least once. Ranks: at most STRETTO_PAIRS_MOST. */
+/* Alltoallv, plans that carry: the block that `source` has for `target`. Such a TMP block is
+ * written at least once. Ranks: at most STRETTO_PAIRS_MOST. */
 enum { STRETTO_PAIRS_MOST = 46000 };
 static inline int stretto_shape_pair(const stretto_shape *shape, int source, int target) {
     return shape->nranks + source * shape->nranks + target;

@@ -15,7 +15,7 @@ static inline stretto_comm *stretto_known(MPI_Comm comm) {
     stretto_comm *c = stretto_comm_find(comm);
     if (STRETTO_LIKELY(c != NULL)) {
         if (STRETTO_LIKELY(c->status == STRETTO_COMM_READY)) {
-            if (STRETTO_LIKELY(!stretto_outstanding))
+            if (STRETTO_LIKELY(!stretto_outstanding_now()))
                 return c;
             stretto_outstanding_drain(c); /* they came first, on all ranks */
             return c;

@@ -1,7 +1,7 @@
 /* Planned irregular exchanges of the public API. A plan has a decision and an exchange of its own,
  * which take the place of the communicator's while it runs. */
 #include "run/engine.h"
-#include "run/outstanding.h"
+#include "run/operation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +106,8 @@ API int stretto_alltoallv_plan(MPI_Comm comm, const int sendcounts[], const int 
 API int stretto_alltoallv_run(stretto_alltoallv *p, const void *sendbuf, void *recvbuf) {
     stretto_comm *c = p->c;
     const side *s = &p->send, *r = &p->receive;
+    if (stretto_outstanding_now())
+        stretto_outstanding_drain(c); /* they came first, on all ranks */
     if (p->decision.run != STRETTO_RUN_NATIVE && sendbuf != MPI_IN_PLACE) {
         const stretto_ragged send = {s->counts, s->displs, false, s->type, NULL};
         const stretto_ragged receive = {r->counts, r->displs, false, r->type, NULL};

@@ -15,7 +15,10 @@ int stretto_choice_agreed(stretto_comm *c, const char *collective, const char *c
     *row = (stretto_row){.high = SIZE_MAX};
     snprintf(words[0], sizeof words[0], "%s", collective ? collective : "");
     snprintf(words[1], sizeof words[1], "%s", choice ? choice : "");
-    if (PMPI_Bcast(words, sizeof words, MPI_CHAR, 0, c->comm) != MPI_SUCCESS) {
+    stretto_outstanding_lend();
+    int rc = PMPI_Bcast(words, sizeof words, MPI_CHAR, 0, c->comm);
+    stretto_outstanding_return();
+    if (rc != MPI_SUCCESS) {
         snprintf(reason, size, "the MPI failed");
         return -1;
     }
@@ -47,7 +50,7 @@ stretto_comm *stretto_comm_for_api(MPI_Comm comm, char *reason, size_t size) {
         return NULL;
     }
     stretto_comm *c = stretto_comm_ready(comm);
-    if (c && stretto_outstanding)
+    if (c && stretto_outstanding_now())
         stretto_outstanding_drain(c);
     if (c && c->status == STRETTO_COMM_READY)
         return c;

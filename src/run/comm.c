@@ -154,8 +154,13 @@ static stretto_comm *take_out(MPI_Comm comm) {
 
 /* What was issued on it is completed first: freeing is collective, so every rank has issued it. */
 static void discard(stretto_comm *c, bool free_shadow) {
-    if (stretto_outstanding)
+    if (stretto_the_world.nonblocking) {
         stretto_outstanding_drain(c);
+        /* the helper may still be about to take c off its list; who comes later finds it gone */
+        stretto_outstanding_lock();
+        stretto_outstanding_unlock();
+        stretto_operations_left(c);
+    }
     if (c->holds)
         atomic_fetch_sub(&holding, 1);
     stretto_comm_teardown(c, free_shadow);

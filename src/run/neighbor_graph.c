@@ -7,6 +7,7 @@
  * standard only in part. So the MPI itself is asked, by sending along each edge its number.
  */
 #include "run/engine.h"
+#include "run/outstanding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +223,9 @@ STRETTO_COLD const char *stretto_comm_graph(stretto_comm *c) {
     if (!store)
         stretto_no_memory();
     c->graph_asked = true;
+    stretto_outstanding_lend();
     c->no_graph = set_up(c, store);
+    stretto_outstanding_return();
     if (c->no_graph)
         stretto_graph_release(store);
     c->graph = store;

@@ -29,6 +29,12 @@ void stretto_operations_release(void) {
     made = stretto_requests_live = 0;
 }
 
+void stretto_operations_left(const stretto_comm *c) {
+    for (int i = 0; i < made; i++)
+        if (stretto_operations[i].used && stretto_operations[i].c == c)
+            stretto_operations[i].comm = MPI_COMM_WORLD;
+}
+
 MPI_Request stretto_operation_handle(stretto_operation *o) {
 #ifdef STRETTO_ABI_MPICH
     return MPI_REQUEST_NULL + 1 + (int)(o - stretto_operations);

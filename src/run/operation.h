@@ -75,6 +75,8 @@ void stretto_operation_run(void *operation); /* what the fibre does */
 /* The pool; false without memory. */
 bool stretto_operations_reserve(void);
 void stretto_operations_release(void);
+/* c is going, its collectives are done: errors that were not told yet are raised on the world. */
+void stretto_operations_left(const stretto_comm *c);
 /* Takes note that a DONE one was seen complete: gives the record back and sets the handle null. Its
  * error, which is not raised yet; *comm = where to. */
 MPI_Comm stretto_operation_comm(const stretto_operation *o); /* where its errors are raised */

@@ -15,6 +15,12 @@
 /* How many are under way here. One load; 0 throughout unless STRETTO_NONBLOCKING is set. */
 extern int stretto_outstanding;
 
+/* The same for whoever then uses what they use, a communicator's memory say: all that those did
+ * which are no longer under way has happened before. */
+static inline int stretto_outstanding_now(void) {
+    return __atomic_load_n(&stretto_outstanding, __ATOMIC_ACQUIRE);
+}
+
 /* Resumes each of them once, as far as it goes without waiting. Never blocks, raises no error, and
  * does nothing inside one of them. */
 void stretto_outstanding_progress(void);

@@ -4,6 +4,7 @@
  * same call on all ranks; everything that could fail on one rank only is agreed with one Allgather.
  */
 #include "run/engine.h"
+#include "run/outstanding.h"
 
 #include <limits.h>
 #include <link.h>
@@ -186,18 +187,17 @@ bool stretto_comm_shadow(stretto_comm *c) {
     if (c->has_shadow)
         return true;
     /* split, not dup: dup would run the application's attribute copy callbacks. */
+    stretto_outstanding_lend();
     MPI_Errhandler before = be_quiet(c->comm);
     bool made = PMPI_Comm_split(c->comm, 0, c->rank, &c->shadow) == MPI_SUCCESS;
     be_as_before(c->comm, before);
     if (made)
         PMPI_Comm_set_errhandler(c->shadow, MPI_ERRORS_RETURN);
-    if (!agree(c->comm, made)) {
-        if (made)
-            PMPI_Comm_free(&c->shadow);
-        return false;
-    }
-    c->has_shadow = true;
-    return true;
+    c->has_shadow = agree(c->comm, made);
+    if (made && !c->has_shadow)
+        PMPI_Comm_free(&c->shadow);
+    stretto_outstanding_return();
+    return c->has_shadow;
 }
 
 /* Large rings for the first communicators (the world, the solver's own), modest ones when many
