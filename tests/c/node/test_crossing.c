@@ -90,6 +90,7 @@ static bool comes_through(const int *domain_of, bool by_domain, bool modest) {
         CHECK(child[r] >= 0);
         if (child[r] == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
+            signal(SIGSEGV, SIG_DFL); /* not a sanitizer's own handler */
             rank_main(memory, area, r, domain_of, by_domain);
             _exit(check_failed != 0);
         }
