@@ -39,11 +39,12 @@ addEventListener("load", () => {
   const count = (f) => [...f.querySelectorAll("path, rect, line, text, image")].filter(seen).length;
   const figures = () => {
     const out = {};
-    for (const f of document.querySelectorAll("figure")) if (seen(f)) out[f.id] = count(f);
+    for (const f of document.querySelectorAll("figure[id]")) if (seen(f)) out[f.id] = count(f);
     return out;
   };
   probe.figures = figures();
-  probe.all = [...document.querySelectorAll("figure")].map((f) => f.id);
+  probe.all = [...document.querySelectorAll("figure[id]")].map((f) => f.id);
+  probe.blank = [...document.querySelectorAll("figure img")].filter((i) => !i.naturalWidth).length;
   probe.pressed = {};
   for (const b of document.querySelectorAll(".pick button")) {
     b.click();
@@ -157,6 +158,7 @@ def test_every_chart_is_drawn(
     assert seen["refused"] == []
     assert seen["fetched"] == []
     assert seen["dead"] == 0
+    assert seen["blank"] == 0, "a picture of a plan is not shown"
     assert seen["wide"] <= 0, "the page is wider than its window"
     assert seen["smallest"] > 6, "text that nobody can read"
     drawn = {**seen["figures"], **seen["pressed"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))  # where not installed
 
 from stretto.plan import choices, collectives
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPOSITORY / "tests" / "python"), str(REPOSITORY / "python")]
+sys.path.insert(0, str(REPOSITORY / "tests" / "python"))
+sys.path.append(str(REPOSITORY / "python"))  # where Stretto is not installed
 
 from mpis import Mpi, library, one_job_at_a_time  # noqa: E402
 
