@@ -32,6 +32,7 @@ typedef struct {
 
 struct stretto_exchanges {
     stretto_choice choice;
+    bool in_place; /* with the choice: what the plan depends on, on all ranks alike */
     int nranks, tmp_blocks;
     exchange kept[KEPT];
     int last, oldest;  /* the one carried out last, or -1; the next to be replaced */
@@ -72,12 +73,13 @@ bool stretto_exchange_was_known(const stretto_comm *c) {
 static stretto_exchanges *exchanges_of(stretto_comm *c, const stretto_cached_plan *cached) {
     stretto_exchanges *x = c->exchanges;
     if (x && x->choice.algorithm == cached->choice.algorithm &&
-        x->choice.param == cached->choice.param && x->tmp_blocks == cached->plan.tmp_blocks)
+        x->choice.param == cached->choice.param && x->in_place == cached->plan.shape.in_place)
         return x;
     stretto_exchanges_forget(c);
     const size_t p = (size_t)c->nranks;
     x = c->exchanges = room(sizeof *x);
     *x = (stretto_exchanges){.choice = cached->choice,
+                             .in_place = cached->plan.shape.in_place,
                              .nranks = c->nranks,
                              .tmp_blocks = cached->plan.tmp_blocks,
                              .last = -1,

@@ -226,8 +226,11 @@ STRETTO_COLD const char *stretto_comm_graph(stretto_comm *c) {
     stretto_outstanding_lend();
     c->no_graph = set_up(c, store);
     stretto_outstanding_return();
-    if (c->no_graph)
+    if (c->no_graph) {
         stretto_graph_release(store);
+        free(store);
+        store = NULL;
+    }
     c->graph = store;
     return c->no_graph;
 }

@@ -58,15 +58,16 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
                                  .commutative = commutative,
                                  .count = -1,
                                  .age = ++c->plan_clock};
-    const stretto_shape shape = {.collective = collective,
-                                 .rank = c->rank,
-                                 .nranks = c->nranks,
-                                 .root = root,
-                                 .segments = 1,
-                                 .in_place = in_place,
-                                 .commutative = commutative,
-                                 .layout = &c->layout,
-                                 .graph = c->graph ? &c->graph->graph : NULL};
+    const stretto_shape shape = {
+        .collective = collective,
+        .rank = c->rank,
+        .nranks = c->nranks,
+        .root = root,
+        .segments = 1,
+        .in_place = in_place,
+        .commutative = commutative,
+        .layout = &c->layout,
+        .graph = stretto_collective_neighbor(collective) && c->graph ? &c->graph->graph : NULL};
     if (stretto_plan_build(&fresh.plan, choice, &shape, bytes, error, size)) {
         stretto_plan_free(&fresh.plan);
         return NULL;
