@@ -21,11 +21,9 @@ from test_loading_library import exported
 APPS = REPOSITORY / "tests" / "apps"
 PARTS = ("messages", "collectives", "windows", "files")
 #: Cases that the MPI itself does not survive, Stretto or not. MPICH 5.0.2 lets nonblocking
-#: collectives rest while it waits in these one-sided calls; Open MPI 4.1 now and then fails to open
-#: a file on one rank shortly after others were closed.
+#: collectives rest while it waits in these one-sided calls.
 HANGS_ITSELF = {
     "mpich": {"win_lock", "win_lock_shared", "win_post_wait", "win_start_complete"},
-    "openmpi4": {"file_ordered"},
 }
 CLASSES = ("LOCAL", "TEST", "TEST_4", "P2P", "OPAQUE", "OPAQUE_4", "ELSEWHERE")
 
