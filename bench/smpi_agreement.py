@@ -15,22 +15,18 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import statistics
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from stretto.errors import StrettoError
-from stretto.files.identity import collect_host
 from stretto.model.price import price
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPOSITORY / "tools" / "smpi"))
-from cache import Simulations  # noqa: E402
-from plain import PLATFORM  # noqa: E402
-from smpi import Case, Network, Result, SmpiError, build, version  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "smpi"))
+from comparison import begin, case_of, run
+from plain import PLATFORM
+from smpi import BeyondLimitError, Case, Result, SmpiError
 
 #: the algorithms of the comparison, with the choices that are ranked against each other
 ALGORITHMS = {
@@ -55,8 +51,7 @@ LONG = ("ring", "scatter_allgather", "pairwise")  # whole names
 RANKS = (64, 256, 1024)
 BYTES = (8, 4096, 262144)
 DIFFERENCE, RANKED, APART = 0.10, 0.95, 0.10
-#: from so many ranks on two calls back to back must do instead of six: minutes, not hours
-MANY = 1024
+ALGORITHMS_ASKED = 12  # that must be compared at all rank counts and sizes
 
 
 @dataclass(frozen=True)
@@ -84,14 +79,11 @@ class Row:
 
 def cases(nranks: int, nbytes: int) -> list[Case]:
     """Return the cases of one rank count and size."""
-    found = []
-    for (collective, name), parameters in ALGORITHMS.items():
-        for parameter in parameters:
-            blocks = nranks if collective in ("allgather", "alltoall") or name == "bruck_k" else 1
-            folded = 3 * nranks * blocks * nbytes > 1e9  # more than the machine's memory
-            calls = 6 if nranks < MANY else 2
-            found.append(Case(collective, name + parameter, nbytes, calls=calls, folded=folded))
-    return found
+    return [
+        case_of(collective, name + parameter, nbytes, nranks)
+        for (collective, name), parameters in ALGORITHMS.items()
+        for parameter in parameters
+    ]
 
 
 def is_long(case: Case) -> bool:
@@ -166,6 +158,17 @@ def summary(rows: list[Row]) -> dict[str, Any]:
     return found
 
 
+def whole(rows: list[Row], wanted: list[tuple[int, Case]]) -> list[str]:
+    """Return the algorithms of which no case is missing."""
+
+    def name(case: Case) -> str:
+        return f"{case.collective} {case.choice.partition('(')[0]}"
+
+    done = {(row.nranks, row.case) for row in rows}
+    lacking = {name(case) for nranks, case in wanted if (nranks, case) not in done}
+    return sorted({name(case) for _, case in wanted} - lacking)
+
+
 def show(rows: list[Row]) -> None:
     """Print the table."""
     print(f"{'':40}  {'one call, us':>21}         {'back to back, us':>21}")
@@ -215,42 +218,29 @@ def draw(rows: list[Row], path: Path) -> None:
 def main() -> int:
     """Simulate, price, compare, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cache", type=Path, required=True, help="simulations made already")
-    parser.add_argument("--only-cached", action="store_true", help="simulate nothing more")
     parser.add_argument("--simulate-only", action="store_true", help="price nothing yet")
     parser.add_argument("--short", action="store_true", help="leave out what takes long")
-    parser.add_argument("--ranks", default=",".join(map(str, RANKS)))
-    parser.add_argument("--bytes", default=",".join(map(str, BYTES)))
-    parser.add_argument("--build", type=Path, default=Path("build/smpi"), help="a folder")
-    parser.add_argument("--source", type=Path, default=REPOSITORY / "src", help="another src/")
-    parser.add_argument("--out", type=Path, default=REPOSITORY / "bench/results/smpi-agreement")
-    options = parser.parse_args()
-    simgrid = version()
-    if simgrid is None:
-        raise StrettoError("SimGrid is not installed", remedy="apt-get install libsimgrid-dev")
-    sizes = [int(word) for word in options.bytes.split(",")]
+    comparison = begin(parser, "smpi-agreement", "prices against SimGrid SMPI", RANKS, BYTES)
+    options, simulations = comparison.options, comparison.simulations
     wanted = [
         (nranks, case)
-        for nranks in (int(word) for word in options.ranks.split(","))
-        for nbytes in sizes
+        for nranks in options.ranks
+        for nbytes in options.bytes
         for case in cases(nranks, nbytes)
         if not (options.short and is_long(case))
     ]
     wanted.sort(key=lambda item: is_long(item[1]) * item[0])  # stable: long ones last
-    simulations = Simulations(
-        options.cache,
-        options.build / "stretto-smpi.so"
-        if options.only_cached
-        else build(options.build.resolve(), options.source),
-        Network.of(PLATFORM),
-        options.source,
-    )
     rows, missing = [], []
     for nranks, case in wanted:
+        words = f"{nranks} {case.collective} {case.choice} {case.bytes}"
         if options.only_cached and not simulations.has(nranks, case):
-            missing.append(f"{nranks} {case.collective} {case.choice} {case.bytes}")
+            missing.append(words)
             continue
-        [result] = simulations.get(nranks, [case])
+        try:
+            [result] = simulations.get(nranks, [case])
+        except BeyondLimitError as error:
+            missing.append(f"{words}: {error}")
+            continue
         if result.wrong_ranks:
             raise SmpiError(f"{nranks} ranks, {case}: {result.wrong_ranks} have a wrong result")
         if not options.simulate_only:
@@ -259,27 +249,17 @@ def main() -> int:
         return 0
     rows.sort(key=lambda r: (r.case.collective, r.case.bytes, r.nranks))
     show(rows)
-    figures = summary(rows)
-    print(json.dumps(figures, indent=2))
-    print(f"not simulated: {len(missing)} of {len(wanted)}")
-    document = {
-        "what": "prices against SimGrid SMPI; every figure is simulated",
-        "source": "simulated",
-        "simgrid": simgrid,
-        "host": asdict(collect_host()),
-        "platform": asdict(PLATFORM),
-        "summary": figures,
-        "not_simulated": missing,
-        "rows": [asdict(r) for r in rows],
-    }
-    options.out.with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")
-    draw(rows, options.out.with_suffix(".svg"))
+    figures = {**summary(rows), "whole": whole(rows, wanted)}
+    comparison.finish(
+        [asdict(r) for r in rows], {"summary": figures}, missing, lambda path: draw(rows, path)
+    )
     good = figures["alone"]
-    return int(good["median_difference"] > DIFFERENCE or good["ranked_alike"] < RANKED)
+    return int(
+        good["median_difference"] > DIFFERENCE
+        or good["ranked_alike"] < RANKED
+        or len(figures["whole"]) < ALGORITHMS_ASKED
+    )
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (StrettoError, SmpiError) as error:
-        sys.exit(f"smpi_agreement: {error}")
+    run(main)

@@ -15,8 +15,18 @@ from stretto.model.platform import Platform
 from stretto.model.price import price
 
 sys.path.insert(0, str(REPOSITORY / "tools" / "smpi"))
+from cache import Simulations
 from plain import PLATFORM
-from smpi import Case, Network, SmpiError, build, simulate, version
+from smpi import (
+    BeyondLimitError,
+    Case,
+    Limits,
+    Network,
+    SmpiError,
+    build,
+    simulate,
+    version,
+)
 
 #: node phases take no time in SMPI, nor their reductions
 FREE = dataclasses.replace(PLATFORM, reduce_byte=0.0)
@@ -123,6 +133,30 @@ def test_a_wrong_result_is_seen(program: Path) -> None:
         program, Network.of(PLATFORM), 8, [Case("allreduce", "native", 8)], options=options
     )
     assert result.wrong_ranks == 8
+
+
+@pytest.mark.parametrize(
+    ("limits", "word"), [(Limits(cpu_s=1), "processor"), (Limits(memory_left=1e18), "memory")]
+)
+def test_what_takes_too_much_is_ended(program: Path, limits: Limits, word: str) -> None:
+    million = [Case("alltoall", "pairwise", 8, calls=60)]  # of messages
+    with pytest.raises(BeyondLimitError, match=word):
+        simulate(program, Network.of(PLATFORM), 128, million, limits=limits)
+
+
+def test_a_case_beyond_the_limits_is_remembered(program: Path, tmp_path: Path) -> None:
+    case, path = Case("allreduce", "ring", 8), tmp_path / "cache.jsonl"
+    network = Network.of(PLATFORM)
+
+    def simulations(limits: Limits) -> Simulations:
+        return Simulations(path, program, network, REPOSITORY / "src", limits)
+
+    for limits in (Limits(memory_left=1e18), Limits()):
+        with pytest.raises(BeyondLimitError, match="memory"):
+            simulations(limits).get(8, [case])
+    assert len(path.read_text().splitlines()) == 1
+    [result] = simulations(Limits()).get(9, [case])
+    assert simulations(Limits(memory_left=1e18)).get(9, [case]) == [result]
 
 
 def test_what_cannot_be_built_is_said(program: Path) -> None:

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from smpi import REPOSITORY, Case, Network, Result, simulate
+from smpi import REPOSITORY, BeyondLimitError, Case, Limits, Network, Result, simulate
 
 
 def algorithm_digest(case: Case, source: Path = REPOSITORY / "src") -> str:
@@ -36,15 +36,23 @@ def algorithm_digest(case: Case, source: Path = REPOSITORY / "src") -> str:
 class Simulations:
     """Simulates what is not in the file yet, and keeps it there."""
 
-    def __init__(self, path: Path, program: Path, network: Network, source: Path) -> None:
+    def __init__(
+        self, path: Path, program: Path, network: Network, source: Path, limits: Limits
+    ) -> None:
         self.path, self.program, self.network, self.source = path, program, network, source
-        self.known: dict[str, Result] = {}
+        self.limits = limits
+        self.known: dict[str, Result | str] = {}  # a result, or why there is none
         if path.exists():
             for line in path.read_text().splitlines():
                 entry = json.loads(line)
-                case = Case(**entry["key"]["case"])
-                self.known[json.dumps(entry["key"], sort_keys=True)] = Result(
-                    case, entry["ends_s"], entry["alone_s"], entry["checked"], entry["wrong_ranks"]
+                self.known[json.dumps(entry["key"], sort_keys=True)] = entry.get(
+                    "beyond"
+                ) or Result(
+                    Case(**entry["key"]["case"]),
+                    entry["ends_s"],
+                    entry["alone_s"],
+                    entry["checked"],
+                    entry["wrong_ranks"],
                 )
 
     def _key(self, nranks: int, ppn: int, selector: str | None, case: Case) -> dict[str, Any]:
@@ -65,29 +73,53 @@ class Simulations:
     def get(
         self, nranks: int, cases: Sequence[Case], ppn: int = 1, selector: str | None = None
     ) -> list[Result]:
-        """Return the results of the cases; those that are missing are simulated one by one."""
+        """Return the results of the cases; those that are missing are simulated one by one.
+
+        Raises `BeyondLimitError` for a case that went beyond the limits, also in an earlier run.
+        """
         results = []
         for case in cases:
             key = self._key(nranks, ppn, selector, case)
             name = json.dumps(key, sort_keys=True)
             if name not in self.known:
-                begin = time.monotonic()
-                [result] = simulate(
-                    self.program, self.network, nranks, [case], ppn=ppn, selector=selector
-                )
-                took = time.monotonic() - begin
-                print(
-                    f"{nranks} ranks {selector or ''} {case.collective} {case.choice}"
-                    f" {case.bytes} B: {result.steady_s * 1e6:.2f} us ({took:.1f} s)",
-                    file=sys.stderr,
-                    flush=True,
-                )
-                entry = {"key": key, **asdict(result)}
-                del entry["case"]
-                with self.path.open("a") as stream:
-                    stream.write(json.dumps(entry) + "\n")
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                self.known[name] = result
-            results.append(self.known[name])
+                self.known[name] = self._simulate(key, nranks, case, ppn, selector)
+            known = self.known[name]
+            if isinstance(known, str):
+                raise BeyondLimitError(known)
+            results.append(known)
         return results
+
+    def _simulate(
+        self, key: dict[str, Any], nranks: int, case: Case, ppn: int, selector: str | None
+    ) -> Result | str:
+        """Simulate a case, say so, and write it down."""
+        begin = time.monotonic()
+        try:
+            [found] = simulate(
+                self.program,
+                self.network,
+                nranks,
+                [case],
+                ppn=ppn,
+                selector=selector,
+                limits=self.limits,
+            )
+        except BeyondLimitError as error:
+            self._keep({"key": key, "beyond": str(error)})
+            words, result = str(error), str(error)  # type: str, Result | str
+        else:
+            words, result = f"{found.steady_s * 1e6:.2f} us", found
+            self._keep({"key": key, **{n: v for n, v in asdict(found).items() if n != "case"}})
+        print(
+            f"{nranks} ranks {selector or ''} {case.collective} {case.choice}"
+            f" {case.bytes} B: {words} ({time.monotonic() - begin:.1f} s)",
+            file=sys.stderr,
+            flush=True,
+        )
+        return result
+
+    def _keep(self, entry: dict[str, Any]) -> None:
+        with self.path.open("a") as stream:
+            stream.write(json.dumps(entry) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())

@@ -16,9 +16,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +47,22 @@ def _inverse(gap: float) -> float:
 
 class SmpiError(RuntimeError):
     """The program could not be built, or a simulation failed."""
+
+
+class BeyondLimitError(SmpiError):
+    """A simulation was ended because it would take too much of the processor or the memory."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one simulation may take of the machine.
+
+    The processor's own time is limited, not the clock's, so that the same cases are within the
+    limit on a busy machine and on an idle one.
+    """
+
+    cpu_s: float = 3600
+    memory_left: float = 2e9  # bytes that must stay available to everybody else
 
 
 @dataclass(frozen=True)
@@ -150,10 +169,10 @@ class Case:
     calls: int = 6
     folded: bool = False  # one memory for all ranks, contents neither moved nor checked
 
-    def fits(self, nranks: int, limit: float = 2e9) -> bool:
-        """Whether all ranks' buffers together stay below a limit."""
-        blocks = nranks if self.collective in ("allgather", "alltoall") else 1
-        return 3.0 * nranks * blocks * self.bytes <= limit
+    def fits(self, nranks: int, limit: float) -> bool:
+        """Whether all ranks' buffers together stay below a limit, in bytes."""
+        wide = self.collective in ("allgather", "alltoall") or self.choice.startswith("bruck_k")
+        return 3.0 * nranks * (nranks if wide else 1) * self.bytes <= limit
 
 
 @dataclass(frozen=True)
@@ -209,6 +228,43 @@ def _answers(output: str, cases: Sequence[Case]) -> list[Result]:
     return results
 
 
+def _available() -> float:
+    """Return the bytes of memory that could be had now."""
+    with Path("/proc/meminfo").open(encoding="ascii") as lines:
+        found = next(line for line in lines if line.startswith("MemAvailable"))
+    return 1024.0 * int(found.split()[1])
+
+
+def _run(
+    argv: list[str], folder: Path, env: dict[str, str], limits: Limits
+) -> subprocess.CompletedProcess[str]:
+    """Run a simulation in a process group of its own, and end it where it takes too much."""
+    seconds = int(limits.cpu_s)
+    out, err = folder / "stdout", folder / "stderr"
+    with out.open("w") as stdout, err.open("w") as stderr:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env=env,
+            cwd=folder,
+            start_new_session=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5)),
+        )
+        beyond = ""
+        while process.poll() is None:
+            if not beyond and _available() < limits.memory_left:
+                os.killpg(process.pid, signal.SIGKILL)
+                beyond = "the machine's memory"
+            time.sleep(0.05)
+    if process.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU):  # smpirun is a shell script
+        beyond = f"{seconds} s of a processor"
+    if beyond:
+        raise BeyondLimitError(f"more than {beyond}")
+    return subprocess.CompletedProcess(argv, process.returncode, out.read_text(), err.read_text())
+
+
 def simulate(
     program: Path,
     network: Network,
@@ -218,12 +274,12 @@ def simulate(
     ppn: int = 1,
     selector: str | None = None,
     options: Sequence[str] = (),
-    timeout: float = 3600,
+    limits: Limits = Limits(),
 ) -> list[Result]:
     """Run the cases, one after another, in one simulation.
 
     ``selector`` is which MPI's choice of algorithms ``native`` stands for, ``options`` are further
-    ones of smpirun.
+    ones of smpirun. Raises `BeyondLimitError` beyond the ``limits``.
     """
     nodes = -(-nranks // ppn)
     with tempfile.TemporaryDirectory(prefix="stretto-smpi-") as folder:
@@ -243,9 +299,7 @@ def simulate(
         argv += [str(program), str(base / "cases"), str(ppn), repr(network.reduce_s)]
         argv += [repr(network.reduce_s_per_byte)]
         env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        done = subprocess.run(
-            argv, capture_output=True, text=True, check=False, timeout=timeout, env=env, cwd=folder
-        )
+        done = _run(argv, base, env, limits)
     results = _answers(done.stdout, cases)
     if done.returncode != 0 or len(results) != len(cases):
         raise SmpiError(

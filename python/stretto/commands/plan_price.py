@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import random
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stretto.cli import print_json
 from stretto.errors import UsageError
+from stretto.files.io import read_text
 
 if TYPE_CHECKING:
     from stretto.model.price import Price
@@ -16,6 +21,8 @@ Collective = Annotated[
     str, typer.Option("--collective", "-c", help="allreduce, bcast, ... (allreduce by default).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+#: shares of the calls whose longest time is told beside the median
+TAILS = (0.95, 0.99, 1.0)
 
 
 def microseconds(seconds: float) -> str:
@@ -44,6 +51,14 @@ def price(
         int, typer.Option("--calls", min=1, help="In a row; the second half's median is told.")
     ] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the platform's noise.")] = 1,
+    skew: Annotated[
+        str | None,
+        typer.Option(
+            "--skew",
+            help="When the ranks enter: 20us (within so long, by the seed), or a file with "
+            "one number a rank, in us.",
+        ),
+    ] = None,
     graph: Annotated[
         str | None,
         typer.Option("--graph", help="Of neighbourhood collectives: grid(4x2), torus3, ..."),
@@ -68,6 +83,7 @@ def price(
         _nbytes(nbytes),
         platform_file.load(platform),
         root=root,
+        skew=None if skew is None else entries(skew, len(hosts), seed),
         calls=calls,
         seed=seed,
         graph=graph,
@@ -76,6 +92,42 @@ def price(
         print_json(_as_json(found, nodes, ppn, _nbytes(nbytes)))
     else:
         print("\n".join(_lines(found, nodes, ppn, nbytes)))
+
+
+def entries(text: str, nranks: int, seed: int) -> list[float]:
+    """Return when each rank enters the first call, in seconds from the first one's entry.
+
+    Parameters
+    ----------
+    text
+        A longest time with its unit (``20us``), or a file with a number of microseconds a rank.
+    nranks
+        How many ranks there are.
+    seed
+        Of the times, which are uniform between 0 and the longest; one seed gives the same times.
+    """
+    if found := re.fullmatch(r"([0-9]*\.?[0-9]+) ?(ns|us|ms|s)", text):
+        longest = float(found[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[found[2]]
+        draw = random.Random(seed)
+        return [longest * draw.random() for _ in range(nranks)]
+    words = read_text(
+        Path(text), "a file of entry times", "write a time with its unit, 20us, or give a file"
+    ).split()
+    times = []
+    for number, word in enumerate(words):
+        try:
+            times.append(1e-6 * float(word))
+        except ValueError:
+            times.append(-1.0)
+        if not 0 <= times[-1] < math.inf:
+            raise UsageError(
+                f"{word!r}, of rank {number}, is not a time", text, "microseconds, 0 or more"
+            )
+    if len(times) != nranks:
+        raise UsageError(
+            f"{len(times)} times for {nranks} ranks", text, "write one number a rank, in us"
+        )
+    return times
 
 
 def _as_json(p: Price, nodes: int, ppn: int, nbytes: int) -> dict[str, Any]:
@@ -88,6 +140,7 @@ def _as_json(p: Price, nodes: int, ppn: int, nbytes: int) -> dict[str, Any]:
         "platform": p.platform,
         "source": "simulated",
         "seconds": p.seconds,
+        "tails_s": {f"p{100 * share:g}": p.tail(share) for share in TAILS},
         "last_rank": p.last_rank,
         "took_s": p.took,
         "parts_s": p.parts,
@@ -107,10 +160,14 @@ def _lines(p: Price, nodes: int, ppn: int, nbytes: str) -> list[str]:
         f"  time         {microseconds(p.seconds)}"
         + (f", the median of calls {len(p.took) // 2 + 1} to {len(p.took)}" * (len(p.took) > 1)),
     ]
+    if len(p.took) > 1:
+        tails = ", ".join(f"{100 * share:g}% {microseconds(p.tail(share))}" for share in TAILS)
+        lines.append(f"  tails        no longer than, of these calls: {tails}")
     if p.bound is not None and p.bound > 0:
         lines.append(
             f"  lower bound  {microseconds(p.bound)}: {p.bound_why}; "
             f"this is {p.seconds / p.bound:.2f} times that"
+            + ("; the bound is of one call that all ranks begin together" * (len(p.took) > 1))
         )
     lines.append(f"  where it goes, up to the end of rank {p.last_rank}, the last:")
     total = sum(p.parts.values()) or 1.0

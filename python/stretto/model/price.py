@@ -168,6 +168,17 @@ class Price:
     events: int
     spans: list[Span] = field(default_factory=list)
 
+    def tail(self, share: float) -> float:
+        """Return the time that this share of the calls of the second half do not exceed.
+
+        Parameters
+        ----------
+        share
+            Above 0, up to 1: 0.5 is about the median, 1 the longest call.
+        """
+        times = sorted(self.took[len(self.took) // 2 :])
+        return times[max(0, math.ceil(share * len(times)) - 1)]
+
 
 def price(
     collective: str,
