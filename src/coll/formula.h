@@ -16,7 +16,7 @@ typedef struct {
 /* What a formula may depend on. */
 typedef struct {
     double p, n, k; /* ranks; bytes of the vector or block; radix */
-    double s;       /* segments */
+    double s, w, f; /* segments; window; fan-out */
 } stretto_formula_call;
 
 typedef struct {
@@ -28,7 +28,7 @@ typedef struct {
     bool (*exact)(const stretto_formula_call *call);
 } stretto_formula;
 
-/* NULL when the algorithm has none (shm, native, and those not yet written down). */
+/* NULL when the algorithm has none (shm, native, and what formulas.def names). */
 const stretto_formula *stretto_formula_find(stretto_collective collective, const char *name);
 const stretto_formula *stretto_formulas(int *n);
 /* The formula's value for a flat choice; -1 when there is none. */

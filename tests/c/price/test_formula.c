@@ -8,18 +8,17 @@
 
 /* Off powers, rounds are not full or need a step more: by so much at most. */
 static const double DEVIATION = 2.1;
+static int equal; /* cases of a row in which equality was asked for */
 
-static void compare(const stretto_formula *row, int p, size_t bytes, int radix) {
+/* What has no formula, and why not (src/coll/formulas.def). */
+static bool without(const stretto_algorithm *a) {
+    return (a->needs & STRETTO_NEEDS_NODES) || stretto_collective_neighbor(a->collective);
+}
+
+static void compare(const stretto_formula *row, int p, size_t bytes, const char *parameters) {
     const double alpha = 3e-6, beta = 2e-9, gamma = 5e-10;
-    const stretto_algorithm *algorithm = stretto_algorithm_find(row->collective, row->name);
     char text[100], error[500];
-    CHECK_MSG(algorithm, "%s: there is a formula, but no algorithm", row->name);
-    if (!algorithm)
-        return;
-    if (algorithm->param == STRETTO_PARAM_RADIX)
-        snprintf(text, sizeof text, "%s(%d)", row->name, radix);
-    else
-        snprintf(text, sizeof text, "%s", row->name);
+    snprintf(text, sizeof text, "%s%s", row->name, parameters);
     pricing a;
     pricing_init(&a, p, 1, row->collective == STRETTO_BARRIER ? 0 : bytes);
     pricing_hockney(&a.platform, alpha, beta, gamma);
@@ -34,6 +33,7 @@ static void compare(const stretto_formula *row, int p, size_t bytes, int radix) 
             double closed =
                 cost.alpha_times * alpha + cost.beta_bytes * beta + cost.gamma_bytes * gamma;
             double ratio = result.last / closed;
+            equal += exact;
             CHECK_MSG(!exact || fabs(ratio - 1) < 1e-9,
                       "%s %s, %d ranks, %zu bytes: evaluated %.12g, closed %.12g",
                       stretto_collective_name(row->collective), text, p, bytes, result.last,
@@ -49,20 +49,43 @@ static void compare(const stretto_formula *row, int p, size_t bytes, int radix) 
     pricing_free(&a);
 }
 
-int main(int argc, char **argv) {
-    static const int radices[] = {2, 3, 4, 8};
-    const int most = argc > 1 ? atoi(argv[1]) : 64;
-    int n;
-    const stretto_formula *rows = stretto_formulas(&n);
-    for (int i = 0; i < n; i++) {
-        const stretto_algorithm *algorithm =
-            stretto_algorithm_find(rows[i].collective, rows[i].name);
-        int tries = algorithm && algorithm->param == STRETTO_PARAM_RADIX ? 4 : 1;
-        for (int p = 2; p <= most; p++)
-            for (int r = 0; r < tries; r++) {
-                compare(&rows[i], p, 8, radices[r]);
-                compare(&rows[i], p, 64 * 8 * (size_t)p, radices[r]);
-            }
+/* All rank counts, with a short and a long vector, and parameters of the row's kind. */
+static void compare_all(const stretto_formula *row, const stretto_algorithm *a, int most) {
+    static const char *parameters[STRETTO_PARAM_SEGMENT_FANOUT + 1][6] = {
+        [STRETTO_PARAM_NONE] = {""},
+        [STRETTO_PARAM_RADIX] = {"(2)", "(3)", "(4)", "(8)"},
+        [STRETTO_PARAM_WINDOW] = {"", "(8)", "(1048576)"},
+        [STRETTO_PARAM_SEGMENT] = {"(256)", "(4K)", "(64M)"},
+        [STRETTO_PARAM_SEGMENT_FANOUT] = {"(256,1)", "(256,2)", "(4K,4)", "(64M,4)"},
+    };
+    equal = 0;
+    for (int p = 2; p <= most; p++) {
+        if (((a->needs & STRETTO_NEEDS_POWER_OF_TWO) && (p & (p - 1))) ||
+            ((a->needs & STRETTO_NEEDS_EVEN) && p % 2))
+            continue;
+        for (int i = 0; i < 6 && parameters[a->param][i]; i++) {
+            compare(row, p, 8, parameters[a->param][i]);
+            compare(row, p, 64 * 8 * (size_t)p, parameters[a->param][i]);
+        }
     }
+    CHECK_MSG(equal >= 5, "%s %s: equal in %d cases only", stretto_collective_name(row->collective),
+              row->name, equal);
+}
+
+int main(int argc, char **argv) {
+    const int most = argc > 1 ? atoi(argv[1]) : 64;
+    int n, formulas;
+    const stretto_algorithm *algorithms = stretto_algorithms(&n);
+    stretto_formulas(&formulas);
+    for (int i = 0; i < n; i++) {
+        const stretto_algorithm *a = &algorithms[i];
+        const stretto_formula *row = stretto_formula_find(a->collective, a->name);
+        CHECK_MSG(!row == without(a), "%s %s: %s", stretto_collective_name(a->collective), a->name,
+                  row ? "has a formula" : "has no formula");
+        formulas -= row != NULL;
+        if (row)
+            compare_all(row, a, most);
+    }
+    CHECK_MSG(formulas == 0, "%d formulas are of no algorithm", formulas);
     return check_report("closed formulas");
 }
