@@ -31,9 +31,11 @@ from smpi import BeyondLimitError, Case, Result, SmpiError
 #: the algorithms of the comparison, with the choices that are ranked against each other
 ALGORITHMS = {
     ("allreduce", "recursive_doubling"): [""],
+    ("allreduce", "recursive_multiplying"): ["(4)", "(8)"],
     ("allreduce", "bruck_k"): ["(2)", "(4)", "(8)"],
     ("allreduce", "knomial"): ["(2)", "(4)", "(8)"],
     ("allreduce", "rabenseifner"): [""],
+    ("allreduce", "swing"): [""],
     ("allreduce", "ring"): [""],
     ("bcast", "knomial"): ["(2)", "(4)", "(8)"],
     ("bcast", "chain"): ["(64K,1)", "(8K,4)"],
@@ -43,7 +45,9 @@ ALGORITHMS = {
     ("bcast", "scatter_allgather"): [""],
     ("reduce", "knomial"): ["(2)", "(4)", "(8)"],
     ("allgather", "bruck_k"): ["(2)", "(4)", "(8)"],
+    ("allgather", "recursive_doubling"): [""],
     ("allgather", "ring"): [""],
+    ("alltoall", "bruck_k"): ["(2)", "(4)", "(8)"],
     ("alltoall", "pairwise"): [""],
 }
 #: so many messages a rank and call that 1024 ranks take long: last

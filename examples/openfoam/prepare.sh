@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Makes the OpenFOAM lid-driven cavity, refined to 60 x 60 cells, cut for RANKS processes, in DIR:
-#   prepare.sh DIR RANKS [STEPS]
+# Makes the OpenFOAM lid-driven cavity, refined to CELLS x CELLS cells (60), cut for RANKS processes, in DIR:
+#   prepare.sh DIR RANKS [STEPS] [CELLS]
 # from the tutorial case that Debian and Ubuntu ship (apt-get install openfoam openfoam-examples).
 set -euo pipefail
 if [ $# -lt 2 ]; then
-    echo "usage: prepare.sh DIR RANKS [STEPS]" >&2
+    echo "usage: prepare.sh DIR RANKS [STEPS] [CELLS]" >&2
     exit 2
 fi
 dir=$1
 ranks=$2
 steps=${3:-100}
+cells=${4:-60}
 # shellcheck source=examples/openfoam/environment.sh
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -28,10 +29,11 @@ mkdir -p "$dir"
 cp -r "$tutorial/." "$dir/"
 # Debian compresses large files of its documentation.
 find "$dir" -name '*.gz' -exec gunzip -f {} +
-sed -i 's/(20 20 1)/(60 60 1)/' "$dir/system/blockMeshDict"
+sed -i "s/(20 20 1)/($cells $cells 1)/" "$dir/system/blockMeshDict"
 # The Courant number stays below 1 on the finer mesh; one result is written, at the end.
-end=$(awk -v n="$steps" 'BEGIN { printf "%.10g", n * 0.0015 }')
-sed -i -e "s/^deltaT .*/deltaT          0.0015;/" -e "s/^endTime .*/endTime         $end;/" \
+step=$(awk -v c="$cells" 'BEGIN { printf "%.10g", 0.09 / c }')
+end=$(awk -v n="$steps" -v dt="$step" 'BEGIN { printf "%.10g", n * dt }')
+sed -i -e "s/^deltaT .*/deltaT          $step;/" -e "s/^endTime .*/endTime         $end;/" \
     -e "s/^writeInterval .*/writeInterval   $steps;/" "$dir/system/controlDict"
 cat >"$dir/system/decomposeParDict" <<EOF
 FoamFile
@@ -49,7 +51,7 @@ simpleCoeffs
     delta       0.001;
 }
 EOF
-if ! grep -q '(60 60 1)' "$dir/system/blockMeshDict" ||
+if ! grep -q "($cells $cells 1)" "$dir/system/blockMeshDict" ||
     ! grep -q "^endTime  *$end;" "$dir/system/controlDict"; then
     echo "prepare.sh: $tutorial is not as expected (another OpenFOAM release?)" >&2
     exit 1

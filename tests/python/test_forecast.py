@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from stretto.cli import main
 from stretto.errors import StrettoError
+from stretto.files.forecast import parse_forecast, read_forecast, write_forecast
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, Node, Profile, write_profile
 from stretto.model.forecast import (
+    Forecast,
     Rule,
     collective_bytes,
     forecast,
-    turning_point,
     work_of,
 )
-from stretto.model.outlook import exchange_seconds, outlook
+from stretto.model.outlook import exchange_seconds, file_of, outlook
 from stretto.model.platform_file import load
 
 
@@ -90,14 +92,15 @@ def test_it_turns_round_where_collectives_outgrow_the_computing() -> None:
     work, rule = work_of(profile(), ["allreduce"]), Rule()
     work = dataclasses.replace(work, io_s=0.0, wait_s=0.0)
 
-    def at(nodes: int) -> object:
+    def at(nodes: int) -> Forecast:
         return forecast(work, rule, nodes, 1, lambda c, n, p, s: 1e-4 * n, flat, lambda *_: 0.0)
 
     found = [at(n) for n in (2, 4, 8, 16, 32, 64, 128, 256)]
     # 16 / n + 0.1 n is least at n = 12.6; tuned never turns
-    turn = turning_point(found, False)  # type: ignore[arg-type]
+    file = file_of("a", profile(), work, found, rule, load("hpc7g"), "openmpi", 1.0)
+    turn = file.turning_point(tuned=False)
     assert turn is not None and turn.nodes in (8, 16)
-    assert turning_point(found, True) is None  # type: ignore[arg-type]
+    assert file.turning_point(tuned=True) is None
 
 
 def test_messages_that_leave_the_node_cost_more() -> None:
@@ -124,11 +127,52 @@ def test_command_writes_the_same_bytes_and_says_simulated(
         files.append((plot.read_bytes(), out.read_bytes()))
     assert files[0] == files[1]
     assert b"source: simulated" in files[0][0] and b"elapsed time" in files[0][0]
-    value = json.loads(files[0][1])
-    assert value["source"] == "simulated" and len(value["layouts"]) == 3
-    assert "simulated" in capsys.readouterr().out
-    for layout in value["layouts"]:
-        assert layout["tuned_s"] <= layout["native_s"]
+    found = parse_forecast(files[0][1].decode(), "a.json")
+    assert found.source == "simulated" and len(found.scales) == 3
+    assert found.name == "app" and found.platform == "hpc7g"
+    printed = capsys.readouterr().out
+    assert "simulated" in printed and "stretto report" in printed
+    for scale in found.scales:
+        assert scale.tuned.total_s <= scale.native.total_s
+        assert scale.native_interval_s[0] <= scale.native.total_s <= scale.native_interval_s[1]
+
+
+def test_the_report_shows_a_forecast(tmp_path: Path) -> None:
+    write_profile(profile(), tmp_path / "app.profile.json")
+    for name, scaling in (("strong", "strong"), ("weak", "weak")):
+        out = tmp_path / f"{name}.forecast.json"
+        argv = ["simulate", "-p", "hpc7g", "--profile", str(tmp_path / "app.profile.json"),
+                "--nodes", "1:8", "--ppn", "4", "--scaling", scaling, "-o", str(out)]  # fmt: skip
+        assert main(argv) == 0
+    page, pictures = tmp_path / "page.html", tmp_path / "pictures"
+    assert main(["report", str(tmp_path), "-o", str(page), "--svg", str(pictures)]) == 0
+    text = page.read_text()
+    section = re.search(r'<section id="scale">.*?</section>', text, re.S)
+    assert section is not None
+    assert section[0].count("<svg") == 2
+    assert section[0].count("source: simulated") == 4  # the captions and the pictures
+    assert section[0].count("<tr>") == 2 * (1 + 4) and "more than" in section[0]
+    assert "strong scaling" in section[0] and "weak scaling" in section[0]
+    assert len(list(pictures.glob("forecast-app-hpc7g-*.svg"))) == 2
+    alone = tmp_path / "alone.html"
+    assert main(["report", str(tmp_path / "weak.forecast.json"), "-o", str(alone)]) == 0
+    assert "nothing was measured there" in alone.read_text()
+
+
+def test_a_damaged_forecast_is_refused(tmp_path: Path) -> None:
+    work, found = outlook(profile(), Rule(), load("hpc7g"), [1, 2], 4)
+    file = file_of("a", profile(), work, found, Rule(), load("hpc7g"), "openmpi", 1.0)
+    path = tmp_path / "a.forecast.json"
+    write_forecast(file, path)
+    assert read_forecast(path) == file
+    file.scales[1].native_interval_s = (0.0, 1e-9)
+    with pytest.raises(StrettoError, match="outside its interval"):
+        write_forecast(file, path)
+    value = json.loads(path.read_text())
+    value["source"] = "measured"
+    path.write_text(json.dumps(value))
+    with pytest.raises(StrettoError, match="source"):
+        read_forecast(path)
 
 
 def test_a_faster_core_computes_faster() -> None:

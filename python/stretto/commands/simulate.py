@@ -220,10 +220,12 @@ def _forecast(
     output: Path | None,
     as_json: bool,
 ) -> None:
+    from stretto.files.forecast import format_forecast, write_forecast
     from stretto.files.profile import read_profile
     from stretto.model.forecast import Rule
-    from stretto.model.outlook import outlook
-    from stretto.model.show import forecast_lines, forecast_picture
+    from stretto.model.outlook import file_of, outlook
+    from stretto.model.show import forecast_lines, save
+    from stretto.report.figures.forecast import elapsed
 
     if scaling not in ("strong", "weak"):
         raise UsageError(f"{scaling!r} is no scaling", "--scaling", "strong or weak")
@@ -234,34 +236,16 @@ def _forecast(
     rule = Rule("strong" if scaling == "strong" else "weak", _exponent(halo), error)
     profile = read_profile(path)
     work, found = outlook(profile, rule, where, nodes, ppns[0], baseline, compute)
-    title = f"{Path(profile.command[-1] if profile.command else path.name).name}"
-    note = (
-        f"{scaling} scaling of a run on {profile.nranks} ranks, on {where.name} with "
-        f"{ppns[0]} ranks a node; band: model wrong by x{error:g}"
-    )
+    value = file_of(str(path), profile, work, found, rule, where, baseline, compute)
     if plot is not None:
-        forecast_picture(found, f"{path.name.removesuffix('.profile.json')}: forecast", note, plot)
-    value = {
-        "source": "simulated", "platform": where.name, "profile": str(path), "command": title,
-        "scaling": scaling, "halo": rule.halo, "error": error, "baseline": baseline,
-        "recorded": {"ranks": work.nranks, "wall_s": work.wall_s, "compute_s": work.compute_s},
-        "unpriced": list(work.unpriced),
-        "layouts": [
-            {"nodes": f.nodes, "ppn": f.ppn, "native": vars(f.native), "tuned": vars(f.tuned),
-             "native_s": f.native.total, "tuned_s": f.tuned.total, "gain": f.gain,
-             "collective_share": f.share, "native_interval": list(f.native_interval),
-             "tuned_interval": list(f.tuned_interval), "gain_interval": list(f.gain_interval)}
-            for f in found
-        ],
-    }  # fmt: skip
+        save(elapsed(value), plot)
     if output is not None:
-        from stretto.files.io import dump_json, write_atomic
-
-        write_atomic(output, dump_json(value), "the forecast")
+        write_forecast(value, output)
     if as_json:
-        print_json(value)
+        sys.stdout.write(format_forecast(value))
         return
-    print(note)
-    print("\n".join(forecast_lines(found)))
+    print("\n".join(forecast_lines(value)))
     for name in work.unpriced:
         say(f"stretto: {name} is not priced and left out")
+    if output is not None:
+        print(f"forecast: {output}\nnext: stretto report {output}")

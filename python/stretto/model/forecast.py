@@ -273,10 +273,3 @@ def _bounds(parts: Parts, work: Work, rule: Rule) -> tuple[float, float]:
     own = parts.compute + parts.waiting + parts.files
     low = own - parts.waiting + priced / rule.error
     return low, own + parts.compute * (work.spread - 1) + priced * rule.error
-
-
-def turning_point(forecasts: list[Forecast], tuned: bool) -> Forecast | None:
-    """Return the fastest layout, when more ranks make it slower; None when it never turns round."""
-    times = [(f.tuned if tuned else f.native).total for f in forecasts]
-    best = min(range(len(times)), key=times.__getitem__)
-    return forecasts[best] if best + 1 < len(forecasts) else None

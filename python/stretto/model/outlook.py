@@ -6,10 +6,12 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
+from stretto import __version__
 from stretto.errors import StrettoError
+from stretto.files.forecast import ForecastFile, Recorded, Scale, Times
 from stretto.files.profile import Profile
 from stretto.model.fit import one_way
-from stretto.model.forecast import Forecast, Rule, Work, forecast, work_of
+from stretto.model.forecast import Forecast, Parts, Rule, Work, forecast, work_of
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
 from stretto.model.sweep import Cell, candidates_of, messages_of, seconds_of
@@ -108,3 +110,40 @@ def outlook(
     # one node with fewer ranks than the recorded run's would say nothing
     found = [forecast(work, rule, n, ppn, native, tuned, message) for n in nodes]
     return work, found
+
+
+def file_of(
+    name: str,
+    profile: Profile,
+    work: Work,
+    found: Sequence[Forecast],
+    rule: Rule,
+    platform: Platform,
+    baseline: str,
+    compute: float,
+) -> ForecastFile:
+    """Return a forecast as it is written down.
+
+    Parameters
+    ----------
+    name
+        The profile's file.
+    profile, rule, platform, baseline, compute
+        What was asked of `outlook`.
+    work, found
+        What it gave.
+    """
+    return ForecastFile(
+        __version__, "simulated", platform.name, name, profile.command,
+        Recorded(work.nranks, work.wall_s, work.compute_s), rule.scaling, rule.halo, compute,
+        rule.error, baseline, list(work.unpriced),
+        [
+            Scale(f.nodes, f.ppn, _times(f.native), _times(f.tuned), f.native_interval,
+                  f.tuned_interval, f.gain, f.gain_interval, f.share)
+            for f in found
+        ],
+    )  # fmt: skip
+
+
+def _times(parts: Parts) -> Times:
+    return Times(parts.compute, parts.waiting, parts.messages, parts.collectives, parts.files)

@@ -9,8 +9,8 @@ from typing import Any
 import altair as alt
 
 from stretto.errors import StrettoError, from_oserror
+from stretto.files.forecast import ForecastFile
 from stretto.model.fit import Fit
-from stretto.model.forecast import Forecast, turning_point
 from stretto.model.sweep import NATIVE, Answer, crossovers
 from stretto.report import theme
 from stretto.report.render import Chart, Figure
@@ -185,20 +185,20 @@ def sweep_picture(answers: Sequence[Answer], platform: str, path: Path, top: int
     save(Figure("simulated", f"Simulated on {platform}", chart, "", True), path)
 
 
-def forecast_lines(forecasts: Sequence[Forecast]) -> list[str]:
+def forecast_lines(forecast: ForecastFile) -> list[str]:
     """Return the forecast, a layout a line."""
     rows = [["nodes x ppn", "cores", "native s", "interval", "collectives", "tuned s", "interval",
              "gain", "interval"]]  # fmt: skip
-    for f in forecasts:
+    for s in forecast.scales:
         rows.append([
-            f"{f.nodes} x {f.ppn}", str(f.ranks), f"{f.native.total:.4g}",
-            "{:.3g}-{:.3g}".format(*f.native_interval), f"{f.share:.0%}", f"{f.tuned.total:.4g}",
-            "{:.3g}-{:.3g}".format(*f.tuned_interval), f"{f.gain:.1%}",
-            "{:.0%} to {:.0%}".format(*f.gain_interval),
+            f"{s.nodes} x {s.ppn}", str(s.ranks), f"{s.native.total_s:.4g}",
+            "{:.3g}-{:.3g}".format(*s.native_interval_s), f"{s.collectives:.0%}",
+            f"{s.tuned.total_s:.4g}", "{:.3g}-{:.3g}".format(*s.tuned_interval_s),
+            f"{s.gain:.1%}", "{:.0%} to {:.0%}".format(*s.gain_interval),
         ])  # fmt: skip
-    out = ["simulated, not measured", *lines_of(rows)]
+    out = [forecast.note, "simulated, not measured", *lines_of(rows)]
     for tuned in (False, True):
-        turn = turning_point(list(forecasts), tuned)
+        turn = forecast.turning_point(tuned)
         what = "tuned" if tuned else "native"
         out.append(
             f"{what}: still faster at the largest size tried"
@@ -206,44 +206,3 @@ def forecast_lines(forecasts: Sequence[Forecast]) -> list[str]:
             else f"{what}: more than {turn.ranks} cores make it slower"
         )
     return out
-
-
-def forecast_picture(forecasts: Sequence[Forecast], title: str, note: str, path: Path) -> None:
-    """Draw elapsed time against cores, native and tuned, with the turning points."""
-    rows: list[dict[str, Any]] = []
-    marks: list[dict[str, Any]] = []
-    for what in (NATIVE, "tuned"):
-        for f in forecasts:
-            parts = f.tuned if what == "tuned" else f.native
-            low, high = f.tuned_interval if what == "tuned" else f.native_interval
-            rows.append(
-                {"cores": f.ranks, "s": parts.total, "low": low, "high": high, "what": what}
-            )
-        turn = turning_point(list(forecasts), what == "tuned")
-        if turn is not None:
-            time = (turn.tuned if what == "tuned" else turn.native).total
-            marks.append({"cores": turn.ranks, "s": time, "what": what,
-                          "words": f"{what}: slower beyond {turn.ranks}"})  # fmt: skip
-    colour = alt.Color(
-        "what:N",
-        title=None,
-        scale=alt.Scale(
-            domain=[NATIVE, "tuned"], range=[theme.colour("native"), theme.colour("blue")]
-        ),
-    )
-    x = alt.X("cores:Q", title="cores", scale=alt.Scale(type="log", base=2))
-    y = alt.Y("s:Q", title="elapsed time (s)", scale=alt.Scale(type="log"))
-    base = alt.Chart(alt.InlineData(values=rows))
-    band = base.mark_area(opacity=0.18).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour)
-    line = base.mark_line(point=True).encode(x=x, y=y, color=colour)
-    layers: list[alt.Chart] = [band, line]
-    if marks:
-        turning = alt.Chart(alt.InlineData(values=marks))
-        layers.append(turning.mark_point(size=160, filled=False).encode(x=x, y=y, color=colour))
-        for what, below in ((NATIVE, False), ("tuned", True)):
-            words = turning.transform_filter(alt.datum.what == what).mark_text(
-                dx=12, dy=16 if below else -14, align="left"
-            )
-            layers.append(words.encode(x=x, y=y, text="words:N", color=colour))
-    chart: Any = alt.layer(*layers).properties(width=520, height=320)
-    save(Figure("forecast", title, chart, note, True), path)

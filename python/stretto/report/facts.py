@@ -125,6 +125,7 @@ def _setting(value: object) -> str:
 def files(system: System) -> list[dict[str, str]]:
     """Return what each file is and who made it."""
     tables, benches = iter(system.tables), iter(system.benches)
+    forecasts = iter(system.forecasts)
     out = []
     for kind, path in system.files:
         row = {"kind": kind, "path": str(path)}
@@ -132,11 +133,14 @@ def files(system: System) -> list[dict[str, str]]:
             t = next(tables)
             row |= {"created": t.created, "stretto": t.stretto, "host": t.host}
             row["mpi"] = f"{t.family} {t.mpi_version}"
+        elif kind == "forecast":
+            f = next(forecasts)
+            row |= {"created": "", "stretto": f.stretto, "host": f.platform, "mpi": "simulated"}
         else:
             source = {"profile": system.profile, "verdict": system.verdict}.get(kind)
             one = source.identity if source is not None else next(benches).header.identity
             row |= {"created": one.created, "stretto": one.stretto, "host": one.host.name}
             row["mpi"] = f"{one.mpi.family} {one.mpi.version}"
-        row["created"] = date(row["created"])
+        row["created"] = date(row["created"]) if row["created"] else ""
         out.append(row)
     return out

@@ -72,6 +72,9 @@ def headline(system: System) -> tuple[str, str]:
         from stretto.report.breakdown import breakdown
 
         return where_time_goes(breakdown(system.profile)), "open"
+    if system.forecasts:
+        applications = ", ".join(dict.fromkeys(f.name for f in system.forecasts))
+        return f"{applications} at other scales, by a model; nothing was measured there.", "open"
     return "The files hold nothing that a report could show.", "open"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.bench import Bench, read_bench
+from stretto.files.forecast import ForecastFile, read_forecast
 from stretto.files.identity import Identity
 from stretto.files.profile import Profile, read_profile
 from stretto.files.table import Table, read_table
@@ -20,8 +21,9 @@ PATTERNS = {
     "bench": "*.bench.jsonl",
     "table": "*.table",
     "verdict": "*.verdict.json",
+    "forecast": "*.forecast.json",
 }
-_KINDS = "*.profile.json, *.bench.jsonl, *.table, *.verdict.json"
+_KINDS = ", ".join(PATTERNS.values())
 
 
 @dataclass
@@ -46,6 +48,7 @@ class System:
     benches: list[Bench] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     verdict: Verdict | None = None
+    forecasts: list[ForecastFile] = field(default_factory=list)
     panels: list[Panel] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -72,8 +75,10 @@ class System:
     @property
     def simulated(self) -> bool:
         """Return whether anything in it comes from a model."""
-        return any(p.simulated for p in self.panels) or any(
-            row.simulated for t in self.tables for row in t.rows
+        return (
+            bool(self.forecasts)
+            or any(p.simulated for p in self.panels)
+            or any(row.simulated for t in self.tables for row in t.rows)
         )
 
 
@@ -154,7 +159,7 @@ def kind_of(path: Path) -> str:
         raise from_oserror(error, "cannot read the file", path) from error
     if head.startswith(b"stretto-table"):
         return "table"
-    for kind in ("profile", "bench", "verdict"):
+    for kind in ("profile", "bench", "verdict", "forecast"):
         if f'"stretto-{kind}"'.encode() in head:
             return kind
     raise StrettoError(
@@ -180,6 +185,8 @@ def _system(name: str, files: list[tuple[str, Path]]) -> System:
             out.profile = read_profile(path)
         elif kind == "verdict":
             out.verdict = read_verdict(path)
+        elif kind == "forecast":
+            out.forecasts.append(read_forecast(path))
         elif kind == "table":
             # names are not checked: a table of a newer Stretto can still be shown
             out.tables.append(read_table(path, check_names=False))
@@ -203,6 +210,8 @@ def _same_mpi(system: System) -> None:
     first: tuple[str, Path] | None = None
     tables, benches = iter(system.tables), iter(system.benches)
     for kind, path in system.files:
+        if kind == "forecast":
+            continue  # a model's, of no MPI
         if kind == "table":
             table = next(tables)
             mpi = f"{table.family} {table.mpi_version}"

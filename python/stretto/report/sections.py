@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 from stretto.report import format as fmt
 from stretto.report import tables, theme
 from stretto.report.breakdown import Breakdown, breakdown
-from stretto.report.figures import bars, curves, matrix, profile, runs, timeline
+from stretto.report.figures import bars, curves, forecast, matrix, profile, runs, timeline
 from stretto.report.load import System
 from stretto.report.plans import Drawn, plans
 from stretto.report.points import NATIVE, Layout, Panel
@@ -33,6 +34,16 @@ class Slot:
 
 
 @dataclass
+class Outlook:
+    """A recorded application at other scales: the picture, what it says, and its numbers."""
+
+    figure: Figure
+    finding: str
+    rows: list[dict[str, str]]
+    about: str
+
+
+@dataclass
 class Content:
     """Everything that the page of one system shows."""
 
@@ -49,6 +60,7 @@ class Content:
     shapes: list[dict[str, Any]]
     rows: list[dict[str, Any]]
     plans: list[Drawn]
+    forecasts: list[Outlook]
     left_out: str
 
     def figures(self) -> Iterable[Figure]:
@@ -61,6 +73,7 @@ class Content:
         for row in self.scaling:
             yield from row
         yield from self.matrices
+        yield from (outlook.figure for outlook in self.forecasts)
 
 
 def candidate_colours(system: System) -> dict[str, str]:
@@ -151,8 +164,55 @@ def build(system: System) -> Content:
         tables.shapes(system, parts),
         tables.rows(system, views),
         plans(system),
+        _forecasts(system),
         left_out,
     )
+
+
+def _forecasts(system: System) -> list[Outlook]:
+    out = []
+    for number, f in enumerate(system.forecasts, start=1):
+        figure = forecast.elapsed(f)
+        figure = dataclasses.replace(figure, name=f"{figure.name}-{number}")
+        turns = [f.turning_point(tuned) for tuned in (False, True)]
+        words = [
+            f"{what} it is still faster at {fmt.count(f.scales[-1].ranks)} cores"
+            if turn is None
+            else f"{what} more than {fmt.count(turn.ranks)} cores make it slower"
+            for what, turn in zip((NATIVE, "tuned"), turns, strict=True)
+        ]
+        most = max(f.scales, key=lambda s: s.gain)
+        finding = (
+            f"{f.name} on {f.platform}: {words[0]}, {words[1]}. Tuning saves most at "
+            f"{fmt.count(most.ranks)} cores: {fmt.percent(most.gain)} "
+            f"({fmt.percent(most.gain_interval[0])} to {fmt.percent(most.gain_interval[1])})."
+        )
+        rows = [
+            {
+                "layout": f"{s.nodes} x {s.ppn}",
+                "cores": fmt.count(s.ranks),
+                "native": _between(s.native.total_s, s.native_interval_s),
+                "tuned": _between(s.tuned.total_s, s.tuned_interval_s),
+                "share": fmt.percent(s.collectives),
+                "gain": f"{fmt.percent(s.gain)} ({fmt.percent(s.gain_interval[0])} to "
+                f"{fmt.percent(s.gain_interval[1])})",
+            }
+            for s in f.scales
+        ]
+        about = (
+            f"Native is {f.baseline}. Recorded: {f.recorded.ranks} ranks, "
+            f"{fmt.seconds(f.recorded.wall_s)}, of which {fmt.seconds(f.recorded.compute_s)} "
+            f"computing{'' if f.speed == 1 else f'; there {f.speed:g} times as fast'}."
+        )
+        if f.unpriced:
+            about += f" Not priced and left out: {', '.join(f.unpriced)}."
+        out.append(Outlook(figure, finding, rows, about))
+    return out
+
+
+def _between(value: float, interval: tuple[float, float]) -> str:
+    low, high = interval
+    return f"{fmt.seconds(value)} ({fmt.seconds(low)} to {fmt.seconds(high)})"
 
 
 def _runs(system: System) -> list[Figure | None]:

@@ -1,0 +1,139 @@
+"""Forecasts: a recorded application at other scales, by the model (``NAME.forecast.json``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from stretto.errors import StrettoError
+from stretto.files.document import Document
+
+SCHEMA = "stretto-forecast"
+VERSION = 1
+WHAT = "a forecast"
+
+
+@dataclass
+class Times:
+    """Where the time of an average rank goes."""
+
+    compute_s: float
+    waiting_s: float
+    messages_s: float
+    collectives_s: float
+    files_s: float
+
+    @property
+    def total_s(self) -> float:
+        """All of it, in seconds."""
+        return self.compute_s + self.waiting_s + self.messages_s + self.collectives_s + self.files_s
+
+
+@dataclass
+class Scale:
+    """One layout: native and tuned, each with the interval of the model's error.
+
+    `gain` is the part of the native time that tuning saves, `collectives` the part of it that
+    collectives take, waiting in them apart.
+    """
+
+    nodes: int
+    ppn: int
+    native: Times
+    tuned: Times
+    native_interval_s: tuple[float, float]
+    tuned_interval_s: tuple[float, float]
+    gain: float
+    gain_interval: tuple[float, float]
+    collectives: float
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of the job."""
+        return self.nodes * self.ppn
+
+
+@dataclass
+class Recorded:
+    """The run that it rests on, seconds of an average rank."""
+
+    ranks: int
+    wall_s: float
+    compute_s: float
+
+
+@dataclass
+class ForecastFile:
+    """What was forecast, by which rule, from which run, for which platform.
+
+    `halo` is the exponent of message bytes in a rank's share, `speed` how many times faster than
+    the recorded ones the platform's cores compute, `error` the factor by which the model may be
+    wrong; `unpriced` collectives are left out.
+    """
+
+    stretto: str
+    source: Literal["simulated"]
+    platform: str
+    profile: str
+    command: list[str]
+    recorded: Recorded
+    scaling: Literal["strong", "weak"]
+    halo: float
+    speed: float
+    error: float
+    baseline: str
+    unpriced: list[str]
+    scales: list[Scale]
+
+    @property
+    def name(self) -> str:
+        """The application's, for titles: that of its profile."""
+        return self.profile.rsplit("/", 1)[-1].removesuffix(".profile.json")
+
+    @property
+    def note(self) -> str:
+        """What it is, in a line."""
+        return (
+            f"{self.scaling} scaling of a run on {self.recorded.ranks} ranks, on {self.platform} "
+            f"with {self.scales[0].ppn} ranks a node; band: model wrong by x{self.error:g}"
+        )
+
+    def turning_point(self, tuned: bool) -> Scale | None:
+        """Return the fastest layout, when more ranks make it slower; None when it never turns.
+
+        Parameters
+        ----------
+        tuned
+            Of the tuned times; else of the native ones.
+        """
+        times = [(s.tuned if tuned else s.native).total_s for s in self.scales]
+        best = min(range(len(times)), key=times.__getitem__)
+        return self.scales[best] if best + 1 < len(times) else None
+
+
+def check(forecast: ForecastFile, place: str) -> None:
+    """Raise a `StrettoError` when the parts of a forecast do not fit together."""
+
+    def refuse(problem: str) -> StrettoError:
+        return StrettoError(
+            problem, place, "the file is damaged; run stretto simulate --profile again"
+        )
+
+    if not forecast.scales:
+        raise refuse("the forecast is of no layout")
+    for s in forecast.scales:
+        if s.nodes < 1 or s.ppn < 1:
+            raise refuse(f"a layout has {s.nodes} nodes of {s.ppn} ranks")
+        for times, (low, high) in (
+            (s.native, s.native_interval_s),
+            (s.tuned, s.tuned_interval_s),
+        ):
+            if not 0 < low <= times.total_s * (1 + 1e-9) or not times.total_s <= high * (1 + 1e-9):
+                raise refuse(f"a time of {s.nodes} x {s.ppn} is outside its interval")
+
+
+DOCUMENT = Document(
+    SCHEMA, VERSION, ForecastFile, WHAT, "make one with: stretto simulate --profile FILE", check
+)
+read_forecast, parse_forecast = DOCUMENT.read, DOCUMENT.parse
+format_forecast, write_forecast = DOCUMENT.format, DOCUMENT.write
