@@ -1,17 +1,22 @@
 """Prices against published measurements of a c5n.18xlarge cluster; see docs/simulate.md.
 
-    python3 bench/c5n.py [--reference DIR] [--json FILE]
+    python3 bench/c5n.py [--reference DIR] [--json FILE] [--loop]
 
 The platforms c5n-tcp and c5n-efa are fitted on point-to-point and multi-pair curves and on
 collectives within one node only. What is predicted here was not used: Open MPI's broadcast
 algorithms on 8 x 36 ranks over TCP, and Intel MPI's broadcast and allreduce on 2 x 36 over EFA.
 OSU's collective tests print the mean over the ranks of each rank's own time: so does this.
+
+--loop prices OSU's loop as well, in which a barrier stands between the calls, so that the ranks do
+not enter together; and asks how much longer a message between two full nodes must take for the
+two-node columns to come out (docs/model.md). Nothing of it goes into a platform.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import json
 import math
 import sys
@@ -40,6 +45,12 @@ FORCED = {
     "9. scatter_allgather_ring": "scatter_allgather",
 }
 NODES, PPN = 8, 36
+#: the barrier of OSU's loop: Open MPI's for this many ranks; in two nodes one exchange of leaders
+BARRIER = {"c5n-tcp": "dissemination(2)", "c5n-efa": "shm+dissemination(2)"}
+#: so much later a message comes in the third column of the loop, in us: read off the two-node
+#: columns themselves, which is why no platform has it
+LATER_US = 14.0
+SHORT = 8192  # the longest eager message of c5n-efa
 
 
 def forced_choice(name: str, nbytes: int) -> str:
@@ -64,6 +75,66 @@ def mean_us(collective: str, choice: str, nodes: int, nbytes: int, platform: str
     """Return what OSU's test prints, the mean over the ranks, when all enter at once; in us."""
     done = price(collective, choice, hosts_of(nodes, PPN), nbytes, load(platform), element=1)
     return 1e6 * fmean(f - e for f, e in zip(done.finish, done.enter, strict=True))
+
+
+def in_loop_us(
+    collective: str, choice: str, nodes: int, nbytes: int, name: str, later_us: float = 0.0
+) -> float:
+    """Return the same in OSU's loop of call and barrier, in its sixth round; in us.
+
+    Between two calls the ranks leave a barrier one after another, and enter in that order.
+    """
+    platform = load(name)
+    links = {
+        level: dataclasses.replace(link, latency=link.latency + 1e-6 * later_us)
+        if level in ("rail", "network")
+        else link
+        for level, link in platform.levels.items()
+    }
+    platform = dataclasses.replace(platform, levels=links)
+    hosts = hosts_of(nodes, PPN)
+    skew, mean = [0.0] * len(hosts), 0.0
+    for _ in range(6):
+        call = price(collective, choice, hosts, nbytes, platform, element=1, skew=skew)
+        mean = fmean(f - e for f, e in zip(call.finish, call.enter, strict=True))
+        barrier = price("barrier", BARRIER[name], hosts, 0, platform, skew=from_first(call.finish))
+        skew = from_first(barrier.finish)
+    return 1e6 * mean
+
+
+def from_first(times: list[float]) -> list[float]:
+    """Return times counted from the first one."""
+    first = min(times)
+    return [t - first for t in times]
+
+
+def show_loop(reference: Path) -> None:
+    """Print what OSU's loop makes of the predictions."""
+    print("\ntwo nodes x 36 over EFA in OSU's loop, us")
+    print(f"  {'':34}measured   at once   in loop   and {LATER_US:g} us later")
+    for collective, choice in (
+        ("bcast", "shm+knomial(2)"),
+        ("allreduce", "shm+knomial(2)"),
+        ("allreduce", "shm+recursive_doubling"),
+    ):
+        short: list[list[float]] = []
+        for row in rows_of(reference / f"{collective}_intelmpi_efa_1and2nodes_us.csv"):
+            nbytes, measured = int(row["message_size_bytes"]), float(row["72"])
+            call = (collective, choice, 2, nbytes, "c5n-efa")
+            found = [mean_us(*call), in_loop_us(*call), in_loop_us(*call, LATER_US)]
+            if nbytes <= SHORT:
+                short.append([ratio(f, measured) for f in found])
+            words = "".join(f"{t:10.1f}" for t in (measured, *found))
+            print(f"  {collective:10}{choice:18}{nbytes:8} {words[3:]}")
+        factors = "".join(f"{median(column):10.2f}" for column in zip(*short, strict=True))
+        print(f"  {'median factor to 8 KiB':44}{factors}")
+    cells = [
+        ratio(in_loop_us("bcast", forced_choice(name, n), NODES, n, "c5n-tcp"), float(value))
+        for row in rows_of(reference / "bcast_openmpi4_tcp_8x36_us.csv")
+        for n in [int(row.pop("message_size_bytes"))]
+        for name, value in row.items()
+    ]
+    print(f"bcast on 8 x 36 over TCP in OSU's loop: median factor {median(cells):.2f}")
 
 
 def broadcast(reference: Path) -> list[dict[str, object]]:
@@ -96,8 +167,12 @@ def two_nodes(reference: Path) -> list[dict[str, object]]:
 
 def factor(cell: dict[str, object]) -> float:
     """Return how far prediction and measurement are apart, as a factor >= 1."""
-    ratio = float(str(cell["predicted_us"])) / float(str(cell["measured_us"]))
-    return math.exp(abs(math.log(ratio)))
+    return ratio(float(str(cell["predicted_us"])), float(str(cell["measured_us"])))
+
+
+def ratio(predicted: float, measured: float) -> float:
+    """Return the larger over the smaller."""
+    return math.exp(abs(math.log(predicted / measured)))
 
 
 def main() -> int:
@@ -105,6 +180,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--reference", type=Path, default=Path("/work/shared/reference/c5n"))
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--loop", action="store_true", help="price OSU's loop as well")
     args = parser.parse_args()
     if not args.reference.is_dir():
         print(f"{args.reference} is not there: give --reference", file=sys.stderr)
@@ -141,6 +217,8 @@ def main() -> int:
     print()
     for key, value in result.items():
         print(f"{key}: {value if isinstance(value, list) else round(float(str(value)), 3)}")
+    if args.loop:
+        show_loop(args.reference)
     if args.json:
         text = json.dumps({**result, "broadcast": table, "two_nodes": columns}, indent=1)
         args.json.write_text(text + "\n", encoding="utf-8")

@@ -52,3 +52,14 @@ def test_predictions_of_two_nodes_are_recorded_one_by_one() -> None:
     assert len(RECORDED["two_nodes"]) == 40
     errors = [c5n.factor(c) for c in RECORDED["two_nodes"]]
     assert median(errors) == pytest.approx(RECORDED["median_factor_two_nodes"])
+
+
+def test_in_osus_loop_the_far_node_waits_a_latency_longer() -> None:
+    """The barrier lets it go first; docs/model.md, two full nodes."""
+    import c5n
+
+    call = ("bcast", "shm+knomial(2)", 2, 8, "c5n-efa")
+    latency = 1e6 * load("c5n-efa").levels["network"].latency
+    at_once, in_loop = c5n.mean_us(*call), c5n.in_loop_us(*call)
+    assert latency / 2 < at_once < latency < in_loop < 1.5 * latency
+    assert c5n.in_loop_us(*call, 14.0) == pytest.approx(in_loop + 14.0, rel=0.02)
