@@ -192,3 +192,15 @@ def test_written_platform_reads_back(tmp_path: Path) -> None:
     assert again.levels["network"].latency == pytest.approx(
         load("c5n-tcp").levels["network"].latency
     )
+
+
+def test_this_machine_is_what_its_measurements_give(tmp_path: Path) -> None:
+    """The command of docs/platforms.md; c5n's files are not in the repository."""
+    folder = REPOSITORY / "bench" / "results" / "this-machine"
+    kinds = {"latency": "net_lat", "bandwidth": "net_bw", "node_latency": "node_lat",
+             "node_bandwidth": "node_bw"}  # fmt: skip
+    curves = [read_series(folder / f"{name}.txt", kind, None, None) for kind, name in kinds.items()]
+    shipped_one = load("this-machine")
+    found = fit("this-machine", curves, shipped_one, "today")
+    assert found.platform.numbers() == pytest.approx(shipped_one.numbers(), rel=1e-5)
+    assert 1.2 < found.median_factor < 1.35 and len(found.residuals) == 84
