@@ -12,11 +12,14 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from stretto.errors import StrettoError
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule, merged
 from stretto.export.sizes import openmpi_bytes
+from stretto.files.export import REMEDY
 
 #: the numbers of collectives in rules files (coll_base_functions.h's COLLTYPE)
 IDS = {
@@ -28,6 +31,8 @@ RULES_FILE = "stretto-openmpi.rules"
 JSON_FILE = "stretto-openmpi.json"
 PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
 _NO_RULE = (0, 0, 0, 0)
+#: parameters that a row of the files has no place for
+_NOT_IN_ROWS = ("knomial_radix", "max_requests")
 #: what HAN has in 5.0, and the number by which its settings name coll/tuned
 _HAN = ("allgather", "allgatherv", "allreduce", "barrier", "bcast", "gather", "reduce", "scatter")
 _HAN_TUNED = "3"
@@ -56,7 +61,7 @@ def _usable(rules: Iterable[Rule], export: Export) -> dict[str, dict[int, list[R
             export.lost.append(f"{what}: coll/tuned has no rules for it")
             continue
         for name, value in rule.settings:
-            if name.endswith(("knomial_radix", "max_requests")):
+            if name.endswith(_NOT_IN_ROWS):
                 export.lost.append(f"{what}: {name} {value} is one for all rules, and stays as is")
         out[rule.collective][rule.layout.nranks].append(rule)
     return {
@@ -64,6 +69,14 @@ def _usable(rules: Iterable[Rule], export: Export) -> dict[str, dict[int, list[R
         for c, by_ranks in out.items()
         if any(not r.default for rs in by_ranks.values() for r in rs)
     }
+
+
+def _effect(rule: Rule) -> Rule:
+    """Return a rule as the files say it: without what they cannot, and without sizes if need be."""
+    settings = tuple(s for s in rule.settings if not s[0].endswith(_NOT_IN_ROWS))
+    if openmpi_bytes(rule.collective, rule.low, rule.layout.nranks) is None:
+        return replace(rule, settings=settings, low=0, high=None)
+    return replace(rule, settings=settings)
 
 
 def _message_rows(rules: Sequence[Rule], export: Export) -> list[tuple[int, int, int, int]]:
@@ -83,6 +96,8 @@ def _message_rows(rules: Sequence[Rule], export: Export) -> list[tuple[int, int,
             )
             continue
         rows.append(row)
+        if not rule.default:
+            export.rows.append(_effect(rule))
     if not rows or rows[0][0] != 0:
         rows.insert(0, _NO_RULE)
     return rows
@@ -188,3 +203,121 @@ def _distribution(rules: Sequence[Rule]) -> str:
 def _set(export: Export, parameters: dict[str, str]) -> None:
     export.files[PARAMETERS_FILE] = "".join(f"{n} = {v}\n" for n, v in parameters.items())
     export.environment = {f"OMPI_MCA_{n}": v for n, v in parameters.items()}
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """A row as it stands in a file; `size` in the MPI's own measure."""
+
+    line: int
+    size: int
+    algorithm: int
+    fanout: int
+    segment: int
+
+
+def read_classic(text: str, place: str) -> dict[int, dict[int, list[FileRow]]]:
+    """Return the rows of a classic file by collective's number and communicator size.
+
+    Parameters
+    ----------
+    text, place
+        The file's, and its name for the message when it cannot be read: the MPI would ignore it, or
+        the rest of it, without a word.
+    """
+    words = [
+        (number, word)
+        for number, line in enumerate(text.splitlines(), 1)
+        for word in line.split("#")[0].split()
+    ]
+    at = 0
+
+    def take(what: str) -> tuple[int, int]:
+        nonlocal at
+        if at >= len(words):
+            raise StrettoError(f"the file ends where {what} should stand", place, REMEDY)
+        line, word = words[at]
+        at += 1
+        if not word.isdigit() or word != str(int(word)):
+            raise StrettoError(f"{word!r} stands where {what} should", f"{place}:{line}", REMEDY)
+        return line, int(word)
+
+    out: dict[int, dict[int, list[FileRow]]] = {}
+    for _ in range(take("the number of collectives")[1]):
+        line, collective = take("a collective's number")
+        if collective not in IDS.values() or collective in out:
+            words_ = "is there twice" if collective in out else "is no collective's number"
+            raise StrettoError(f"{collective} {words_}", f"{place}:{line}", REMEDY)
+        sizes = out.setdefault(collective, {})
+        for _ in range(take("the number of communicator sizes")[1]):
+            line, ranks = take("a communicator's size")
+            if sizes and ranks <= max(sizes):
+                raise StrettoError(
+                    f"communicator size {ranks} does not ascend", f"{place}:{line}", REMEDY
+                )
+            rows: list[FileRow] = []
+            for _ in range(take("the number of message sizes")[1]):
+                line, size = take("a message size")
+                fields = [take(w)[1] for w in ("an algorithm", "a fan-out", "a segment size")]
+                if (size <= rows[-1].size) if rows else size != 0:
+                    raise StrettoError(
+                        f"message size {size} stands where "
+                        + ("a larger one should" if rows else "0 should"),
+                        f"{place}:{line}",
+                        REMEDY,
+                    )
+                rows.append(FileRow(line, size, *fields))
+            if not rows:
+                raise StrettoError(f"{ranks} ranks have no rows", f"{place}:{line}", REMEDY)
+            sizes[ranks] = rows
+    if at < len(words):
+        raise StrettoError(
+            f"{words[at][1]!r} is left over: a count before it is too small",
+            f"{place}:{words[at][0]}",
+            REMEDY,
+        )
+    return out
+
+
+def read_json(text: str, place: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the collectives of a JSON file of Open MPI 6.
+
+    Parameters
+    ----------
+    text, place
+        The file's.
+    """
+    try:
+        document = json.loads(text)
+        found = document["collectives"]
+        if document["rule_file_version"] != 3 or document["module"] != "tuned":
+            raise ValueError("it is not of version 3, for module tuned")
+        for collective, entries in found.items():
+            if collective not in IDS:
+                raise ValueError(f"{collective!r} is no collective")
+            for entry in entries:
+                int(entry["comm_size_min"]), int(entry["comm_size_max"])
+                for r in entry["rules"]:
+                    int(r["msg_size_min"]), int(r["alg"]), int(r["faninout"]), int(r["seg_size"])
+                    if r["msg_size_max"] != "inf":
+                        int(r["msg_size_max"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StrettoError(f"the rules cannot be read: {error!r}", place, REMEDY) from error
+    return dict(found)
+
+
+def settings_of(collective: str, row: FileRow) -> dict[str, str]:
+    """Return the settings that have a row's effect, without those that are 0.
+
+    Parameters
+    ----------
+    collective, row
+        The row.
+    """
+    base = f"coll_tuned_{collective}_algorithm"
+    out = {base: str(row.algorithm)}
+    if row.segment:
+        out[f"{base}_segmentsize"] = str(row.segment)
+    if row.fanout:
+        out[f"{base}_chain_fanout"] = str(row.fanout)
+    return out
