@@ -23,9 +23,9 @@ enum {
     TAG = 77,
     POISON = 0xEE,
     SPOTS = 16,
-    HELD = 8,
+    HELD = 4,
     WARM = 8,
-    MOST_MS = 2000,
+    MOST_MS = 700,
     ELEMENTS = 1024,
     MOST_CALLS = 64
 };

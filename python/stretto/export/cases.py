@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +26,8 @@ class Case:
         Index of the row that it is about; None: of none.
     inside
         The row is to hold here; else the MPI's own decision.
+    nodes
+        That the ranks lie on.
     """
 
     collective: str
@@ -34,6 +35,7 @@ class Case:
     ranks: int
     row: int | None
     inside: bool
+    nodes: int = 1
 
     @property
     def call(self) -> tuple[str, int, int]:
@@ -56,17 +58,25 @@ def cases_of(manifest: ExportManifest, most: int = MOST_BYTES) -> list[Case]:
     most
         Bytes of all ranks' buffers together that a call may have.
     """
-    found: dict[tuple[str, int, int], Case] = {}
+    found: dict[tuple[str, int, int, int], Case] = {}
+
+    def elsewhere(case: Case) -> bool:
+        """Whether what is beside one row is inside another."""
+        return any(
+            r.covers(*_place(case)) and (r.nodes == case.nodes or not manifest.knows_nodes)
+            for r in manifest.rows
+        )
+
     for index, row in enumerate(manifest.rows):
         for case in _of_row(manifest, index, row, most):
-            # what is beside one row may be inside another
-            if case.inside or not any(r.covers(*_place(case)) for r in manifest.rows):
-                found.setdefault(case.call, case)
-    ranks = max((r.nranks for r in manifest.rows), default=0)
+            if case.inside or not elsewhere(case):
+                found.setdefault((*case.call, case.nodes), case)
+    most_ranks = max(manifest.rows, key=lambda r: r.nranks, default=None)
+    ranks, nodes = (most_ranks.nranks, most_ranks.nodes) if most_ranks else (0, 1)
     named = {r.collective for r in manifest.rows}
     for collective in [c for c in OTHERS if c not in named][: 2 if ranks > 1 else 0]:
-        case = Case(collective, 1024, ranks, None, False)
-        found.setdefault(case.call, case)
+        case = Case(collective, 1024, ranks, None, False, nodes)
+        found.setdefault((*case.call, nodes), case)
     return list(found.values())
 
 
@@ -76,22 +86,24 @@ def _place(case: Case) -> tuple[str, int, int]:
 
 def _of_row(manifest: ExportManifest, index: int, row: ExportRow, most: int) -> Iterator[Case]:
     for size in inside(row, most):
-        yield Case(row.collective, size, row.nranks, index, True)
+        yield Case(row.collective, size, row.nranks, index, True, row.nodes)
     unit = 4 if row.collective in REDUCTIONS else 1
     beside = [row.low - unit if row.low > unit else 0]
     beside += [] if row.high is None else [_up(row.high + 1, unit)]
     for size in beside:
         if 0 < size * row.nranks <= most:
-            yield Case(row.collective, size // unit * unit, row.nranks, index, False)
+            size = size // unit * unit
+            yield Case(row.collective, size, row.nranks, index, False, row.nodes)
     if manifest.bounded:
         for ranks in (row.nranks - 1, row.nranks + 1):
             for size in inside(row, most)[:1]:
                 if ranks > 1:
-                    yield Case(row.collective, size, ranks, index, False)
+                    nodes = min(row.nodes, -(-ranks // row.ppn))
+                    yield Case(row.collective, size, ranks, index, False, nodes)
 
 
 def inside(row: ExportRow, most: int = MOST_BYTES) -> Sequence[int]:
-    """Return up to three sizes at which a row holds: both its ends and between.
+    """Return the sizes at which a row is looked at: its ends.
 
     Parameters
     ----------
@@ -105,12 +117,11 @@ def inside(row: ExportRow, most: int = MOST_BYTES) -> Sequence[int]:
     unit = 4 if row.collective in REDUCTIONS else 1
     limit = most // row.nranks // unit * unit
     low = _up(max(row.low, unit), unit)
-    high = low * 16 if row.high is None else row.high // unit * unit
+    high = max(low * 16, 1 << 16) if row.high is None else row.high // unit * unit
     high = min(max(high, min(low, limit)), limit)
     if row.high is not None and row.high < low:
         return []  # no call has such a size
-    middle = round(math.sqrt(low * high)) // unit * unit
-    return sorted({s for s in (low, middle, high) if low <= s <= high})
+    return sorted({s for s in (low, high) if low <= s <= high})
 
 
 def _up(size: int, unit: int) -> int:

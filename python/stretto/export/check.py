@@ -21,7 +21,6 @@ from stretto.export.cases import Case, cases_of
 from stretto.export.output import SCRIPT
 from stretto.export.probe import Prints
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest
-from stretto.mpi.algorithms import discover
 from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
 
@@ -104,10 +103,7 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
         Show no progress.
     """
     manifest, environment = read(directory)
-    known: set[str] = set()
-    if plan.installation is not None:
-        known = {f"{a.settings[0][0]}={a.settings[0][1]}" for a in discover(plan.installation)}
-    faults = examine.examine(manifest, directory, environment, known)
+    faults = examine.examine(manifest, directory, environment, plan.installation)
     verdicts = [_of_fault(manifest, fault) for fault in faults]
     ran = run(manifest, environment, plan, quiet) if plan.installation else {}
     named = {v.row for v in verdicts}
@@ -272,7 +268,9 @@ def _verdicts(
         proven = [c for c, (status, _) in zip(mine, found, strict=True) if status == "proven"]
         inside = [c for c in mine if c.inside]
         if index is None:
-            out[index] = Verdict(index, words, "proven", "as without the files")
+            status: Status = "proven" if proven else "unproven"
+            why = "as without the files" if proven else found[0][1]
+            out[index] = Verdict(index, words, status, why)
         elif any(c.inside for c in proven):
             sizes = ", ".join(str(c.bytes) for c in proven if c.inside)
             beside = sum(not c.inside for c in proven)

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.errors import StrettoError
-from stretto.export import intel, openmpi
+from stretto.export import intel, mpich, openmpi
 from stretto.export.cases import Case, cases_of
+from stretto.export.output import SCRIPT
 from stretto.export.sizes import intel_bytes, openmpi_bytes
 from stretto.files.export import REMEDY, ExportManifest
 from stretto.files.io import read_text
+from stretto.mpi.algorithms import discover
+from stretto.mpi.base import MPIInstallation
 
 #: sizes that no machine need have room for: files are read here, nothing is called
 _ANY = 1 << 50
@@ -54,7 +57,10 @@ Lookup = Callable[[str, int, int], Found]
 
 
 def examine(
-    manifest: ExportManifest, directory: Path, environment: Mapping[str, str], known: set[str]
+    manifest: ExportManifest,
+    directory: Path,
+    environment: Mapping[str, str],
+    installation: MPIInstallation | None,
 ) -> list[Fault]:
     """Return what is wrong with an export's files, without running anything.
 
@@ -66,29 +72,53 @@ def examine(
         Where they are.
     environment
         The settings that the script makes.
-    known
-        ``NAME=VALUE`` of each algorithm that the MPI has; empty: not known.
+    installation
+        The MPI that is to read them; None: what it has is not known.
     """
     faults = [
         Fault(
             f"{name} is {environment.get(name, 'not set')} and was written as {value}",
-            str(directory / "stretto-native.sh"),
+            str(directory / SCRIPT),
         )
         for name, value in manifest.environment.items()
         if environment.get(name) != value
     ]
     try:
-        lookup = _READERS[manifest.target](manifest, directory, environment, known)
+        judge = _judge(manifest, directory, environment, installation)
     except StrettoError as error:
         return [*faults, Fault(error.message, error.place or str(directory), None)]
     seen: set[tuple[int | None, str]] = set()
     for case in cases_of(manifest, _ANY):
+        found = judge(case) if judge else None
+        if found and (case.row, found[1]) not in seen:
+            seen.add((case.row, found[1]))
+            faults.append(Fault(found[0], found[1], case.row))
+    return faults
+
+
+def _judge(
+    manifest: ExportManifest,
+    directory: Path,
+    environment: Mapping[str, str],
+    installation: MPIInstallation | None,
+) -> Callable[[Case], tuple[str, str] | None] | None:
+    """Return what says of a call what is wrong, and where; None: nothing can be said."""
+    if manifest.knows_nodes:
+        # its files are compared with the trees in the library
+        if installation is None or installation.libmpi is None:
+            return None
+        return mpich.Reader(manifest, directory, installation).judge
+    known: set[str] = set()
+    if installation is not None:
+        known = {f"{a.settings[0][0]}={a.settings[0][1]}" for a in discover(installation)}
+    lookup = _READERS[manifest.target](manifest, directory, environment, known)
+
+    def judge(case: Case) -> tuple[str, str] | None:
         found = lookup(*case.call)
         words = _difference(manifest, case, found)
-        if words and (case.row, found.place) not in seen:
-            seen.add((case.row, found.place))
-            faults.append(Fault(words, found.place, case.row))
-    return faults
+        return (words, found.place) if words else None
+
+    return judge
 
 
 def _difference(manifest: ExportManifest, case: Case, found: Found) -> str | None:

@@ -89,6 +89,11 @@ class ExportManifest:
     bounded: bool = True
     lost: list[str] = field(default_factory=list)
 
+    @property
+    def knows_nodes(self) -> bool:
+        """The files tell communicators apart by their nodes, too."""
+        return self.target in ("mpich", "mvapich")
+
 
 def _check(value: ExportManifest, place: str) -> None:
     for row in value.rows:
