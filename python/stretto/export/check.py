@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -51,11 +51,14 @@ class Plan:
         Nodes for rows of several nodes.
     most_ranks
         More ranks than these are not started on this machine.
+    folder
+        A directory that all hosts see; the export's own by default.
     """
 
     installation: MPIInstallation | None
     hosts: tuple[str, ...] = ()
     most_ranks: int = 16
+    folder: Path | None = None
 
 
 def read(directory: Path) -> tuple[ExportManifest, dict[str, str]]:
@@ -105,7 +108,10 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
     manifest, environment = read(directory)
     faults = examine.examine(manifest, directory, environment, plan.installation)
     verdicts = [_of_fault(manifest, fault) for fault in faults]
-    ran = run(manifest, environment, plan, quiet) if plan.installation else {}
+    ran: dict[int | None, Verdict] = {}
+    if plan.installation:
+        plan = replace(plan, folder=plan.folder or directory.resolve())
+        ran = run(manifest, environment, plan, quiet)
     named = {v.row for v in verdicts}
     for index, row in enumerate(manifest.rows):
         found = ran.get(index)
@@ -149,7 +155,7 @@ def run(
         groups.setdefault(where, []).append(case)
     for (hosts, ppn, ranks), cases in _joined(groups).items():
         assert plan.installation is not None
-        place = probe.Place(plan.installation, hosts, ppn)
+        place = probe.Place(plan.installation, hosts, ppn, plan.folder if hosts else None)
         out |= _judge_group(manifest, environment, place, cases, ranks, quiet)
     for index, row in enumerate(manifest.rows):
         reason = "its sizes cannot be called here: too large, or no whole number of elements"

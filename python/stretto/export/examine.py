@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from stretto.errors import StrettoError
-from stretto.export import intel, mpich, openmpi
+from stretto.export import han, intel, mpich, openmpi
 from stretto.export.cases import Case, cases_of
 from stretto.export.output import SCRIPT
 from stretto.export.sizes import intel_bytes, openmpi_bytes
@@ -52,8 +53,8 @@ class Found:
     unknown: str | None = None
 
 
-#: answers what the files say for a call: collective, bytes, ranks
-Lookup = Callable[[str, int, int], Found]
+#: answers what the files say for a call
+Lookup = Callable[[Case], Found]
 
 
 def examine(
@@ -114,7 +115,7 @@ def _judge(
     lookup = _READERS[manifest.target](manifest, directory, environment, known)
 
     def judge(case: Case) -> tuple[str, str] | None:
-        found = lookup(*case.call)
+        found = lookup(case)
         words = _difference(manifest, case, found)
         return (words, found.place) if words else None
 
@@ -126,7 +127,9 @@ def _difference(manifest: ExportManifest, case: Case, found: Found) -> str | Non
         return f"{case.words} is given {found.unknown}, which this MPI does not have"
     wanted: dict[str, str] = {}
     if case.inside and case.row is not None:
-        wanted = {name: value for name, value in manifest.rows[case.row].settings}
+        wanted = dict((name, value) for name, value in manifest.rows[case.row].settings)
+        if wanted == {"coll_han_priority": "100"} and not found.settings:
+            return None  # HAN's own choice
     if not wanted:
         # an MPI whose files cannot leave it to decide has no bounds
         if found.settings and manifest.bounded:
@@ -151,19 +154,44 @@ def _classic(
 ) -> Lookup:
     del environment
     path = directory / openmpi.RULES_FILE
-    tables = openmpi.read_classic(_text(path), str(path))
+    tables: dict[int, dict[int, list[openmpi.FileRow]]] = {}
+    if openmpi.RULES_FILE in manifest.files:
+        tables = openmpi.read_classic(_text(path), str(path))
+    of_han = directory / han.RULES_FILE
+    han_tables: dict[int, dict[int, list[han.HanRow]]] = {}
+    if han.RULES_FILE in manifest.files:
+        han_tables = han.read_rules_file(_text(of_han), str(of_han))
 
-    def lookup(collective: str, size: int, ranks: int) -> Found:
-        table = tables.get(openmpi.IDS[collective], {})
-        if not table:
+    def lookup(case: Case) -> Found:
+        collective, size, ranks = case.call
+        number = openmpi.IDS[collective]
+        if case.nodes > 1 and han_tables.get(number):
+            row = _row(han_tables[number], ranks, size)
+            if row.component == "han":
+                return _han(collective, row, f"{of_han}:{row.line}", known)
+        if not tables.get(number):
             return Found({}, str(path))
-        rows = table[max((r for r in table if r <= ranks), default=min(table))]
-        counted = openmpi_bytes(collective, size, ranks)
-        below = [r for r in rows if counted is None or r.size <= counted]
-        row = (below or rows)[-1]
-        return _tuned(collective, row, f"{path}:{row.line}", known)
+        own = _row(tables[number], ranks, openmpi_bytes(collective, size, ranks))
+        return _tuned(collective, own, f"{path}:{own.line}", known)
 
     return lookup
+
+
+_Row = TypeVar("_Row", openmpi.FileRow, han.HanRow)
+
+
+def _row(tables: Mapping[int, Sequence[_Row]], ranks: int, size: int | None) -> _Row:
+    """Return the row for a call: both numbers are lower bounds, and the first holds below."""
+    rows = tables[max((r for r in tables if r <= ranks), default=min(tables))]
+    return ([r for r in rows if size is None or r.size <= size] or list(rows))[-1]
+
+
+def _han(collective: str, row: han.HanRow, place: str, known: set[str]) -> Found:
+    if row.algorithm == 0:
+        return Found({}, place)
+    name = f"coll_han_use_{collective}_algorithm"
+    missing = known and f"{name}={row.algorithm}" not in known
+    return Found({name: str(row.algorithm)}, place, row.words if missing else None)
 
 
 def _json(
@@ -173,7 +201,8 @@ def _json(
     path = directory / openmpi.JSON_FILE
     document = openmpi.read_json(_text(path), str(path))
 
-    def lookup(collective: str, size: int, ranks: int) -> Found:
+    def lookup(case: Case) -> Found:
+        collective, size, ranks = case.call
         counted = openmpi_bytes(collective, size, ranks) or 0
         for i, entry in enumerate(document.get(collective, [])):
             if not entry["comm_size_min"] <= ranks <= entry["comm_size_max"]:
@@ -209,7 +238,8 @@ def _intel(
         for name in manifest.environment
     }
 
-    def lookup(collective: str, size: int, ranks: int) -> Found:
+    def lookup(case: Case) -> Found:
+        collective, size, ranks = case.call
         for row in manifest.rows:
             name = row.settings[0][0]
             if row.collective == collective and clauses.get(name):

@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from stretto.errors import StrettoError
+from stretto.export import han
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule, merged
 from stretto.export.sizes import openmpi_bytes
@@ -33,9 +34,6 @@ PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
 _NO_RULE = (0, 0, 0, 0)
 #: parameters that a row of the files has no place for
 _NOT_IN_ROWS = ("knomial_radix", "max_requests")
-#: what HAN has in 5.0, and the number by which its settings name coll/tuned
-_HAN = ("allgather", "allgatherv", "allreduce", "barrier", "bcast", "gather", "reduce", "scatter")
-_HAN_TUNED = "3"
 
 
 def _tuned(rule: Rule) -> tuple[int, int, int] | None:
@@ -48,13 +46,16 @@ def _tuned(rule: Rule) -> tuple[int, int, int] | None:
     return int(algorithm), int(fanout), int(rule.setting(f"{base}_segmentsize") or 0)
 
 
-def _usable(rules: Iterable[Rule], export: Export) -> dict[str, dict[int, list[Rule]]]:
-    """Return the rules for coll/tuned by collective and ranks; say what is none of them."""
+def _usable(
+    rules: Iterable[Rule], export: Export, with_han: bool = False
+) -> dict[str, dict[int, list[Rule]]]:
+    """Return the rules by collective and ranks; say what files of the MPI cannot hold."""
     out: dict[str, dict[int, list[Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in rules:
         size = "" if rule.low == 0 else f" from {rule.low} bytes"
         what = f"{rule.collective}{size} on {rule.layout.words}"
-        if not rule.default and _tuned(rule) is None:
+        of_han = with_han and _on_nodes(rule) and han.algorithm_of(rule) is not None
+        if not rule.default and _tuned(rule) is None and not of_han:
             export.lost.append(f"{what}: {rule.settings[0][0]} is not for rules of coll/tuned")
             continue
         if rule.collective not in IDS:
@@ -71,8 +72,14 @@ def _usable(rules: Iterable[Rule], export: Export) -> dict[str, dict[int, list[R
     }
 
 
+def _on_nodes(rule: Rule) -> bool:
+    return rule.layout.nodes > 1 and rule.collective in han.COLLECTIVES
+
+
 def _effect(rule: Rule) -> Rule:
     """Return a rule as the files say it: without what they cannot, and without sizes if need be."""
+    if _tuned(rule) is None:
+        return rule  # HAN's
     settings = tuple(s for s in rule.settings if not s[0].endswith(_NOT_IN_ROWS))
     if openmpi_bytes(rule.collective, rule.low, rule.layout.nranks) is None:
         return replace(rule, settings=settings, low=0, high=None)
@@ -103,6 +110,19 @@ def _message_rows(rules: Sequence[Rule], export: Export) -> list[tuple[int, int,
     return rows
 
 
+def _tables(
+    by_ranks: Mapping[int, Sequence[Rule]], export: Export
+) -> dict[int, list[tuple[int, int, int, int]]]:
+    """Return message rows by the communicator size from which on they hold."""
+    tables: dict[int, list[tuple[int, int, int, int]]] = {}
+    for ranks in sorted(by_ranks):
+        tables[ranks] = _message_rows(by_ranks[ranks], export)
+        tables.setdefault(ranks + 1, [_NO_RULE])  # replaced where the next is measured, too
+    if min(tables) > 1:
+        tables[1] = [_NO_RULE]
+    return tables
+
+
 def classic(rules: Sequence[Rule], version: str) -> Export:
     """Return rules for Open MPI 4 and 5.
 
@@ -114,33 +134,36 @@ def classic(rules: Sequence[Rule], version: str) -> Export:
         The Open MPI's.
     """
     export = Export()
-    usable = _usable(rules, export)
-    lines = [f"{len(usable)} # collectives"]
-    for collective, by_ranks in usable.items():
-        tables: dict[int, list[tuple[int, int, int, int]]] = {}
-        for ranks in sorted(by_ranks):
-            tables[ranks] = _message_rows(by_ranks[ranks], export)
-            tables.setdefault(ranks + 1, [_NO_RULE])  # replaced where the next is measured, too
-        if min(tables) > 1:
-            tables[1] = [_NO_RULE]
-        lines += [f"{IDS[collective]} # {collective}", f"{len(tables)} # communicator sizes"]
-        for ranks in sorted(tables):
-            lines += [f"{ranks} # ranks and more", f"{len(tables[ranks])} # message sizes"]
-            lines += [" ".join(map(str, row)) for row in tables[ranks]]
-    parameters = {
-        "coll_tuned_use_dynamic_rules": "1",
-        "coll_tuned_dynamic_rules_filename": f"{HERE}/{RULES_FILE}",
+    with_han = re.match(r"[5-9]", version) is not None
+    usable = _usable(rules, export, with_han)
+    tables = {c: _tables(by_ranks, export) for c, by_ranks in usable.items()}
+    tables = {c: t for c, t in tables.items() if any(row[1] for rows in t.values() for row in rows)}
+    lines = [f"{len(tables)} # collectives"]
+    for collective, by_size in tables.items():
+        lines += [f"{IDS[collective]} # {collective}", f"{len(by_size)} # communicator sizes"]
+        for ranks in sorted(by_size):
+            lines += [f"{ranks} # ranks and more", f"{len(by_size[ranks])} # message sizes"]
+            lines += [" ".join(map(str, row)) for row in by_size[ranks]]
+    parameters: dict[str, str] = {}
+    on_nodes = {
+        c: mine
+        for c, by_ranks in usable.items()
+        if (mine := [r for of in by_ranks.values() for r in of if with_han and _on_nodes(r)])
+        and any(not r.default for r in mine)
     }
-    nodes = {r.layout.nodes for rs in usable.values() for of in rs.values() for r in of}
-    if re.match(r"[5-9]", version) and any(n > 1 for n in nodes):
-        for collective in [c for c in usable if c in _HAN]:
-            name = f"coll_han_{collective}_dynamic_global_communicator_module"
-            parameters[name] = _HAN_TUNED
+    if on_nodes:
+        parameters["coll_han_use_dynamic_file_rules"] = "1"
+        parameters["coll_han_dynamic_rules_filename"] = f"{HERE}/{han.RULES_FILE}"
+        export.files[han.RULES_FILE] = han.rules_file(on_nodes, IDS)
+        if any(_tuned(r) is not None for mine in on_nodes.values() for r in mine):
             export.lost.append(
-                f"{collective} on several nodes: coll/tuned has it from now on for all sizes, and "
-                "where there is no rule tuned's decision holds, not HAN's"
+                "rows of coll/tuned for as many ranks as there are nodes, or ranks on a node, hold "
+                "inside HAN, too: it calls coll/tuned there"
             )
-    export.files[RULES_FILE] = "\n".join(lines) + "\n"
+    if tables or not on_nodes:
+        parameters["coll_tuned_use_dynamic_rules"] = "1"
+        parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{RULES_FILE}"
+        export.files[RULES_FILE] = "\n".join(lines) + "\n"
     _set(export, parameters)
     return export
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -63,11 +62,15 @@ class Prints:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the launches run: this machine, or `hosts` with `ppn` ranks each."""
+    """Where the launches run: this machine, or `hosts` with `ppn` ranks each.
+
+    `folder` is a directory that all of them see, for small files; None: the temporary one.
+    """
 
     installation: MPIInstallation
     hosts: tuple[str, ...] = ()
     ppn: int | None = None
+    folder: Path | None = None
 
 
 def take(
@@ -123,8 +126,7 @@ def _launch(
 ) -> tuple[tuple[str, int, int] | None, str | None]:
     """Run once; return the call at which it ended before its time and the MPI's words."""
     mpi = place.installation
-    base = os.environ.get("STRETTO_TMPDIR") or None
-    with tempfile.TemporaryDirectory(prefix="stretto-export-", dir=base) as folder:
+    with tempfile.TemporaryDirectory(prefix=".stretto-export-", dir=place.folder) as folder:
         here = Path(folder)
         job, status, log = here / "job", here / "status", here / "log"
         output = here / "output"
