@@ -157,7 +157,7 @@ SPOILT: dict[str, tuple[Edit, str, str]] = {
         "was written as coll_tuned_allreduce_algorithm=4",
     ),
     "a row that leaks to more ranks": (
-        lambda text: swap(LEAK, "7 # bcast")(swap("4 # communicator", "3 # communicator")(text)),
+        lambda text: swap(LEAK, "7 # bcast")(swap("3 # communicator", "2 # communicator")(text)),
         "allreduce on 5 ranks, 1001 to 100000 bytes",
         "allreduce of 1004 bytes on 6 ranks is to be the MPI's decision",
     ),
@@ -168,7 +168,7 @@ SPOILT: dict[str, tuple[Edit, str, str]] = {
         "message size 6 stands where",
     ),
 }
-SOME = [r for r in OPENMPI if r.collective in ("allreduce", "bcast")]
+SOME = [r for r in OPENMPI if r.collective in ("allreduce", "bcast") and r.layout == FIVE]
 
 
 @pytest.mark.parametrize("fault", list(SPOILT))
@@ -180,13 +180,13 @@ def test_wrong_files_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
     path = out / openmpi.RULES_FILE
     path.write_text(edit(path.read_text()))
     manifest, environment = read(out)
-    with one_job_at_a_time():
-        ran = run(manifest, environment, Plan(mpi), quiet=True)
-    assert any(v.status == "wrong" for v in ran.values()), ran
     found = examine(manifest, out, environment, mpi)
     words = {"the whole file" if f.row is None else manifest.rows[f.row].words for f in found}
     assert row in words and any(message in f.message for f in found), found
     assert all(str(path) in f.place and f.remedy for f in found), found
+    with one_job_at_a_time():
+        ran = run(manifest, environment, Plan(mpi), quiet=True)
+    assert any(v.status == "wrong" for v in ran.values()), ran
 
 
 def stretto(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -240,18 +240,15 @@ def test_intel_clauses_that_are_wrong(tmp_path: Path, monkeypatch: pytest.Monkey
     name = "I_MPI_ADJUST_ALLREDUCE"
     for value, message in (
         (environment[name].replace("8:100000", "77:100000"), "77, which this MPI does not have"),
-        (
-            environment[name].replace("8:100000", "2:100000"),
-            "the file says I_MPI_ADJUST_ALLREDUCE=2",
-        ),
         (environment[name] + ";", "is no clause"),
     ):
         spoilt = environment | {name: value}
         assert any(message in f.message for f in examine(manifest, out, spoilt, mpi))
+        if value.endswith(";"):
+            continue  # which the MPI does not mind
         with one_job_at_a_time():
             ran = run(manifest, spoilt, Plan(mpi), quiet=True)
-        if not value.endswith(";"):  # which the MPI does not mind
-            assert ran[1].status == "wrong", (value, ran)
+        assert ran[1].status == "wrong", ran
 
 
 #: how MPICH's tree is spoilt -> words of what reading it says
@@ -279,6 +276,9 @@ def test_wrong_trees_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
     out = exported(mpich.trees(MPICH[:3], mpi), mpi, "mpich", tmp_path)
     path = out / "stretto-mpich-mpir.json"
     path.write_text(edit(path.read_text()))
+    if "leaks" in fault:  # what the device does there hides it, else
+        device = out / "stretto-mpich-ch4.json"
+        device.write_text(edit(device.read_text()))
     manifest, environment = read(out)
     found = examine(manifest, out, environment, mpi)
     assert any(message in f.message and str(path) in f.place for f in found), found

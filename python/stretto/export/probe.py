@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -19,9 +20,6 @@ from stretto.mpi.base import MPIInstallation
 
 #: variables that would bring something else into the run than the MPI and its settings
 _CLEARED = ("LD_PRELOAD", "STRETTO_TABLE", "STRETTO_CHOICE", "STRETTO_DISABLE")
-#: what makes an MPI count messages. The switches by which MPICH and Intel MPI refuse what they
-#: cannot do tell nothing: MPICH's files do not obey them, Intel MPI's own decisions fail by them.
-_TELLING: dict[Family, dict[str, str]] = {"openmpi": {"OMPI_MCA_pml_monitoring_enable": "1"}}
 #: a rank is held back for so long at first, so that what waits for it can be told
 HOLD_MS = 60
 START_S, CASE_S = 60.0, 60.0
@@ -124,7 +122,11 @@ def _launch(
     hold_ms: int,
     prints: Prints,
 ) -> tuple[tuple[str, int, int] | None, str | None]:
-    """Run once; return the call at which it ended before its time and the MPI's words."""
+    """Run once; return the call at which it ended before its time and the MPI's words.
+
+    When all was seen it does not matter how it ended: Open MPI 5 with its monitoring and HAN may
+    crash while it takes communicators down.
+    """
     mpi = place.installation
     with tempfile.TemporaryDirectory(prefix=".stretto-export-", dir=place.folder) as folder:
         here = Path(folder)
@@ -137,9 +139,10 @@ def _launch(
             ppn=place.ppn,
             hosts=place.hosts,
             bind="none",
-            variables=_TELLING.get(mpi.family, {}) | dict(settings),
+            variables=_telling(mpi.family) | dict(settings),
             oversubscribe=True,
         )
+        environ |= _telling(mpi.family)
         for name in (*_CLEARED, *unset):
             if name not in settings:
                 environ.pop(name, None)
@@ -157,7 +160,7 @@ def _launch(
 
         ended = process.run(command, environ, log, stuck)
         _read(output, prints)
-        if ended.status == 0:
+        if ended.status == 0 or all(call in prints.seen for call in calls):
             return None, None
         at = read_status(status)
         words = process.short(ended.output) or f"exit status {ended.status}"
@@ -165,6 +168,26 @@ def _launch(
         if at is None:
             return None, why
         return (at.collective, at.bytes, int(at.candidate.partition("@")[0])), why
+
+
+def _telling(family: Family) -> dict[str, str]:
+    """Return what makes an MPI count messages.
+
+    The switches by which MPICH and Intel MPI refuse what they cannot do tell nothing: MPICH's files
+    do not obey them, and Intel MPI's own decisions fail by them.
+    """
+    if family != "openmpi":
+        return {}
+    out = {"OMPI_MCA_pml_monitoring_enable": "1"}
+    # Where the user names the ones to use, the monitoring one must be among them; its other half,
+    # before the collectives, is of no use.
+    pml, coll = "OMPI_MCA_pml", "OMPI_MCA_coll"
+    have = {name: os.environ.get(name, "") for name in (pml, coll)}
+    if have[pml] and not have[pml].startswith("^"):
+        out[pml] = f"{have[pml]},monitoring"
+    if not have[coll] or have[coll].startswith("^"):
+        out[coll] = ",".join([have[coll] or "^", "monitoring"]).replace("^,", "^")
+    return out
 
 
 def _job(
