@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from mpis import MPIS
 from stretto.errors import StrettoError
 from stretto.export import intel, openmpi
 from stretto.export.output import write
@@ -215,3 +217,27 @@ def test_files_have_absolute_paths(tmp_path: Path) -> None:
     assert _read_classic(done.stdout) and "title" in script
     module = (out / "stretto-native.modulefile").read_text(encoding="utf-8")
     assert f"setenv OMPI_MCA_coll_tuned_dynamic_rules_filename {{{out}" in module
+
+
+@pytest.mark.mpi
+def test_the_command_writes_trees_of_the_release_that_was_measured(tmp_path: Path) -> None:
+    prefix = MPIS["mpich"].require().prefix
+    ring = "native:MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=ring"
+    times = {("allreduce", 65536): {"bare": 50.0, ring: 30.0}}
+    command = [sys.executable, "-m", "stretto", "export", "--to", "mpich", "--mpi", str(prefix)]
+
+    def export(version: str) -> subprocess.CompletedProcess[str]:
+        mpi = MPIIdentity("mpich", "mpich", version, "MPICH")
+        results = _results(tmp_path / f"{version}.bench.jsonl", times, mpi=mpi)
+        words = [*command, "--out", str(tmp_path / "out"), str(results)]
+        return subprocess.run(words, capture_output=True, text=True, check=False)
+
+    done = export("5.0.2")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "stretto-mpich-mpir.json").exists()
+    script = (tmp_path / "out" / "stretto-native.sh").read_text(encoding="utf-8")
+    assert "export MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE=" in script
+    other = export("4.3.0")
+    assert other.returncode == 1
+    assert "measured with 4.3.0, and this is MPICH 5.0.2" in other.stderr
+    assert "try: name the MPI that was measured" in other.stderr

@@ -103,7 +103,7 @@ def _write(
     rules, lost = list(measured.rules), list[str]()
     if to not in ("mpich", "mvapich"):  # these know nodes
         rules, lost = for_layouts(measured.rules, nodes, ppn)
-    export = _export(to, rules, mpi, (nodes, ppn))
+    export = _export(to, rules, measured.mpi.version, mpi, (nodes, ppn))
     export.lost = lost + export.lost
     files = ", ".join(str(p) for p in results)
     title = f"stretto: native tuning for {to} from {files}"
@@ -140,13 +140,25 @@ def _fits(measured: Measured, to: str) -> None:
 
 
 def _export(
-    to: str, rules: list[Rule], mpi: str | None, prefer: tuple[int | None, int | None]
+    to: str,
+    rules: list[Rule],
+    version: str,
+    mpi: str | None,
+    prefer: tuple[int | None, int | None],
 ) -> Export:
     from stretto.export import intel, mpich, openmpi
     from stretto.mpi import find_installation
 
     if to in ("mpich", "mvapich"):
-        export = mpich.trees(rules, find_installation(mpi or "mpich"), prefer)
+        found = find_installation(mpi or "mpich")
+        if (found.family, found.version) != ("mpich", version):
+            raise StrettoError(
+                f"measured with {version}, and this is {found.name}: the files are made from the "
+                "trees of one release, and replace them whole",
+                found.libmpi,
+                "name the MPI that was measured: --mpi PREFIX",
+            )
+        export = mpich.trees(rules, found, prefer)
         if to == "mvapich":
             export.lost.append("unproven: no MVAPICH has loaded these files")
         return export

@@ -106,7 +106,7 @@ def trees(
     new = dict(library.trees)
     for collective, mine in wanted.items():
         if any(not r.default for r in mine):
-            _collective(collective, mine, library, variables, prefer, new, export)
+            put_in(collective, mine, library, variables, prefer, new, export)
     for layer, tree in new.items():
         if tree != library.trees[layer]:
             export.files[FILES[layer]] = text_of(tree)
@@ -114,7 +114,7 @@ def trees(
     return export
 
 
-def _collective(
+def put_in(
     collective: str,
     rules: Sequence[Rule],
     library: Trees,
