@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* ---- job.c: what to measure ------------------------------------------------------------------ */
 
@@ -170,6 +171,25 @@ typedef struct {
 /* 0, or -1 when it could not be written (disk full): the run must then stop. */
 int stretto_bench_sample_line(stretto_bench_output *out, const stretto_bench_job *job,
                               const stretto_bench_case *shape, const stretto_bench_sample *sample);
+
+/* Two takes of {sums, messages, arrivals}, 0 for what is not known; `sent` messages in the first.
+ * 0, or -1 when it could not be written. */
+int stretto_bench_fingerprint_line(stretto_bench_output *out, const stretto_bench_case *shape,
+                                   int nranks, uint64_t prints[2][3], uint64_t sent);
+
+/* ---- messages.c: what this process sends, by peer, where the MPI counts it ------------------- */
+
+void stretto_bench_messages_open(MPI_Comm world);
+bool stretto_bench_messages_known(void);
+void stretto_bench_messages_begin(void);
+/* Digest of messages and bytes to each peer since begin, and how many messages. */
+uint64_t stretto_bench_messages_end(uint64_t *sent);
+
+/* ---- fingerprint.c: which algorithm the MPI uses --------------------------------------------- */
+
+/* Collective: a line for each case and candidate (RANKS or RANKS@MS). 0, or -1 with error. */
+int stretto_bench_fingerprint(stretto_bench_output *out, const stretto_bench_job *job, char *error,
+                              size_t error_size);
 
 /* ---- measure.c ------------------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
-/* stretto-bench-F JOB: see bench.h. Started by `stretto bench` under the MPI's own launcher. */
+/* stretto-bench-F JOB: see bench.h. Started by `stretto bench` under the MPI's own launcher.
+ * stretto-bench-F --fingerprint JOB: see fingerprint.c. Started by `stretto export --check`. */
 #include "bench/bench.h"
 
 #include <dlfcn.h>
@@ -25,6 +26,29 @@ static int measure_all(stretto_bench *bench, char *error) {
     for (int i = 0; i < bench->job->ncases; i++)
         if (stretto_bench_measure(bench, i, error, ERROR) != 0)
             return -1;
+    return 0;
+}
+
+/* Which algorithms the MPI uses; 0, or the job is ended (message printed). */
+static int fingerprint(const char *path) {
+    char error[ERROR] = "";
+    stretto_bench_job job;
+    stretto_bench_output *out = NULL;
+    int rank, failed = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (stretto_bench_job_read(&job, path, MPI_COMM_WORLD, error, sizeof error) != 0)
+        failed = 1;
+    else if (rank == 0 && !(out = stretto_bench_output_open(&job, error, sizeof error)))
+        failed = 1;
+    else
+        failed = stretto_bench_fingerprint(out, &job, error, sizeof error) != 0;
+    if (failed && error[0])
+        fprintf(stderr, "stretto-bench: %s\n", error);
+    if (stretto_bench_output_close(out) != 0)
+        failed = 1;
+    if (failed) /* one rank's fault is not the others' */
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    stretto_bench_job_free(&job);
     return 0;
 }
 
@@ -79,9 +103,10 @@ done:
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2) {
-        fprintf(stderr,
-                "usage: mpirun -n N stretto-bench-F JOB (normally run by `stretto bench`)\n");
+    bool prints = argc == 3 && strcmp(argv[1], "--fingerprint") == 0;
+    if (argc != 2 && !prints) {
+        fprintf(stderr, "usage: mpirun -n N stretto-bench-F [--fingerprint] JOB (normally run by "
+                        "`stretto bench`)\n");
         return 2;
     }
     char error[ERROR] = "";
@@ -96,7 +121,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "stretto-bench: MPI_Init failed\n");
         return 1;
     }
-    int failed = run(argv[1]);
+    int failed = prints ? fingerprint(argv[2]) : run(argv[1]);
     MPI_Finalize();
     return failed ? 1 : 0;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,5 +190,18 @@ int stretto_bench_sample_line(stretto_bench_output *out, const stretto_bench_job
         put_string(out, sample->detail);
     }
     put(out, "}");
+    return flush(out);
+}
+
+int stretto_bench_fingerprint_line(stretto_bench_output *out, const stretto_bench_case *shape,
+                                   int nranks, uint64_t prints[2][3], uint64_t sent) {
+    static const char *const names[3] = {"sums", "messages", "arrivals"};
+    put(out, "{\"type\": \"fingerprint\", \"collective\": \"%s\", \"bytes\": %zu, \"ranks\": %d",
+        stretto_bench_collective_name(shape->collective), shape->bytes, nranks);
+    for (int k = 0; k < 3; k++)
+        if (prints[0][k] || prints[1][k])
+            put(out, ", \"%s\": [\"%016" PRIx64 "\", \"%016" PRIx64 "\"]", names[k], prints[0][k],
+                prints[1][k]);
+    put(out, ", \"sent\": %" PRIu64 "}", sent);
     return flush(out);
 }

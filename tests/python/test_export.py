@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, Mpi
+from mpis import MPIS
 from stretto.errors import StrettoError
 from stretto.export import intel, openmpi
 from stretto.export.output import write
@@ -20,7 +21,6 @@ from stretto.files.identity import Host, MPIIdentity
 
 FIVE = Layout(5, 1, 5)
 RING = (("coll_tuned_allreduce_algorithm", "4"), ("coll_tuned_use_dynamic_rules", "1"))
-FINGERPRINT = Path(__file__).parent.parent / "apps" / "fingerprint.c"
 
 
 def _results(
@@ -208,7 +208,8 @@ def test_results_that_do_not_go_together(tmp_path: Path) -> None:
 
 def test_files_have_absolute_paths(tmp_path: Path) -> None:
     out = tmp_path / "a b"
-    write(openmpi.classic([Rule("allreduce", FIVE, 0, None, RING)], "4"), out, "title")
+    export = openmpi.classic([Rule("allreduce", FIVE, 0, None, RING)], "4")
+    write(export, out, "title", "openmpi-4", MPIIdentity("openmpi", "openmpi", "4.1.4", ""))
     script = (out / "stretto-native.sh").read_text(encoding="utf-8")
     show = '. "$0"; cat "$OMPI_MCA_coll_tuned_dynamic_rules_filename"'
     words = ["sh", "-ec", show, str(out / "stretto-native.sh")]
@@ -218,51 +219,25 @@ def test_files_have_absolute_paths(tmp_path: Path) -> None:
     assert f"setenv OMPI_MCA_coll_tuned_dynamic_rules_filename {{{out}" in module
 
 
-def _digests(mpi: Mpi, program: Path, env: Mapping[str, str]) -> dict[tuple[int, int], str]:
-    done = mpi.run(5, [str(program), "400", "65536", "1048576"], env=env, timeout=240)
+@pytest.mark.mpi
+def test_the_command_writes_trees_of_the_release_that_was_measured(tmp_path: Path) -> None:
+    prefix = MPIS["mpich"].require().prefix
+    ring = "native:MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=ring"
+    times = {("allreduce", 65536): {"bare": 50.0, ring: 30.0}}
+    command = [sys.executable, "-m", "stretto", "export", "--to", "mpich", "--mpi", str(prefix)]
+
+    def export(version: str) -> subprocess.CompletedProcess[str]:
+        mpi = MPIIdentity("mpich", "mpich", version, "MPICH")
+        results = _results(tmp_path / f"{version}.bench.jsonl", times, mpi=mpi)
+        words = [*command, "--out", str(tmp_path / "out"), str(results)]
+        return subprocess.run(words, capture_output=True, text=True, check=False)
+
+    done = export("5.0.2")
     assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines()]
-    return {(int(n), int(size)): digest for n, size, digest in lines}
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
-def test_open_mpi_takes_the_rules(name: str, tmp_path: Path) -> None:
-    """The order of additions shows which algorithm ran: forced, by a rule, or by default."""
-    mpi = MPIS[name].require()
-    program = mpi.compile(FINGERPRINT, tmp_path / "fingerprint")
-    rules = [
-        Rule("allreduce", FIVE, 0, 1000, ()),
-        Rule("allreduce", FIVE, 1001, 100000, RING),
-        Rule("allreduce", FIVE, 100001, None, ()),
-    ]
-    export = openmpi.classic(rules, name[-1])
-    write(export, tmp_path, "test")
-    variables = {
-        n: v.replace("@STRETTO_EXPORT_DIR@", str(tmp_path)) for n, v in export.environment.items()
-    }
-    default = _digests(mpi, program, {})
-    forced = _digests(mpi, program, {f"OMPI_MCA_{n}": v for n, v in RING})
-    ruled = _digests(mpi, program, variables)
-    assert all(forced[place] != default[place] for place in default)
-    assert ruled == default | {(5, 65536): forced[5, 65536]}
-
-
-@pytest.mark.mpi
-def test_intel_mpi_takes_the_clauses(tmp_path: Path) -> None:
-    mpi = MPIS["intel"].require()
-    program = mpi.compile(FINGERPRINT, tmp_path / "fingerprint")
-    one, eight = (_digests(mpi, program, dict(_preset(n))) for n in (1, 8))
-    assert all(one[place] != eight[place] for place in one)
-    sizes = [
-        Rule("allreduce", FIVE, 0, 99999, _preset(1)),
-        Rule("allreduce", FIVE, 100000, None, _preset(8)),
-    ]
-    found = _digests(mpi, program, intel.adjust(sizes).environment)
-    assert found == {place: (eight if place[1] == 1 << 20 else one)[place] for place in one}
-    ranks = [
-        Rule("allreduce", Layout(4, 1, 4), 0, None, _preset(8)),
-        Rule("allreduce", FIVE, 0, None, _preset(1)),
-    ]
-    found = _digests(mpi, program, intel.adjust(ranks).environment)
-    assert found == {place: (eight if place[0] == 4 else one)[place] for place in one}
+    assert (tmp_path / "out" / "stretto-mpich-mpir.json").exists()
+    script = (tmp_path / "out" / "stretto-native.sh").read_text(encoding="utf-8")
+    assert "export MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE=" in script
+    other = export("4.3.0")
+    assert other.returncode == 1
+    assert "measured with 4.3.0, and this is MPICH 5.0.2" in other.stderr
+    assert "try: name the MPI that was measured" in other.stderr

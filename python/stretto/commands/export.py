@@ -3,50 +3,127 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stretto.cli import print_json, say
-from stretto.errors import UsageError
+from stretto.errors import StrettoError, UsageError
+
+if TYPE_CHECKING:
+    from stretto.export.check import Verdict
+    from stretto.export.output import Export
+    from stretto.export.rules import Measured, Rule
+    from stretto.mpi import MPIInstallation
 
 EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
-stretto export --to openmpi-5 --out tuning a.bench.jsonl
-source tuning/stretto-native.sh"""
+stretto export --to openmpi-5 --out tuning --check a.bench.jsonl
+source tuning/stretto-native.sh
+stretto export --check --out tuning              (once more, without writing)"""
 
 #: target -> family of the results that it is made from
 TARGETS = {
     "openmpi-4": "openmpi",
     "openmpi-5": "openmpi",
     "openmpi-6": "openmpi",
+    "mpich": "mpich",
+    "mvapich": "mpich",
     "intel": "intel",
 }
 
 
 def command(
     results: Annotated[
-        list[Path], typer.Argument(help="Results of stretto bench with native candidates.")
-    ],
-    to: Annotated[str, typer.Option(help=f"What to write: {', '.join(TARGETS)}.")],
-    out: Annotated[Path, typer.Option(help="Directory for the files.")],
+        list[Path] | None,
+        typer.Argument(help="Results of stretto bench with native candidates."),
+    ] = None,
+    to: Annotated[str | None, typer.Option(help=f"What to write: {', '.join(TARGETS)}.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory of the files.")] = Path("tuning"),
     nodes: Annotated[
         int | None, typer.Option(min=1, help="Where several layouts have as many ranks: its nodes.")
     ] = None,
     ppn: Annotated[int | None, typer.Option(min=1, help="... and its ranks per node.")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Run the MPI with the files: does each row take effect?")
+    ] = False,
+    mpi: Annotated[
+        str | None,
+        typer.Option(help="For MPICH's files and --check: a family, a launcher, or a prefix."),
+    ] = None,
+    hosts: Annotated[
+        str | None, typer.Option(help="For --check of rows on several nodes: a,b,c.")
+    ] = None,
+    most_ranks: Annotated[
+        int, typer.Option(min=2, help="For --check: no more ranks than these on this machine.")
+    ] = 16,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Write the MPI's own tuning files: rules, parameters, a script to source and a module file.
 
     A rule is written only where an algorithm of the MPI was significantly faster than the MPI's own
-    decision; elsewhere, and on other numbers of ranks, the MPI decides as before.
+    decision; elsewhere, and on other numbers of ranks, the MPI decides as before. With --check the
+    MPI is run with the files, and each row is called proven, unproven or wrong (exit code 1).
     """
-    from stretto.export import intel, openmpi
+    answer: dict[str, object] = {}
+    if results:
+        answer = _write(results, to, out, nodes, ppn, mpi, as_json)
+    elif not check:
+        raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
+    verdicts = _check(out, mpi, hosts, most_ranks, as_json) if check else []
+    if as_json:
+        if check:
+            answer["check"] = [v.__dict__ for v in verdicts]
+        print_json(answer)
+    wrong = [v for v in verdicts if v.status == "wrong"]
+    if wrong:
+        raise StrettoError(
+            f"{wrong[0].words}: {wrong[0].why}"
+            + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""),
+            wrong[0].place or out,
+            wrong[0].remedy,
+        )
+
+
+def _write(
+    results: list[Path],
+    to: str | None,
+    out: Path,
+    nodes: int | None,
+    ppn: int | None,
+    mpi: str | None,
+    as_json: bool,
+) -> dict[str, object]:
     from stretto.export.output import write
     from stretto.export.rules import for_layouts, read_rules
 
     if to not in TARGETS:
         raise UsageError(f"there is no export to {to!r}", "--to", f"there are {', '.join(TARGETS)}")
     measured = read_rules(results)
+    _fits(measured, to)
+    rules, lost = list(measured.rules), list[str]()
+    if to not in ("mpich", "mvapich"):  # these know nodes
+        rules, lost = for_layouts(measured.rules, nodes, ppn)
+    export = _export(to, rules, measured.mpi.version, mpi, (nodes, ppn))
+    export.lost = lost + export.lost
+    files = ", ".join(str(p) for p in results)
+    title = f"stretto: native tuning for {to} from {files}"
+    written = write(export, out, title, to, measured.mpi)
+    if not as_json:
+        for sentence in export.lost:
+            say(f"stretto: note: {sentence}")
+        if not any(not r.default for r in rules):
+            say("stretto: nothing was significantly faster than what the MPI does by itself")
+        print(f"{len(export.rows)} rules in {out}; next: source {out / 'stretto-native.sh'}")
+    return {
+        "files": [str(p) for p in written],
+        "environment": export.environment,
+        "rules": len(export.rows),
+        "lost": export.lost,
+    }
+
+
+def _fits(measured: Measured, to: str) -> None:
+    """Refuse results of another MPI, and say where versions differ."""
     if measured.mpi.family != TARGETS[to]:
         raise UsageError(
             f"these results are of {measured.mpi.family} {measured.mpi.version}: what is fast in "
@@ -60,30 +137,79 @@ def command(
             f"stretto: warning: measured with {measured.mpi.version}; the same number may mean "
             f"another algorithm in {to}"
         )
-    rules, lost = for_layouts(measured.rules, nodes, ppn)
+
+
+def _export(
+    to: str,
+    rules: list[Rule],
+    version: str,
+    mpi: str | None,
+    prefer: tuple[int | None, int | None],
+) -> Export:
+    from stretto.export import intel, mpich, openmpi
+    from stretto.mpi import find_installation
+
+    if to in ("mpich", "mvapich"):
+        found = find_installation(mpi or "mpich")
+        if (found.family, found.version) != ("mpich", version):
+            raise StrettoError(
+                f"measured with {version}, and this is {found.name}: the files are made from the "
+                "trees of one release, and replace them whole",
+                found.libmpi,
+                "name the MPI that was measured: --mpi PREFIX",
+            )
+        export = mpich.trees(rules, found, prefer)
+        if to == "mvapich":
+            export.lost.append("unproven: no MVAPICH has loaded these files")
+        return export
     if to == "intel":
-        export = intel.adjust(rules)
-    elif to == "openmpi-6":
-        export = openmpi.json_rules(rules)
+        return intel.adjust(rules)
+    if to == "openmpi-6":
+        return openmpi.json_rules(rules)
+    return openmpi.classic(rules, to.removeprefix("openmpi-"))
+
+
+def _installed(target: str, mpi: str | None) -> MPIInstallation | None:
+    """Return the MPI that an export is for, None where it cannot be run here."""
+    from stretto.mpi import find_installation, installations
+
+    family = TARGETS[target]
+    if mpi is not None:
+        found = find_installation(mpi)
     else:
-        export = openmpi.classic(rules, to.removeprefix("openmpi-"))
-    export.lost = lost + export.lost
-    files = ", ".join(str(p) for p in results)
-    title = f"stretto: native tuning for {to} from {files}"
-    written = write(export, out, title)
-    chosen = [r for r in rules if not r.default]
-    if as_json:
-        print_json(
-            {
-                "files": [str(p) for p in written],
-                "environment": export.environment,
-                "rules": len(chosen),
-                "lost": export.lost,
-            }
+        major = target[-1] if target[-2:-1] == "-" else ""
+        fitting = [i for i in installations() if i.family == family and i.version.startswith(major)]
+        if not fitting or target in ("openmpi-6", "mvapich"):
+            return None
+        found = fitting[0]
+    if found.family != family:
+        raise UsageError(f"{found.name} cannot read files for {target}", "--mpi")
+    return found
+
+
+def _check(
+    out: Path, mpi: str | None, hosts: str | None, most_ranks: int, as_json: bool
+) -> list[Verdict]:
+    from stretto.export.check import Plan, check
+    from stretto.files.export import EXPORT, NAME
+
+    manifest = EXPORT.read(out / NAME)
+    if manifest.target not in TARGETS:
+        raise StrettoError(f"there is no export to {manifest.target!r}", out / NAME)
+    installation = _installed(manifest.target, mpi)
+    if installation is None:
+        say(f"stretto: note: no MPI for {manifest.target} is here: the files are only read")
+    elif installation.version != manifest.mpi.version:
+        say(
+            f"stretto: warning: measured with {manifest.mpi.version}, checked with "
+            f"{installation.version}"
         )
-        return
-    for sentence in export.lost:
-        say(f"stretto: note: {sentence}")
-    if not chosen:
-        say("stretto: nothing was significantly faster than what the MPI does by itself")
-    print(f"{len(chosen)} rules in {out}; next: source {out / 'stretto-native.sh'}")
+    words = tuple(h for h in (hosts or "").split(",") if h)
+    verdicts = check(out, Plan(installation, words, most_ranks), as_json)
+    if not as_json:
+        for v in verdicts:
+            print(f"{v.status:8}  {v.words}: {v.why}" + (f" [{v.place}]" if v.place else ""))
+        count = {s: sum(v.status == s for v in verdicts) for s in ("proven", "unproven", "wrong")}
+        name = installation.name if installation else "no MPI"
+        print(f"{name}: " + ", ".join(f"{n} {status}" for status, n in count.items()))
+    return verdicts

@@ -15,13 +15,16 @@ MPI, or a preset is known that was not measurably worse than its decision there.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from stretto.errors import StrettoError
 from stretto.export.output import Export
 from stretto.export.rules import Rule, merged
 from stretto.export.sizes import intel_bytes
+from stretto.files.export import REMEDY
 
 #: ranks and bytes without end, as the MPI's own documentation writes them
 MOST = 2147483647
@@ -35,7 +38,7 @@ def adjust(rules: Sequence[Rule]) -> Export:
     rules
         From `for_layouts`: one layout for each number of ranks.
     """
-    export = Export()
+    export = Export(bounded=False)
     by_collective: dict[str, list[Rule]] = defaultdict(list)
     for rule in rules:
         by_collective[rule.collective].append(rule)
@@ -79,32 +82,34 @@ def _clauses(name: str, rules: Sequence[Rule], export: Export) -> str:
     bounds = {ranks: _bounds(name, by_ranks[ranks], export) for ranks in sorted(by_ranks)}
     if len(bounds) > 1 and all(len(one) == 1 for one in bounds.values()):
         out, before = [], 0
-        for ranks, ((_, value),) in bounds.items():
+        for ranks, ((_, rule),) in bounds.items():
             most = MOST if ranks == max(bounds) else ranks
-            out.append(f"{value}:0-{MOST}@{before + 1}-{most}")
+            out.append(f"{rule.setting(name)}:0-{MOST}@{before + 1}-{most}")
             before = ranks
+            export.rows.append(rule)
         return ";".join(out)
     largest = max(bounds)
+    words = {ranks: [(end, r.setting(name)) for end, r in bounds[ranks]] for ranks in bounds}
     export.lost += [
         f"{name} on {by_ranks[ranks][0].layout.words}: Intel MPI tells sizes apart or ranks, not "
         f"both, and what was found for {largest} ranks holds"
         for ranks in bounds
-        if ranks != largest and bounds[ranks] != bounds[largest]
+        if ranks != largest and words[ranks] != words[largest]
     ]
     out, low = [], 0
-    for end, value in bounds[largest]:
-        out.append(f"{value}:{low}-{end}")
+    for end, rule in bounds[largest]:
+        out.append(f"{rule.setting(name)}:{low}-{end}")
         low = end + 1
+        export.rows.append(rule)
     return ";".join(out)
 
 
-def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int, str]]:
-    """Return upper bounds of sizes with their presets, the last without end."""
-    bounds: list[tuple[int, str]] = []
+def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int, Rule]]:
+    """Return upper bounds of sizes with their rules, the last without end."""
+    bounds: list[tuple[int, Rule]] = []
     for rule in merged(sorted(rules, key=lambda r: r.low)):
         ranks = rule.layout.nranks
         end = MOST if rule.high is None else intel_bytes(rule.collective, rule.high, ranks)
-        value = rule.setting(name) or ""
         if end is None:
             end = MOST
         if bounds and bounds[-1][0] >= end:
@@ -113,8 +118,60 @@ def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int,
                 "not look at the size"
             )
             continue
-        if bounds and bounds[-1][1] == value:
-            bounds.pop()
-        bounds.append((end, value))
-    bounds[-1] = (MOST, bounds[-1][1])
+        if bounds and bounds[-1][1].setting(name) == rule.setting(name):
+            rule = replace(rule, low=bounds.pop()[1].low)
+        bounds.append((end, rule))
+    bounds[-1] = (MOST, replace(bounds[-1][1], high=None))
     return bounds
+
+
+@dataclass(frozen=True)
+class Clause:
+    """``preset:low-high@first-last``; without ranks they are 1 to `MOST`."""
+
+    preset: str
+    high: int
+    first: int
+    last: int
+
+
+_CLAUSE = re.compile(r"(\d+):(\d+)-(\d+)(?:@(\d+)-(\d+))?")
+
+
+def read_clauses(text: str, place: str) -> list[Clause]:
+    """Return the clauses of a variable.
+
+    Parameters
+    ----------
+    text, place
+        Its value, and its name for the message when it cannot be read: the MPI would take its
+        default without a word.
+    """
+    out: list[Clause] = []
+    for part in text.split(";"):
+        found = _CLAUSE.fullmatch(part)
+        if not found:
+            raise StrettoError(f"{part!r} is no clause PRESET:LOW-HIGH[@P-Q]", place, REMEDY)
+        preset, _, high, first, last = found.groups()
+        out.append(Clause(preset, int(high), int(first or 1), int(last or MOST)))
+    if len({c.first == 1 and c.last == MOST for c in out}) > 1:
+        raise StrettoError("clauses with and without ranks are mixed", place, REMEDY)
+    return out
+
+
+def preset_for(clauses: Sequence[Clause], size: int | None, ranks: int) -> str:
+    """Return the preset that clauses give, as Intel MPI 2021.18 was seen to read them.
+
+    Parameters
+    ----------
+    clauses
+        From `read_clauses`.
+    size
+        As the MPI counts; None where it looks at none.
+    ranks
+        The communicator's.
+    """
+    mine = [c for c in clauses if c.first <= ranks <= c.last] or list(clauses)
+    if any(c.last != MOST or c.first != 1 for c in clauses):
+        return mine[-1].preset  # the last clause for these ranks holds for all sizes
+    return next((c for c in mine if size is None or size <= c.high), mine[-1]).preset

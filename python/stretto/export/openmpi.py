@@ -11,12 +11,16 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from stretto.errors import StrettoError
+from stretto.export import han
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule, merged
 from stretto.export.sizes import openmpi_bytes
+from stretto.files.export import REMEDY
 
 #: the numbers of collectives in rules files (coll_base_functions.h's COLLTYPE)
 IDS = {
@@ -28,9 +32,8 @@ RULES_FILE = "stretto-openmpi.rules"
 JSON_FILE = "stretto-openmpi.json"
 PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
 _NO_RULE = (0, 0, 0, 0)
-#: what HAN has in 5.0, and the number by which its settings name coll/tuned
-_HAN = ("allgather", "allgatherv", "allreduce", "barrier", "bcast", "gather", "reduce", "scatter")
-_HAN_TUNED = "3"
+#: parameters that a row of the files has no place for
+_NOT_IN_ROWS = ("knomial_radix", "max_requests")
 
 
 def _tuned(rule: Rule) -> tuple[int, int, int] | None:
@@ -43,20 +46,23 @@ def _tuned(rule: Rule) -> tuple[int, int, int] | None:
     return int(algorithm), int(fanout), int(rule.setting(f"{base}_segmentsize") or 0)
 
 
-def _usable(rules: Iterable[Rule], export: Export) -> dict[str, dict[int, list[Rule]]]:
-    """Return the rules for coll/tuned by collective and ranks; say what is none of them."""
+def _usable(
+    rules: Iterable[Rule], export: Export, with_han: bool = False
+) -> dict[str, dict[int, list[Rule]]]:
+    """Return the rules by collective and ranks; say what files of the MPI cannot hold."""
     out: dict[str, dict[int, list[Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in rules:
         size = "" if rule.low == 0 else f" from {rule.low} bytes"
         what = f"{rule.collective}{size} on {rule.layout.words}"
-        if not rule.default and _tuned(rule) is None:
+        of_han = with_han and _on_nodes(rule) and han.algorithm_of(rule) is not None
+        if not rule.default and _tuned(rule) is None and not of_han:
             export.lost.append(f"{what}: {rule.settings[0][0]} is not for rules of coll/tuned")
             continue
         if rule.collective not in IDS:
             export.lost.append(f"{what}: coll/tuned has no rules for it")
             continue
         for name, value in rule.settings:
-            if name.endswith(("knomial_radix", "max_requests")):
+            if name.endswith(_NOT_IN_ROWS):
                 export.lost.append(f"{what}: {name} {value} is one for all rules, and stays as is")
         out[rule.collective][rule.layout.nranks].append(rule)
     return {
@@ -64,6 +70,20 @@ def _usable(rules: Iterable[Rule], export: Export) -> dict[str, dict[int, list[R
         for c, by_ranks in out.items()
         if any(not r.default for rs in by_ranks.values() for r in rs)
     }
+
+
+def _on_nodes(rule: Rule) -> bool:
+    return rule.layout.nodes > 1 and rule.collective in han.COLLECTIVES
+
+
+def _effect(rule: Rule) -> Rule:
+    """Return a rule as the files say it: without what they cannot, and without sizes if need be."""
+    if _tuned(rule) is None:
+        return rule  # HAN's
+    settings = tuple(s for s in rule.settings if not s[0].endswith(_NOT_IN_ROWS))
+    if openmpi_bytes(rule.collective, rule.low, rule.layout.nranks) is None:
+        return replace(rule, settings=settings, low=0, high=None)
+    return replace(rule, settings=settings)
 
 
 def _message_rows(rules: Sequence[Rule], export: Export) -> list[tuple[int, int, int, int]]:
@@ -83,9 +103,24 @@ def _message_rows(rules: Sequence[Rule], export: Export) -> list[tuple[int, int,
             )
             continue
         rows.append(row)
+        if not rule.default:
+            export.rows.append(_effect(rule))
     if not rows or rows[0][0] != 0:
         rows.insert(0, _NO_RULE)
     return rows
+
+
+def _tables(
+    by_ranks: Mapping[int, Sequence[Rule]], export: Export
+) -> dict[int, list[tuple[int, int, int, int]]]:
+    """Return message rows by the communicator size from which on they hold."""
+    tables: dict[int, list[tuple[int, int, int, int]]] = {}
+    for ranks in sorted(by_ranks):
+        tables[ranks] = _message_rows(by_ranks[ranks], export)
+        tables.setdefault(ranks + 1, [_NO_RULE])  # replaced where the next is measured, too
+    if min(tables) > 1:
+        tables[1] = [_NO_RULE]
+    return tables
 
 
 def classic(rules: Sequence[Rule], version: str) -> Export:
@@ -99,33 +134,36 @@ def classic(rules: Sequence[Rule], version: str) -> Export:
         The Open MPI's.
     """
     export = Export()
-    usable = _usable(rules, export)
-    lines = [f"{len(usable)} # collectives"]
-    for collective, by_ranks in usable.items():
-        tables: dict[int, list[tuple[int, int, int, int]]] = {}
-        for ranks in sorted(by_ranks):
-            tables[ranks] = _message_rows(by_ranks[ranks], export)
-            tables.setdefault(ranks + 1, [_NO_RULE])  # replaced where the next is measured, too
-        if min(tables) > 1:
-            tables[1] = [_NO_RULE]
-        lines += [f"{IDS[collective]} # {collective}", f"{len(tables)} # communicator sizes"]
-        for ranks in sorted(tables):
-            lines += [f"{ranks} # ranks and more", f"{len(tables[ranks])} # message sizes"]
-            lines += [" ".join(map(str, row)) for row in tables[ranks]]
-    parameters = {
-        "coll_tuned_use_dynamic_rules": "1",
-        "coll_tuned_dynamic_rules_filename": f"{HERE}/{RULES_FILE}",
+    with_han = re.match(r"[5-9]", version) is not None
+    usable = _usable(rules, export, with_han)
+    tables = {c: _tables(by_ranks, export) for c, by_ranks in usable.items()}
+    tables = {c: t for c, t in tables.items() if any(row[1] for rows in t.values() for row in rows)}
+    lines = [f"{len(tables)} # collectives"]
+    for collective, by_size in tables.items():
+        lines += [f"{IDS[collective]} # {collective}", f"{len(by_size)} # communicator sizes"]
+        for ranks in sorted(by_size):
+            lines += [f"{ranks} # ranks and more", f"{len(by_size[ranks])} # message sizes"]
+            lines += [" ".join(map(str, row)) for row in by_size[ranks]]
+    parameters: dict[str, str] = {}
+    on_nodes = {
+        c: mine
+        for c, by_ranks in usable.items()
+        if (mine := [r for of in by_ranks.values() for r in of if with_han and _on_nodes(r)])
+        and any(not r.default for r in mine)
     }
-    nodes = {r.layout.nodes for rs in usable.values() for of in rs.values() for r in of}
-    if re.match(r"[5-9]", version) and any(n > 1 for n in nodes):
-        for collective in [c for c in usable if c in _HAN]:
-            name = f"coll_han_{collective}_dynamic_global_communicator_module"
-            parameters[name] = _HAN_TUNED
+    if on_nodes:
+        parameters["coll_han_use_dynamic_file_rules"] = "1"
+        parameters["coll_han_dynamic_rules_filename"] = f"{HERE}/{han.RULES_FILE}"
+        export.files[han.RULES_FILE] = han.rules_file(on_nodes, IDS)
+        if any(_tuned(r) is not None for mine in on_nodes.values() for r in mine):
             export.lost.append(
-                f"{collective} on several nodes: coll/tuned has it from now on for all sizes, and "
-                "where there is no rule tuned's decision holds, not HAN's"
+                "rows of coll/tuned for as many ranks as there are nodes, or ranks on a node, hold "
+                "inside HAN, too: it calls coll/tuned there"
             )
-    export.files[RULES_FILE] = "\n".join(lines) + "\n"
+    if tables or not on_nodes:
+        parameters["coll_tuned_use_dynamic_rules"] = "1"
+        parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{RULES_FILE}"
+        export.files[RULES_FILE] = "\n".join(lines) + "\n"
     _set(export, parameters)
     return export
 
@@ -188,3 +226,121 @@ def _distribution(rules: Sequence[Rule]) -> str:
 def _set(export: Export, parameters: dict[str, str]) -> None:
     export.files[PARAMETERS_FILE] = "".join(f"{n} = {v}\n" for n, v in parameters.items())
     export.environment = {f"OMPI_MCA_{n}": v for n, v in parameters.items()}
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """A row as it stands in a file; `size` in the MPI's own measure."""
+
+    line: int
+    size: int
+    algorithm: int
+    fanout: int
+    segment: int
+
+
+def read_classic(text: str, place: str) -> dict[int, dict[int, list[FileRow]]]:
+    """Return the rows of a classic file by collective's number and communicator size.
+
+    Parameters
+    ----------
+    text, place
+        The file's, and its name for the message when it cannot be read: the MPI would ignore it, or
+        the rest of it, without a word.
+    """
+    words = [
+        (number, word)
+        for number, line in enumerate(text.splitlines(), 1)
+        for word in line.split("#")[0].split()
+    ]
+    at = 0
+
+    def take(what: str) -> tuple[int, int]:
+        nonlocal at
+        if at >= len(words):
+            raise StrettoError(f"the file ends where {what} should stand", place, REMEDY)
+        line, word = words[at]
+        at += 1
+        if not word.isdigit() or word != str(int(word)):
+            raise StrettoError(f"{word!r} stands where {what} should", f"{place}:{line}", REMEDY)
+        return line, int(word)
+
+    out: dict[int, dict[int, list[FileRow]]] = {}
+    for _ in range(take("the number of collectives")[1]):
+        line, collective = take("a collective's number")
+        if collective not in IDS.values() or collective in out:
+            words_ = "is there twice" if collective in out else "is no collective's number"
+            raise StrettoError(f"{collective} {words_}", f"{place}:{line}", REMEDY)
+        sizes = out.setdefault(collective, {})
+        for _ in range(take("the number of communicator sizes")[1]):
+            line, ranks = take("a communicator's size")
+            if sizes and ranks <= max(sizes):
+                raise StrettoError(
+                    f"communicator size {ranks} does not ascend", f"{place}:{line}", REMEDY
+                )
+            rows: list[FileRow] = []
+            for _ in range(take("the number of message sizes")[1]):
+                line, size = take("a message size")
+                fields = [take(w)[1] for w in ("an algorithm", "a fan-out", "a segment size")]
+                if (size <= rows[-1].size) if rows else size != 0:
+                    raise StrettoError(
+                        f"message size {size} stands where "
+                        + ("a larger one should" if rows else "0 should"),
+                        f"{place}:{line}",
+                        REMEDY,
+                    )
+                rows.append(FileRow(line, size, *fields))
+            if not rows:
+                raise StrettoError(f"{ranks} ranks have no rows", f"{place}:{line}", REMEDY)
+            sizes[ranks] = rows
+    if at < len(words):
+        raise StrettoError(
+            f"{words[at][1]!r} is left over: a count before it is too small",
+            f"{place}:{words[at][0]}",
+            REMEDY,
+        )
+    return out
+
+
+def read_json(text: str, place: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the collectives of a JSON file of Open MPI 6.
+
+    Parameters
+    ----------
+    text, place
+        The file's.
+    """
+    try:
+        document = json.loads(text)
+        found = document["collectives"]
+        if document["rule_file_version"] != 3 or document["module"] != "tuned":
+            raise ValueError("it is not of version 3, for module tuned")
+        for collective, entries in found.items():
+            if collective not in IDS:
+                raise ValueError(f"{collective!r} is no collective")
+            for entry in entries:
+                int(entry["comm_size_min"]), int(entry["comm_size_max"])
+                for r in entry["rules"]:
+                    int(r["msg_size_min"]), int(r["alg"]), int(r["faninout"]), int(r["seg_size"])
+                    if r["msg_size_max"] != "inf":
+                        int(r["msg_size_max"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StrettoError(f"the rules cannot be read: {error!r}", place, REMEDY) from error
+    return dict(found)
+
+
+def settings_of(collective: str, row: FileRow) -> dict[str, str]:
+    """Return the settings that have a row's effect, without those that are 0.
+
+    Parameters
+    ----------
+    collective, row
+        The row.
+    """
+    base = f"coll_tuned_{collective}_algorithm"
+    out = {base: str(row.algorithm)}
+    if row.segment:
+        out[f"{base}_segmentsize"] = str(row.segment)
+    if row.fanout:
+        out[f"{base}_chain_fanout"] = str(row.fanout)
+    return out

@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.export.rules import Rule
+from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
+from stretto.files.identity import MPIIdentity, now
 from stretto.files.io import write_atomic
 
 #: in a file's text and in settings: the absolute path of the directory that the files are in
 HERE = "@STRETTO_EXPORT_DIR@"
+SCRIPT, MODULE = "stretto-native.sh", "stretto-native.modulefile"
 
 
 @dataclass
@@ -25,14 +29,20 @@ class Export:
         Variables that make the MPI read them; values may hold `HERE`.
     lost
         Sentences: what the MPI cannot express.
+    rows
+        What the files do, each with the settings that do the same by themselves.
+    bounded
+        Communicators of other sizes are left as they are.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
+    rows: list[Rule] = field(default_factory=list)
+    bounded: bool = True
 
 
-def write(export: Export, directory: Path, title: str) -> list[Path]:
+def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIdentity) -> list[Path]:
     """Write an export with a script to source and a module file; return what was written.
 
     Parameters
@@ -43,17 +53,32 @@ def write(export: Export, directory: Path, title: str) -> list[Path]:
         Made when it is not there; files of the same names are replaced.
     title
         One line that says what it is, for the files' comments.
+    target, mpi
+        Whose files they are, and what they were measured with.
     """
     where = str(directory.resolve())
     variables = {n: v.replace(HERE, where) for n, v in export.environment.items()}
     texts = {n: t.replace(HERE, where) for n, t in export.files.items()}
-    texts["stretto-native.sh"] = _script(title, variables, export.lost)
-    texts["stretto-native.modulefile"] = _module(title, variables)
+    rows = [_row(rule) for rule in export.rows]
+    manifest = ExportManifest(
+        target, now(), mpi, variables, sorted(texts), rows, export.bounded, export.lost
+    )
+    texts[SCRIPT] = _script(title, variables, export.lost)
+    texts[MODULE] = _module(title, variables)
+    texts[NAME] = EXPORT.format(manifest)
     out = []
     for name, text in texts.items():
         write_atomic(directory / name, text, "the export")
         out.append(directory / name)
     return out
+
+
+def _row(rule: Rule) -> ExportRow:
+    layout = rule.layout
+    settings = [list(pair) for pair in rule.settings]
+    return ExportRow(
+        rule.collective, layout.nranks, layout.nodes, layout.ppn, rule.low, rule.high, settings
+    )
 
 
 def _script(title: str, variables: Mapping[str, str], lost: list[str]) -> str:

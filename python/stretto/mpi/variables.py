@@ -30,17 +30,26 @@ if lib.MPI_T_init_thread(0, ref(c_int())):
 number = c_int()
 if lib.MPI_T_cvar_get_num(ref(number)):
     sys.exit("MPI_T_cvar_get_num failed")
+def setting(i, kind):  # by MPICH's handles of MPI_INT and MPI_CHAR; no other MPI's values are asked
+    handle, count, number = ctypes.c_void_p(), c_int(), c_int()
+    if kind not in (0x4c000405, 0x4c000101) or lib.MPI_T_cvar_handle_alloc(
+            i, None, ref(handle), ref(count)):
+        return None
+    if kind == 0x4c000405:
+        return None if lib.MPI_T_cvar_read(handle, ref(number)) else str(number.value)
+    words = text(max(count.value, 1) + 4096)
+    return None if lib.MPI_T_cvar_read(handle, words) else words.value.decode("utf-8", "replace")
 def ask(i, n, d):
     name, words, enum, kind = text(max(n, 1)), text(max(d, 1)), ctypes.c_void_p(), ctypes.c_uint64()
     n, d, level, bind, scope = c_int(n), c_int(d), c_int(), c_int(), c_int()
     failed = lib.MPI_T_cvar_get_info(i, name, ref(n), ref(level), ref(kind), ref(enum), words,
                                      ref(d), ref(bind), ref(scope))
-    return failed, n.value, d.value, name.value, words.value, enum
+    return failed, n.value, d.value, name.value, words.value, enum, kind.value & 0xffffffff
 out = []
 for i in range(number.value):
     failed, n, d, *_ = ask(i, 0, 0)
     if not failed:
-        failed, n, d, name, words, enum = ask(i, n + 1, d + 1)
+        failed, n, d, name, words, enum, kind = ask(i, n + 1, d + 1)
     if failed:
         continue
     items = []
@@ -50,7 +59,8 @@ for i in range(number.value):
             value, item, length = c_int(), text(256), c_int(256)
             if not lib.MPI_T_enum_get_item(enum, j, ref(value), item, ref(length)):
                 items.append([value.value, item.value.decode("utf-8", "replace")])
-    out.append([name.decode("utf-8", "replace"), words.decode("utf-8", "replace"), items])
+    out.append([name.decode("utf-8", "replace"), words.decode("utf-8", "replace"), items,
+                setting(i, kind)])
 json.dump(out, sys.stdout)
 """
 
@@ -67,11 +77,14 @@ class Variable:
         The MPI's own words.
     items
         Number and name of each value, where the MPI tells them.
+    value
+        What it is when nobody sets it, where it is a number or a word of MPICH's; None elsewhere.
     """
 
     name: str
     help: str
     items: tuple[tuple[int, str], ...] = ()
+    value: str | None = None
 
 
 def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
@@ -93,7 +106,8 @@ def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
 
     def ask() -> str:
         env = {**os.environ, **installation.environment()}
-        env.pop("LD_PRELOAD", None)
+        # what a user has set is not what the MPI does by itself
+        env = {n: v for n, v in env.items() if n != "LD_PRELOAD" and not n.startswith("MPIR_CVAR")}
         if os.geteuid() == 0:
             env |= installation.root_environment()
         try:
@@ -118,10 +132,10 @@ def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
         return done.stdout
 
     try:
-        rows = json.loads(cached("variables", libmpi, ask))
+        rows = json.loads(cached("variables-2", libmpi, ask))
         return {
-            name: Variable(name, words, tuple((int(v), str(item)) for v, item in items))
-            for name, words, items in rows
+            name: Variable(name, words, tuple((int(v), str(item)) for v, item in items), value)
+            for name, words, items, value in rows
         }
     except (ValueError, TypeError) as error:
         raise StrettoError(f"the MPI's list of settings cannot be read: {error}", libmpi) from error

@@ -1,0 +1,128 @@
+"""The calls at which an export is looked at: inside each row, and just beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from stretto.campaign.settings import REDUCTIONS
+from stretto.files.export import ExportManifest, ExportRow
+
+#: bytes of all ranks' buffers together that a call may have
+MOST_BYTES = 64 << 20
+#: looked at where no row is: what an export must leave alone
+OTHERS = ("allreduce", "bcast", "allgather", "alltoall", "reduce")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call.
+
+    Attributes
+    ----------
+    collective, bytes, ranks
+        The call, on the first `ranks` ranks; bytes as Stretto counts them.
+    row
+        Index of the row that it is about; None: of none.
+    inside
+        The row is to hold here; else the MPI's own decision.
+    nodes
+        That the ranks lie on.
+    """
+
+    collective: str
+    bytes: int
+    ranks: int
+    row: int | None
+    inside: bool
+    nodes: int = 1
+
+    @property
+    def call(self) -> tuple[str, int, int]:
+        """The call itself."""
+        return self.collective, self.bytes, self.ranks
+
+    @property
+    def words(self) -> str:
+        """``allreduce of 8 bytes on 4 ranks``."""
+        return f"{self.collective} of {self.bytes} bytes on {self.ranks} ranks"
+
+
+def cases_of(manifest: ExportManifest, most: int = MOST_BYTES) -> list[Case]:
+    """Return the cases of all rows, and of collectives without any.
+
+    Parameters
+    ----------
+    manifest
+        The export.
+    most
+        Bytes of all ranks' buffers together that a call may have.
+    """
+    found: dict[tuple[str, int, int, int], Case] = {}
+
+    def elsewhere(case: Case) -> bool:
+        """Whether what is beside one row is inside another."""
+        return any(
+            r.covers(*_place(case)) and (r.nodes == case.nodes or not manifest.knows_nodes)
+            for r in manifest.rows
+        )
+
+    for index, row in enumerate(manifest.rows):
+        for case in _of_row(manifest, index, row, most):
+            if case.inside or not elsewhere(case):
+                found.setdefault((*case.call, case.nodes), case)
+    most_ranks = max(manifest.rows, key=lambda r: r.nranks, default=None)
+    ranks, nodes = (most_ranks.nranks, most_ranks.nodes) if most_ranks else (0, 1)
+    named = {r.collective for r in manifest.rows}
+    for collective in [c for c in OTHERS if c not in named][: 2 if ranks > 1 else 0]:
+        case = Case(collective, 1024, ranks, None, False, nodes)
+        found.setdefault((*case.call, nodes), case)
+    return list(found.values())
+
+
+def _place(case: Case) -> tuple[str, int, int]:
+    return case.collective, case.ranks, case.bytes
+
+
+def _of_row(manifest: ExportManifest, index: int, row: ExportRow, most: int) -> Iterator[Case]:
+    for size in inside(row, most):
+        yield Case(row.collective, size, row.nranks, index, True, row.nodes)
+    unit = 4 if row.collective in REDUCTIONS else 1
+    beside = [row.low - unit if row.low > unit else 0]
+    beside += [] if row.high is None else [_up(row.high + 1, unit)]
+    for size in beside:
+        if 0 < size * row.nranks <= most:
+            size = size // unit * unit
+            yield Case(row.collective, size, row.nranks, index, False, row.nodes)
+    if manifest.bounded:
+        for ranks in (row.nranks - 1, row.nranks + 1):
+            for size in inside(row, most)[:1]:
+                if ranks > 1:
+                    nodes = min(row.nodes, -(-ranks // row.ppn))
+                    yield Case(row.collective, size, ranks, index, False, nodes)
+
+
+def inside(row: ExportRow, most: int = MOST_BYTES) -> Sequence[int]:
+    """Return the sizes at which a row is looked at: its ends.
+
+    Parameters
+    ----------
+    row
+        The row.
+    most
+        Bytes of all ranks' buffers together; none are returned where the row begins beyond it.
+    """
+    if row.collective == "barrier":
+        return [0]
+    unit = 4 if row.collective in REDUCTIONS else 1
+    limit = most // row.nranks // unit * unit
+    low = _up(max(row.low, unit), unit)
+    high = max(low * 16, 1 << 16) if row.high is None else row.high // unit * unit
+    high = min(max(high, min(low, limit)), limit)
+    if row.high is not None and row.high < low:
+        return []  # no call has such a size
+    return sorted({s for s in (low, high) if low <= s <= high})
+
+
+def _up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit

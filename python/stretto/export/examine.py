@@ -1,0 +1,263 @@
+"""Reads native files as the MPI reads them, and compares them with what the export was to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from stretto.errors import StrettoError
+from stretto.export import han, intel, mpich, openmpi
+from stretto.export.cases import Case, cases_of
+from stretto.export.output import SCRIPT
+from stretto.export.sizes import intel_bytes, openmpi_bytes
+from stretto.files.export import REMEDY, ExportManifest
+from stretto.files.io import read_text
+from stretto.mpi.algorithms import discover
+from stretto.mpi.base import MPIInstallation
+
+#: sizes that no machine need have room for: files are read here, nothing is called
+_ANY = 1 << 50
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a file.
+
+    Attributes
+    ----------
+    message
+        In a sentence.
+    place
+        ``file:line``.
+    row
+        Index of the row that it is about; None: all of them.
+    """
+
+    message: str
+    place: str
+    row: int | None = None
+    remedy: str = REMEDY
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a file says for a call: settings as a row has them (empty: the MPI decides), and where.
+
+    `unknown`: what the file asks for and the MPI does not have.
+    """
+
+    settings: Mapping[str, str]
+    place: str
+    unknown: str | None = None
+
+
+#: answers what the files say for a call
+Lookup = Callable[[Case], Found]
+
+
+def examine(
+    manifest: ExportManifest,
+    directory: Path,
+    environment: Mapping[str, str],
+    installation: MPIInstallation | None,
+) -> list[Fault]:
+    """Return what is wrong with an export's files, without running anything.
+
+    Parameters
+    ----------
+    manifest
+        What they were to say.
+    directory
+        Where they are.
+    environment
+        The settings that the script makes.
+    installation
+        The MPI that is to read them; None: what it has is not known.
+    """
+    faults = [
+        Fault(
+            f"{name} is {environment.get(name, 'not set')} and was written as {value}",
+            str(directory / SCRIPT),
+        )
+        for name, value in manifest.environment.items()
+        if environment.get(name) != value
+    ]
+    try:
+        judge = _judge(manifest, directory, environment, installation)
+    except StrettoError as error:
+        return [*faults, Fault(error.message, error.place or str(directory), None)]
+    seen: set[tuple[int | None, str]] = set()
+    for case in cases_of(manifest, _ANY):
+        found = judge(case) if judge else None
+        if found and (case.row, found[1]) not in seen:
+            seen.add((case.row, found[1]))
+            faults.append(Fault(found[0], found[1], case.row))
+    return faults
+
+
+def _judge(
+    manifest: ExportManifest,
+    directory: Path,
+    environment: Mapping[str, str],
+    installation: MPIInstallation | None,
+) -> Callable[[Case], tuple[str, str] | None] | None:
+    """Return what says of a call what is wrong, and where; None: nothing can be said."""
+    if manifest.knows_nodes:
+        # its files are compared with the trees in the library
+        if installation is None or installation.libmpi is None:
+            return None
+        return mpich.Reader(manifest, directory, installation).judge
+    known: set[str] = set()
+    if installation is not None:
+        known = {f"{a.settings[0][0]}={a.settings[0][1]}" for a in discover(installation)}
+    lookup = _READERS[manifest.target](manifest, directory, environment, known)
+
+    def judge(case: Case) -> tuple[str, str] | None:
+        found = lookup(case)
+        words = _difference(manifest, case, found)
+        return (words, found.place) if words else None
+
+    return judge
+
+
+def _difference(manifest: ExportManifest, case: Case, found: Found) -> str | None:
+    if found.unknown:
+        return f"{case.words} is given {found.unknown}, which this MPI does not have"
+    wanted: dict[str, str] = {}
+    if case.inside and case.row is not None:
+        wanted = dict((name, value) for name, value in manifest.rows[case.row].settings)
+        if wanted == {"coll_han_priority": "100"} and not found.settings:
+            return None  # HAN's own choice
+    if not wanted:
+        # an MPI whose files cannot leave it to decide has no bounds
+        if found.settings and manifest.bounded:
+            return f"{case.words} is to be the MPI's decision, and the file says {_say(found)}"
+        return None
+    if any(wanted.get(name) != value for name, value in found.settings.items()) or (
+        not found.settings
+    ):
+        asked = ", ".join(
+            f"{n}={v}" for n, v in wanted.items() if n in found.settings
+        ) or ", ".join(f"{n}={v}" for n, v in list(wanted.items())[:1])
+        return f"{case.words} was written as {asked}, and the file says {_say(found)}"
+    return None
+
+
+def _say(found: Found) -> str:
+    return ", ".join(f"{n}={v}" for n, v in found.settings.items()) or "nothing"
+
+
+def _classic(
+    manifest: ExportManifest, directory: Path, environment: Mapping[str, str], known: set[str]
+) -> Lookup:
+    del environment
+    path = directory / openmpi.RULES_FILE
+    tables: dict[int, dict[int, list[openmpi.FileRow]]] = {}
+    if openmpi.RULES_FILE in manifest.files:
+        tables = openmpi.read_classic(_text(path), str(path))
+    of_han = directory / han.RULES_FILE
+    han_tables: dict[int, dict[int, list[han.HanRow]]] = {}
+    if han.RULES_FILE in manifest.files:
+        han_tables = han.read_rules_file(_text(of_han), str(of_han))
+
+    def lookup(case: Case) -> Found:
+        collective, size, ranks = case.call
+        number = openmpi.IDS[collective]
+        if case.nodes > 1 and han_tables.get(number):
+            row = _row(han_tables[number], ranks, size)
+            if row.component == "han":
+                return _han(collective, row, f"{of_han}:{row.line}", known)
+        if not tables.get(number):
+            return Found({}, str(path))
+        own = _row(tables[number], ranks, openmpi_bytes(collective, size, ranks))
+        return _tuned(collective, own, f"{path}:{own.line}", known)
+
+    return lookup
+
+
+_Row = TypeVar("_Row", openmpi.FileRow, han.HanRow)
+
+
+def _row(tables: Mapping[int, Sequence[_Row]], ranks: int, size: int | None) -> _Row:
+    """Return the row for a call: both numbers are lower bounds, and the first holds below."""
+    rows = tables[max((r for r in tables if r <= ranks), default=min(tables))]
+    return ([r for r in rows if size is None or r.size <= size] or list(rows))[-1]
+
+
+def _han(collective: str, row: han.HanRow, place: str, known: set[str]) -> Found:
+    if row.algorithm == 0:
+        return Found({}, place)
+    name = f"coll_han_use_{collective}_algorithm"
+    missing = known and f"{name}={row.algorithm}" not in known
+    return Found({name: str(row.algorithm)}, place, row.words if missing else None)
+
+
+def _json(
+    manifest: ExportManifest, directory: Path, environment: Mapping[str, str], known: set[str]
+) -> Lookup:
+    del environment
+    path = directory / openmpi.JSON_FILE
+    document = openmpi.read_json(_text(path), str(path))
+
+    def lookup(case: Case) -> Found:
+        collective, size, ranks = case.call
+        counted = openmpi_bytes(collective, size, ranks) or 0
+        for i, entry in enumerate(document.get(collective, [])):
+            if not entry["comm_size_min"] <= ranks <= entry["comm_size_max"]:
+                continue
+            for j, rule in enumerate(entry["rules"]):
+                end = rule["msg_size_max"]
+                if rule["msg_size_min"] <= counted and (end == "inf" or counted <= end):
+                    row = openmpi.FileRow(
+                        0, rule["msg_size_min"], rule["alg"], rule["faninout"], rule["seg_size"]
+                    )
+                    place = f"{path}: collectives.{collective}[{i}].rules[{j}]"
+                    return _tuned(collective, row, place, known)
+        return Found({}, str(path))
+
+    return lookup
+
+
+def _tuned(collective: str, row: openmpi.FileRow, place: str, known: set[str]) -> Found:
+    if row.algorithm == 0:
+        return Found({}, place)
+    settings = openmpi.settings_of(collective, row)
+    first = next(f"{n}={v}" for n, v in settings.items())
+    missing = known and first not in known
+    return Found(settings, place, f"algorithm {row.algorithm}" if missing else None)
+
+
+def _intel(
+    manifest: ExportManifest, directory: Path, environment: Mapping[str, str], known: set[str]
+) -> Lookup:
+    place = str(directory / "stretto-native.sh")
+    clauses = {
+        name: intel.read_clauses(environment.get(name, ""), f"{place}: {name}")
+        for name in manifest.environment
+    }
+
+    def lookup(case: Case) -> Found:
+        collective, size, ranks = case.call
+        for row in manifest.rows:
+            name = row.settings[0][0]
+            if row.collective == collective and clauses.get(name):
+                value = intel.preset_for(clauses[name], intel_bytes(collective, size, ranks), ranks)
+                missing = known and f"{name}={value}" not in known
+                return Found({name: value}, f"{place}: {name}", value if missing else None)
+        return Found({}, place)
+
+    return lookup
+
+
+def _text(path: Path) -> str:
+    return read_text(path, "the native file", REMEDY)
+
+
+_READERS: dict[str, Callable[[ExportManifest, Path, Mapping[str, str], set[str]], Lookup]] = {
+    "openmpi-4": _classic,
+    "openmpi-5": _classic,
+    "openmpi-6": _json,
+    "intel": _intel,
+}

@@ -1,0 +1,386 @@
+"""MPICH 5 (and, by the same grammar, MVAPICH): rows put into that release's own trees.
+
+A file replaces a whole tree, so each is a copy of the one in the library with brackets put in for
+the communicators and sizes of the rows. The trees know nodes: a row holds on its nodes x ranks, and
+not on the parts that MPICH itself makes of a communicator (``comm_size=node_comm_size`` and
+``comm_avg_ppn`` hold on whole ones only).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from stretto.errors import StrettoError
+from stretto.export.cases import Case
+from stretto.export.mpich_tree import (
+    AVERAGE,
+    CH4,
+    FILES,
+    LARGEST,
+    MPIR,
+    POSIX,
+    TOTAL,
+    VARIABLES,
+    Call,
+    Tree,
+    Trees,
+    leaf_for,
+    read_file,
+    read_library,
+    text_of,
+)
+from stretto.export.output import HERE, Export
+from stretto.export.rules import Layout, Rule, merged
+from stretto.files.export import REMEDY, ExportManifest, ExportRow
+from stretto.files.io import read_text
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.variables import Variable, control_variables
+
+_CVAR = "MPIR_CVAR_"
+#: parameters that the leaves of an algorithm take -> end of the variable that holds each
+_PARAMETERS = {
+    "bcast tree": {
+        "tree_type": "TREE_TYPE", "k": "TREE_KVAL", "is_non_blocking": "IS_NON_BLOCKING",
+    },
+    "bcast pipelined_tree": {
+        "tree_type": "TREE_TYPE", "k": "TREE_KVAL", "is_non_blocking": "IS_NON_BLOCKING",
+        "chunk_size": "TREE_PIPELINE_CHUNK_SIZE", "recv_pre_posted": "RECV_PRE_POST",
+    },
+    "allreduce tree": {
+        "tree_type": "TREE_TYPE", "k": "TREE_KVAL", "chunk_size": "TREE_PIPELINE_CHUNK_SIZE",
+        "buffer_per_child": "TREE_BUFFER_PER_CHILD",
+    },
+    "allreduce recursive_multiplying": {"k": "RECURSIVE_MULTIPLYING_KVAL"},
+    "allreduce recexch": {"k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV"},
+    "allreduce k_reduce_scatter_allgather": {
+        "k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV",
+    },
+    "allgather k_brucks": {"k": "BRUCKS_KVAL"},
+    "allgather recexch_doubling": {
+        "k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV",
+    },
+    "allgather recexch_halving": {
+        "k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV",
+    },
+    "alltoall k_brucks": {"k": "BRUCKS_KVAL"},
+    "barrier k_dissemination": {"k": "DISSEM_KVAL"},
+}  # fmt: skip
+#: takes a parameter that the reader of leaves forgets: its value would be whatever memory held
+_NOT_IN_FILES = ("barrier recexch",)
+_GREEK = ("alpha", "beta", "gamma", "delta")
+#: collectives whose calls tell whether the operation is commutative
+_OPERATIONS = ("allreduce", "reduce", "reduce_scatter_block")
+
+
+def trees(
+    rules: Iterable[Rule],
+    installation: MPIInstallation,
+    prefer: tuple[int | None, int | None] = (None, None),
+) -> Export:
+    """Return trees with the rules in them.
+
+    Parameters
+    ----------
+    rules
+        Of any layouts.
+    installation
+        The MPICH that they were measured with: its trees are taken.
+    prefer
+        Nodes and ranks per node that are kept where two layouts cannot be told apart.
+    """
+    if installation.libmpi is None:
+        raise StrettoError(
+            f"the library of {installation.name} was not found, and its trees are needed",
+            installation.prefix,
+            "load its module, or name it: --mpi PREFIX",
+        )
+    library = read_library(installation.libmpi)
+    variables = control_variables(installation)
+    export = Export()
+    wanted: dict[str, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        wanted[rule.collective].append(rule)
+    new = dict(library.trees)
+    for collective, mine in wanted.items():
+        if any(not r.default for r in mine):
+            put_in(collective, mine, library, variables, prefer, new, export)
+    for layer, tree in new.items():
+        if tree != library.trees[layer]:
+            export.files[FILES[layer]] = text_of(tree)
+            export.environment[VARIABLES[layer]] = f"{HERE}/{FILES[layer]}"
+    return export
+
+
+def put_in(
+    collective: str,
+    rules: Sequence[Rule],
+    library: Trees,
+    variables: Mapping[str, Variable],
+    prefer: tuple[int | None, int | None],
+    new: dict[str, Tree],
+    export: Export,
+) -> None:
+    """Put one collective's rules into the trees."""
+    by_layout = _told_apart(rules, prefer, export)
+    leaves: dict[str, dict[tuple[Layout, int], Tree]] = defaultdict(dict)
+    sized: dict[Layout, list[Rule]] = {}
+    for layout, mine in by_layout.items():
+        sized[layout] = _sized(mine, export)
+        for rule in sized[layout]:
+            found = {} if rule.default else leaves_of(rule, library, variables)
+            if isinstance(found, str):
+                size = "" if rule.low == 0 else f" from {rule.low} bytes"
+                export.lost.append(f"{collective}{size} on {layout.words}: {found}")
+                continue
+            for layer, leaf in found.items():
+                leaves[layer][layout, rule.low] = leaf
+            if found:
+                export.rows.append(rule)
+    for layer, places in leaves.items():
+        whole = new[layer].get(f"collective={collective}")
+        if whole is None or "comm_type=intra" not in whole:
+            continue
+        default = whole["comm_type=intra"]
+        if all(default == leaf for leaf in places.values()):
+            continue  # the device does so anyway
+        tree = _by_ranks(collective, default, sized, places)
+        new[layer] = {**new[layer], f"collective={collective}": {**whole, "comm_type=intra": tree}}
+
+
+def leaves_of(
+    rule: Rule, library: Trees, variables: Mapping[str, Variable]
+) -> dict[str, Tree] | str:
+    """Return the leaf of each layer that a rule needs, or why there is none.
+
+    Parameters
+    ----------
+    rule
+        Not a default.
+    library, variables
+        The MPI's.
+    """
+    upper = rule.collective.upper()
+    title = rule.collective.capitalize()
+    name = rule.setting(f"{_CVAR}{upper}_POSIX_INTRA_ALGORITHM")
+    if name is not None:
+        return _known({POSIX: {f"algorithm={POSIX}mpi_{rule.collective}_{name}": {}}}, library)
+    number = rule.setting(f"{_CVAR}{upper}_COMPOSITION")
+    if number is not None:
+        return _known({CH4: _composition(title, int(number))}, library)
+    name = rule.setting(f"{_CVAR}{upper}_INTRA_ALGORITHM")
+    if name is None:
+        return f"{rule.settings[0][0]} has no place in MPICH's files"
+    what = f"{rule.collective} {name}"
+    if what in _NOT_IN_FILES:
+        return f"{name} takes a parameter that MPICH's files cannot set"
+    parameters: Tree = {}
+    for key, end in _PARAMETERS.get(what, {}).items():
+        variable = f"{_CVAR}{upper}_{end}"
+        value = rule.setting(variable)
+        if value is None and variable in variables:
+            value = variables[variable].value
+        if value is None:
+            return f"the value of {variable} is not known, and {name} needs it"
+        parameters[f"{key}={value}"] = {}
+    out: dict[str, Tree] = {MPIR: {f"algorithm={MPIR}{title}_intra_{name}": parameters}}
+    help_ = (
+        variables[f"{_CVAR}{upper}_COMPOSITION"].help
+        if (f"{_CVAR}{upper}_COMPOSITION" in variables)
+        else ""
+    )
+    found = re.search(r"(\d)\s+NM only", help_)
+    if found:
+        out[CH4] = _composition(title, int(found.group(1)))
+    return _known(out, library)
+
+
+def _composition(title: str, number: int) -> Tree:
+    return {f"composition={CH4}{title}_intra_composition_{_GREEK[number - 1]}": {}}
+
+
+def _known(found: dict[str, Tree], library: Trees) -> dict[str, Tree] | str:
+    for layer, leaf in found.items():
+        (name,) = leaf
+        if layer not in library.trees or name not in library.leaves:
+            return f"this release's files have no {name}"
+    return found
+
+
+def _told_apart(
+    rules: Sequence[Rule], prefer: tuple[int | None, int | None], export: Export
+) -> dict[Layout, list[Rule]]:
+    """Return rules by layout; of layouts with as many ranks and most ranks a node, one."""
+    kept: dict[tuple[int, int], Layout] = {}
+    nodes, ppn = prefer
+
+    def rank(layout: Layout) -> tuple[bool, bool, int]:
+        return (
+            nodes is not None and layout.nodes != nodes,
+            ppn is not None and layout.ppn != ppn,
+            layout.nodes,
+        )
+
+    for layout in sorted({r.layout for r in rules}, key=rank):
+        most = -(-layout.nranks // layout.nodes)
+        other = kept.setdefault((layout.nranks, 0 if layout.nodes == 1 else most), layout)
+        if other != layout:
+            export.lost.append(
+                f"{rules[0].collective} on {layout.words}: MPICH's files cannot tell it from "
+                f"{other.words}"
+            )
+    out: dict[Layout, list[Rule]] = {layout: [] for layout in kept.values()}
+    for rule in rules:
+        if rule.layout in out:
+            out[rule.layout].append(rule)
+    return out
+
+
+def _sized(rules: Sequence[Rule], export: Export) -> list[Rule]:
+    """Return a layout's rules as MPICH can look at their sizes."""
+    ordered = merged(sorted(rules, key=lambda r: r.low))
+    collective = ordered[0].collective
+    if collective in AVERAGE + TOTAL or len(ordered) == 1:
+        return ordered
+    export.lost.append(
+        f"{collective} on {ordered[0].layout.words}: MPICH's files do not look at its size, and "
+        "the MPI decides"
+    )
+    return []
+
+
+def _by_ranks(
+    collective: str,
+    default: Tree,
+    sized: Mapping[Layout, Sequence[Rule]],
+    places: Mapping[tuple[Layout, int], Tree],
+) -> Tree:
+    out: Tree = {}
+    by_ranks: dict[int, list[Layout]] = defaultdict(list)
+    for layout, rules in sized.items():
+        if any((layout, r.low) in places for r in rules):
+            by_ranks[layout.nranks].append(layout)
+    for ranks in sorted(by_ranks):
+        if ranks > 1 and f"comm_size<={ranks - 1}" not in out:
+            out[f"comm_size<={ranks - 1}"] = default
+        inner: Tree = {}
+        for layout in sorted(by_ranks[ranks], key=lambda x: (x.nodes > 1, -x.nodes)):
+            tree = _by_operation(collective, default, layout, sized[layout], places)
+            most = -(-ranks // layout.nodes)
+            if layout.nodes == 1:
+                inner["comm_size=node_comm_size"] = tree
+                continue
+            if most > 1 and f"comm_avg_ppn<={most - 1}" not in inner:
+                inner[f"comm_avg_ppn<={most - 1}"] = default
+            inner[f"comm_avg_ppn<={most}"] = tree
+        out[f"comm_size<={ranks}"] = {**inner, "comm_size=any": default}
+    return {**out, "comm_size=any": default}
+
+
+def _by_operation(
+    collective: str,
+    default: Tree,
+    layout: Layout,
+    rules: Sequence[Rule],
+    places: Mapping[tuple[Layout, int], Tree],
+) -> Tree:
+    """Keep what was measured to what it was measured with; algorithms here do not check it."""
+    tree = _by_size(collective, default, layout, rules, places)
+    if collective in _OPERATIONS:
+        return {"is_commutative=yes": tree, "is_commutative=no": default}
+    if collective == "alltoall":  # in place, what is sent is not told
+        return {"is_sendbuf_inplace=no": tree, "is_sendbuf_inplace=yes": default}
+    return tree
+
+
+def _by_size(
+    collective: str,
+    default: Tree,
+    layout: Layout,
+    rules: Sequence[Rule],
+    places: Mapping[tuple[Layout, int], Tree],
+) -> Tree:
+    name = "avg_msg_size" if collective in AVERAGE else "total_msg_size"
+    factor = 1 if collective in AVERAGE else layout.nranks
+    out: Tree = {}
+    for rule in rules:
+        leaf = places.get((layout, rule.low))
+        tree = default if leaf is None else _guarded(collective, leaf, default)
+        if len(rules) == 1:
+            return tree
+        if rule.high is None or rule.high * factor > LARGEST:
+            out[f"{name}=any"] = tree
+            break
+        # sizes of blocks: those of all ranks up to the next one that has a rule of its own
+        out[f"{name}<={(rule.high + 1) * factor - 1}"] = tree
+    return out
+
+
+def _guarded(collective: str, leaf: Tree, default: Tree) -> Tree:
+    """Leave to the MPI what the algorithm cannot do: few elements, operations of the user's."""
+    (name,) = leaf
+    if collective in ("allreduce", "reduce") and "reduce_scatter" in name:
+        inner = {"is_op_built_in=yes": leaf, "is_op_built_in=no": default}
+        return {"count<pow2": default, "count=any": inner}
+    return leaf
+
+
+class Reader:
+    """Looks up calls in an export's files, and in the library's own trees."""
+
+    def __init__(
+        self, manifest: ExportManifest, directory: Path, installation: MPIInstallation
+    ) -> None:
+        assert installation.libmpi is not None
+        self.rows = manifest.rows
+        self.library = read_library(installation.libmpi)
+        self.variables = control_variables(installation)
+        self.trees = dict(self.library.trees)
+        self.places: dict[str, str] = {}
+        for layer, name in FILES.items():
+            if name in manifest.files:
+                path = directory / name
+                text = read_text(path, "the native file", REMEDY)
+                self.trees[layer] = read_file(text, str(path), self.library.leaves)
+                self.places[layer] = str(path)
+
+    def judge(self, case: Case) -> tuple[str, str] | None:
+        """Return what is wrong with a call's leaves, and where; None: nothing.
+
+        Parameters
+        ----------
+        case
+            A call inside a row, or beside one.
+        """
+        call = Call(case.collective, case.bytes, case.ranks, case.nodes)
+        wanted: dict[str, Tree] = {}
+        if case.inside and case.row is not None:
+            found = leaves_of(as_rule(self.rows[case.row]), self.library, self.variables)
+            if isinstance(found, str):
+                return found, next(iter(self.places.values()), "")
+            wanted = found
+        for layer, place in self.places.items():
+            own = leaf_for(self.library.trees[layer], call)
+            got = leaf_for(self.trees[layer], call)
+            leaf = wanted.get(layer)
+            expected = own if leaf is None else (next(iter(leaf)), *sorted(*leaf.values()))
+            few = leaf is not None and _guarded(case.collective, leaf, {}) is not leaf
+            if got != expected and not (few and got == own and call.holds("count<pow2")):
+                return (
+                    f"{case.words} is to get {_say(expected)}, and the file says {_say(got)}",
+                    f"{place}: collective={case.collective}",
+                )
+        return None
+
+
+def _say(leaf: tuple[str, ...] | None) -> str:
+    return " ".join(leaf) if leaf else "nothing"
+
+
+def as_rule(row: ExportRow) -> Rule:
+    """Return a row of an export as the rule that it was."""
+    settings = tuple((name, value) for name, value in row.settings)
+    layout = Layout(row.nranks, row.nodes, row.ppn)
+    return Rule(row.collective, layout, row.low, row.high, settings)

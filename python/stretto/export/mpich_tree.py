@@ -1,0 +1,227 @@
+"""MPICH's selection trees: what is in the library, how it reads them, how brackets are put in.
+
+A tree is JSON; in each object the first key that holds is taken and there is no way back, so an
+object ends with ``...=any`` and a bracket carries a whole copy of what it does not change. Seen in
+the sources of 5.0 and by running 5.0.2 (docs/export.md tells more):
+
+- ``comm_size<N`` below a key of the call's own (sizes, operations) is read as ``<=``: only ``<=``
+  is written.
+- Parameters of an algorithm that a leaf leaves out are whatever memory held: all are written.
+- The file is mapped, and its text ends where the mapping has a zero: its length must be no multiple
+  of a page.
+- ``total_msg_size`` of gather and scatter is a number of elements: no size is told there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stretto.errors import StrettoError
+from stretto.files.export import REMEDY
+
+Tree = dict[str, Any]
+#: layers of the library, by the beginning of their leaves: what decides within a node, how the
+#: levels are put together, and the algorithms over the whole communicator
+POSIX, CH4, MPIR = "MPIDI_POSIX_", "MPIDI_", "MPIR_"
+VARIABLES = {
+    POSIX: "MPIR_CVAR_CH4_POSIX_COLL_SELECTION_TUNING_JSON_FILE",
+    CH4: "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE",
+    MPIR: "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
+}
+FILES = {
+    POSIX: "stretto-mpich-posix.json",
+    CH4: "stretto-mpich-ch4.json",
+    MPIR: "stretto-mpich-mpir.json",
+}
+_PAGE = 4096
+#: of a call's size in the trees; the others have none that can be used
+AVERAGE = ("allreduce", "bcast", "reduce", "alltoall")
+TOTAL = ("allgather", "reduce_scatter_block")
+LARGEST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Trees:
+    """What a library brings along.
+
+    Attributes
+    ----------
+    trees
+        By layer.
+    leaves
+        All ``algorithm=`` and ``composition=`` that it knows.
+    """
+
+    trees: Mapping[str, Tree]
+    leaves: frozenset[str] = field(default_factory=frozenset)
+
+
+def read_library(libmpi: Path) -> Trees:
+    """Return the trees and the names of algorithms that stand as text in a library.
+
+    Parameters
+    ----------
+    libmpi
+        Of MPICH, or of what is built on it.
+    """
+    try:
+        data = libmpi.read_bytes()
+    except OSError as error:
+        raise StrettoError(f"the library cannot be read: {error.strerror}", libmpi) from error
+    trees: dict[str, Tree] = {}
+    for found in re.finditer(rb'\{"collective=[^\0]{100,}\0', data):
+        try:
+            tree = json.loads(found.group()[:-1])
+        except ValueError:
+            continue
+        names = re.findall(rb'(?:algorithm|composition)=(\w+)"', found.group())
+        for layer in (POSIX, CH4, MPIR):
+            if names and names[0].startswith(layer.encode()):
+                trees.setdefault(layer, tree)
+                break
+    leaves = re.findall(rb"(?:algorithm|composition)=\w+(?=\0)", data)
+    if MPIR not in trees or CH4 not in trees:
+        raise StrettoError(
+            "this library has no selection trees that files could replace",
+            libmpi,
+            "name one built with the ch4 device, 4.2 or newer: --mpi PREFIX",
+        )
+    return Trees(trees, frozenset(x.decode() for x in leaves))
+
+
+def text_of(tree: Tree) -> str:
+    """Return a tree as a file's text."""
+    text = json.dumps(tree, indent=1) + "\n"
+    return text + "\n" * (len(text) % _PAGE == 0)
+
+
+def read_file(text: str, place: str, leaves: frozenset[str]) -> Tree:
+    """Return a tree from a file's text; one that MPICH would end the job for is refused.
+
+    Parameters
+    ----------
+    text, place
+        The file's.
+    leaves
+        The library's; empty: not known.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> Tree:
+        keys = [k for k, _ in pairs]
+        twice = [k for k in keys if keys.count(k) > 1]
+        if twice:
+            raise StrettoError(f"the key {twice[0]!r} is there twice", place, REMEDY)
+        return dict(pairs)
+
+    if len(text.encode()) % _PAGE == 0:
+        raise StrettoError(
+            f"its length is a multiple of {_PAGE}, and MPICH reads beyond its end", place, REMEDY
+        )
+    try:
+        tree = json.loads(text, object_pairs_hook=unique)
+    except ValueError as error:
+        raise StrettoError(f"it is no JSON: {error}", place, REMEDY) from error
+    _validate(tree, place, "", leaves)
+    return dict(tree)
+
+
+def _validate(tree: Any, place: str, path: str, leaves: frozenset[str]) -> None:
+    if not isinstance(tree, dict) or not tree:
+        raise StrettoError(f"{path or 'the file'} is no object with keys", place, REMEDY)
+    for key, below in tree.items():
+        if _is_leaf(key):
+            if leaves and key not in leaves:
+                raise StrettoError(f"{path}: {key} is nothing that this MPI has", place, REMEDY)
+            return
+        if not _KEY.fullmatch(key):
+            raise StrettoError(f"{path}: {key!r} is no key of MPICH's", place, REMEDY)
+        _validate(below, place, f"{path}/{key}", leaves)
+    last = list(tree)[-1]
+    if re.match(r"comm_size|avg_msg|total_msg|count|comm_avg", last) and not last.endswith("=any"):
+        raise StrettoError(f"{path}: nothing holds after {last!r} (=any)", place, REMEDY)
+
+
+_KEY = re.compile(
+    r"(any|collective=\w+|comm_type=(intra|inter|any)|comm_size(<=?\d+|=(pow2|node_comm_size|any))"
+    r"|(avg|total)_msg_size(<=?\d+|=any)|count(<=\d+|<pow2|=any)|comm_avg_ppn(<=?\d+|=any)"
+    r"|comm_hierarchy=(parent|node_roots|node|flat|any)"
+    r"|is_(multi_threaded|commutative|sendbuf_inplace|op_built_in|block_regular|node_consecutive)"
+    r"=(yes|no|any))"
+)
+
+
+def _is_leaf(key: str) -> bool:
+    return key.startswith(("algorithm=", "composition="))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call with a built-in commutative operation, not in place, of a process with one thread."""
+
+    collective: str
+    bytes: int
+    nranks: int
+    nodes: int
+
+    def holds(self, key: str) -> bool:
+        """Return whether a key of a tree holds for the call.
+
+        Parameters
+        ----------
+        key
+            Of a tree that `read_file` accepted.
+        """
+        if key == "any" or key.endswith("=any"):
+            return True
+        name, sign, value = re.split(r"(<=|<|=)", key, maxsplit=1)
+        if value == "pow2" and name == "count":
+            return self.bytes // 4 < 1 << (self.nranks.bit_length() - 1)
+        if value == "pow2":
+            return self.nranks & (self.nranks - 1) == 0
+        if value == "node_comm_size":
+            return self.nodes == 1
+        if value.isdigit():
+            number = self._number(name)
+            return number <= int(value) if sign == "<=" else number < int(value)
+        ppn = -(-self.nranks // self.nodes)
+        facts = {
+            "collective": value == self.collective,
+            "comm_type": value == "intra",
+            "comm_hierarchy": (value == "parent") == (self.nodes > 1 and ppn > 1),
+            "is_multi_threaded": value == "no",
+            "is_sendbuf_inplace": value == "no",
+        }
+        return facts.get(name, value == "yes")
+
+    def _number(self, name: str) -> int:
+        if name == "comm_avg_ppn":
+            return -(-self.nranks // self.nodes)
+        each = {"comm_size": self.nranks, "count": self.bytes // 4, "avg_msg_size": self.bytes}
+        return each.get(name, self.bytes * self.nranks)
+
+
+def leaf_for(tree: Tree, call: Call) -> tuple[str, ...] | None:
+    """Return the leaf that a tree gives for a call, with its parameters; None: none.
+
+    Parameters
+    ----------
+    tree
+        A whole one.
+    call
+        The call.
+    """
+    node = tree
+    while True:
+        for key, below in node.items():
+            if _is_leaf(key):
+                return (key, *sorted(below))
+            if call.holds(key):
+                node = below
+                break
+        else:
+            return None

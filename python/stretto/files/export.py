@@ -1,0 +1,107 @@
+"""What an export's files are to do (``stretto-native.json``), for ``stretto export --check``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from stretto.errors import StrettoError
+from stretto.files.document import Document
+from stretto.files.identity import MPIIdentity
+
+NAME = "stretto-native.json"
+
+
+@dataclass
+class ExportRow:
+    """One row of the native files.
+
+    Attributes
+    ----------
+    collective
+        ``allreduce``.
+    nranks, nodes, ppn
+        The communicators that it is for.
+    low, high
+        Bytes as Stretto counts them, both included; high None: without end.
+    settings
+        Names and values that have the same effect, set by themselves.
+    """
+
+    collective: str
+    nranks: int
+    nodes: int
+    ppn: int
+    low: int
+    high: int | None
+    settings: list[list[str]]
+
+    @property
+    def words(self) -> str:
+        """``allreduce on 5 ranks, 1001 to 100000 bytes``."""
+        if self.low == 0 and self.high is None:
+            span = "any size"
+        elif self.high is None:
+            span = f"{self.low} bytes and more"
+        else:
+            span = f"{self.low} to {self.high} bytes"
+        layout = "" if self.nodes == 1 else f" ({self.nodes} x {self.ppn})"
+        return f"{self.collective} on {self.nranks} ranks{layout}, {span}"
+
+    def covers(self, collective: str, nranks: int, size: int) -> bool:
+        """Return whether a call is the row's."""
+        return (
+            (collective, nranks) == (self.collective, self.nranks)
+            and size >= self.low
+            and (self.high is None or size <= self.high)
+        )
+
+
+@dataclass
+class ExportManifest:
+    """An export.
+
+    Attributes
+    ----------
+    target
+        ``openmpi-5``, ...
+    created
+        ISO-8601, UTC.
+    mpi
+        What the results were measured with.
+    environment
+        The settings that make the MPI read the files.
+    files
+        Their names, beside this one.
+    rows
+        What they do.
+    bounded
+        Other communicators are left as they are.
+    lost
+        What could not be said.
+    """
+
+    target: str
+    created: str
+    mpi: MPIIdentity
+    environment: dict[str, str]
+    files: list[str]
+    rows: list[ExportRow]
+    bounded: bool = True
+    lost: list[str] = field(default_factory=list)
+
+    @property
+    def knows_nodes(self) -> bool:
+        """The files tell communicators apart by their nodes, too."""
+        return self.target in ("mpich", "mvapich")
+
+
+def _check(value: ExportManifest, place: str) -> None:
+    for row in value.rows:
+        if row.nranks < 1 or row.low < 0 or (row.high is not None and row.high < row.low):
+            raise StrettoError(f"a row makes no sense: {row.words}", place, REMEDY)
+        if any(len(pair) != 2 for pair in row.settings):
+            raise StrettoError(f"settings are names and values: {row.words}", place, REMEDY)
+
+
+REMEDY = "write the export again: stretto export --to TARGET --out DIR RESULTS"
+EXPORT = Document("stretto-export", 1, ExportManifest, "an export's list of rows", REMEDY, _check)

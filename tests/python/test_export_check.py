@@ -1,0 +1,287 @@
+"""``stretto export --check`` with each MPI: right files are proven, wrong ones found and named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpis import MPIS, one_job_at_a_time
+from stretto.export import intel, mpich, openmpi
+from stretto.export.check import Plan, Verdict, check, read, run
+from stretto.export.examine import examine
+from stretto.export.output import Export, write
+from stretto.export.rules import Layout, Rule
+from stretto.mpi import from_launcher
+from stretto.mpi.base import MPIInstallation
+
+FOUR, FIVE = Layout(4, 1, 4), Layout(5, 1, 5)
+pytestmark = pytest.mark.mpi
+
+
+def tuned(collective: str, algorithm: int, **more: int) -> tuple[tuple[str, str], ...]:
+    base = f"coll_tuned_{collective}_algorithm"
+    return ((base, str(algorithm)), *((f"{base}_{n}", str(v)) for n, v in more.items()))
+
+
+#: each MPI's rows: a reduction, and collectives that only messages or arrivals tell apart
+OPENMPI = [
+    Rule("allreduce", FIVE, 0, 1000, ()),
+    Rule("allreduce", FIVE, 1001, 100000, tuned("allreduce", 4)),
+    Rule("allreduce", FIVE, 100001, None, ()),
+    Rule("allreduce", FOUR, 0, None, tuned("allreduce", 1)),
+    Rule("bcast", FIVE, 0, 9999, tuned("bcast", 2, chain_fanout=2, segmentsize=1024)),
+    Rule("bcast", FIVE, 10000, None, ()),
+    Rule("allgather", FIVE, 0, 511, ()),
+    Rule("allgather", FIVE, 512, None, tuned("allgather", 4)),
+    Rule("barrier", FOUR, 0, None, tuned("barrier", 2)),
+]
+
+
+def preset(collective: str, n: int) -> tuple[tuple[str, str], ...]:
+    return ((f"I_MPI_ADJUST_{collective.upper()}", str(n)),)
+
+
+def mpir(collective: str, name: str, **more: int) -> tuple[tuple[str, str], ...]:
+    """As discovery names it: forced over the whole communicator."""
+    upper = f"MPIR_CVAR_{collective.upper()}"
+    flat = (("MPIR_CVAR_DEVICE_COLLECTIVES", "percoll"), (f"{upper}_DEVICE_COLLECTIVE", "0"))
+    return (
+        (f"{upper}_INTRA_ALGORITHM", name),
+        *flat,
+        *((f"{upper}_{n}", str(v)) for n, v in more.items()),
+    )
+
+
+MPICH = [
+    Rule("allreduce", FIVE, 0, 1000, ()),
+    Rule("allreduce", FIVE, 1001, 100000, mpir("allreduce", "tree", TREE_KVAL=3)),
+    Rule("allreduce", FIVE, 100001, None, ()),
+    Rule("allgather", FIVE, 0, 511, ()),
+    Rule("allgather", FIVE, 512, 4095, mpir("allgather", "ring")),
+    Rule("allgather", FIVE, 4096, None, ()),
+    Rule("allreduce", FOUR, 0, None, mpir("allreduce", "recursive_doubling")),
+]
+
+INTEL = [
+    Rule("allreduce", FIVE, 0, 99999, preset("allreduce", 1)),
+    Rule("allreduce", FIVE, 100000, None, preset("allreduce", 8)),
+    Rule("alltoall", FIVE, 0, None, preset("alltoall", 3)),
+]
+
+
+def installation(name: str, monkeypatch: pytest.MonkeyPatch) -> MPIInstallation:
+    """The MPI, found with its own environment and nothing of another's."""
+    mpi = MPIS[name].require()
+    for variable, value in mpi.environment.items():
+        if os.environ.get(variable) != value:
+            monkeypatch.setenv(variable, value)
+    return from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)
+
+
+def exported(export: Export, mpi: MPIInstallation, target: str, out: Path) -> Path:
+    write(export, out, "test", target, mpi.identity)
+    return out
+
+
+def by_status(verdicts: Sequence[Verdict]) -> dict[str, list[str]]:
+    out: dict[str, list[str]] = {"proven": [], "unproven": [], "wrong": []}
+    for v in verdicts:
+        out[v.status].append(f"{v.words}: {v.why}")
+    return out
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
+def test_open_mpi_rows_are_proven(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpi = installation(name, monkeypatch)
+    target = f"openmpi-{name[-1]}"
+    out = exported(openmpi.classic(OPENMPI, name[-1]), mpi, target, tmp_path)
+    with one_job_at_a_time():
+        found = by_status(check(out, Plan(mpi), quiet=True))
+    assert not found["wrong"] and not found["unproven"], found
+    assert len(found["proven"]) == 6  # five rows, and the calls without one
+    assert sum("beside it are untouched" in words for words in found["proven"]) == 5
+
+
+def test_intel_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mpi = installation("intel", monkeypatch)
+    out = exported(intel.adjust(INTEL), mpi, "intel", tmp_path)
+    with one_job_at_a_time():
+        found = by_status(check(out, Plan(mpi), quiet=True))
+    assert not found["wrong"], found
+    assert len(found["proven"]) == 4, found  # with the calls that have no row
+
+
+def test_mpich_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mpi = installation("mpich", monkeypatch)
+    out = exported(mpich.trees(MPICH, mpi), mpi, "mpich", tmp_path)
+    with one_job_at_a_time():
+        found = by_status(check(out, Plan(mpi), quiet=True))
+    assert not found["wrong"] and not found["unproven"], found
+    assert len(found["proven"]) == 4  # with the calls that have no row
+
+
+Edit = Callable[[str], str]
+
+
+def swap(old: str, new: str) -> Edit:
+    def edit(text: str) -> str:
+        assert old in text, text
+        return text.replace(old, new, 1)
+
+    return edit
+
+
+LEAK = """6 # ranks and more
+1 # message sizes
+0 0 0 0
+7 # bcast"""
+#: how a classic file is spoilt -> the row that reading it names, and words of the message
+SPOILT: dict[str, tuple[Edit, str, str]] = {
+    "an algorithm that is not there": (
+        swap("\n1001 4 0 0\n", "\n1001 99 0 0\n"),
+        "allreduce on 5 ranks, 1001 to 100000 bytes",
+        "algorithm 99, which this MPI does not have",
+    ),
+    "another algorithm": (
+        swap("\n1001 4 0 0\n", "\n1001 3 0 0\n"),
+        "allreduce on 5 ranks, 1001 to 100000 bytes",
+        "was written as coll_tuned_allreduce_algorithm=4",
+    ),
+    "a row that leaks to more ranks": (
+        lambda text: swap(LEAK, "7 # bcast")(swap("3 # communicator", "2 # communicator")(text)),
+        "allreduce on 5 ranks, 1001 to 100000 bytes",
+        "allreduce of 1004 bytes on 6 ranks is to be the MPI's decision",
+    ),
+    "half of it": (lambda text: text[: len(text) // 2], "the whole file", "the file ends where"),
+    "too many blocks announced": (
+        swap("3 # message sizes", "4 # message sizes"),
+        "the whole file",
+        "message size 6 stands where",
+    ),
+}
+SOME = [r for r in OPENMPI if r.collective in ("allreduce", "bcast") and r.layout == FIVE]
+
+
+@pytest.mark.parametrize("fault", list(SPOILT))
+def test_wrong_files_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice: by reading them, and by running the MPI with them."""
+    mpi = installation("openmpi5", monkeypatch)
+    edit, row, message = SPOILT[fault]
+    out = exported(openmpi.classic(SOME, "5"), mpi, "openmpi-5", tmp_path)
+    path = out / openmpi.RULES_FILE
+    path.write_text(edit(path.read_text()))
+    manifest, environment = read(out)
+    found = examine(manifest, out, environment, mpi)
+    words = {"the whole file" if f.row is None else manifest.rows[f.row].words for f in found}
+    assert row in words and any(message in f.message for f in found), found
+    assert all(str(path) in f.place and f.remedy for f in found), found
+    with one_job_at_a_time():
+        ran = run(manifest, environment, Plan(mpi), quiet=True)
+    assert any(v.status == "wrong" for v in ran.values()), ran
+
+
+def stretto(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    with one_job_at_a_time():
+        done = subprocess.run(
+            [sys.executable, "-m", "stretto", *words],
+            capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_the_command_says_which_row_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpi = installation("openmpi4", monkeypatch)
+    out = exported(openmpi.classic(SOME, "4"), mpi, "openmpi-4", tmp_path)
+    words = ("export", "--check", "--out", str(out), "--mpi", str(mpi.need_launcher()))
+    answer: dict[str, Any] = json.loads(stretto(*words, "--json").stdout)
+    assert {row["status"] for row in answer["check"]} == {"proven"}
+    script = out / "stretto-native.sh"
+    script.write_text(script.read_text().replace(openmpi.RULES_FILE, "nothing.rules"))
+    done = stretto(*words, status=1)
+    assert "wrong     allreduce on 5 ranks, 1001 to 100000 bytes" in done.stdout
+    assert "the MPI's own decision runs instead of the row's" in done.stdout
+    assert "nothing.rules and was written as" in done.stderr and "try: write" in done.stderr
+
+
+def test_what_cannot_be_run_is_unproven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mpi = installation("openmpi5", monkeypatch)
+    rules = [
+        Rule("bcast", Layout(64, 1, 64), 0, None, tuned("bcast", 2)),
+        Rule("bcast", Layout(8, 4, 2), 0, None, tuned("bcast", 3)),
+        Rule("bcast", FIVE, 1 << 40, None, tuned("bcast", 3)),
+    ]
+    out = exported(openmpi.classic(rules, "5"), mpi, "openmpi-5", tmp_path)
+    with one_job_at_a_time():
+        verdicts = check(out, Plan(mpi), quiet=True)
+    why = {v.words: (v.status, v.why) for v in verdicts if v.row is not None}
+    assert {status for status, _ in why.values()} == {"unproven"}
+    words = " ".join(reason for _, reason in why.values())
+    assert "64 ranks are too many" in words and "needs 4 nodes" in words and "too large" in words
+
+
+def test_intel_clauses_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intel MPI takes its default for a bad preset without a word; the switches make it fail."""
+    mpi = installation("intel", monkeypatch)
+    out = exported(intel.adjust(INTEL[:2]), mpi, "intel", tmp_path)
+    manifest, environment = read(out)
+    name = "I_MPI_ADJUST_ALLREDUCE"
+    for value, message in (
+        (environment[name].replace("8:100000", "77:100000"), "77, which this MPI does not have"),
+        (environment[name] + ";", "is no clause"),
+    ):
+        spoilt = environment | {name: value}
+        assert any(message in f.message for f in examine(manifest, out, spoilt, mpi))
+        if value.endswith(";"):
+            continue  # which the MPI does not mind
+        with one_job_at_a_time():
+            ran = run(manifest, spoilt, Plan(mpi), quiet=True)
+        assert ran[1].status == "wrong", ran
+
+
+#: how MPICH's tree is spoilt -> words of what reading it says
+SPOILT_TREES: dict[str, tuple[Edit, str]] = {
+    "an algorithm that is not there": (
+        swap("MPIR_Allreduce_intra_tree", "MPIR_Allreduce_intra_bush"),
+        "algorithm=MPIR_Allreduce_intra_bush is nothing that this MPI has",
+    ),
+    "another algorithm": (
+        swap("MPIR_Allreduce_intra_tree", "MPIR_Allreduce_intra_ring"),
+        "is to get algorithm=MPIR_Allreduce_intra_tree",
+    ),
+    "a row that leaks to more ranks": (
+        swap('"comm_size<=5"', '"comm_size<=6"'),
+        "on 6 ranks is to get",
+    ),
+    "half of it": (lambda text: text[: len(text) // 2], "it is no JSON"),
+}
+
+
+@pytest.mark.parametrize("fault", list(SPOILT_TREES))
+def test_wrong_trees_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mpi = installation("mpich", monkeypatch)
+    edit, message = SPOILT_TREES[fault]
+    out = exported(mpich.trees(MPICH[:3], mpi), mpi, "mpich", tmp_path)
+    path = out / "stretto-mpich-mpir.json"
+    path.write_text(edit(path.read_text()))
+    if "leaks" in fault:  # what the device does there hides it, else
+        device = out / "stretto-mpich-ch4.json"
+        device.write_text(edit(device.read_text()))
+    manifest, environment = read(out)
+    found = examine(manifest, out, environment, mpi)
+    assert any(message in f.message and str(path) in f.place for f in found), found
+    with one_job_at_a_time():
+        ran = run(manifest, environment, Plan(mpi), quiet=True)
+    assert any(v.status == "wrong" for v in ran.values()), ran

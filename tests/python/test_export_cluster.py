@@ -1,0 +1,82 @@
+"""Exports for several nodes, proven on a cluster of network namespaces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clusters
+from clusters import stretto, testbed
+from mpis import MPIS
+from stretto.export import han, mpich, openmpi
+from stretto.export.output import write
+from stretto.export.rules import Layout, Rule
+from stretto.mpi import from_launcher
+from stretto.mpi.base import MPIInstallation
+from test_export_check import mpir, tuned
+
+pytestmark = [pytest.mark.root, pytest.mark.mpi]
+TWO_BY_TWO = Layout(4, 2, 2)
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[testbed.Cluster]:
+    with clusters.up(2) as cluster:
+        yield cluster
+
+
+def installation(name: str) -> MPIInstallation:
+    mpi = MPIS[name].require()
+    return from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)
+
+
+def verdicts(cluster: testbed.Cluster, name: str, out: Path) -> dict[str, tuple[str, str]]:
+    mpi = installation(name)
+    hosts = ",".join(node.name for node in cluster.nodes)
+    words = ("--hosts", hosts, "--mpi", str(mpi.need_launcher()), "--json")
+    done = stretto(cluster, name, "export", "--check", "--out", str(out), *words)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return {row["words"]: (row["status"], row["why"]) for row in answer["check"]}
+
+
+def test_han_and_tuned_by_size(nodes: testbed.Cluster) -> None:
+    """Open MPI 5 on two nodes: HAN's own choice, one of its algorithms, and coll/tuned."""
+    simple = (("coll_han_use_allreduce_algorithm", "2"), ("coll_han_priority", "100"))
+    flat = (*tuned("allreduce", 4), ("coll_han_priority", "0"))
+    rules = [
+        Rule("allreduce", TWO_BY_TWO, 0, 999, flat),
+        Rule("allreduce", TWO_BY_TWO, 1000, 9999, ()),
+        Rule("allreduce", TWO_BY_TWO, 10000, None, flat),
+        Rule("bcast", TWO_BY_TWO, 0, None, (*tuned("bcast", 1), ("coll_han_priority", "0"))),
+        Rule("reduce", TWO_BY_TWO, 0, None, (("coll_han_use_reduce_algorithm", "2"), simple[1])),
+    ]
+    export = openmpi.classic(rules, "5")
+    assert "0 tuned\n1000 han\n10000 tuned" in export.files[han.RULES_FILE]
+    assert "0 han @2" in export.files[han.RULES_FILE]
+    out = nodes.shared / "han"
+    write(export, out, "test", "openmpi-5", installation("openmpi5").identity)
+    found = verdicts(nodes, "openmpi5", out)
+    status = {words: s for words, (s, _) in found.items()}
+    assert "wrong" not in status.values(), found
+    assert sum(s == "proven" for s in status.values()) >= 4, found
+
+
+def test_mpich_tells_nodes_apart(nodes: testbed.Cluster) -> None:
+    rules = [
+        Rule("allreduce", TWO_BY_TWO, 0, None, mpir("allreduce", "ring")),
+        Rule("allreduce", Layout(4, 1, 4), 0, None, mpir("allreduce", "tree", TREE_KVAL=3)),
+        Rule("bcast", TWO_BY_TWO, 0, None, (("MPIR_CVAR_BCAST_COMPOSITION", "3"),)),
+    ]
+    mpi = installation("mpich")
+    export = mpich.trees(rules, mpi)
+    assert not export.lost and len(export.rows) == 3
+    out = nodes.shared / "trees"
+    write(export, out, "test", "mpich", mpi.identity)
+    found = verdicts(nodes, "mpich", out)
+    assert "wrong" not in {s for s, _ in found.values()}, found
+    assert found["allreduce on 4 ranks (2 x 2), any size"][0] == "proven", found
+    assert found["allreduce on 4 ranks, any size"][0] == "proven", found

@@ -1,0 +1,219 @@
+"""Native files that need no MPI to be looked at: HAN's, MPICH's trees, Open MPI 6's JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stretto.errors import StrettoError
+from stretto.export import han, mpich, openmpi
+from stretto.export.cases import cases_of
+from stretto.export.check import Plan, check
+from stretto.export.mpich_tree import CH4, MPIR, Call, Tree, Trees, leaf_for, read_file, text_of
+from stretto.export.output import Export, write
+from stretto.export.rules import Layout, Rule
+from stretto.files.export import EXPORT, NAME
+from stretto.files.identity import MPIIdentity
+from stretto.mpi.variables import Variable
+
+FIVE, TWO_BY_TWO = Layout(5, 1, 5), Layout(4, 2, 2)
+RING = (("coll_tuned_allreduce_algorithm", "4"),)
+SIMPLE = (("coll_han_use_allreduce_algorithm", "2"), ("coll_han_priority", "100"))
+OPENMPI6 = MPIIdentity("openmpi", "openmpi", "6.0.0", "")
+
+
+def test_han_or_tuned_by_size() -> None:
+    rules = [
+        Rule("allreduce", TWO_BY_TWO, 0, 99, RING),
+        Rule("allreduce", TWO_BY_TWO, 100, 999, ()),
+        Rule("allreduce", TWO_BY_TWO, 1000, None, SIMPLE),
+        Rule("allreduce", FIVE, 0, None, RING),
+    ]
+    export = openmpi.classic(rules, "5")
+    rows = han.read_rules_file(export.files[han.RULES_FILE], "f")[openmpi.IDS["allreduce"]]
+    assert {n: [(r.size, r.words) for r in of] for n, of in rows.items()} == {
+        1: [(0, "han")],
+        4: [(0, "tuned"), (100, "han"), (1000, "han @2")],
+        5: [(0, "han")],  # five ranks were measured on one node, where HAN is not active
+    }
+    assert "OMPI_MCA_coll_han_dynamic_rules_filename" in export.environment
+    assert [r.settings for r in export.rows] == [RING, SIMPLE, RING]
+    old = openmpi.classic(rules, "4")  # 4.1 crashes on such a file
+    assert han.RULES_FILE not in old.files and "is not for rules of coll/tuned" in old.lost[0]
+    only = openmpi.classic([Rule("allreduce", TWO_BY_TWO, 0, None, SIMPLE)], "5")
+    assert set(only.files) == {han.RULES_FILE, openmpi.PARAMETERS_FILE}
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "message"),
+    [
+        ("1 2 1 2 2 1 1 0 han 4 1 0", "the file ends where a component"),
+        ("1 2 1 2 1 4 1 0 han", "communicator size 4 is not the next one"),
+        ("1 2 1 2 1 1 1 8 han", "message size 8 is not the next one"),
+        ("1 2 1 2 1 1 1 0 basic", "'basic' is neither han nor tuned"),
+        ("1 2 1 2 1 1 1 0 han @simple", "@simple is no algorithm's number"),
+        ("1 2 1 2 1 1 1 0 han 9", "'9' is left over"),
+    ],
+)
+def test_hans_files_that_are_wrong(spoilt: str, message: str) -> None:
+    with pytest.raises(StrettoError, match=message):
+        han.read_rules_file(spoilt, "f")
+
+
+#: a library's trees in small
+OWN: Tree = {
+    "comm_size=pow2": {"algorithm=MPIR_Allreduce_intra_recexch": {"k=2": {}}},
+    "comm_size=any": {"algorithm=MPIR_Allreduce_intra_smp": {}},
+}
+LEAVES = ("tree", "ring", "smp", "recexch", "reduce_scatter_allgather")
+LIBRARY = Trees(
+    {
+        MPIR: {"collective=allreduce": {"comm_type=intra": OWN}},
+        CH4: {
+            "collective=allreduce": {
+                "comm_type=intra": {"composition=MPIDI_Allreduce_intra_composition_alpha": {}}
+            }
+        },
+    },
+    frozenset(
+        [f"algorithm=MPIR_Allreduce_intra_{name}" for name in LEAVES]
+        + [f"composition=MPIDI_Allreduce_intra_composition_{x}" for x in ("alpha", "beta")]
+    ),
+)
+VARIABLES = {
+    v.name: v
+    for v in (
+        Variable("MPIR_CVAR_ALLREDUCE_COMPOSITION", "0 Auto selection 1 NM + SHM 2 NM only"),
+        Variable("MPIR_CVAR_ALLREDUCE_TREE_TYPE", "", value="kary"),
+        Variable("MPIR_CVAR_ALLREDUCE_TREE_KVAL", "", value="2"),
+        Variable("MPIR_CVAR_ALLREDUCE_TREE_PIPELINE_CHUNK_SIZE", "", value="0"),
+        Variable("MPIR_CVAR_ALLREDUCE_TREE_BUFFER_PER_CHILD", "", value="0"),
+    )
+}
+
+
+def trees(rules: list[Rule]) -> tuple[dict[str, Tree], Export]:
+    new, export = dict(LIBRARY.trees), Export()
+    mpich.put_in("allreduce", rules, LIBRARY, VARIABLES, (None, None), new, export)
+    return {k: read_file(text_of(t), "f", LIBRARY.leaves) for k, t in new.items()}, export
+
+
+def flat(name: str, **more: int) -> tuple[tuple[str, str], ...]:
+    return (
+        ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", name),
+        *((f"MPIR_CVAR_ALLREDUCE_{n}", str(v)) for n, v in more.items()),
+    )
+
+
+def test_rows_stay_in_their_place_in_a_tree() -> None:
+    rules = [
+        Rule("allreduce", FIVE, 0, 999, ()),
+        Rule("allreduce", FIVE, 1000, 9999, flat("tree", TREE_KVAL=3)),
+        Rule("allreduce", FIVE, 10000, None, ()),
+        Rule("allreduce", TWO_BY_TWO, 0, None, flat("ring")),
+        Rule("allreduce", Layout(4, 4, 1), 0, None, flat("smp")),
+    ]
+    new, export = trees(rules)
+    assert len(export.rows) == 3 and not export.lost
+    own = LIBRARY.trees[MPIR]
+    tree = ("buffer_per_child=0", "chunk_size=0", "k=3", "tree_type=kary")
+    for nranks in range(2, 9):
+        for nodes in range(1, nranks + 1):
+            for size in (4, 996, 1000, 9996, 10000, 1 << 20):
+                call = Call("allreduce", size, nranks, nodes)
+                leaf = leaf_for(new[MPIR], call)
+                beta = leaf_for(new[CH4], call) == (
+                    "composition=MPIDI_Allreduce_intra_composition_beta",
+                )
+                if (nranks, nodes) == (5, 1) and 1000 <= size < 10000:
+                    assert leaf == ("algorithm=MPIR_Allreduce_intra_tree", *tree) and beta
+                elif (nranks, nodes) in ((4, 2), (4, 4)):
+                    name = "ring" if nodes == 2 else "smp"
+                    assert leaf == (f"algorithm=MPIR_Allreduce_intra_{name}",) and beta
+                elif (nranks, nodes) != (4, 3):  # two ranks on one of three nodes are as 2 x 2
+                    assert leaf == leaf_for(own, call) and not beta, call
+
+
+def test_what_an_algorithm_cannot_do_is_left_to_the_mpi() -> None:
+    new, _ = trees([Rule("allreduce", FIVE, 0, None, flat("reduce_scatter_allgather"))])
+    text = json.dumps(new[MPIR])
+    inside = '{"count<pow2": ' + json.dumps(OWN) + ', "count=any": {"is_op_built_in=yes": {"alg'
+    assert inside in text and '"is_commutative=no": ' + json.dumps(OWN) in text
+
+
+def test_what_mpichs_files_cannot_say_is_said() -> None:
+    _, export = trees(
+        [
+            Rule("allreduce", FIVE, 0, 99, flat("recexch")),
+            Rule("allreduce", FIVE, 100, 999, flat("bush")),
+            Rule("allreduce", FIVE, 1000, None, (("MPIR_CVAR_ALLREDUCE_COMPOSITION", "4"),)),
+        ]
+    )
+    lost = " ".join(export.lost)
+    assert not export.rows
+    assert "RECEXCH_KVAL is not known, and recexch needs it" in lost
+    assert "no algorithm=MPIR_Allreduce_intra_bush" in lost
+    assert "no composition=MPIDI_Allreduce_intra_composition_delta" in lost
+
+
+def test_a_trees_file_never_fills_a_page() -> None:
+    for length in range(4000, 4200):
+        text = text_of({"any": {f"algorithm={'x' * length}": {}}})
+        assert len(text) % 4096 != 0
+        read_file(text, "f", frozenset())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"collective=bcast": {"comm_size<=4": {"algorithm=A": {}}}}', "nothing holds after"),
+        ('{"collective=bcast": {"comm_sizes<=4": {"algorithm=A": {}}}}', "is no key of MPICH's"),
+        ('{"collective=bcast": {"any": {}}}', "is no object with keys"),
+        ('{"collective=bcast": {"any": {"algorithm=B": {}}}}', "nothing that this MPI has"),
+        ('{"any": {"algorithm=A": {}}, "any": {"algorithm=A": {}}}', "is there twice"),
+        ('{"any": {"algorithm=A"', "it is no JSON"),
+    ],
+)
+def test_trees_that_end_the_job_are_refused(text: str, message: str) -> None:
+    with pytest.raises(StrettoError, match=message):
+        read_file(text, "f", frozenset(["algorithm=A"]))
+
+
+def test_json_of_open_mpi_6_is_read_back(tmp_path: Path) -> None:
+    rules = [
+        Rule("allreduce", FIVE, 0, 999, ()),
+        Rule("allreduce", FIVE, 1000, 9999, RING),
+        Rule("allreduce", FIVE, 10000, None, ()),
+    ]
+    write(openmpi.json_rules(rules), tmp_path, "test", "openmpi-6", OPENMPI6)
+    (row,) = check(tmp_path, Plan(None), quiet=True)
+    assert (row.status, row.why) == ("unproven", "no MPI has loaded it here")
+    path = tmp_path / openmpi.JSON_FILE
+    text = path.read_text()
+    for old, new, message in (
+        ('"alg": 4', '"alg": 5', "the file says coll_tuned_allreduce_algorithm=5"),
+        ('"comm_size_max": 5', '"comm_size_max": 6', "on 6 ranks is to be the MPI's decision"),
+        ('"rule_file_version": 3', '"rule_file_version": 2', "not of version 3"),
+        ('"alg": 4', '"alg": "ring"', "the rules cannot be read"),
+    ):
+        path.write_text(text.replace(old, new))
+        found = check(tmp_path, Plan(None), quiet=True)
+        wrong = [v for v in found if v.status == "wrong"]
+        assert any(message in v.why and v.remedy for v in wrong), (message, found)
+        assert str(path) in str(wrong[0].place)
+
+
+def test_calls_lie_inside_rows_and_beside_them(tmp_path: Path) -> None:
+    rules = [
+        Rule("allreduce", FIVE, 0, 1001, ()),
+        Rule("allreduce", FIVE, 1002, 9999, RING),
+        Rule("allreduce", FIVE, 10000, None, ()),
+    ]
+    write(openmpi.classic(rules, "5"), tmp_path, "test", "openmpi-5", OPENMPI6)
+    cases = [c for c in cases_of(EXPORT.read(tmp_path / NAME)) if c.row is not None]
+    assert {(c.ranks, c.bytes) for c in cases if c.inside} == {(5, 1004), (5, 9996)}
+    assert {(c.ranks, c.bytes) for c in cases if not c.inside} == {
+        (5, 996), (5, 10000), (4, 1004), (6, 1004)
+    }  # fmt: skip
