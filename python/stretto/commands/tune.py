@@ -15,6 +15,7 @@ from stretto.errors import UsageError
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
 stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun -n 8 ./app
 stretto tune -n 2 --collective allreduce,bcast     (a table for all applications)
+stretto tune --from imported/openmpi-4.0.1-8x36.bench.jsonl     (decide, measure nothing)
 stretto tune --platform hpc7g --nodes 2-128 --ppn 64     (simulated, for a cluster to come)"""
 
 
@@ -81,6 +82,10 @@ def command(
     nodes: Annotated[
         str | None, typer.Option(help="With --platform: nodes, as 2,4,8 or 2-128 (doubling).")
     ] = None,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option("--from", help="Measure nothing: decide from these bench results."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Choose algorithms by measurement; with CMD, only for what it uses, and prove the gain on it.
@@ -101,6 +106,9 @@ def command(
                 f"there are {', '.join(TUNABLE)}",
             )
     names = None if candidates is None else split_candidates(candidates)
+    if results:
+        _from_results(results, cmd, out, as_json)
+        return
     if platform is not None or nodes is not None:
         from stretto.model.tuning import tune_by_simulation
 
@@ -159,6 +167,33 @@ def command(
         restart, yes, dry_run,
     )  # fmt: skip
     _general(request, as_json)
+
+
+def _from_results(results: list[Path], cmd: Any, out: Path | None, as_json: bool) -> None:
+    """Decide from results files."""
+    from stretto.campaign.show import as_json as results_json
+    from stretto.campaign.show import table_lines
+    from stretto.tune.from_results import decide_from
+
+    if cmd:
+        raise UsageError("--from measures nothing, so no command is run", "--from", "leave CMD out")
+    found, table = decide_from(results, out)
+    if as_json:
+        parts = [{**results_json(d.times, d.comparisons, []), "native": d.natives} for d in found]
+        print_json({"table": str(table), "files": parts})
+        return
+    for one in found:
+        print("\n".join(table_lines(one.times, one.comparisons)))
+    rows = rows_lines([r for d in found for r in d.rows])
+    natives = [f"  {text}" for d in found for text in d.natives]
+    print("\n".join(rows) or "no algorithm of Stretto's was faster with significance")
+    if natives:
+        print("faster than what the MPI does by itself, of its own algorithms:")
+        print("\n".join(natives))
+    print(f"table: {table}")
+    if natives:
+        files = shlex.join(map(str, results))
+        print(f"next: stretto export --to FAMILY --out tuning {files}")
 
 
 def _directory(words: list[str], out: Path | None, mpi: str | None) -> Path:
