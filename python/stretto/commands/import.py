@@ -170,7 +170,8 @@ def _import(
     if done.fewest < FEWEST:
         say(
             f"stretto: warning: somewhere there are only {done.fewest} launches of a candidate; "
-            f"with fewer than {FEWEST} no test can be made, so nothing will be called faster or slower"
+            f"with fewer than {FEWEST} no test can be made, so nothing will be called faster or "
+            "slower"
         )
     kind = "largest over the ranks" if which == "max" else "mean over the ranks"
     for path, (launches, samples) in done.files.items():

@@ -1,4 +1,4 @@
-"""What a file's place says: ``{collective}/N{nodes}n{nranks}/run{launch}/{mpi}/{algorithm}.log``."""
+"""What a file's place says: ``{collective}/N{nodes}n{nranks}/run{launch}/{algorithm}.log``."""
 
 from __future__ import annotations
 
