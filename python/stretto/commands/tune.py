@@ -15,6 +15,7 @@ from stretto.errors import UsageError
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
 stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun -n 8 ./app
 stretto tune -n 2 --collective allreduce,bcast     (a table for all applications)
+stretto tune --settings -- mpirun -n 64 ./app     (eager limits, HAN, binding, ...)
 stretto tune --from imported/openmpi-4.0.1-8x36.bench.jsonl     (decide, measure nothing)
 stretto tune --platform hpc7g --nodes 2-128 --ppn 64     (simulated, for a cluster to come)"""
 
@@ -86,6 +87,14 @@ def command(
         list[Path] | None,
         typer.Option("--from", help="Measure nothing: decide from these bench results."),
     ] = None,
+    settings: Annotated[
+        bool,
+        typer.Option(
+            "--settings",
+            help="Try the MPI's settings on CMD instead: links, eager limits, HAN, single copy, "
+            "rails, binding. --candidates 'NAME=VALUE;...' names them.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Choose algorithms by measurement; with CMD, only for what it uses, and prove the gain on it.
@@ -146,6 +155,11 @@ def command(
             yes=yes,
             dry_run=dry_run,
         )
+        if settings:
+            if only is not None or launches is not None:
+                raise UsageError("--settings is of no collective", None, "leave them out")
+            _settings(options, as_json)
+            return
         _application(options, as_json)
         return
     if "--" in sys.argv:
@@ -154,6 +168,7 @@ def command(
         (metric, "--metric"),
         (pairs, "--pairs"),
         (reset_command, "--reset-command"),
+        (settings, "--settings"),
         (ignore, "--ignore"),
         (compare, "--compare"),
     ):
@@ -224,6 +239,22 @@ def _application(options: Any, as_json: bool) -> None:
         near = shlex.quote(_near(outcome.table))
         following.insert(0, f"stretto run --table {near} -- {shlex.join(options.words)}")
     print("next: " + "\n      ".join(following))
+
+
+def _settings(options: Any, as_json: bool) -> None:
+    from stretto.files.schema import encode
+    from stretto.tune.settings import SettingsTuning, lines
+
+    found = SettingsTuning(options, say).run()
+    if found is None:
+        return
+    if as_json:
+        print_json(encode(found))
+        return
+    print("\n".join(lines(found)))
+    print(f"stretto: {found.conclusion}")
+    if found.chosen:
+        print(f"next: stretto run -- {shlex.join(options.words)}")
 
 
 def _near(path: Path) -> str:
