@@ -59,7 +59,10 @@ def applied_to(
         for difference in _differences(tried, job):
             say(f"stretto: note: {path}: {difference}")
     named = ", ".join(f"{n}={v}" for n, v in tried.chosen.items())
-    return replace(found, settings=tried.chosen, words=f"{found.words}; {named} (from {path})")
+    words = f"{found.words}; {named} (from {path})"
+    if not found.libraries:
+        words = f"{job.mpi.name} with {named} (from {path}) and no table"
+    return replace(found, settings=tried.chosen, words=words)
 
 
 def _differences(tried: SettingsFile, job: Job) -> list[str]:

@@ -77,6 +77,7 @@ def write(
                 words=place_words,
                 us=fmt.microseconds,
                 ratio=fmt.ratio,
+                short=lambda label: fmt.choice(label, 40),
             )
         )
         written.append(render.save(output, text.encode()))

@@ -59,7 +59,7 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
         default = e is default_of(ranking.entries, e.mpi)
         low = e.time.low if e.time.low is not None else e.time.median
         high = e.time.high if e.time.high is not None else e.time.median
-        label = fmt.choice(e.label, 40)
+        label = fmt.choice(e.label, 36)
         rows.append(
             {
                 "row": f"{e.mpi}: {label}" + (" \u25a0" if default else ""),
@@ -103,7 +103,8 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
     return Figure(
         f"ranking-{name_of(ranking)}",
         f"MPI_{p.collective.capitalize()}{size}: all MPIs, all algorithms",
-        picture.properties(width=520, height=alt.Step(18)),
+        # Browsers' fonts may be wider than the one that was measured with.
+        picture.properties(width=520, height=alt.Step(18), padding={"left": 60, "right": 4}),
         note,
         ranking.simulated,
     )
