@@ -146,6 +146,24 @@ def test_algorithms_have_the_mpis_own_names(
     assert "tuned binomial" in capsys.readouterr().out
 
 
+def test_settings_without_a_name_are_shown_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of an MPI that is not here nobody knows the algorithms' names; radices still tell apart."""
+    tree = "native:MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree,MPIR_CVAR_DEVICE_COLLECTIVES=percoll"
+    names = (f"{tree},MPIR_CVAR_BCAST_TREE_KVAL=3", f"{tree},MPIR_CVAR_BCAST_TREE_KVAL=4")
+    who: Who = ("mpich", "mpich", "77.0")
+    times = {"bare": 9.0, "bruck_k(8,2)": 4.0} | dict.fromkeys(names, 8.0)
+    path = results(tmp_path / "a.bench.jsonl", who, {("bcast", 8): times})
+    assert main(["compare", str(path), "--json"]) == 0
+    (call,) = json.loads(capsys.readouterr().out)["calls"]
+    assert {e["label"] for e in call["entries"]} == {
+        "default", "bruck_k(8,2)",
+        "MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree,MPIR_CVAR_BCAST_TREE_KVAL=3",
+        "MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree,MPIR_CVAR_BCAST_TREE_KVAL=4",
+    }  # fmt: skip
+
+
 def test_the_page_and_the_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = {("bcast", n): {"bare": n / 10, "native:x=1": n / 15} for n in (8, 1024, 65536)}
     for name, who in (("a", OPENMPI), ("b", MPICH)):

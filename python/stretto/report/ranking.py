@@ -6,6 +6,7 @@ Reads bench results of several MPIs. An MPI's default is what it does with nothi
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.detect import TITLES
 
 Kind = Literal["default", "own", "stretto"]
+#: settings that stand beside an algorithm's own in a candidate
+_ENABLING = re.compile(r"DEVICE_COLLECTIVES?=|use_dynamic_rules=|coll_han_priority=0")
 
 
 @dataclass(frozen=True, order=True)
@@ -184,8 +187,15 @@ def _entries(source: Source, labels: Mapping[str, str]) -> dict[Place, list[Entr
 def _entry(mpi: str, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool) -> Entry:
     name = timing.candidate
     words = {BARE: "default", NATIVE: "default, through Stretto"}.get(name)
-    label = words or labels.get(name, name.removeprefix(PREFIX))
+    label = words or labels.get(name) or _short(name)
     return Entry(mpi, name, label, _kind(name), cell.mode, timing.interval, timing.by_launch, sim)
+
+
+def _short(candidate: str) -> str:
+    """Return settings without those that only let the others count, where nobody knows a name."""
+    parts = candidate.removeprefix(PREFIX).split(",")
+    telling = [p for p in parts if not _ENABLING.search(p)]
+    return ",".join(telling or parts) if candidate.startswith(PREFIX) else candidate
 
 
 def rank(
