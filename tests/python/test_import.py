@@ -280,3 +280,28 @@ def test_nothing_to_import_is_an_error(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "a.log").write_text("segmentation fault\n")
     assert main(["import", "osu", str(tmp_path), "--mpi", "openmpi", "--ppn", "1"]) == 1
     assert "nothing to import" in capsys.readouterr().err
+
+
+def test_deciding_from_results_takes_no_other_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "a.bench.jsonl")
+    assert main(["tune", "--from", file, "--launches", "3"]) == 2
+    assert "no meaning with --from" in capsys.readouterr().err
+    assert main(["tune", "--from", file, "b.bench.jsonl"]) == 2
+    assert "--from A --from B" in capsys.readouterr().err
+    assert main(["tune", "--from", file]) == 1, "there is no such file"
+
+
+def test_results_of_several_mpis_make_no_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(printed({8: 3.0}))
+    for mpi in ("openmpi@5.0.6", "mpich@5.0.2"):
+        words = ["--mpi", mpi, "--nodes", "2", "--ppn", "2", "-o", str(tmp_path)]
+        assert main(["import", "osu", str(log), *words]) == 0
+    files = sorted(tmp_path.glob("*.bench.jsonl"))
+    assert len(files) == 2
+    assert main(["tune", "--from", str(files[0]), "--from", str(files[1])]) == 1
+    assert "a table is for one MPI" in capsys.readouterr().err

@@ -116,6 +116,11 @@ def command(
             )
     names = None if candidates is None else split_candidates(candidates)
     if results:
+        for value, option in ((budget, "--budget"), (hosts, "--hosts"), (launches, "--launches"),
+                              (candidates, "--candidates"), (collective, "--collective"),
+                              (platform, "--platform"), (pairs, "--pairs")):  # fmt: skip
+            if value is not None:
+                raise UsageError(f"{option} has no meaning with --from", option, "leave it out")
         _from_results(results, cmd, out, as_json)
         return
     if platform is not None or nodes is not None:
@@ -191,7 +196,11 @@ def _from_results(results: list[Path], cmd: Any, out: Path | None, as_json: bool
     from stretto.tune.from_results import decide_from
 
     if cmd:
-        raise UsageError("--from measures nothing, so no command is run", "--from", "leave CMD out")
+        raise UsageError(
+            f"--from measures nothing, so {shlex.join(cmd)!r} is not run",
+            "--from",
+            "leave CMD out; several files: --from A --from B",
+        )
     found, table = decide_from(results, out)
     if as_json:
         parts = [{**results_json(d.times, d.comparisons, []), "native": d.natives} for d in found]

@@ -22,7 +22,7 @@ from stretto.imports.printed import REDUCTIONS, Printed, Reading
 
 Which = Literal["max", "avg"]
 WHAT = "a benchmark's output"
-FEWEST = 6
+MOST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,9 @@ def gather(
         facts = Facts() if asked.pattern is None else match(asked.pattern, path)
         if facts is None:
             left_out.append(f"{path}: its name has not the form of --pattern")
+            continue
+        if path.is_file() and path.stat().st_size > MOST_BYTES:
+            left_out.append(f"{path}: too large to be what a benchmark printed")
             continue
         reading = read(_text(path), str(path))
         left_out += reading.problems
