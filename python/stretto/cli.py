@@ -41,6 +41,8 @@ COMMANDS: list[tuple[str, str]] = [
     ("scale", "Measured strong scaling of CMD, native against tuned."),
     ("export", "Write native tuning files from the measurements."),
     ("simulate", "Price collectives, tables or a profile at another scale."),
+    ("compare", "All MPIs and all their algorithms side by side."),
+    ("import", "Results of the OSU and Intel MPI benchmarks, made elsewhere."),
     ("platform", "Descriptions of clusters for simulating: list, show, fit."),
     ("plan", "Look at one algorithm: show, verify, price, draw."),
     ("serial", "Where the compilers of the one-process MPI are (no MPI needed)."),

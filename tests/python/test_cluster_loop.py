@@ -107,6 +107,28 @@ def test_a_general_table_is_found_and_applied(nodes: testbed.Cluster, name: str)
     assert re.search(r"allreduce.*shm\+recursive_doubling", inside.stderr), inside.stderr
 
 
+@pytest.mark.parametrize("name", [*THREE, "intel"])
+def test_scaling_over_nodes(nodes: testbed.Cluster, name: str) -> None:
+    """The command of four nodes x two ranks runs on 1 x 2 and 2 x 1: where it was asked to."""
+    job = [*launcher(nodes, name, 4, 2), str(program(nodes, name)), "20"]
+    where = ["--nodes", "1,2", "--ppn", "1,2"]
+    options = ["--native-only", "--repeats", "1", "--metric", r"rank 0 of (\d+)", "--json"]
+    options += ["-o", str(nodes.shared / f"scale-{name}")]
+    case = nodes.shared / f"case-{name}"
+    case.mkdir()
+    dry = stretto(nodes, name, "scale", *where, *options, "--dry-run", "--", *job, cwd=case)
+    env = clusters.environment(nodes, name)
+    for words, used, ppn in (("1 x 2", 1, 2), ("2 x 1", 2, 1)):
+        (line,) = re.findall(rf"stretto:   {words}: (.*)", dry.stderr)
+        printed = clusters.call(shlex.split(line), case, env).stdout
+        found = sorted(re.findall(r"rank \d+ of \d+ on (\S+)", printed))
+        assert found == sorted(n.name for n in nodes.nodes[:used] for _ in range(ppn)), line
+    where = ["--nodes", "2", "--ppn", "1,2"]
+    done = stretto(nodes, name, "scale", *where, *options, "--", *job, cwd=case)
+    points = json.loads(done.stdout)["points"]
+    assert [(p["nodes"], p["ppn"], p["median"]) for p in points] == [(2, 1, 2.0), (2, 2, 4.0)]
+
+
 def test_tune_a_command_on_two_nodes(nodes: testbed.Cluster) -> None:
     out = nodes.shared / "tuned"
     job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "1500"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.cli import say
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, collect_host
 from stretto.files.locate import find_table, table_path
+from stretto.files.settings import SettingsFile, read_settings
 from stretto.files.table import Table, check_choices, read_table
 from stretto.files.verdict import read_verdict
 from stretto.launch.job import Job
@@ -23,6 +24,71 @@ class Applied:
     libraries: list[Path]
     variables: dict[str, str]
     words: str
+    #: of the MPI, for the launcher and the ranks (`stretto tune --settings`)
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def applied_to(
+    job: Job, table: Path | None, choice: str | None, verbose: bool, settings: Path | None
+) -> Applied:
+    """Find table and settings for a job and return what applying them takes.
+
+    Parameters
+    ----------
+    job, table, choice, verbose
+        As for `settings_for`.
+    settings
+        The user's file of settings; None: the one that `tune --settings` has left for this job,
+        unless the user names a table or choices.
+    """
+    found = settings_for(job, table, choice, verbose)
+    path = settings
+    if path is None and table is None and choice is None:
+        path = _own_settings(job)
+    if path is None:
+        return found
+    tried = read_settings(path)
+    if tried.mpi.family != job.mpi.family:
+        raise StrettoError(
+            f"these settings are of {tried.mpi.family}, and the job uses {job.mpi.name}", path,
+            "try them with this MPI: stretto tune --settings -- CMD",
+        )  # fmt: skip
+    if not tried.chosen:
+        return replace(found, words=f"{found.words}; {path} sets nothing: {tried.conclusion}")
+    if settings is not None:
+        for difference in _differences(tried, job):
+            say(f"stretto: note: {path}: {difference}")
+    named = ", ".join(f"{n}={v}" for n, v in tried.chosen.items())
+    words = f"{found.words}; {named} (from {path})"
+    if not found.libraries:
+        words = f"{job.mpi.name} with {named} (from {path}) and no table"
+    return replace(found, settings=tried.chosen, words=words)
+
+
+def _differences(tried: SettingsFile, job: Job) -> list[str]:
+    """Say in what settings were tried on another MPI or layout than the job's."""
+    out = []
+    if tried.mpi.version != job.mpi.version:
+        out.append(f"it was made with {tried.mpi.version}, and this is {job.mpi.name}")
+    mine, theirs = (job.layout.nodes, job.layout.ppn), (tried.nodes, tried.ppn)
+    if mine != theirs:
+        out.append(f"it was made on {theirs[0]} x {theirs[1]} (nodes x ranks), not on "
+                   f"{mine[0]} x {mine[1]}")  # fmt: skip
+    return out
+
+
+def _own_settings(job: Job) -> Path | None:
+    """Return what `stretto tune --settings -- CMD` has left for this very job."""
+    if not job.command.applications:
+        return None
+    path = tuned_directory(job) / f"{app_name(job)}.settings.json"
+    if not path.is_file():
+        return None
+    differences = _differences(read_settings(path), job)
+    if differences:
+        say(f"stretto: note: {path} is not used: {differences[0]}")
+        return None
+    return path
 
 
 def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool) -> Applied:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from stretto.cli import CommandLine, print_json, say
-from stretto.commands.apply import settings_for
+from stretto.commands.apply import applied_to
 from stretto.errors import UsageError
 from stretto.launch.command import Command
 from stretto.launch.inject import rank_variables
@@ -33,6 +33,12 @@ def command(
     choice: Annotated[
         str | None, typer.Option(help="Choices for all sizes: 'allreduce=shm;bcast=ring'.")
     ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            help="Settings of the MPI to apply; by default those that were found for CMD."
+        ),
+    ] = None,
     mpi: Annotated[
         str | None,
         typer.Option(help="The MPI, instead of CMD: openmpi, mpich, intel, or a launcher's path."),
@@ -53,17 +59,18 @@ def command(
 
     Parameters
     ----------
-    cmd, table, choice, mpi, nodes, ppn, verbose, json
+    cmd, table, choice, settings, mpi, nodes, ppn, verbose, json
         See the help text.
     """
     job = _job(cmd, mpi, nodes, ppn)
     for note in job.notes:
         say(f"stretto: note: {note}")
-    applied = settings_for(job, table, choice, verbose)
+    applied = applied_to(job, table, choice, verbose, settings)
     variables = (
         rank_variables(job, applied.libraries, applied.variables) if applied.libraries else {}
     )
     lines = job.mpi.script_environment(variables, job.environ) if variables else {}
+    lines |= applied.settings
     if json:
         print_json({"variables": lines, "says": applied.words})
         return

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from stretto.cli import CommandLine, say
-from stretto.commands.apply import settings_for
+from stretto.commands.apply import applied_to
 from stretto.errors import EXIT_COMMAND, StrettoError
-from stretto.launch.inject import prepare
+from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import understand
 
 EXAMPLE = """\
@@ -28,6 +28,12 @@ def command(
     choice: Annotated[
         str | None,
         typer.Option(help="Choices for all sizes, before the table: 'allreduce=shm;bcast=ring'."),
+    ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            help="Settings of the MPI to apply; by default those that were found for CMD."
+        ),
     ] = None,
     mpi: Annotated[
         str | None,
@@ -47,14 +53,15 @@ def command(
 
     Parameters
     ----------
-    cmd, table, choice, mpi, verbose
+    cmd, table, choice, settings, mpi, verbose
         See the help text.
     """
     job = understand(cmd or [], mpi=mpi)
     for note in job.notes:
         say(f"stretto: note: {note}")
-    applied = settings_for(job, table, choice, verbose)
+    applied = applied_to(job, table, choice, verbose, settings)
     say(f"stretto: {applied.words}")
+    job = with_settings(job, applied.settings)
     argv, environ = prepare(job, applied.libraries, applied.variables)
     execute(argv, environ)
 

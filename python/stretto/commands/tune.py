@@ -15,6 +15,8 @@ from stretto.errors import UsageError
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
 stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun -n 8 ./app
 stretto tune -n 2 --collective allreduce,bcast     (a table for all applications)
+stretto tune --settings -- mpirun -n 64 ./app     (eager limits, HAN, binding, ...)
+stretto tune --from imported/openmpi-4.0.1-8x36.bench.jsonl     (decide, measure nothing)
 stretto tune --platform hpc7g --nodes 2-128 --ppn 64     (simulated, for a cluster to come)"""
 
 
@@ -81,6 +83,18 @@ def command(
     nodes: Annotated[
         str | None, typer.Option(help="With --platform: nodes, as 2,4,8 or 2-128 (doubling).")
     ] = None,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option("--from", help="Measure nothing: decide from these bench results."),
+    ] = None,
+    settings: Annotated[
+        bool,
+        typer.Option(
+            "--settings",
+            help="Try the MPI's settings on CMD instead: links, eager limits, HAN, single copy, "
+            "rails, binding. --candidates 'NAME=VALUE;...' names them.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Choose algorithms by measurement; with CMD, only for what it uses, and prove the gain on it.
@@ -101,6 +115,14 @@ def command(
                 f"there are {', '.join(TUNABLE)}",
             )
     names = None if candidates is None else split_candidates(candidates)
+    if results:
+        for value, option in ((budget, "--budget"), (hosts, "--hosts"), (launches, "--launches"),
+                              (candidates, "--candidates"), (collective, "--collective"),
+                              (platform, "--platform"), (pairs, "--pairs")):  # fmt: skip
+            if value is not None:
+                raise UsageError(f"{option} has no meaning with --from", option, "leave it out")
+        _from_results(results, cmd, out, as_json)
+        return
     if platform is not None or nodes is not None:
         from stretto.model.tuning import tune_by_simulation
 
@@ -138,6 +160,11 @@ def command(
             yes=yes,
             dry_run=dry_run,
         )
+        if settings:
+            if only is not None or launches is not None:
+                raise UsageError("--settings is of no collective", None, "leave them out")
+            _settings(options, as_json)
+            return
         _application(options, as_json)
         return
     if "--" in sys.argv:
@@ -146,6 +173,7 @@ def command(
         (metric, "--metric"),
         (pairs, "--pairs"),
         (reset_command, "--reset-command"),
+        (settings, "--settings"),
         (ignore, "--ignore"),
         (compare, "--compare"),
     ):
@@ -159,6 +187,37 @@ def command(
         restart, yes, dry_run,
     )  # fmt: skip
     _general(request, as_json)
+
+
+def _from_results(results: list[Path], cmd: Any, out: Path | None, as_json: bool) -> None:
+    """Decide from results files."""
+    from stretto.campaign.show import as_json as results_json
+    from stretto.campaign.show import table_lines
+    from stretto.tune.from_results import decide_from
+
+    if cmd:
+        raise UsageError(
+            f"--from measures nothing, so {shlex.join(cmd)!r} is not run",
+            "--from",
+            "leave CMD out; several files: --from A --from B",
+        )
+    found, table = decide_from(results, out)
+    if as_json:
+        parts = [{**results_json(d.times, d.comparisons, []), "native": d.natives} for d in found]
+        print_json({"table": str(table), "files": parts})
+        return
+    for one in found:
+        print("\n".join(table_lines(one.times, one.comparisons)))
+    rows = rows_lines([r for d in found for r in d.rows])
+    natives = [f"  {text}" for d in found for text in d.natives]
+    print("\n".join(rows) or "no algorithm of Stretto's was faster with significance")
+    if natives:
+        print("faster than what the MPI does by itself, of its own algorithms:")
+        print("\n".join(natives))
+    print(f"table: {table}")
+    if natives:
+        files = shlex.join(map(str, results))
+        print(f"next: stretto export --to FAMILY --out tuning {files}")
 
 
 def _directory(words: list[str], out: Path | None, mpi: str | None) -> Path:
@@ -189,6 +248,22 @@ def _application(options: Any, as_json: bool) -> None:
         near = shlex.quote(_near(outcome.table))
         following.insert(0, f"stretto run --table {near} -- {shlex.join(options.words)}")
     print("next: " + "\n      ".join(following))
+
+
+def _settings(options: Any, as_json: bool) -> None:
+    from stretto.files.schema import encode
+    from stretto.tune.settings import SettingsTuning, lines
+
+    found = SettingsTuning(options, say).run()
+    if found is None:
+        return
+    if as_json:
+        print_json(encode(found))
+        return
+    print("\n".join(lines(found)))
+    print(f"stretto: {found.conclusion}")
+    if found.chosen:
+        print(f"next: stretto run -- {shlex.join(options.words)}")
 
 
 def _near(path: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -63,6 +64,22 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
     if libs:
         out["LD_PRELOAD"] = join_preload(seen.get("LD_PRELOAD", ""), *(str(p) for p in libs))
     return out
+
+
+def with_settings(job: Job, settings: Mapping[str, str]) -> Job:
+    """Return a job with settings of its MPI in the environment of its launcher.
+
+    From there every launcher takes them to the ranks by itself: Open MPI's what begins with
+    ``OMPI_`` or ``PRTE_``, Hydra and srun everything (unless they are told not to).
+
+    Parameters
+    ----------
+    job
+        The job.
+    settings
+        Names and values, as `stretto.mpi.settings` gives them.
+    """
+    return replace(job, environ={**job.environ, **settings}) if settings else job
 
 
 def prepare(

@@ -26,7 +26,7 @@ MARK = ".made-by-stretto-tune"
 #: what tune writes beside other files, after the application's name
 KINDS = (
     ".profile.json", ".failed.profile.json", ".bench.jsonl", ".bench.jsonl.old", ".table",
-    ".table.applied", ".verdict.json",
+    ".table.applied", ".verdict.json", ".settings.json",
 )  # fmt: skip
 #: a pipe that is silent for so long before its end is none that can be read to its end
 SILENCE_S = 10.0

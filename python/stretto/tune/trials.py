@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ from stretto.errors import UsageError
 from stretto.files.verdict import Gain, Metric, Run
 from stretto.launch.evidence import VARIABLE, Evidence, read_evidence
 from stretto.launch.execute import Result, run
-from stretto.launch.inject import prepare
+from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import understand
 
 Kind = Literal["native", "tuned"]
@@ -87,6 +87,7 @@ def once(
     evidence: Path,
     timeout: float | None,
     mpi: str | None,
+    settings: Mapping[str, str] | None = None,
 ) -> Trial:
     """Run the command once.
 
@@ -104,8 +105,10 @@ def once(
         Seconds; None for no limit.
     mpi
         What the user says the MPI is.
+    settings
+        Of the MPI: set for the launcher and so for the ranks.
     """
-    job = understand(words, mpi=mpi, cwd=cwd)
+    job = with_settings(understand(words, mpi=mpi, cwd=cwd), settings or {})
     if not libraries:
         kept = {k: v for k, v in job.environ.items() if not k.startswith("STRETTO_")}
         job = replace(job, environ=kept)

@@ -73,16 +73,28 @@ def size_x(field: str, sizes: Sequence[int], **extra: Any) -> alt.X:
 
 
 def log_time_y(field: str, low: float, high: float, title: str) -> alt.Y:
-    """Return a logarithmic axis of times in seconds."""
+    """Return a logarithmic axis of times in seconds, upwards."""
+    scale, axis = _log_time(low, high)
+    return alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
+
+
+def log_time_x(field: str, low: float, high: float, title: str) -> alt.X:
+    """Return a logarithmic axis of times in seconds, to the right."""
+    scale, axis = _log_time(low, high)
+    return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
+
+
+def _log_time(low: float, high: float) -> tuple[alt.Scale, alt.Axis]:
     low, high = low / 1.15, high * 1.15
     if high / low < 4:  # never blow up what is nearly flat
         middle = math.sqrt(low * high)
         low, high = middle / 2, middle * 2
-    return alt.Y(
-        f"{field}:Q",
-        title=title,
-        scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(values=log_ticks(low, high), labelExpr=_TIME_EXPR, labelOverlap=False),
+    ticks = log_ticks(low, high)
+    if len(ticks) < 2:
+        ticks = [t for t in linear_ticks(high) if t >= low]
+    return (
+        alt.Scale(type="log", domain=[low, high], nice=False),
+        alt.Axis(values=ticks, labelExpr=_TIME_EXPR, labelOverlap=False),
     )
 
 

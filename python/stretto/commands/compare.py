@@ -1,0 +1,141 @@
+"""``stretto compare``: all MPIs and all their algorithms side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stretto.cli import print_json, say
+from stretto.errors import StrettoError
+
+EXAMPLE = """\
+for m in openmpi mpich intel; do
+  stretto bench -n 4 --mpi $m --candidates 'bare;native:all' -o $m.bench.jsonl
+done
+stretto compare *.bench.jsonl --collective allreduce --bytes 1K
+stretto compare imported/ -o compared.html --svg figures/"""
+
+#: paths and options in any order: nothing of a user's command stands here
+CONTEXT = {"allow_interspersed_args": True}
+
+
+def command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH", help="Bench results, or directories of them.", show_default=False
+        ),
+    ],
+    collective: Annotated[
+        str | None, typer.Option(help="Only these: allreduce,bcast (all by default).")
+    ] = None,
+    sizes: Annotated[
+        str | None, typer.Option("--bytes", help="Only these sizes: 8,1K,64K.")
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Only on so many nodes.")] = None,
+    ppn: Annotated[int | None, typer.Option(min=1, help="Only with so many ranks a node.")] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(help="latency or throughput; by default the one that decides for a size."),
+    ] = None,
+    natives_only: Annotated[
+        bool, typer.Option("--natives-only", help="Leave Stretto's own algorithms out.")
+    ] = False,
+    whole: Annotated[
+        bool, typer.Option("--all", help="Print every algorithm also where there are many calls.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write a page: compared.html.")
+    ] = None,
+    png: Annotated[Path | None, typer.Option(help="Directory for the charts as PNG.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Directory for the charts as SVG.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show every algorithm of every MPI for a call, each MPI's default marked.
+
+    And how far each MPI's default is from its own best, and from the best of all. It reads bench
+    results (stretto bench, stretto import) and measures nothing.
+    """
+    from stretto.campaign.settings import parse_collectives, parse_sizes
+    from stretto.errors import UsageError
+    from stretto.files.bench import read_bench
+    from stretto.report import ranking_show
+    from stretto.report.ranking import rank, sources
+
+    if mode not in (None, "latency", "throughput"):
+        raise UsageError(f"--mode {mode} means nothing", "--mode", "say latency or throughput")
+    names = None if collective is None else parse_collectives(collective)
+    wanted = None if sizes is None else parse_sizes(sizes)
+    files = sources([(p, read_bench(p)) for p in _files(paths)])
+    rankings = [
+        r
+        for r in rank(files, _labels(files), natives_only, mode)
+        if (names is None or r.place.collective in names)
+        and (wanted is None or r.place.bytes in wanted or names == ["barrier"])
+        and (nodes is None or r.place.nodes == nodes)
+        and (ppn is None or r.place.ppn == ppn)
+    ]
+    if not rankings:
+        raise StrettoError(
+            "nothing of that kind was measured in these files",
+            ", ".join(str(p) for p in paths),
+            "leave --collective, --bytes, --nodes, --ppn or --mode out to see what there is",
+        )
+    notes = _notes(files)
+    if as_json:
+        print_json({"calls": ranking_show.as_json(rankings), "notes": notes})
+    else:
+        for note in notes:
+            say(f"stretto: note: {note}")
+        print("\n".join(ranking_show.lines(rankings, whole or len(rankings) == 1)))
+    if output is not None or png is not None or svg is not None:
+        from stretto.report.ranking_page import write
+
+        for path in write(rankings, files, notes, output, png, svg):
+            say(f"stretto: {path}")
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    out: list[Path] = []
+    for path in paths:
+        found = sorted(path.glob("*.bench.jsonl")) if path.is_dir() else [path]
+        if not found:
+            raise StrettoError(
+                "there are no bench results in this directory", path, "make them: stretto bench -o"
+            )
+        out += found
+    return list(dict.fromkeys(out))
+
+
+def _labels(files: Sequence[Any]) -> Mapping[str, Mapping[str, str]]:
+    """Return the MPIs' own names of their algorithms, where that very version is installed."""
+    from stretto.campaign.natives import labels
+    from stretto.mpi.detect import installations
+
+    here = installations()
+    out: dict[str, dict[str, str]] = {}
+    for source in files:
+        mpi = source.bench.header.mpi
+        found = [i for i in here if (i.family, i.version) == (mpi.family, mpi.version) and i.libmpi]
+        if found:
+            used = {s.candidate for s in source.bench.samples}
+            out.setdefault(source.mpi, {}).update(labels(found[0], used))
+    return out
+
+
+def _notes(files: Sequence[Any]) -> list[str]:
+    heads = [f.bench.header for f in files]
+    notes = []
+    if len({(h.host.name, h.host.cpu) for h in heads}) > 1:
+        notes.append(
+            "These results are of several machines: differences may be theirs, not the MPIs'."
+        )
+    if any("imported" in h.settings for h in heads):
+        values = {h.settings.get("imported", {}).get("value", "largest over the ranks")
+                  for h in heads}  # fmt: skip
+        if len(values) > 1:
+            notes.append(f"The times are not the same thing in all files: {', '.join(values)}.")
+    return notes

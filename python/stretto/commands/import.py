@@ -1,0 +1,184 @@
+"""``stretto import``: results that other benchmarks printed elsewhere become bench results."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stretto.cli import print_json, say
+from stretto.errors import StrettoError, UsageError
+
+EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 --ppn 36
+stretto import osu results/ -o imported \\
+    --pattern '{collective}/N{nodes}n{nranks}/run{launch}/{mpi}/{collective}_algo{algorithm}.log'
+stretto import imb IMB.log --mpi intel@2021.18 --ppn 36
+stretto tune --from imported/openmpi-4.0.1-8x36.bench.jsonl"""
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+
+Paths = Annotated[
+    list[Path],
+    typer.Argument(metavar="DIR|FILE...", help="What the benchmark printed.", show_default=False),
+]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", help="Directory for the results: a file an MPI and layout.")
+]
+Pattern = Annotated[
+    str | None,
+    typer.Option(
+        help="What the files' places say: fields {collective}, {nodes}, {ppn}, {nranks}, {launch}, "
+        "{mpi}, {version}, {algorithm}; * is anything."
+    ),
+]
+Mpi = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="The MPI: openmpi@4.0.1; of the files of a name in {mpi}: NAME=openmpi@4.0.1."
+    ),
+]
+Nodes = Annotated[int | None, typer.Option(min=1, help="Nodes, where the place does not say.")]
+Ppn = Annotated[int | None, typer.Option(min=1, help="Ranks per node, likewise.")]
+Collective = Annotated[str | None, typer.Option(help="Where neither file nor place say it.")]
+Algorithm = Annotated[
+    str | None, typer.Option(help="The MPI's algorithm; without one: what the MPI does by itself.")
+]
+Setting = Annotated[
+    str | None,
+    typer.Option(
+        help="The settings behind {algorithm}, instead of asking the MPI installed here: "
+        "'I_MPI_ADJUST_{COLLECTIVE}={algorithm}'."
+    ),
+]
+Value = Annotated[
+    str | None,
+    typer.Option(help="max or avg over the ranks; by default max where all files have it."),
+]
+HostName = Annotated[str, typer.Option(help="Name of the machine that it was measured on.")]
+Cpu = Annotated[str, typer.Option(help="... and its CPU, as in /proc/cpuinfo.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("osu")
+def osu(
+    paths: Paths,
+    out: Out = Path("imported"),
+    pattern: Pattern = None,
+    mpi: Mpi = None,
+    nodes: Nodes = None,
+    ppn: Ppn = None,
+    collective: Collective = None,
+    algorithm: Algorithm = None,
+    setting: Setting = None,
+    value: Value = None,
+    host: HostName = "unknown",
+    cpu: Cpu = "unknown",
+    as_json: Json = False,
+) -> None:
+    """Import what osu_allreduce, osu_bcast, ... printed: each table is one launch with one value.
+
+    A directory's files are told apart by --pattern. Broken lines, and a last line that was cut
+    off, are left out and named.
+    """
+    from stretto.imports.osu import read
+
+    _import("osu", read, paths, out, pattern, mpi, nodes, ppn, collective, algorithm, setting,
+            value, host, cpu, as_json)  # fmt: skip
+
+
+@app.command("imb")
+def imb(
+    paths: Paths,
+    out: Out = Path("imported"),
+    pattern: Pattern = None,
+    mpi: Mpi = None,
+    nodes: Nodes = None,
+    ppn: Ppn = None,
+    collective: Collective = None,
+    algorithm: Algorithm = None,
+    setting: Setting = None,
+    value: Value = None,
+    host: HostName = "unknown",
+    cpu: Cpu = "unknown",
+    as_json: Json = False,
+) -> None:
+    """Import what IMB-MPI1 printed: each block of a number of processes is one launch.
+
+    Communicators smaller than the whole job are taken to fill node after node.
+    """
+    from stretto.imports.imb import read
+
+    _import("imb", read, paths, out, pattern, mpi, nodes, ppn, collective, algorithm, setting,
+            value, host, cpu, as_json)  # fmt: skip
+
+
+def _import(
+    form: str, read: Any, paths: list[Path], out: Path, pattern: str | None, mpi: list[str] | None,
+    nodes: int | None, ppn: int | None, collective: str | None, algorithm: str | None,
+    setting: str | None, value: str | None, host: str, cpu: str, as_json: bool,
+) -> None:  # fmt: skip
+    from stretto.campaign.stats import FEWEST
+    from stretto.files.identity import Host
+    from stretto.imports import convert, natives
+    from stretto.imports.pattern import Facts, compile_pattern
+
+    if value not in (None, "max", "avg"):
+        raise UsageError(f"--value {value} means nothing", "--value", "say max or avg")
+    by_name, everywhere = natives.assigned(mpi or [])
+    asked = convert.Asked(
+        None if pattern is None else compile_pattern(pattern),
+        Facts(collective=collective, nodes=nodes, ppn=ppn, algorithm=algorithm),
+        by_name,
+        everywhere,
+        value,  # type: ignore[arg-type]
+        Host(host, cpu, 0, natives.UNKNOWN, 0),
+    )
+    left_out: list[str] = []
+    notes: list[str] = []
+    naming = natives.Naming(setting, lambda text: None if text in notes else notes.append(text))
+    items = convert.gather(paths, read, asked, naming, left_out)
+    for text in notes:
+        say(f"stretto: note: {text}")
+    for text in left_out[:MOST_NAMED]:
+        say(f"stretto: warning: {text}")
+    if len(left_out) > MOST_NAMED:
+        say(f"stretto: warning: and {len(left_out) - MOST_NAMED} more of that kind")
+    if not items:
+        raise StrettoError(
+            f"there was nothing to import in {', '.join(map(str, paths))}",
+            None,
+            f"give files that hold what {'osu_allreduce' if form == 'osu' else 'IMB-MPI1'} printed",
+        )
+    which = convert.choose_value(items, asked.value, left_out)
+    done = convert.write(items, out, asked, which, form, ["stretto", *sys.argv[1:]])
+    if as_json:
+        print_json(
+            {
+                "files": [
+                    {"file": str(p), "launches": n, "samples": s}
+                    for p, (n, s) in done.files.items()
+                ],
+                "value": done.value,
+                "fewest_launches": done.fewest,
+                "left_out": left_out,
+                "notes": notes,
+            }
+        )
+        return
+    if done.fewest < FEWEST:
+        say(
+            f"stretto: warning: somewhere there are only {done.fewest} launches of a candidate; "
+            f"with fewer than {FEWEST} no test can be made, so nothing will be called faster or "
+            "slower"
+        )
+    kind = "largest over the ranks" if which == "max" else "mean over the ranks"
+    for path, (launches, samples) in done.files.items():
+        print(f"{path}: {launches} launches, {samples} values ({kind})")
+    first = next(iter(done.files))
+    print(f"next: stretto tune --from {first}, stretto compare {out}/*.bench.jsonl")
+
+
+#: warnings that are printed one by one
+MOST_NAMED = 10

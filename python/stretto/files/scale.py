@@ -1,0 +1,211 @@
+"""Measured scaling: append-only JSON lines, a run a line (``NAME.scale.jsonl``)."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from stretto.errors import StrettoError, from_oserror
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.io import check_schema, parse_json, read_text
+from stretto.files.schema import decode, encode
+from stretto.files.verdict import Metric
+
+SCHEMA = "stretto-scale"
+VERSION = 1
+WHAT = "measured scaling"
+Kind = Literal["native", "tuned"]
+
+
+@dataclass
+class Header:
+    """The first line: what was measured, where, and with which command (as it was typed)."""
+
+    stretto: str
+    created: str
+    host: Host
+    mpi: MPIIdentity
+    command: list[str]
+    metric: Metric
+    seed: int = 1
+
+
+@dataclass
+class ScaleRun:
+    """One run of the command.
+
+    Attributes
+    ----------
+    round
+        Which repetition of all points it belongs to.
+    value
+        The metric's; None when the run failed.
+    wall_s
+        Seconds from the launcher's start to its end.
+    status
+        Exit code; 124 when it took too long.
+    ranks, calls
+        Of a tuned run: ranks that had Stretto, and calls that it carried out.
+    detail
+        Why it failed; the table of a tuned run.
+    """
+
+    nodes: int
+    ppn: int
+    threads: int | None
+    kind: Kind
+    round: int
+    value: float | None
+    wall_s: float
+    status: int
+    ranks: int | None = None
+    calls: int | None = None
+    detail: str = ""
+
+
+@dataclass
+class Scale:
+    """A whole file; `truncated`: a half-written last line was dropped."""
+
+    header: Header
+    runs: list[ScaleRun] = field(default_factory=list)
+    truncated: bool = False
+
+
+def _line(value: Any, **more: Any) -> str:
+    return json.dumps({**more, **encode(value)}, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def parse_scale(text: str, place: str) -> Scale:
+    """Parse a file's text; `place` is its name for error messages."""
+    complete, _, rest = text.rpartition("\n")
+    lines = complete.split("\n") if complete else []
+    if not lines:
+        raise StrettoError(
+            f"{WHAT} was expected, but the file ends before its first line does", place,
+            "remove it and measure again",
+        )  # fmt: skip
+    value = parse_json(lines[0], place, WHAT)
+    check_schema(value, SCHEMA, VERSION, place, WHAT)
+    body = {k: v for k, v in value.items() if k not in ("schema", "version")}
+    scale = Scale(decode(Header, body, f"{place}:1"), truncated=bool(rest))
+    for number, line in enumerate(lines[1:], start=2):
+        where = f"{place}:{number}"
+        run = decode(ScaleRun, parse_json(line, place, "a run", number), where)
+        if min(run.nodes, run.ppn, run.threads or 1) < 1 or run.wall_s < 0:
+            raise StrettoError("nodes, ppn, threads and wall_s must be positive", where)
+        scale.runs.append(run)
+    return scale
+
+
+def read_scale(path: Path) -> Scale:
+    """Read a file, or raise a `StrettoError` that names file, line and remedy."""
+    return parse_scale(read_text(path, WHAT, "make one with: stretto scale -- CMD"), str(path))
+
+
+class ScaleWriter:
+    """Appends runs to a file, or goes on with one; use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    path
+        The file.
+    header
+        For a new file; an existing one must be of the same command, metric, MPI and CPU.
+
+    Attributes
+    ----------
+    previous
+        What the file held.
+    """
+
+    def __init__(self, path: Path, header: Header) -> None:
+        self.path = path
+        self.previous = Scale(header)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise from_oserror(error, "cannot open the results file", path) from error
+        try:
+            self._lock()
+            text = read_text(path, WHAT)
+            if "\n" in text:
+                self._resume(text, header)
+            else:
+                os.ftruncate(self._handle, 0)
+                self._append(_line(header, schema=SCHEMA, version=VERSION))
+        except BaseException:
+            self.close()
+            raise
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StrettoError(
+                "another stretto scale is writing to this file", self.path,
+                "wait for it, or name another directory (--out)",
+            ) from error  # fmt: skip
+        except OSError:
+            return  # some network file systems have no locks; appending is still safe
+
+    def _resume(self, text: str, header: Header) -> None:
+        self.previous = parse_scale(text, str(self.path))
+        old = self.previous.header
+        for name, a, b in (
+            ("command", old.command, header.command),
+            ("metric", old.metric, header.metric),
+            ("MPI", (old.mpi.family, old.mpi.version), (header.mpi.family, header.mpi.version)),
+            ("CPU", old.host.cpu, header.host.cpu),
+        ):
+            if a != b:
+                raise StrettoError(
+                    f"these results are of another {name}: {a}, not {b}", f"{self.path}:1",
+                    "begin again with --restart (the old file is kept), or name another --out",
+                )  # fmt: skip
+        if self.previous.truncated:
+            os.ftruncate(self._handle, len(text[: text.rindex("\n") + 1].encode()))
+
+    def write(self, run: ScaleRun) -> None:
+        """Append one run, and bring it to disk: each has cost its time."""
+        self._append(_line(run))
+
+    def _append(self, line: str) -> None:
+        data = line.encode()
+        before = os.fstat(self._handle).st_size
+        try:
+            if os.write(self._handle, data) != len(data):
+                raise OSError(28, "the line could be written only in parts")
+            os.fsync(self._handle)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, before)
+            raise from_oserror(
+                error, "cannot write a run (earlier ones are kept)", self.path
+            ) from error
+
+    def close(self) -> None:
+        """Close the file (and so give up the lock)."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def __enter__(self) -> ScaleWriter:
+        """Return the writer itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()

@@ -1,0 +1,128 @@
+"""Settings of the MPI that were tried on the user's own command (``NAME.settings.json``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from stretto.errors import StrettoError
+from stretto.files.document import Document
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.verdict import Compared, Gain, Metric
+
+SCHEMA = "stretto-settings"
+VERSION = 1
+WHAT = "tried settings"
+NATIVE = "native"
+
+
+@dataclass
+class SettingRun:
+    """One run of the command.
+
+    Attributes
+    ----------
+    setting
+        Its name, or ``native``.
+    round
+        Of the first part; runs of the second, which confirm, count from 0 again.
+    confirming
+        It belongs to the second part: fresh runs of native and the chosen setting alone.
+    value
+        Of the metric; None when the run failed.
+    detail
+        Why it failed.
+    """
+
+    setting: str
+    round: int
+    confirming: bool
+    value: float | None
+    wall_s: float
+    status: int
+    detail: str = ""
+
+
+@dataclass
+class Tried:
+    """What became of one setting.
+
+    Attributes
+    ----------
+    outcome
+        ``faster``, ``slower``, ``same``, ``untested`` (too few runs), ``dropped`` (not faster in
+        the first rounds, so that no more runs were spent on it) or ``failed``.
+    gain
+        Against native, in the first part.
+    """
+
+    name: str
+    what: str
+    environment: dict[str, str]
+    outcome: str = "untested"
+    why: str = ""
+    gain: Gain | None = None
+
+
+@dataclass
+class SettingsFile:
+    """What was tried on one command, and what was chosen.
+
+    Attributes
+    ----------
+    nodes, ppn
+        Of the command; None where it does not say.
+    chosen
+        What `stretto run` sets for this job; empty: nothing.
+    confirmed
+        The gain of the runs that were made only to confirm it.
+    """
+
+    stretto: str
+    created: str
+    host: Host
+    mpi: MPIIdentity
+    command: list[str]
+    metric: Metric
+    nodes: int | None
+    ppn: int | None
+    tried: list[Tried]
+    runs: list[SettingRun] = field(default_factory=list)
+    chosen: dict[str, str] = field(default_factory=dict)
+    setting: str | None = None
+    confirmed: Gain | None = None
+    outputs: str | None = None
+    compared: list[Compared] = field(default_factory=list)
+    conclusion: str = ""
+
+
+def check(found: SettingsFile, place: str) -> None:
+    """Raise a `StrettoError` when the parts do not fit together."""
+
+    def refuse(problem: str) -> StrettoError:
+        return StrettoError(
+            problem, place, "the file is damaged; run stretto tune --settings again"
+        )
+
+    names = {t.name: t for t in found.tried}
+    if len(names) != len(found.tried) or NATIVE in names:
+        raise refuse("a setting stands in it twice, or is called native")
+    for run in found.runs:
+        if run.setting != NATIVE and run.setting not in names:
+            raise refuse(f"a run is of {run.setting!r}, which was not tried")
+        if run.wall_s < 0:
+            raise refuse("a run has a negative wall time")
+    if min(found.nodes or 1, found.ppn or 1) < 1:
+        raise refuse("nodes and ppn must be at least 1")
+    if bool(found.chosen) != (found.setting is not None):
+        raise refuse("what was chosen, and its name, do not fit together")
+    if found.setting is not None:
+        tried = names.get(found.setting)
+        if tried is None or tried.environment != found.chosen:
+            raise refuse(f"{found.setting!r} was chosen, but not tried like that")
+
+
+DOCUMENT = Document(
+    SCHEMA, VERSION, SettingsFile, WHAT, "make one with: stretto tune --settings -- CMD", check
+)
+read_settings, parse_settings = DOCUMENT.read, DOCUMENT.parse
+format_settings, write_settings = DOCUMENT.format, DOCUMENT.write

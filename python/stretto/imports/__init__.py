@@ -1,0 +1,1 @@
+"""Results that other benchmarks printed, read into the bench results of Stretto."""

@@ -1,0 +1,93 @@
+"""Intel MPI Benchmarks' print-outs (IMB-MPI1 Allreduce, Bcast, ...).
+
+A block a benchmark and number of processes: ``# Benchmarking Allreduce``, ``# #processes = 4``, a
+line that names the columns, a line a size. The calls of a size are a loop without a barrier between
+them (unless ``-imb_barrier 1`` was given); the times are over the ranks, per call.
+"""
+
+from __future__ import annotations
+
+import re
+
+from stretto.imports.printed import (
+    REDUCTIONS,
+    SAME_SIZES,
+    Line,
+    Printed,
+    Reading,
+    number,
+    whole_lines,
+)
+
+_TITLE = re.compile(r"#\s*Benchmarking\s+(\S+)\s*$")
+_RANKS = re.compile(r"#\s*#processes\s*=\s*(\d+)")
+_FACTS = {
+    "tool": re.compile(r"#\s*Intel\(R\) MPI Benchmarks\s*(.*?)(?:, MPI-1 part)?\s*$"),
+    "date": re.compile(r"#\s*Date\s*:\s*(.+?)\s*$"),
+    "kernel": re.compile(r"#\s*Release\s*:\s*(\S+)\s*$"),
+    "datatype": re.compile(r"#\s*MPI_Datatype\s+:\s*(\w+)"),
+    "reductions": re.compile(r"#\s*MPI_Datatype for reductions\s*:\s*(\w+)"),
+}
+_SIZE, _TIMES, _LARGEST, _AVERAGE = "#bytes", "#repetitions", "t_max[usec]", "t_avg[usec]"
+
+
+def read(text: str, place: str) -> Reading:
+    """Read all blocks in a text.
+
+    Parameters
+    ----------
+    text
+        The file's.
+    place
+        Its name.
+    """
+    out = Reading()
+    facts: dict[str, str] = {}
+    table: Printed | None = None
+    columns: list[str] | None = None
+    for at, line in enumerate(whole_lines(text, place, out.problems), start=1):
+        for name, pattern in _FACTS.items():
+            if found := pattern.match(line.strip()):
+                facts[name] = found.group(1)
+        if title := _TITLE.match(line.strip()):
+            table, columns = _begin(title.group(1), f"{place}:{at}", facts, out), None
+        elif ranks := _RANKS.match(line.strip()):
+            if table is not None:
+                table.nranks = int(ranks.group(1))
+        elif _LARGEST in line:
+            columns = line.split()
+        elif table is not None and columns is not None and re.match(r"\s*\d", line):
+            row = _line(line.split(), columns)
+            if row is None:
+                out.problems.append(f"{place}:{at}: this line of the table is broken: {line[:60]}")
+            else:
+                table.lines.append(row)
+    out.tables = [t for t in out.tables if t.lines]
+    return out
+
+
+def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printed | None:
+    collective = name.lower()
+    if collective not in SAME_SIZES:
+        out.problems.append(f"{place}: {name}: not one of {', '.join(SAME_SIZES)}; left out")
+        return None
+    kind = facts.get("reductions") if collective in REDUCTIONS else facts.get("datatype")
+    tool = f"IMB {facts.get('tool', '')}".strip()
+    table = Printed(
+        collective, None, kind, "throughput", tool, place,
+        kernel=facts.get("kernel"), date=facts.get("date"),
+    )  # fmt: skip
+    out.tables.append(table)
+    return table
+
+
+def _line(words: list[str], columns: list[str]) -> Line | None:
+    if len(words) != len(columns):
+        return None
+    row = dict(zip(columns, words, strict=True))
+    size, times = row.get(_SIZE, "0"), row.get(_TIMES, "1")
+    values = [number(row[c]) for c in (_AVERAGE, _LARGEST) if c in row]
+    if not size.isdigit() or not times.isdigit() or None in values or _LARGEST not in row:
+        return None
+    average = number(row[_AVERAGE]) if _AVERAGE in row else None
+    return Line(int(size), average, number(row[_LARGEST]), int(times))

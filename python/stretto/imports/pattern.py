@@ -1,0 +1,71 @@
+"""What a file's place says: ``{collective}/N{nodes}n{nranks}/run{launch}/{algorithm}.log``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.errors import UsageError
+
+NUMBERS = ("nodes", "ppn", "nranks", "launch")
+FIELDS = (*NUMBERS, "collective", "mpi", "version", "algorithm")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a file before it is read; None: it was not said."""
+
+    collective: str | None = None
+    nodes: int | None = None
+    ppn: int | None = None
+    nranks: int | None = None
+    launch: int | None = None
+    mpi: str | None = None
+    version: str | None = None
+    algorithm: str | None = None
+
+
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """Return a pattern with named fields as an expression for the end of a path.
+
+    Parameters
+    ----------
+    text
+        Fields in braces, ``*`` for anything within one directory or file name, ``{}`` likewise; a
+        field that stands twice must be the same in both places.
+    """
+    out, seen = "", set()
+    for part in re.split(r"(\{\w*\}|\*)", text):
+        name = part.strip("{}*")
+        if part in ("*", "{}"):
+            out += r"[^/]*"
+        elif not part.startswith("{"):
+            out += re.escape(part)
+        elif name not in FIELDS:
+            raise UsageError(
+                f"{part} is no field of a pattern", "--pattern", f"there are {', '.join(FIELDS)}"
+            )
+        elif name in seen:
+            out += f"(?P={name})"
+        else:
+            seen.add(name)
+            out += f"(?P<{name}>{r'[0-9]+' if name in NUMBERS else r'[^/]+?'})"
+    return re.compile(rf"(?:^|.*/){out}$")
+
+
+def match(pattern: re.Pattern[str], path: Path) -> Facts | None:
+    """Return what a path says, None when it has another form.
+
+    Parameters
+    ----------
+    pattern
+        From `compile_pattern`.
+    path
+        The file.
+    """
+    found = pattern.match(path.as_posix())
+    if found is None:
+        return None
+    values = {k: int(v) if k in NUMBERS else v for k, v in found.groupdict().items()}
+    return Facts(**values)  # type: ignore[arg-type]

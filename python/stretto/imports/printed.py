@@ -1,0 +1,104 @@
+"""What a benchmark printed: one table of one collective on one communicator."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+#: whose sizes other benchmarks count as Stretto does (type size x count; of one block for
+#: allgather, alltoall, gather and scatter)
+SAME_SIZES = (
+    "allreduce", "bcast", "reduce", "allgather", "alltoall", "gather", "scatter", "barrier",
+)  # fmt: skip
+REDUCTIONS = ("allreduce", "reduce")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One size of a table.
+
+    Attributes
+    ----------
+    bytes
+        As the benchmark counts them; 0 for a barrier.
+    average, largest
+        Microseconds a call, over the ranks; None where it was not printed.
+    iterations
+        Calls that the mean is of; None where it was not printed.
+    correct
+        False where the benchmark checked the results and found them wrong.
+    """
+
+    bytes: int
+    average: float | None
+    largest: float | None
+    iterations: int | None
+    correct: bool = True
+
+
+@dataclass
+class Printed:
+    """One table.
+
+    Attributes
+    ----------
+    collective
+        ``allreduce``; None where the benchmark does not say.
+    nranks
+        Of the communicator; None where the benchmark does not say.
+    mode
+        ``latency``: the ranks met before each call; ``throughput``: a loop of calls.
+    tool
+        The benchmark and its version, as far as it says.
+    place
+        ``file:line`` of its title.
+    kernel, date
+        Of the machine and the day, as far as it says.
+    """
+
+    collective: str | None
+    nranks: int | None
+    datatype: str | None
+    mode: Literal["latency", "throughput"]
+    tool: str
+    place: str
+    lines: list[Line] = field(default_factory=list)
+    kernel: str | None = None
+    date: str | None = None
+
+
+@dataclass
+class Reading:
+    """What one file gave: tables, and what in it could not be taken, each with its place."""
+
+    tables: list[Printed] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def whole_lines(text: str, place: str, problems: list[str]) -> list[str]:
+    """Return the lines of a file, without a last one that was cut off.
+
+    A number whose last digits are missing looks like any other: only the missing line feed tells.
+
+    Parameters
+    ----------
+    text, place
+        Of the file.
+    problems
+        Gets the sentence.
+    """
+    complete, _, rest = text.replace("\r\n", "\n").rpartition("\n")
+    lines = complete.split("\n")
+    if re.match(r"\s*\d", rest):
+        problems.append(f"{place}:{len(lines) + 1}: the last line is cut off and was dropped")
+    return lines
+
+
+def number(word: str) -> float | None:
+    """Return a time that can be one, else None (``nan``, ``-1``, half a word)."""
+    try:
+        value = float(word)
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None

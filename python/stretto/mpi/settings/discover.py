@@ -1,0 +1,50 @@
+"""Asks an installed MPI which of the settings it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from stretto.files.identity import Family
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.settings import intel, mpich, openmpi
+from stretto.mpi.settings.base import Entry, Setting
+from stretto.mpi.variables import Variable, control_variables
+
+_ALIAS = re.compile(r"@Alias:#\s*(\w+)")
+_LISTS: dict[Family, Callable[[int, Mapping[str, Variable]], list[Entry]]] = {
+    "openmpi": openmpi.entries,
+    "mpich": mpich.entries,
+    "intel": intel.entries,
+}
+
+
+def settings(
+    installation: MPIInstallation, nodes: int, ppn: int
+) -> tuple[list[Setting], list[str]]:
+    """Return the settings that an MPI has and that can matter on a layout.
+
+    Parameters
+    ----------
+    installation
+        The MPI, which is asked.
+    nodes, ppn
+        Of the job.
+
+    Returns
+    -------
+    tuple
+        The settings, and the names of variables that this version lacks.
+    """
+    variables = control_variables(installation)
+    known = {*variables, *(m for v in variables.values() for m in _ALIAS.findall(v.help))}
+    found: list[Setting] = []
+    lacking: list[str] = []
+    for entry in _LISTS[installation.family](installation.major, variables):
+        if not entry.fits(nodes, ppn):
+            continue
+        if entry.variable is not None and entry.variable not in known:
+            lacking.append(entry.variable)
+            continue
+        found += entry.settings()
+    return found, lacking

@@ -1,0 +1,70 @@
+"""Open MPI's settings: ``OMPI_MCA_*``, and for binding and mapping its launcher's.
+
+Binding by environment was seen to work on 4.1.4 (``OMPI_MCA_hwloc_base_binding_policy``) and on
+5.0.11 (``PRTE_MCA_hwloc_default_binding_policy``); options on the command line win over both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stretto.mpi.settings.base import Entry
+from stretto.mpi.variables import Variable
+
+_BIND = ("bind-to", "bind-to-core", "bind-to-socket", "hwloc_base_binding_policy")
+_MAP = ("map-by", "N", "npernode", "npersocket", "ppr", "rankfile", "rf", "bynode", "byslot")
+
+
+def entries(major: int, variables: Mapping[str, Variable]) -> list[Entry]:
+    """Return what is worth trying under an Open MPI.
+
+    Parameters
+    ----------
+    major
+        First number of its version.
+    variables
+        All that it has.
+    """
+    old = major < 5
+    shared = "btl_sm" if "btl_sm_eager_limit" in variables else "btl_vader"
+    out = [
+        _mca("btl_tcp_links", ("2", "4"), "TCP connections for each pair of ranks", True),
+        _mca("btl_tcp_eager_limit", ("16384", "262144"),
+             "largest TCP message that is sent without asking", True),
+        _mca(f"{shared}_eager_limit", ("16384", "32768"),
+             "largest message within a node that is sent without asking", many=True),
+        _mca("coll_han_priority", ("0", "100"), "collectives by nodes (HAN): off, on", True),
+        _mca("mpi_yield_when_idle", ("0", "1"), "a rank that waits gives up its core: off, on"),
+    ]  # fmt: skip
+    single = variables.get("btl_vader_single_copy_mechanism")
+    if single is not None and single.items:
+        # The library lists what it was built with; the first is the best available, its default.
+        names = tuple(item for _, item in single.items[1:])
+        out.append(
+            _mca(single.name, names, "how large messages within a node are copied", many=True)
+        )
+    elif "smsc" in variables:
+        out.append(
+            _mca(
+                "smsc", ("^cma,xpmem,knem",), "no single copy of messages within a node", many=True
+            )
+        )
+    binding = (
+        "OMPI_MCA_hwloc_base_binding_policy" if old else "PRTE_MCA_hwloc_default_binding_policy"
+    )
+    mapping = (
+        "OMPI_MCA_rmaps_base_mapping_policy" if old else "PRTE_MCA_rmaps_default_mapping_policy"
+    )
+    package = "socket" if old else "package"
+    out += [
+        Entry(None, binding, ("core", package, "none"), "what a rank is bound to", words=_BIND),
+        Entry(None, mapping, (package,), "ranks take turns among sockets", words=_MAP,
+              several_on_a_node=True),
+    ]  # fmt: skip
+    return out
+
+
+def _mca(
+    name: str, values: tuple[str, ...], what: str, nodes: bool | None = None, many: bool = False
+) -> Entry:
+    return Entry(name, f"OMPI_MCA_{name}", values, what, nodes, several_on_a_node=many)

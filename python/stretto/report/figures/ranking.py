@@ -1,0 +1,175 @@
+"""All algorithms of all MPIs at one place, and every MPI's default over message sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from stretto.report import format as fmt
+from stretto.report import theme
+from stretto.report.figures import axes
+from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.data import layer
+from stretto.report.ranking import Entry, Ranking, default_of
+from stretto.report.render import Figure
+
+MICRO = 1e-6
+#: more rows than this are no picture; the slowest are left out, and counted
+MOST_ROWS = 48
+
+
+def hues(rankings: Sequence[Ranking]) -> dict[str, str]:
+    """Return a colour for each MPI, the same in all charts."""
+    names = sorted({e.mpi for r in rankings for e in r.entries})
+    return {name: theme.chosen_colour(i) for i, name in enumerate(names)}
+
+
+def name_of(ranking: Ranking) -> str:
+    """Return a name for files and elements that is unique in a comparison."""
+    p = ranking.place
+    words = [p.collective, f"{p.nodes}x{p.ppn}", str(p.nranks), *p.shape.split(), str(p.root)]
+    return "-".join(w.removeprefix("MPI_").lower() for w in [*words, ranking.mode, str(p.bytes)])
+
+
+def kept(ranking: Ranking) -> tuple[list[Entry], int]:
+    """Return the entries to draw (all defaults among them), and how many were left out."""
+    entries = ranking.entries
+    if len(entries) <= MOST_ROWS:
+        return list(entries), 0
+    defaults = [e for e in entries if e is default_of(entries, e.mpi)]
+    rest = [e for e in entries if e not in defaults][: MOST_ROWS - len(defaults)]
+    chosen = [e for e in entries if e in defaults or e in rest]
+    return chosen, len(entries) - len(chosen)
+
+
+def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
+    """Draw every algorithm's time at one place: squares for defaults, circles for the rest.
+
+    Parameters
+    ----------
+    ranking
+        The place.
+    colours
+        From `hues`.
+    """
+    entries, left = kept(ranking)
+    rows = []
+    for e in entries:
+        default = e is default_of(ranking.entries, e.mpi)
+        low = e.time.low if e.time.low is not None else e.time.median
+        high = e.time.high if e.time.high is not None else e.time.median
+        label = fmt.choice(e.label, 36)
+        rows.append(
+            {
+                "row": f"{e.mpi}: {label}" + (" \u25a0" if default else ""),
+                "mpi": e.mpi,
+                "t": e.time.median * MICRO,
+                "a": max(low, 1e-6) * MICRO,
+                "b": high * MICRO,
+                "shape": "square" if default else "circle",
+                "d": f"{e.mpi}, {e.candidate} | {fmt.microseconds(e.time.median)} "
+                f"({fmt.microseconds(low)} to {fmt.microseconds(high)}), {e.time.n} launches",
+            }
+        )
+    rows = [r for r in rows if float(str(r["t"])) > 0]
+    order = [str(r["row"]) for r in rows]
+    lowest, highest = (f(float(str(r[k])) for r in rows) for f, k in ((min, "a"), (max, "b")))
+    x = axes.log_time_x("t", lowest, highest, "Time per call")
+    left_end = axes.log_time_x("a", lowest, highest, "Time per call")
+    y = alt.Y(
+        "row:N", sort=order, title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=420, grid=True),
+    )  # fmt: skip
+    colour = alt.Color(
+        "mpi:N",
+        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
+        legend=alt.Legend(title=None, orient="top", columns=4),
+    )
+    base = chart_of(rows)
+    picture = layer(
+        base.mark_rule(strokeWidth=2).encode(x=left_end, x2="b:Q", y=y, color=colour),
+        base.mark_point(filled=True, size=70, opacity=1).encode(
+            x=x, y=y, color=colour, description="d:N",
+            shape=alt.Shape("shape:N", scale=None, legend=None),
+        ),
+    )  # fmt: skip
+    p = ranking.place
+    size = "" if p.collective == "barrier" else f" of {fmt.size(p.bytes)}"
+    note = f"{fmt.layout(p.nodes, p.ppn, p.nranks)}, {p.shape or 'any type'}, {ranking.mode}; "
+    note += "squares: the MPI's default; bars: 95% intervals"
+    if left:
+        note += f"; the slowest {left} are left out"
+    return Figure(
+        f"ranking-{name_of(ranking)}",
+        f"MPI_{p.collective.capitalize()}{size}: all MPIs, all algorithms",
+        # Browsers' fonts may be wider than the one that was measured with.
+        picture.properties(width=520, height=alt.Step(18), padding={"left": 60, "right": 4}),
+        note,
+        ranking.simulated,
+    )
+
+
+def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure | None:
+    """Draw how many times longer than the best of all each MPI's default takes, over sizes.
+
+    Parameters
+    ----------
+    rankings
+        Of one collective, layout, shape and mode.
+    colours
+        From `hues`.
+    """
+    rows = [
+        {
+            "mpi": d.mpi,
+            "x": r.place.bytes,
+            "y": gap.ratio,
+            "what": what,
+            "d": f"{d.mpi}, {fmt.size(r.place.bytes)} | default {fmt.factor(gap.ratio)} of "
+            f"{gap.best.mpi}, {gap.best.label}",
+        }
+        for r in rankings
+        for d in r.distances
+        for what, gap in (("of all", d.every), ("its own", d.own))
+        if r.place.bytes > 0
+    ]
+    sizes = sorted({int(str(r["x"])) for r in rows})
+    if len(sizes) < 2:
+        return None
+    top = max(float(str(r["y"])) for r in rows)
+    ticks = [t for t in (1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100) if t <= top * 1.2]
+    y = alt.Y(
+        "y:Q", title="Default's time / best's",
+        scale=alt.Scale(type="log", domain=[0.97, max(top * 1.1, 1.5)], nice=False),
+        axis=alt.Axis(values=ticks, format="~g"),
+    )  # fmt: skip
+    colour = alt.Color(
+        "mpi:N",
+        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
+        legend=alt.Legend(title=None, orient="top", columns=4),
+    )
+    dash = alt.StrokeDash(
+        "what:N",
+        scale=alt.Scale(domain=["of all", "its own"], range=[[1, 0], [4, 3]]),
+        legend=alt.Legend(title="best", orient="top"),
+    )
+    base = chart_of(rows)
+    x = axes.size_x("x", sizes)
+    picture = layer(
+        base.mark_line(aria=False, strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash),
+        base.mark_point(filled=True, size=36, opacity=1).encode(
+            x=x, y=y, color=colour, description="d:N"
+        ),
+    )
+    first = rankings[0]
+    p = first.place
+    shape = f"-{p.shape.replace(' ', '-').lower()}" if p.shape.strip() else ""
+    return Figure(
+        f"defaults-{p.collective}-{p.nodes}x{p.ppn}-{p.nranks}{shape}-{p.root}-{first.mode}",
+        f"MPI_{p.collective.capitalize()}: how far each MPI's default is from the best",
+        picture.properties(width=560, height=280),
+        f"{fmt.layout(p.nodes, p.ppn, p.nranks)}, {p.shape or 'any type'}; solid: best of all, "
+        "dashed: its own best",
+        any(r.simulated for r in rankings),
+    )

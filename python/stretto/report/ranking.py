@@ -1,0 +1,304 @@
+"""All MPIs and all their algorithms for one call: who is how far from the best.
+
+Reads bench results of several MPIs. An MPI's default is what it does with nothing preloaded
+(``bare``), or through Stretto without a change (``native``) where that was not measured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from stretto.campaign.compare import (
+    BARE,
+    NATIVE,
+    Cell,
+    Outcome,
+    Timing,
+    compare_times,
+    deciding_mode,
+    judge,
+    timings,
+)
+from stretto.campaign.settings import REDUCTIONS
+from stretto.campaign.stats import Interval, benjamini_hochberg
+from stretto.files.bench import Bench
+from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.detect import TITLES
+
+Kind = Literal["default", "own", "stretto"]
+#: settings that stand beside an algorithm's own in a candidate
+_ENABLING = re.compile(r"DEVICE_COLLECTIVES?=|use_dynamic_rules=|coll_han_priority=0")
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """One call on one layout; `shape` is datatype and operation where they matter."""
+
+    collective: str
+    nodes: int
+    ppn: int
+    nranks: int
+    shape: str
+    root: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One algorithm of one MPI (or Stretto's, under that MPI) at one place.
+
+    Attributes
+    ----------
+    kind
+        ``default``: what the MPI does by itself; ``own``: one of its algorithms, forced;
+        ``stretto``: one of Stretto's.
+    time
+        Microseconds a call: median over launches, with its 95% interval.
+    simulated
+        No machine has run this.
+    """
+
+    mpi: str
+    candidate: str
+    label: str
+    kind: Kind
+    mode: str
+    time: Interval
+    by_launch: tuple[tuple[int, float], ...]
+    simulated: bool = False
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far an MPI's default is from something faster.
+
+    Attributes
+    ----------
+    best
+        The fastest by its median; the default itself where nothing was.
+    ratio
+        The default's time / that of `best`.
+    outcome, why
+        Whether the default is significantly ``slower``, and in words.
+    """
+
+    best: Entry
+    ratio: float
+    outcome: Outcome
+    why: str
+
+
+@dataclass(frozen=True)
+class Distance:
+    """An MPI's default, from its own best algorithm, and from the best of all."""
+
+    mpi: str
+    default: Entry
+    own: Gap
+    every: Gap
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One place: all entries, the fastest first, and how far each MPI's default is."""
+
+    place: Place
+    mode: str
+    entries: tuple[Entry, ...]
+    distances: tuple[Distance, ...]
+    #: MPIs that were measured there in another mode only
+    missing: tuple[str, ...] = ()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any entry comes from a model."""
+        return any(e.simulated for e in self.entries)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One results file, and how its MPI is called here."""
+
+    path: Path
+    bench: Bench
+    mpi: str
+
+
+def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
+    """Name the MPI of each file; two files that hold the same are told apart by their names.
+
+    Parameters
+    ----------
+    files
+        Results files with their contents.
+    """
+    seen: dict[str, set[tuple[object, ...]]] = defaultdict(set)
+    hosts = {(b.header.host.name, b.header.host.cpu) for _, b in files}
+    out = []
+    for path, bench in files:
+        head = bench.header
+        name = f"{TITLES[head.mpi.family]} {head.mpi.version}"
+        if len(hosts) > 1:
+            name += f" on {head.host.name}"
+        where = {r.launch: (r.nodes, r.ppn, r.nranks) for r in bench.launches}
+        held: set[tuple[object, ...]] = {
+            (*where[s.launch], s.collective, s.candidate, s.bytes) for s in bench.samples
+        }
+        if seen[name] & held:
+            name += f" ({path.name.removesuffix('.bench.jsonl')})"
+        seen[name] |= held
+        out.append(Source(path, bench, name))
+    return out
+
+
+def _kind(candidate: str) -> Kind:
+    if candidate in (BARE, NATIVE):
+        return "default"
+    return "own" if candidate.startswith(PREFIX) else "stretto"
+
+
+def _entries(source: Source, labels: Mapping[str, str]) -> dict[Place, list[Entry]]:
+    """Return all entries of a file, layout by layout: launches of several are not mixed."""
+    out: dict[Place, list[Entry]] = defaultdict(list)
+    layouts: dict[tuple[int, int, int], set[int]] = defaultdict(set)
+    for r in source.bench.launches:
+        layouts[r.nodes, r.ppn, r.nranks].add(r.launch)
+    simulated = {
+        (s.collective, s.candidate) for s in source.bench.samples if s.source == "simulated"
+    }
+    for (nodes, ppn, nranks), launches in layouts.items():
+        records = [r for r in source.bench.records if getattr(r, "launch", None) in launches]
+        for cell, timed in timings(replace(source.bench, records=records)).items():
+            reduction = cell.collective in REDUCTIONS
+            shape = f"{cell.datatype} {cell.operation}".strip() if reduction else ""
+            place = Place(cell.collective, nodes, ppn, nranks, shape, cell.root, cell.bytes)
+            out[place] += [
+                _entry(source.mpi, cell, t, labels, (cell.collective, name) in simulated)
+                for name, t in timed.items()
+            ]
+    return out
+
+
+def _entry(mpi: str, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool) -> Entry:
+    name = timing.candidate
+    words = {BARE: "default", NATIVE: "default, through Stretto"}.get(name)
+    label = words or labels.get(name) or _short(name)
+    return Entry(mpi, name, label, _kind(name), cell.mode, timing.interval, timing.by_launch, sim)
+
+
+def _short(candidate: str) -> str:
+    """Return settings without those that only let the others count, where nobody knows a name."""
+    parts = candidate.removeprefix(PREFIX).split(",")
+    telling = [p for p in parts if not _ENABLING.search(p)]
+    return ",".join(telling or parts) if candidate.startswith(PREFIX) else candidate
+
+
+def rank(
+    files: Sequence[Source],
+    labels: Mapping[str, Mapping[str, str]],
+    natives_only: bool = False,
+    mode: str | None = None,
+) -> list[Ranking]:
+    """Rank everything, place by place.
+
+    Parameters
+    ----------
+    files
+        From `sources`.
+    labels
+        By MPI (as it is called here): candidates in words.
+    natives_only
+        Leave Stretto's algorithms out.
+    mode
+        ``latency`` or ``throughput``; None: the one that decides (`deciding_mode`), of those that
+        most MPIs have.
+    """
+    places: dict[Place, list[Entry]] = defaultdict(list)
+    for source in files:
+        for place, entries in _entries(source, labels.get(source.mpi, {})).items():
+            places[place] += [e for e in entries if not natives_only or e.kind != "stretto"]
+    drafts = []
+    for place, entries in sorted(places.items()):
+        chosen = mode or _mode(entries)
+        kept = sorted((e for e in entries if e.mode == chosen), key=_by_time)
+        if kept:
+            missing = sorted({e.mpi for e in entries} - {e.mpi for e in kept})
+            drafts.append(Ranking(place, chosen, tuple(kept), (), tuple(missing)))
+    return _with_distances(drafts)
+
+
+def _by_time(entry: Entry) -> tuple[float, str, str]:
+    return entry.time.median, entry.mpi, entry.candidate
+
+
+def _mode(entries: Iterable[Entry]) -> str:
+    """Return the mode that the most MPIs share; of several, the one that decides."""
+    mpis: dict[str, set[str]] = defaultdict(set)
+    defaults: dict[str, float] = {}
+    for e in entries:
+        mpis[e.mode].add(e.mpi)
+        if e.kind == "default":
+            defaults[e.mode] = min(e.time.median, defaults.get(e.mode, e.time.median))
+    most = max(len(found) for found in mpis.values())
+    shared = {m: defaults.get(m, 0.0) for m, found in mpis.items() if len(found) == most}
+    return deciding_mode(shared)
+
+
+def default_of(entries: Iterable[Entry], mpi: str) -> Entry | None:
+    """Return an MPI's default: bare where it was measured, else native; None without either."""
+    found = {e.candidate: e for e in entries if e.mpi == mpi}
+    return found.get(BARE) or found.get(NATIVE)
+
+
+def _with_distances(drafts: Sequence[Ranking]) -> list[Ranking]:
+    """Add the distances; all tests of all places form one family."""
+    pairs: list[tuple[int, str, Entry, Entry, Entry]] = []
+    for i, ranking in enumerate(drafts):
+        for mpi in dict.fromkeys(e.mpi for e in ranking.entries):
+            default = default_of(ranking.entries, mpi)
+            if default is None:
+                continue
+            own = [e for e in ranking.entries if e.mpi == mpi and e.kind == "own"]
+            best = min([default, *own], key=_by_time)
+            rivals = [e for e in ranking.entries if e.kind != "default"]
+            rivals += [d for m in {e.mpi for e in ranking.entries}
+                       if (d := default_of(ranking.entries, m))]  # fmt: skip
+            pairs.append((i, mpi, default, best, min(rivals, key=_by_time)))
+    raw = [_compared(d, b) for _, _, d, own, every in pairs for b in (own, every)]
+    adjusted = benjamini_hochberg([p for _, p in raw])
+    gaps: dict[int, list[Distance]] = defaultdict(list)
+    for k, (i, mpi, default, own_best, every_best) in enumerate(pairs):
+        two = [
+            _gap(default, b, *raw[2 * k + j], adjusted[2 * k + j])
+            for j, b in enumerate((own_best, every_best))
+        ]
+        gaps[i].append(Distance(mpi, default, *two))
+    return [
+        replace(r, distances=tuple(sorted(gaps[i], key=lambda d: _by_time(d.default))))
+        for i, r in enumerate(drafts)
+    ]
+
+
+def _compared(default: Entry, best: Entry) -> tuple[Interval, float | None]:
+    """Return the default's time / the best's, and p; None also where they are the same."""
+    if default is best:
+        return Interval(1.0, 1.0, 1.0, default.time.n), None
+    # Launches of two MPIs with equal numbers are no pairs.
+    shift = 0 if default.mpi == best.mpi else 1 << 40
+    other = {i + shift: t for i, t in best.by_launch}
+    ratio, _, p, _ = compare_times(dict(default.by_launch), other)
+    return ratio, p
+
+
+def _gap(default: Entry, best: Entry, ratio: Interval, p: float | None, q: float | None) -> Gap:
+    del p
+    if default is best:
+        return Gap(best, 1.0, "same", "nothing measured was faster")
+    launches = min(default.time.n, best.time.n)
+    outcome, why = judge(ratio, q, launches)
+    return Gap(best, default.time.median / best.time.median, outcome, why)

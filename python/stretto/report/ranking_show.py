@@ -1,0 +1,148 @@
+"""Rankings of all MPIs' algorithms, for people (text) and for programs (JSON)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stretto.campaign.show import size_words, us
+from stretto.report.ranking import Distance, Entry, Gap, Place, Ranking, default_of
+
+
+def place_words(place: Place, mode: str) -> str:
+    """Return a place in words: ``allreduce of 8 B (MPI_DOUBLE MPI_SUM) on 4 x 36, latency``."""
+    size = "" if place.collective == "barrier" else f" of {size_words(place.bytes)} B"
+    shape = f" ({place.shape})" if place.shape.strip() else ""
+    ranks = "" if place.nranks == place.nodes * place.ppn else f", {place.nranks} ranks"
+    root = f", root {place.root}" if place.root else ""
+    where = f"{place.nodes} x {place.ppn} (nodes x ranks{ranks})"
+    return f"{place.collective}{size}{shape}{root} on {where}, {mode}"
+
+
+def entry_lines(ranking: Ranking) -> list[str]:
+    """Return one place's table: every algorithm of every MPI, the fastest first.
+
+    Parameters
+    ----------
+    ranking
+        The place.
+    """
+    first = ranking.entries[0].time.median
+    rows = [("", "MPI", "algorithm", "us", "95%", "x default", "x best", "launches")]
+    for e in ranking.entries:
+        default = default_of(ranking.entries, e.mpi)
+        low, high = e.time.low, e.time.high
+        rows.append(
+            (
+                "*" if e is default else "",
+                e.mpi,
+                e.label + (" (simulated)" if e.simulated else ""),
+                us(e.time.median),
+                "" if low is None or high is None else f"{us(low)} to {us(high)}",
+                "" if default is None else f"{e.time.median / default.time.median:.2f}",
+                f"{e.time.median / first:.2f}",
+                str(e.time.n),
+            )
+        )
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    left = (0, 1, 2)
+    return [place_words(ranking.place, ranking.mode)] + [
+        "  ".join(
+            w.ljust(n) if i in left else w.rjust(n)
+            for i, (w, n) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def gap_words(gap: Gap, default: Entry) -> str:
+    """Say a gap: ``x1.42 of tuned ring, 42% slower (p=0.002)``."""
+    if gap.best is default:
+        return "is the best"
+    name = gap.best.label if gap.best.mpi == default.mpi else f"{gap.best.mpi}'s {gap.best.label}"
+    return f"x{gap.ratio:.2f} of {name}, {_verdict(gap)}"
+
+
+def _verdict(gap: Gap) -> str:
+    return gap.why if gap.outcome != "untested" else f"no test: {gap.why}"
+
+
+def distance_lines(ranking: Ranking) -> list[str]:
+    """Return how far each MPI's default is from its own best and from the best of all."""
+    out = []
+    for d in ranking.distances:
+        out.append(
+            f"  {d.mpi}: default {us(d.default.time.median)} us; own best: "
+            f"{gap_words(d.own, d.default)}; best of all: {gap_words(d.every, d.default)}"
+        )
+    out += [f"  {mpi}: not measured in {ranking.mode} here (--mode)" for mpi in ranking.missing]
+    return out
+
+
+def lines(rankings: Sequence[Ranking], whole: bool) -> list[str]:
+    """Return all as text.
+
+    Parameters
+    ----------
+    rankings
+        In the order of the places.
+    whole
+        Every algorithm, not the distances alone.
+    """
+    out: list[str] = []
+    for ranking in rankings:
+        head = entry_lines(ranking)
+        out += [*(head if whole else head[:1]), *distance_lines(ranking), ""]
+    if whole:
+        out.append("* the MPI's default; x default: time / that of this MPI's default")
+    return out
+
+
+def as_json(rankings: Sequence[Ranking]) -> list[dict[str, Any]]:
+    """Return all as plain values; times in microseconds."""
+    return [
+        {
+            **vars(r.place),
+            "mode": r.mode,
+            "simulated": r.simulated,
+            "entries": [_entry_json(r, e) for e in r.entries],
+            "defaults": [_distance_json(d) for d in r.distances],
+            "not_measured_in_this_mode": list(r.missing),
+        }
+        for r in rankings
+    ]
+
+
+def _entry_json(ranking: Ranking, e: Entry) -> dict[str, Any]:
+    default = default_of(ranking.entries, e.mpi)
+    return {
+        "mpi": e.mpi,
+        "candidate": e.candidate,
+        "label": e.label,
+        "kind": e.kind,
+        "default": e is default,
+        "median_us": e.time.median,
+        "low_us": e.time.low,
+        "high_us": e.time.high,
+        "launches": e.time.n,
+        "to_default": None if default is None else e.time.median / default.time.median,
+        "to_best": e.time.median / ranking.entries[0].time.median,
+        "source": "simulated" if e.simulated else "measured",
+    }
+
+
+def _distance_json(d: Distance) -> dict[str, Any]:
+    return {
+        "mpi": d.mpi,
+        "default_us": d.default.time.median,
+        **{
+            key: {
+                "mpi": gap.best.mpi,
+                "candidate": gap.best.candidate,
+                "ratio": gap.ratio,
+                "outcome": gap.outcome,
+                "why": gap.why,
+            }
+            for key, gap in (("own_best", d.own), ("best_of_all", d.every))
+        },
+    }

@@ -1,0 +1,72 @@
+"""The page of ``stretto scale``, and its charts as files."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from stretto.errors import from_oserror
+from stretto.files.scale import Scale
+from stretto.mpi.detect import TITLES
+from stretto.report import format as fmt
+from stretto.report import page, render
+from stretto.report.figures import scaling as draw
+from stretto.scaling.analyse import Findings
+from stretto.scaling.show import number, sentences
+
+
+def write(
+    scale: Scale,
+    found: Findings,
+    price: float | None,
+    source: Path,
+    output: Path,
+    svg: Path | None = None,
+) -> list[Path]:
+    """Write the page, and the charts as SVG where a directory is given.
+
+    Parameters
+    ----------
+    scale, found
+        What was measured, and what follows.
+    price
+        Of a node for an hour.
+    source
+        The results file, to be named.
+    output
+        The page.
+    svg
+        Directory for the charts.
+    """
+    figures = [f for f in (draw.speedup(found), draw.cost(found, price)) if f is not None]
+    head = scale.header
+    for directory in (output.parent, svg):
+        if directory is not None:
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise from_oserror(error, "cannot make the directory", directory) from error
+    metric = head.metric.name + (f" ({head.metric.unit})" if head.metric.unit else "")
+    text = (
+        page.environment()
+        .get_template("scaling.html.j2")
+        .render(
+            title=f"Stretto scaling: {shlex.join(head.command)}",
+            command=shlex.join(head.command),
+            mpi=f"{TITLES[head.mpi.family]} {head.mpi.version}",
+            host=f"{head.host.name}, {head.host.cpu}",
+            sentences=sentences(found, price),
+            figures=figures,
+            points=found.points,
+            price=price,
+            metric=metric,
+            number=number,
+            seconds=fmt.seconds,
+            percent=fmt.percent,
+            file=str(source),
+        )
+    )
+    written = [render.save(output, text.encode())]
+    for figure in figures if svg is not None else []:
+        written += render.write(figure, None, svg)
+    return written

@@ -1,0 +1,1 @@
+"""Measured strong scaling of the user's command: the runs, and what follows from them."""

@@ -1,0 +1,172 @@
+"""What runs at several points say: speed-up, efficiency, cost, and where it turns round."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stretto.campaign.compare import Outcome, compare_times, judge
+from stretto.campaign.stats import Interval, benjamini_hochberg, median_interval
+from stretto.files.scale import Kind, ScaleRun
+from stretto.files.verdict import Metric
+from stretto.launch.resize import Point
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One point, native or tuned.
+
+    Attributes
+    ----------
+    value
+        Of the metric: median over the runs, with its 95% interval.
+    wall_s
+        Median wall time of a run, in seconds: what a run costs.
+    speedup
+        Against the reference point (native): above 1 is faster.
+    efficiency
+        Speed-up / (cores / the reference's cores).
+    cost
+        Of one run, in the price's unit; None without a price.
+    """
+
+    point: Point
+    kind: Kind
+    value: Interval
+    wall_s: float
+    speedup: float
+    efficiency: float
+    cost: float | None
+    by_round: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Tuned against native at one point; `ratio` is time / time, below 1 is faster."""
+
+    point: Point
+    ratio: Interval
+    outcome: Outcome
+    why: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Where more cores no longer help.
+
+    Attributes
+    ----------
+    best
+        The fastest point by its median.
+    slower
+        Points with more cores that are slower, each with the verdict of the rank test.
+    """
+
+    kind: Kind
+    best: Measured
+    slower: tuple[tuple[Measured, Outcome, str], ...]
+
+    @property
+    def certain(self) -> bool:
+        """Whether some point with more cores is slower with significance."""
+        return any(outcome == "slower" for _, outcome, _ in self.slower)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that follows from the runs."""
+
+    reference: Point
+    points: tuple[Measured, ...]
+    gains: tuple[Gain, ...]
+    turns: tuple[Turn, ...]
+    cheapest: Measured | None
+    failed: tuple[tuple[Point, Kind, str], ...]
+
+    def of(self, kind: Kind) -> list[Measured]:
+        """Return the points of a kind, fewest cores first."""
+        return [m for m in self.points if m.kind == kind]
+
+
+def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Findings | None:
+    """Return what the runs say; None where no run succeeded.
+
+    Parameters
+    ----------
+    runs
+        Of one command.
+    metric
+        Which way is better.
+    price
+        Of a node for an hour; None: nothing is said of cost.
+    """
+    values: dict[tuple[Point, Kind], dict[int, ScaleRun]] = defaultdict(dict)
+    last: dict[tuple[Point, Kind], str] = {}
+    for r in runs:
+        key = Point(r.nodes, r.ppn, r.threads), r.kind
+        if r.status == 0 and r.value is not None:
+            values[key][r.round] = r
+        else:
+            last[key] = r.detail
+    if not values:
+        return None
+    # Time per unit of work, whatever the metric: then smaller is faster everywhere.
+    times = {key: {i: _time(r, metric) for i, r in found.items()} for key, found in values.items()}
+    natives = [p for p, kind in values if kind == "native"] or [p for p, _ in values]
+    reference = min(natives, key=lambda p: (p.cores, p))
+    base_kind: Kind = "native" if (reference, "native") in values else "tuned"
+    base = median_interval(list(times[reference, base_kind].values())).median
+    points = []
+    for (point, kind), found in sorted(values.items(), key=lambda v: (v[0][0].cores, v[0])):
+        speedup = base / median_interval(list(times[point, kind].values())).median
+        wall = median_interval([r.wall_s for r in found.values()]).median
+        points.append(
+            Measured(
+                point,
+                kind,
+                median_interval([r.value for r in found.values() if r.value is not None]),
+                wall,
+                speedup,
+                speedup * reference.cores / point.cores,
+                None if price is None else price * point.nodes * wall / 3600,
+                tuple(sorted(times[point, kind].items())),
+            )
+        )
+    gains, turns = _tests(points)
+    priced = [m for m in points if m.cost is not None]
+    cheapest = min(priced, key=lambda m: m.cost or 0.0) if priced else None
+    failed = tuple((p, k, text) for (p, k), text in last.items() if (p, k) not in values)
+    return Findings(reference, tuple(points), tuple(gains), tuple(turns), cheapest, failed)
+
+
+def _time(run: ScaleRun, metric: Metric) -> float:
+    assert run.value is not None
+    return run.value if metric.better == "lower" else 1 / run.value
+
+
+def _tests(points: Sequence[Measured]) -> tuple[list[Gain], list[Turn]]:
+    """Make all rank tests together, so that their p are adjusted for one another."""
+    by_key = {(m.point, m.kind): m for m in points}
+    pairs = [(m, by_key[m.point, "native"]) for m in points
+             if m.kind == "tuned" and (m.point, "native") in by_key]  # fmt: skip
+    beyond: list[tuple[Measured, Measured]] = []
+    bests: dict[Kind, Measured] = {}
+    for kind in ("native", "tuned"):
+        mine = [m for m in points if m.kind == kind]
+        if mine:
+            best = bests[kind] = max(mine, key=lambda m: (m.speedup, -m.point.cores))
+            beyond += [(m, best) for m in mine if m.point.cores > best.point.cores]
+    raw = [compare_times(dict(a.by_round), dict(b.by_round)) for a, b in [*pairs, *beyond]]
+    adjusted = benjamini_hochberg([p for _, _, p, _ in raw])
+    verdicts = [
+        (ratio, *judge(ratio, q, ratio.n))
+        for (ratio, _, _, _), q in zip(raw, adjusted, strict=True)
+    ]
+    gains = [Gain(a.point, *verdict) for (a, _), verdict in zip(pairs, verdicts, strict=False)]
+    later: Mapping[Kind, list[tuple[Measured, Outcome, str]]] = defaultdict(list)
+    for (m, _), (ratio, outcome, why) in zip(beyond, verdicts[len(pairs) :], strict=True):
+        if ratio.median > 1:
+            later[m.kind].append((m, outcome, why))
+    turns = [Turn(kind, best, tuple(later[kind])) for kind, best in bests.items()]
+    return gains, turns

@@ -1,0 +1,274 @@
+"""Runs of the command at every point, native and tuned, interleaved, until all rounds are made."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stretto.campaign.cost import ask, duration
+from stretto.errors import (
+    CommandFailedError,
+    Interrupted,
+    UsageError,
+    from_oserror,
+    keeping,
+)
+from stretto.files.scale import Header, Kind, Scale, ScaleRun, ScaleWriter
+from stretto.files.verdict import Metric
+from stretto.launch.evidence import require_native, require_tuned
+from stretto.launch.resize import Point, resize
+from stretto.progress import Progress
+from stretto.tune.place import Place, fresh
+from stretto.tune.trials import Trial, find_value, once
+
+TIMED_OUT = 124
+#: a point that has failed so often is not tried again
+MOST_FAILURES = 2
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a tuned run of a point gets: the libraries and settings, and the table's name."""
+
+    libraries: tuple[Path, ...]
+    variables: Mapping[str, str]
+    table: str
+
+
+@dataclass
+class Wanted:
+    """What the user asked for.
+
+    Attributes
+    ----------
+    tuned
+        By point; points without a table are measured native only.
+    cores
+        Of this machine, None where the nodes are others.
+    """
+
+    words: list[str]
+    points: list[Point]
+    rounds: int
+    metric: Metric
+    place: Place
+    path: Path
+    environ: Mapping[str, str]
+    tuned: Mapping[Point, Tuned]
+    mpi: str | None = None
+    budget_s: float | None = None
+    timeout_s: float | None = None
+    seed: int = 1
+    cores: int | None = None
+    yes: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run that is still to be made."""
+
+    round: int
+    point: Point
+    kind: Kind
+
+
+def steps(
+    points: Sequence[Point],
+    tuned: Mapping[Point, Tuned],
+    rounds: int,
+    seed: int,
+    done: Sequence[ScaleRun] = (),
+) -> list[Step]:
+    """Return the runs that are missing: round by round, each in an order of its own.
+
+    Parameters
+    ----------
+    points, tuned
+        Where it runs, and where with a table.
+    rounds
+        Repetitions of each point.
+    seed
+        Of the orders.
+    done
+        Runs that are there already, the failed ones among them.
+    """
+    made = {(r.round, Point(r.nodes, r.ppn, r.threads), r.kind) for r in done if r.status == 0}
+    out: list[Step] = []
+    for number in range(rounds):
+        kinds: list[Step] = [Step(number, p, "native") for p in points]
+        kinds += [Step(number, p, "tuned") for p in points if p in tuned]
+        random.Random(seed * 1000003 + number).shuffle(kinds)
+        out += [s for s in kinds if (s.round, s.point, s.kind) not in made]
+    return out
+
+
+class Measuring:
+    """One call of ``stretto scale``.
+
+    Parameters
+    ----------
+    wanted
+        What the user asked for.
+    say
+        Prints a sentence to the user.
+    """
+
+    def __init__(self, wanted: Wanted, say: Callable[[str], None]) -> None:
+        self.w = wanted
+        self.say = say
+        self.begin = time.monotonic()
+        self.runs: list[ScaleRun] = []
+
+    def run(self, header: Header) -> Scale:
+        """Make all runs that are missing, as far as the budget goes."""
+        with ScaleWriter(self.w.path, header) as writer:
+            self.runs = list(writer.previous.runs)
+            plan = steps(self.w.points, self.w.tuned, self.w.rounds, self.w.seed, self.runs)
+            kept = f"runs so far are in {self.w.path}; the same command goes on"
+            with keeping(kept), Progress("scaling", len(plan)) as progress:
+                plan = self._first(plan, writer)
+                progress.update(progress.done + 1)
+                self._cost(plan)
+                self._rest(plan, writer, progress)
+        return Scale(header, self.runs)
+
+    def _first(self, plan: list[Step], writer: ScaleWriter) -> list[Step]:
+        """Make one native run at the largest point when nothing is known yet: it tells the cost."""
+        if not plan or any(r.status == 0 for r in self.runs):
+            return plan
+        largest = max(self.w.points, key=lambda p: (p.cores, p))
+        step = next(s for s in plan if s.point == largest and s.kind == "native")
+        self.say(f"stretto: first one run on {largest.words}, to see how long it takes")
+        self._keep(step, writer)
+        return [s for s in plan if s != step]
+
+    def expected_s(self, point: Point) -> float:
+        """Return about how long a run takes, from the runs so far: at worst it scales perfectly."""
+        good = [r for r in self.runs if r.status == 0]
+        mine = [r.wall_s for r in good if Point(r.nodes, r.ppn, r.threads) == point]
+        if mine:
+            return max(mine)
+        others = [r.wall_s * max(1.0, _cores(r) / point.cores) for r in good]
+        return min(others, default=0.0)
+
+    def _cost(self, plan: Sequence[Step]) -> None:
+        seconds = sum(self.expected_s(s.point) for s in plan)
+        if not plan:
+            self.say(f"stretto: all runs are in {self.w.path} already")
+            return
+        limit = self.w.budget_s
+        known = any(r.status == 0 for r in self.runs)
+        how_long = (
+            f"about {duration(seconds)} when it scales perfectly"
+            if known
+            else ("of which none has succeeded yet, so how long they take is not known")
+        )
+        self.say(
+            f"stretto: cost: {len(plan)} runs, {how_long}"
+            + (f"; the budget ends it after {duration(limit)}" if limit is not None else "")
+        )
+        ask(seconds, self.w.yes or limit is not None)
+
+    def _rest(self, plan: Sequence[Step], writer: ScaleWriter, progress: Progress) -> None:
+        left = 0
+        for step in plan:
+            progress.update(progress.done, f"{step.point.words} {step.kind}")
+            if self._failed_often(step):
+                continue
+            if self._spent(step):
+                left += 1
+                continue
+            try:
+                self._keep(step, writer)
+            except Interrupted as stop:
+                raise Interrupted(f"{stop.kept}; runs so far are in {self.w.path}") from stop
+            progress.advance()
+        if left:
+            self.say(
+                f"stretto: warning: the budget is spent, {left} runs were not made; the same "
+                "command with more --budget goes on"
+            )
+
+    def _spent(self, step: Step) -> bool:
+        if self.w.budget_s is None:
+            return False
+        return time.monotonic() - self.begin + self.expected_s(step.point) > self.w.budget_s
+
+    def _failed_often(self, step: Step) -> bool:
+        failures = Counter(
+            (Point(r.nodes, r.ppn, r.threads), r.kind) for r in self.runs if r.status != 0
+        )
+        return failures[step.point, step.kind] >= MOST_FAILURES
+
+    def _keep(self, step: Step, writer: ScaleWriter) -> None:
+        run = self._one(step)
+        self.runs.append(run)
+        writer.write(run)
+        if run.status != 0:
+            self.say(f"stretto: warning: {step.point.words}, {step.kind}: {run.detail}")
+
+    def _one(self, step: Step) -> ScaleRun:
+        point, tuned = step.point, self.w.tuned.get(step.point) if step.kind == "tuned" else None
+        words = resize(self.w.words, point, self.w.environ, self.w.place.base, self.w.cores)
+        variables = dict(tuned.variables) if tuned else {}
+        if point.threads is not None:
+            variables["OMP_NUM_THREADS"] = str(point.threads)
+        evidence = (self.w.place.own / "evidence").resolve()
+        shutil.rmtree(evidence, ignore_errors=True)
+        try:
+            evidence.mkdir(parents=True)
+        except OSError as error:
+            raise from_oserror(error, "cannot make the directory", evidence) from error
+        draft = ScaleRun(point.nodes, point.ppn, point.threads, step.kind, step.round, None, 0.0, 1)
+        try:
+            with fresh(self.w.place) as cwd:
+                trial = once(
+                    words, cwd, tuned.libraries if tuned else [], variables, evidence,
+                    self.w.timeout_s, self.w.mpi,
+                )  # fmt: skip
+        except UsageError:
+            raise
+        except CommandFailedError as error:
+            return replace(draft, detail=error.message)
+        finally:
+            shutil.rmtree(evidence, ignore_errors=True)
+        return self._judged(draft, trial, point, tuned, " ".join(words))
+
+    def _judged(
+        self, draft: ScaleRun, trial: Trial, point: Point, tuned: Tuned | None, command: str
+    ) -> ScaleRun:
+        """Return what a run amounts to: its value, or why it counts for nothing."""
+        result, found = trial.result, trial.evidence
+        draft = replace(draft, wall_s=result.wall_s)
+        if result.timed_out:
+            return replace(draft, status=TIMED_OUT, detail="it took too long (--timeout)")
+        if result.status != 0:
+            last = " / ".join((result.stderr or result.stdout).strip().splitlines()[-3:])
+            detail = f"it ended with {result.status}; its last words: {last}"
+            return replace(draft, status=result.status, detail=detail[:500])
+        if tuned is None:
+            require_native(found, command)
+        else:
+            try:
+                require_tuned(found, point.nranks, command, result.stderr)
+            except CommandFailedError as error:
+                return replace(draft, detail=error.message)
+        value = find_value(self.w.metric, result)
+        if value is None or value <= 0:
+            what = "nothing" if value is None else f"{value}, which is no time or rate,"
+            detail = f"it printed {what} for --metric {self.w.metric.pattern!r}"
+            return replace(draft, detail=detail)
+        calls = found.calls if tuned is not None and found.finished else None
+        return replace(
+            draft, value=value, status=0, ranks=found.loaded if tuned else None, calls=calls,
+            detail=tuned.table if tuned else "",
+        )  # fmt: skip
+
+
+def _cores(run: ScaleRun) -> int:
+    return Point(run.nodes, run.ppn, run.threads).cores

@@ -1,0 +1,120 @@
+"""Scaling for people (a table and what follows from it) and for programs (JSON)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stretto.campaign.stats import FEWEST
+from stretto.files.verdict import Metric
+from stretto.scaling.analyse import Findings, Measured, Turn
+
+
+def number(value: float) -> str:
+    """Return a metric's value with four digits that count."""
+    return f"{value:.4g}" if abs(value) < 1e5 else f"{value:.0f}"
+
+
+def table_lines(found: Findings, metric: Metric) -> list[str]:
+    """Return the table: a line a point, native and tuned."""
+    priced = any(m.cost is not None for m in found.points)
+    threads = any(m.point.threads is not None for m in found.points)
+    head = ["nodes", "ppn", *(["threads"] if threads else []), "cores", "", _name(metric)]
+    head += ["95%", "runs", "speed-up", "efficiency", *(["cost"] if priced else [])]
+    rows = [head]
+    for m in found.points:
+        p, low, high = m.point, m.value.low, m.value.high
+        row = [str(p.nodes), str(p.ppn), *([str(p.threads or "")] if threads else [])]
+        row += [str(p.cores), m.kind, number(m.value.median)]
+        row += ["" if low is None or high is None else f"{number(low)} to {number(high)}"]
+        row += [str(m.value.n), f"{m.speedup:.2f}", f"{100 * m.efficiency:.0f}%"]
+        row += [f"{m.cost:.4g}" if m.cost is not None else ""] if priced else []
+        rows.append(row)
+    widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
+    return ["  ".join(w.rjust(n) for w, n in zip(r, widths, strict=True)).rstrip() for r in rows]
+
+
+def _name(metric: Metric) -> str:
+    name = metric.name if metric.pattern is None else "metric"
+    return f"{name} ({metric.unit})" if metric.unit else name
+
+
+def sentences(found: Findings, price: float | None) -> list[str]:
+    """Return what follows: gains, where it turns round, what it costs, what failed."""
+    out = [f"speed-up and efficiency against {found.reference.words} (native)"]
+    for g in found.gains:
+        percent = 100 * (1 - g.ratio.median)
+        how = "less" if percent >= 0 else "more"
+        out.append(f"{g.point.words}: tuned takes {abs(percent):.1f}% {how} time; {g.why}")
+    out += [turn_words(t, found) for t in found.turns]
+    if price is not None and found.cheapest is not None:
+        c = found.cheapest
+        out.append(
+            f"cheapest: {c.point.words}, {c.kind}, {c.cost:.4g} a run at {price:g} per node-hour"
+        )
+        for t in found.turns:
+            if t.best.point != c.point and t.best.cost and c.cost:
+                out.append(
+                    f"the fastest, {t.best.point.words} ({t.kind}), costs {t.best.cost:.4g} a run, "
+                    f"{t.best.cost / c.cost:.1f} times as much"
+                )
+    if any(m.value.n < FEWEST for m in found.points):
+        out.append(
+            f"fewer than {FEWEST} runs a point: no test was made there, and nothing is claimed "
+            "(--repeats 6)"
+        )
+    out += [f"{p.words}, {kind}: no run succeeded: {why}" for p, kind, why in found.failed]
+    return out
+
+
+def turn_words(turn: Turn, found: Findings) -> str:
+    """Say where more cores no longer help."""
+    where = f"{turn.kind}: fastest on {turn.best.point.words} ({turn.best.speedup:.2f} times)"
+    if turn.best.point.cores == max(m.point.cores for m in found.of(turn.kind)):
+        return f"{where}, the most cores that were measured: it has not turned round"
+    if not turn.slower:
+        return f"{where}; more cores are no faster"
+    certain = [(m, why) for m, outcome, why in turn.slower if outcome == "slower"]
+    m, why = certain[0] if certain else (turn.slower[0][0], turn.slower[0][2])
+    sure = "more cores make it slower" if certain else "more cores look slower"
+    times = turn.best.speedup / m.speedup
+    return f"{where}; {sure}: {m.point.words} takes {times:.2f} times as long, {why}"
+
+
+def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, Any]:
+    """Return all as plain values."""
+    return {
+        "metric": vars(metric),
+        "price_per_node_hour": price,
+        "reference": vars(found.reference),
+        "points": [_point(m) for m in found.points],
+        "gains": [
+            {**vars(g.point), "ratio": g.ratio.median, "low": g.ratio.low, "high": g.ratio.high,
+             "outcome": g.outcome, "why": g.why}
+            for g in found.gains
+        ],
+        "fastest": [
+            {"kind": t.kind, **vars(t.best.point), "speedup": t.best.speedup, "certain": t.certain,
+             "slower": [{**vars(m.point), "outcome": o, "why": w} for m, o, w in t.slower]}
+            for t in found.turns
+        ],
+        "cheapest": None if found.cheapest is None else _point(found.cheapest),
+        "failed": [{**vars(p), "kind": k, "why": w} for p, k, w in found.failed],
+        "conclusions": sentences(found, price),
+    }  # fmt: skip
+
+
+def _point(m: Measured) -> dict[str, Any]:
+    return {
+        **vars(m.point),
+        "nranks": m.point.nranks,
+        "cores": m.point.cores,
+        "kind": m.kind,
+        "median": m.value.median,
+        "low": m.value.low,
+        "high": m.value.high,
+        "runs": m.value.n,
+        "wall_s": m.wall_s,
+        "speedup": m.speedup,
+        "efficiency": m.efficiency,
+        "cost": m.cost,
+    }

@@ -1,0 +1,117 @@
+"""``stretto tune --from FILE``: a table from results that are there, measured here or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.campaign.baseline import fair
+from stretto.campaign.compare import Cell, Comparison, Timing, best, decisive, timings
+from stretto.campaign.show import size_words
+from stretto.errors import StrettoError
+from stretto.files.bench import Bench, read_bench
+from stretto.files.table import Row, Table, write_table
+from stretto.mpi.algorithms.base import PREFIX
+from stretto.tune.decide import decide
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What came of one results file.
+
+    Attributes
+    ----------
+    rows
+        Of the table.
+    natives
+        The MPI's own algorithms that were significantly faster than its decision, in words: no
+        table holds them, `stretto export` does.
+    """
+
+    bench: Bench
+    times: Mapping[Cell, Mapping[str, Timing]]
+    comparisons: list[Comparison]
+    rows: list[Row]
+    natives: list[str]
+
+
+def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[Decided], Path]:
+    """Decide from results files of one MPI, and write the table.
+
+    Parameters
+    ----------
+    paths
+        Results files, each of one layout.
+    out
+        The table; None: beside the first file.
+
+    Returns
+    -------
+    tuple
+        What each file gave, and the table's file.
+    """
+    found: list[Decided] = []
+    seen: dict[tuple[int, int, str], Path] = {}
+    for path in paths:
+        bench = read_bench(path)
+        if found and bench.header.mpi != found[0].bench.header.mpi:
+            first = found[0].bench.header.mpi
+            raise StrettoError(
+                f"these results are of {bench.header.mpi.family} {bench.header.mpi.version}, the "
+                f"first ones of {first.family} {first.version}: a table is for one MPI",
+                path,
+                "make a table of each; stretto compare shows them side by side",
+            )
+        nodes, ppn = _layout(bench, path)
+        for collective in {s.collective for s in bench.samples}:
+            other = seen.setdefault((nodes, ppn, collective), path)
+            if other != path:
+                raise StrettoError(
+                    f"{other} holds {collective} on {nodes} x {ppn} as well", path,
+                    "name one of the two: measurements of two campaigns are not mixed",
+                )  # fmt: skip
+        found.append(_decide(bench, nodes, ppn))
+    head = found[0].bench.header
+    rows = [r for d in found for r in d.rows]
+    layouts = {(r.nodes, r.ppn) for r in rows}
+    nodes_, ppn_ = layouts.pop() if len(layouts) == 1 else (None, None)
+    table = Table(
+        head.mpi.family, head.mpi.version, nodes_, ppn_, head.created, head.stretto,
+        head.host.name, head.host.cpu, rows,
+    )  # fmt: skip
+    target = out or paths[0].with_name(paths[0].name.removesuffix(".bench.jsonl") + ".table")
+    write_table(table, target)
+    return found, target
+
+
+def _layout(bench: Bench, path: Path) -> tuple[int, int]:
+    measured = {s.launch for s in bench.samples}
+    layouts = {(r.nodes, r.ppn, r.nranks) for r in bench.launches if r.launch in measured}
+    if len(layouts) != 1:
+        words = ", ".join(f"{r} ranks on {n} x {p}" for n, p, r in sorted(layouts)) or "none at all"
+        raise StrettoError(
+            f"a table is decided from results of one layout a file; this one has {words}", path,
+            "measure each layout into a file of its own",
+        )  # fmt: skip
+    nodes, ppn, _ = layouts.pop()
+    return nodes, ppn
+
+
+def _decide(bench: Bench, nodes: int, ppn: int) -> Decided:
+    times = timings(bench)
+    comparisons = fair(times)
+    deciding = decisive(comparisons, times)
+    sources = {s.source for s in bench.samples}
+    source = "measured" if sources == {"measured"} else "simulated"
+    natives = []
+    for cell in sorted({c.cell for c in deciding}):
+        mine = [c for c in deciding if c.cell == cell and c.candidate.startswith(PREFIX)]
+        winner = best(mine)
+        if winner is not None:
+            natives.append(
+                f"{cell.collective} {size_words(cell.bytes)} B: {winner.candidate}, "
+                f"{winner.why}, {winner.launches} launches"
+            )
+    rows = decide(deciding, nodes, ppn, source=source)
+    return Decided(bench, times, comparisons, rows, natives)

@@ -1,0 +1,311 @@
+"""``stretto tune --settings -- CMD``: settings of the MPI, judged on CMD itself.
+
+A micro-benchmark's gain may not reach the application, so that every setting is tried on CMD: its
+runs are interleaved with native ones, hopeless ones are dropped after a few rounds, and what is
+significantly fastest has to show its gain once more, in fresh runs of its own.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stretto.campaign.compare import compare_times, judge
+from stretto.campaign.cost import ask, duration
+from stretto.campaign.stats import Interval, benjamini_hochberg
+from stretto.errors import StrettoError, UsageError, keeping
+from stretto.files.identity import collect
+from stretto.files.settings import (
+    NATIVE,
+    SettingsFile,
+    Tried,
+    read_settings,
+    write_settings,
+)
+from stretto.files.verdict import Gain, Run
+from stretto.mpi.settings import Setting, settings
+from stretto.mpi.settings.base import parse, without
+from stretto.progress import Progress
+from stretto.tune import outputs
+from stretto.tune.application import refuse_applied
+from stretto.tune.place import check_copy, keep_input, make_output
+from stretto.tune.settings_runs import SettingRuns
+from stretto.tune.stage import PAIRS
+from stretto.tune.trials import order
+from stretto.tune.verify import MOST_LISTED
+from stretto.tune.words import gain_words
+
+#: rounds after which a setting that was not faster than native gets no more runs
+SCREENING = 3
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One setting against native."""
+
+    ratio: Interval
+    outcome: str
+    why: str
+    gain: Gain
+
+
+class SettingsTuning(SettingRuns):
+    """One search among the settings."""
+
+    def run(self) -> SettingsFile | None:
+        """Go through all steps; None in a dry run."""
+        for note in self.job.notes:
+            self.say(f"stretto: note: {note}")
+        refuse_applied({**self.job.environ, **self.job.command.assignments})
+        check_copy(self.o.place)
+        candidates = self._candidates()
+        rounds = self.o.pairs or PAIRS
+        for s in candidates:
+            self.say(f"stretto:   {s.name}: {s.what}")
+        most = rounds * (len(candidates) + 3)
+        self.say(
+            f"stretto: {self.job.mpi.name}: {len(candidates)} settings, each tried on CMD "
+            f"{self.o.place.words()}: at most {most} runs"
+        )
+        if self.o.dry_run:
+            self.say("stretto: dry run: nothing was run")
+            return None
+        keep_input()
+        make_output(self.o.out)
+        self.file = self._begin(candidates)
+        kept = f"runs so far are in {self.path('settings.json')}; the same command goes on"
+        with keeping(kept), Progress(f"trying settings on {self.name}", most) as progress:
+            complete = self._try_all(candidates, rounds, progress)
+            judged = self._judge(candidates)
+            winner = self._winner(judged)
+            if winner is None:
+                return self._end(self._nothing(complete, rounds))
+            return self._confirm(winner, judged[winner.name], rounds, progress)
+
+    def _candidates(self) -> list[Setting]:
+        """Return what is tried: what the user named, or what the MPI has and the command leaves."""
+        family = self.job.mpi.family
+        if self.o.candidates:
+            return [parse(t, _environment(family, t)) for t in self.o.candidates]
+        nodes, ppn = self.job.layout.nodes, self.job.layout.ppn
+        if nodes is None or ppn is None:  # a script: whatever may matter somewhere
+            one, lacking = settings(self.job.mpi, 1, 2)
+            several, more = settings(self.job.mpi, 2, 2)
+            found, lacking = list(dict.fromkeys([*one, *several])), lacking + more
+        else:
+            found, lacking = settings(self.job.mpi, nodes, ppn)
+        if lacking:
+            names = ", ".join(dict.fromkeys(lacking))
+            self.say(f"stretto: note: {self.job.mpi.name} does not have {names}")
+        found, notes = without(found, option_names(self))
+        for note in notes:
+            self.say(f"stretto: note: {note}")
+        return found
+
+    def _begin(self, candidates: Sequence[Setting]) -> SettingsFile:
+        """Return the file as it stands: with the runs of an earlier attempt at the same."""
+        identity = collect(self.job.mpi.identity)
+        tried = [Tried(s.name, s.what, dict(s.environment)) for s in candidates]
+        new = SettingsFile(
+            identity.stretto, identity.created, identity.host, identity.mpi, self.o.words,
+            self.o.metric, self.job.layout.nodes, self.job.layout.ppn, tried,
+        )  # fmt: skip
+        path = self.path("settings.json")
+        if self.o.restart or not path.exists():
+            return new
+        old = read_settings(path)
+        for name, a, b in (
+            ("command", old.command, new.command),
+            ("metric", old.metric, new.metric),
+            ("MPI", (old.mpi.family, old.mpi.version), (new.mpi.family, new.mpi.version)),
+            ("CPU", old.host.cpu, new.host.cpu),
+        ):
+            if a != b:
+                raise StrettoError(
+                    f"settings were tried here on another {name}: {a}, not {b}", path,
+                    "begin again with --restart, or give another directory with --out",
+                )  # fmt: skip
+        same = {NATIVE} | {
+            t.name for t in tried if any((o.name, o.environment) == (t.name, t.environment)
+                                         for o in old.tried)
+        }  # fmt: skip
+        new.runs = [r for r in old.runs if r.setting in same]
+        return new
+
+    # -- the first part: every setting, a round at a time
+
+    def _try_all(self, candidates: Sequence[Setting], rounds: int, progress: Progress) -> bool:
+        """Run everything round by round; return whether the budget was enough."""
+        by_name = {s.name: s for s in candidates}
+        for number in range(rounds):
+            members = [NATIVE, *(s.name for s in candidates if not self._out(s.name, number))]
+            random.Random(self.o.seed * 1000003 + number).shuffle(members)
+            for name in members:
+                progress.update(progress.done, name)
+                if self._has(name, number) or self._out(name, number):
+                    continue
+                if self._spent():
+                    return False
+                self._keep(self._one(by_name.get(name), number, False))
+                progress.advance()
+            if number == 0:
+                self._cost(candidates, rounds)
+        return True
+
+    def _out(self, name: str, number: int) -> bool:
+        """Whether a setting gets no more runs: it failed, or was not faster in the first rounds."""
+        if name == NATIVE:
+            return False
+        if self._failed(name) is not None:
+            return True
+        if number < SCREENING:
+            return False
+        ratio = self._ratio(name, range(SCREENING))
+        return ratio is None or ratio[0].median >= 1
+
+    def _cost(self, candidates: Sequence[Setting], rounds: int) -> None:
+        alive = sum(not self._out(s.name, 0) for s in candidates)
+        first = (min(SCREENING, rounds) - 1) * (1 + alive) * self.run_s
+        most = (rounds - 1) * (1 + alive) * self.run_s + 2 * rounds * self.run_s
+        self.say(
+            f"stretto: cost: a run takes about {duration(self.run_s)}; {duration(first)} to "
+            f"{duration(most)} are to come, by how many settings look faster at first"
+        )
+        ask(most, self.o.yes or self.o.budget_s is not None)
+
+    def _judge(self, candidates: Sequence[Setting]) -> dict[str, Judged]:
+        """Judge every setting, all tests as one family; dropped ones count in it as no effect."""
+        found = {s.name: self._ratio(s.name) for s in candidates}
+        dropped = {n for n in found if self._out(n, SCREENING)}
+        raw = [1.0 if n in dropped else f[2] if f else None for n, f in found.items()]
+        adjusted = dict(zip(found, benjamini_hochberg(raw), strict=True))
+        out: dict[str, Judged] = {}
+        for tried in self.file.tried:
+            reason, one = self._failed(tried.name), found[tried.name]
+            if reason is not None or one is None:
+                tried.outcome = "untested" if reason is None else "failed"
+                tried.why = reason or "no run of it was made"
+                continue
+            ratio, ratios, p = one
+            tried.gain = _gain(ratio, ratios, p)
+            if tried.name in dropped:
+                tried.outcome, tried.why = "dropped", f"not faster in {ratio.n} rounds"
+                continue
+            tried.outcome, tried.why = judge(ratio, adjusted[tried.name], ratio.n)
+            out[tried.name] = Judged(ratio, tried.outcome, tried.why, tried.gain)
+        return out
+
+    def _winner(self, judged: dict[str, Judged]) -> Tried | None:
+        faster = [t for t in self.file.tried if t.outcome == "faster"]
+        return min(faster, key=lambda t: (judged[t.name].ratio.median, t.name), default=None)
+
+    def _nothing(self, complete: bool, rounds: int) -> str:
+        text = "no setting was faster on CMD with significance, so nothing is set"
+        if not complete:
+            text += "; the budget was spent before all rounds were made (the same command goes on)"
+        elif rounds < PAIRS:
+            text += f"; with fewer than {PAIRS} rounds no test can be made (--pairs {PAIRS})"
+        return text
+
+    # -- the second part: fresh runs of native and the fastest
+
+    def _confirm(
+        self, winner: Tried, judged: Judged, rounds: int, progress: Progress
+    ) -> SettingsFile:
+        """Choose the fastest if fresh runs show its gain too, and its outputs are the same."""
+        setting = Setting(winner.name, winner.what, tuple(winner.environment.items()))
+        name = f"{setting.name} ({gain_words(judged.gain)})"
+        self.say(f"stretto: {name} is confirmed by {2 * rounds} fresh runs")
+        for number, kind in enumerate(order(rounds, self.o.seed)):
+            who = None if kind == "native" else setting
+            label = NATIVE if who is None else who.name
+            progress.update(progress.done, f"confirming {label}")
+            if self._has(label, number // 2, True):
+                continue
+            if self._spent():
+                return self._end(
+                    f"{winner.name} looked faster ({winner.why}), but the budget was spent before "
+                    "that was confirmed (the same command goes on); nothing is set"
+                )
+            run = self._one(who, number // 2, True, number)
+            self._keep(run)
+            progress.advance()
+            if run.status != 0:
+                return self._end(
+                    f"{winner.name} looked faster ({winner.why}), but failed when it was to be "
+                    f"confirmed ({run.detail}); nothing is set"
+                )
+        return self._end(self._conclude(winner, setting, rounds))
+
+    def _conclude(self, winner: Tried, setting: Setting, rounds: int) -> str:
+        lower = self.o.metric.better == "lower"
+        sides: dict[str, dict[int, float]] = {NATIVE: {}, winner.name: {}}
+        for r in self.file.runs:
+            if r.confirming and r.value is not None and r.setting in sides:
+                sides[r.setting][r.round] = r.value if lower else 1 / r.value
+        ratio, ratios, p, _ = compare_times(sides[winner.name], sides[NATIVE])
+        outcome, why = judge(ratio, p, ratio.n)
+        self.file.confirmed = _gain(ratio, ratios, p)
+        kinds = order(rounds, self.o.seed)
+        drafts = [Run(kind, i, None, 0.0, 0) for i, kind in enumerate(kinds)]
+        compared = self._outputs.compare(drafts)
+        self.file.outputs = outputs.words(compared, self.o.rules) if compared else None
+        self.file.compared = [c for c in compared if c.outcome != "same"][:MOST_LISTED]
+        text = f"{winner.name}: gain of fresh runs {gain_words(self.file.confirmed)}"
+        if outcome != "faster":
+            return f"{text}: {why}, so that its first gain was luck; nothing is set"
+        if outputs.equal(compared) is False:
+            return (
+                f"{text}, but CMD's outputs differ with it ({self.file.outputs}); nothing is set "
+                "(--ignore, --compare say what counts)"
+            )
+        self.file.setting, self.file.chosen = winner.name, dict(setting.environment)
+        return f"{text}; this is significant, and stretto run sets it for this command"
+
+    def _end(self, conclusion: str) -> SettingsFile:
+        self.file.conclusion = conclusion
+        write_settings(self.file, self.path("settings.json"))
+        return self.file
+
+
+def option_names(stage: SettingRuns) -> list[str]:
+    """Return the names of all that the user's launcher is told: options, parameters, variables."""
+    out: list[str] = []
+    for option in stage.job.command.options:
+        out.append(option.name)
+        if option.name in ("mca", "omca", "gmca", "prtemca", "x", "env", "genv") and option.values:
+            out.append(option.values[0].partition("=")[0].removeprefix("OMPI_MCA_"))
+    return out
+
+
+def _environment(family: str, text: str) -> dict[str, str]:
+    """Return the variables of ``NAME=VALUE,...``: Open MPI's parameters without their prefix."""
+    out = {}
+    for part in text.removeprefix("native:").split(","):
+        name, equals, value = part.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise UsageError(f"{part!r} is not NAME=VALUE", "--candidates", "write NAME=VALUE;...")
+        plain = family == "openmpi" and not name.startswith(("OMPI_", "PRTE_", "PMIX_", "UCX_"))
+        out[f"OMPI_MCA_{name}" if plain else name] = value
+    return out
+
+
+def _gain(ratio: Interval, ratios: Sequence[float], p: float | None) -> Gain:
+    low = ratio.low if ratio.low is not None else min(ratios)
+    high = ratio.high if ratio.high is not None else max(ratios)
+    return Gain(1 - high, 1 - ratio.median, 1 - low, p)
+
+
+def lines(found: SettingsFile) -> list[str]:
+    """Return what became of each setting, for people; the fastest first."""
+    rows = []
+    for t in sorted(found.tried, key=lambda t: -(t.gain.median if t.gain else -9.0)):
+        gain = "" if t.gain is None else f"{100 * t.gain.median:+.1f}%"
+        rows.append((t.name, gain, t.outcome, t.why))
+    widths = [max((len(r[i]) for r in rows), default=0) for i in range(3)]
+    return [
+        f"  {n.ljust(widths[0])}  {g.rjust(widths[1])}  {o.ljust(widths[2])}  {w}".rstrip()
+        for n, g, o, w in rows
+    ]

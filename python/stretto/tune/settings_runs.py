@@ -1,0 +1,128 @@
+"""Runs of CMD with a setting and without, and the times that they gave."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+
+from stretto.campaign.compare import compare_times
+from stretto.campaign.stats import Interval, median_interval
+from stretto.errors import CommandFailedError, from_oserror
+from stretto.files.settings import NATIVE, SettingRun, SettingsFile, write_settings
+from stretto.files.verdict import Run
+from stretto.launch.evidence import require_native
+from stretto.mpi.settings import Setting
+from stretto.tune.outputs import Outputs, stamps
+from stretto.tune.place import case_files, fresh
+from stretto.tune.stage import Stage
+from stretto.tune.trials import Kind, find_value, once
+
+#: so many failed runs are enough of a setting
+MOST_FAILURES = 2
+TIMED_OUT = 124
+
+
+class SettingRuns(Stage):
+    """What is run and kept; `file` holds it, and is written after each run."""
+
+    file: SettingsFile
+
+    def _has(self, name: str, number: int, confirming: bool = False) -> bool:
+        return any(
+            (r.setting, r.round, r.confirming, r.status) == (name, number, confirming, 0)
+            for r in self.file.runs
+        )
+
+    def _failed(self, name: str) -> str | None:
+        """Return why a setting is out for good, None when it is not."""
+        bad = [r for r in self.file.runs if r.setting == name and r.status != 0]
+        count = Counter(r.status == TIMED_OUT for r in bad)
+        return bad[-1].detail if len(bad) >= MOST_FAILURES or count[True] else None
+
+    def _spent(self) -> bool:
+        left = self.left_s()
+        return left is not None and left < 1.1 * self.run_s
+
+    def _times(self, name: str, rounds: range | None = None) -> dict[int, float]:
+        """Return time per unit of work by round: smaller is faster, whatever the metric."""
+        lower = self.o.metric.better == "lower"
+        return {
+            r.round: r.value if lower else 1 / r.value
+            for r in self.file.runs
+            if r.setting == name and not r.confirming and r.value is not None
+            and (rounds is None or r.round in rounds)
+        }  # fmt: skip
+
+    def _ratio(
+        self, name: str, rounds: range | None = None
+    ) -> tuple[Interval, tuple[float, ...], float | None] | None:
+        mine, native = self._times(name, rounds), self._times(NATIVE, rounds)
+        both = set(mine) & set(native)
+        if not both:
+            return None
+        ratio, ratios, p, _ = compare_times(
+            {i: mine[i] for i in both}, {i: native[i] for i in both}
+        )
+        return ratio, ratios, p
+
+    @property
+    def _outputs(self) -> Outputs:
+        return Outputs(self.o.out / "outputs" / "settings", self.o.rules)
+
+    def _keep(self, run: SettingRun) -> None:
+        self.file.runs.append(run)
+        good = [r.wall_s for r in self.file.runs if r.setting == NATIVE and r.status == 0]
+        self.run_s = median_interval(good).median if good else max(self.run_s, run.wall_s)
+        write_settings(self.file, self.path("settings.json"))
+        if run.status == 0:
+            return
+        if run.setting == NATIVE:
+            raise CommandFailedError(
+                f"the native run failed: {run.detail}", " ".join(self.o.words),
+                "run it by hand: it must run many times on equal files",
+            )  # fmt: skip
+        self.say(f"stretto: warning: {run.setting}: {run.detail}")
+
+    def _one(
+        self, setting: Setting | None, number: int, confirming: bool, at: int = 0
+    ) -> SettingRun:
+        """Run CMD once, native or with a setting; `at` numbers the runs that confirm."""
+        kind: Kind = "native" if setting is None else "tuned"
+        kept, draft = self._outputs, Run(kind, at, None, 0.0, 0)
+        evidence = (self.o.out / "outputs" / "evidence").resolve()
+        shutil.rmtree(evidence, ignore_errors=True)
+        try:
+            evidence.mkdir(parents=True)
+            kept.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_oserror(error, "cannot make the directory", evidence) from error
+        limit = self.o.timeout_s or (60 + 10 * self.run_s if self.run_s else None)
+        try:
+            with fresh(self.o.place) as cwd:
+                before = stamps(cwd, case_files(self.o.place, cwd))
+                trial = once(
+                    self.o.words, cwd, [], {}, evidence, limit, self.o.mpi,
+                    dict(setting.environment) if setting else None,
+                )  # fmt: skip
+                if confirming and trial.result.status == 0:
+                    kept.printed(draft).write_text(trial.result.stdout, "utf-8")
+                    kept.keep(draft, cwd, before, case_files(self.o.place, cwd))
+        finally:
+            shutil.rmtree(evidence, ignore_errors=True)
+        require_native(trial.evidence, " ".join(self.o.words))
+        result = trial.result
+        run = SettingRun(
+            NATIVE if setting is None else setting.name, number, confirming, None, result.wall_s,
+            result.status,
+        )  # fmt: skip
+        if result.timed_out:
+            run.status, run.detail = TIMED_OUT, "it took too long"
+        elif result.status != 0:
+            last = " / ".join((result.stderr or result.stdout).strip().splitlines()[-3:])
+            run.detail = f"it ended with {result.status}; its last words: {last}"[:500]
+        else:
+            run.value = find_value(self.o.metric, result)
+            if run.value is None or run.value <= 0:
+                run.value, run.status = None, 1
+                run.detail = f"it printed nothing that --metric {self.o.metric.pattern!r} can use"
+        return run

@@ -1,0 +1,198 @@
+"""All MPIs and all their algorithms for one call: who is the default, and how far from the best."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS
+from stretto.cli import main
+from stretto.files.bench import Header, Launch, LaunchEnd, Sample, read_bench
+from stretto.files.bench_writer import BenchWriter
+from stretto.files.identity import Abi, Family, Host, MPIIdentity
+from stretto.report.ranking import rank, sources
+
+OPENMPI, MPICH = ("openmpi", "openmpi", "4.1.4"), ("mpich", "mpich", "5.0.2")
+Who = tuple[Family, Abi, str]
+
+
+def results(
+    path: Path,
+    who: Who,
+    times: dict[tuple[str, int], dict[str, float]],
+    launches: int = 8,
+    modes: tuple[str, ...] = ("latency",),
+    host: str = "h",
+) -> Path:
+    """Write results; times in us by collective and size, then by candidate; 0.4% of noise."""
+    head = Header("0", "2026-11-22T00:00:00Z", Host(host, "cpu", 8, "6", 1), MPIIdentity(*who), [])
+    names: dict[str, list[str]] = {}
+    for (collective, _), found in times.items():
+        names.setdefault(collective, list(found))
+    with BenchWriter(path, head) as writer:
+        for launch in range(launches):
+            writer.write(Launch(launch, 2, 4, 8, names))
+            for (collective, size), found in times.items():
+                for i, (name, us) in enumerate(found.items()):
+                    for mode in modes:
+                        value = us * (1 + 0.001 * ((launch * 3 + i) % 5))
+                        writer.write(
+                            Sample(
+                                launch, collective, name, size, "MPI_BYTE", None, 0,
+                                mode, 10, [value], True,  # type: ignore[arg-type]
+                            )
+                        )  # fmt: skip
+            writer.write(LaunchEnd(launch, "ok"))
+    return path
+
+
+def two(tmp_path: Path, **more: int) -> list[Path]:
+    tuned = "native:coll_tuned_bcast_algorithm="
+    mine = {"native": 10.2, "bare": 10.0, f"{tuned}6": 8.0, f"{tuned}1": 30.0, "shm": 5.0}
+    other = {"bare": 6.0, "native:MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree": 7.0}
+    return [
+        results(tmp_path / "a.bench.jsonl", OPENMPI, {("bcast", 8): mine}, **more),  # type: ignore[arg-type]
+        results(tmp_path / "b.bench.jsonl", MPICH, {("bcast", 8): other}, **more),  # type: ignore[arg-type]
+    ]
+
+
+def test_defaults_are_measured_against_their_own_best_and_the_best_of_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *map(str, two(tmp_path)), "--json"]) == 0
+    (call,) = json.loads(capsys.readouterr().out)["calls"]
+    assert (call["collective"], call["bytes"], call["nodes"], call["ppn"]) == ("bcast", 8, 2, 4)
+    assert [e["median_us"] for e in call["entries"]] == sorted(
+        e["median_us"] for e in call["entries"]
+    )
+    assert {(e["mpi"], e["candidate"]) for e in call["entries"] if e["default"]} == {
+        ("Open MPI 4.1.4", "bare"), ("MPICH 5.0.2", "bare"),
+    }  # fmt: skip
+    mpich, openmpi = call["defaults"]
+    assert mpich["own_best"]["ratio"] == 1.0 and mpich["own_best"]["candidate"] == "bare"
+    assert mpich["best_of_all"]["mpi"] == "Open MPI 4.1.4"
+    assert mpich["best_of_all"]["candidate"] == "shm"
+    assert openmpi["own_best"]["candidate"].endswith("=6")
+    assert openmpi["own_best"]["ratio"] == pytest.approx(1.25, rel=0.01)
+    assert openmpi["best_of_all"]["ratio"] == pytest.approx(2.0, rel=0.01)
+    assert openmpi["best_of_all"]["outcome"] == mpich["best_of_all"]["outcome"] == "slower"
+
+
+def test_without_strettos_the_best_of_all_is_an_mpis(tmp_path: Path) -> None:
+    files = sources([(p, read_bench(p)) for p in two(tmp_path)])
+    (ranking,) = rank(files, {}, natives_only=True)
+    assert {e.kind for e in ranking.entries} == {"default", "own"}
+    by_mpi = {d.mpi: d for d in ranking.distances}
+    assert by_mpi["Open MPI 4.1.4"].every.best.mpi == "MPICH 5.0.2"
+    assert by_mpi["MPICH 5.0.2"].every.ratio == 1.0
+
+
+def test_few_launches_make_no_claim(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *map(str, two(tmp_path, launches=5))]) == 0
+    said = capsys.readouterr().out
+    assert "no test" in said and "slower" not in said
+
+
+def test_equal_launch_numbers_of_two_mpis_are_no_pairs(tmp_path: Path) -> None:
+    """Twelve launches each, one noisy in step with the other: a paired test would see it."""
+    paths = [
+        results(tmp_path / f"{who[0]}.bench.jsonl", who, {("bcast", 8): {"bare": us}}, 12)
+        for who, us in ((OPENMPI, 10.0), (MPICH, 9.9))
+    ]
+    (ranking,) = rank(sources([(p, read_bench(p)) for p in paths]), {})
+    slow = ranking.distances[-1]
+    assert slow.mpi == "Open MPI 4.1.4" and slow.every.outcome == "same"
+    assert "not above 3%" in slow.every.why
+
+
+def test_only_what_was_measured_the_same_way_is_compared(tmp_path: Path) -> None:
+    one = results(tmp_path / "a.bench.jsonl", OPENMPI, {("bcast", 8): {"bare": 9}}, 6,
+                  ("latency", "throughput"))  # fmt: skip
+    other = results(tmp_path / "b.bench.jsonl", MPICH, {("bcast", 8): {"bare": 8}}, 6,
+                    ("throughput",))  # fmt: skip
+    files = sources([(p, read_bench(p)) for p in (one, other)])
+    assert [r.mode for r in rank(files, {})] == ["throughput"]
+    (latency,) = rank(files, {}, mode="latency")
+    assert latency.missing == ("MPICH 5.0.2",) and len(latency.entries) == 1
+
+
+def test_two_campaigns_of_one_mpi_stay_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("old", "new"):
+        results(tmp_path / f"{name}.bench.jsonl", OPENMPI, {("bcast", 8): {"bare": 9}}, host=name)
+    assert main(["compare", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [d["mpi"] for d in found["calls"][0]["defaults"]] == [
+        "Open MPI 4.1.4 on new", "Open MPI 4.1.4 on old",
+    ]  # fmt: skip
+    assert "several machines" in found["notes"][0]
+
+
+def test_algorithms_have_the_mpis_own_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    MPIS["openmpi4"].require()
+    from stretto.mpi.algorithms import discover, named
+    from stretto.mpi.detect import find_installation
+
+    mpi = find_installation("/usr/bin/mpirun.openmpi")
+    candidate = named(discover(mpi), "bcast", "binomial").candidate
+    who: Who = ("openmpi", "openmpi", mpi.version)
+    path = results(tmp_path / "a.bench.jsonl", who, {("bcast", 8): {"bare": 9, candidate: 8}})
+    assert main(["compare", str(path)]) == 0
+    assert "tuned binomial" in capsys.readouterr().out
+
+
+def test_settings_without_a_name_are_shown_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of an MPI that is not here nobody knows the algorithms' names; radices still tell apart."""
+    tree = "native:MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree,MPIR_CVAR_DEVICE_COLLECTIVES=percoll"
+    names = (f"{tree},MPIR_CVAR_BCAST_TREE_KVAL=3", f"{tree},MPIR_CVAR_BCAST_TREE_KVAL=4")
+    who: Who = ("mpich", "mpich", "77.0")
+    times = {"bare": 9.0, "bruck_k(8,2)": 4.0} | dict.fromkeys(names, 8.0)
+    path = results(tmp_path / "a.bench.jsonl", who, {("bcast", 8): times})
+    assert main(["compare", str(path), "--json"]) == 0
+    (call,) = json.loads(capsys.readouterr().out)["calls"]
+    assert {e["label"] for e in call["entries"]} == {
+        "default", "bruck_k(8,2)",
+        "MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree,MPIR_CVAR_BCAST_TREE_KVAL=3",
+        "MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree,MPIR_CVAR_BCAST_TREE_KVAL=4",
+    }  # fmt: skip
+
+
+def test_the_page_and_the_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = {("bcast", n): {"bare": n / 10, "native:x=1": n / 15} for n in (8, 1024, 65536)}
+    for name, who in (("a", OPENMPI), ("b", MPICH)):
+        results(tmp_path / f"{name}.bench.jsonl", who, sizes)
+    page, figures = tmp_path / "out" / "compared.html", tmp_path / "figures"
+    words = ["-o", str(page), "--svg", str(figures)]
+    assert main(["compare", str(tmp_path), *words]) == 0
+    text = page.read_text("utf-8")
+    assert text.count("<svg") == 4, "three calls, and the defaults over sizes"
+    assert "http://" not in text.replace("http://www.w3.org/", "") and "https://" not in text
+    assert "MPICH 5.0.2" in text and "source: simulated" not in text
+    drawn = [p.read_text("utf-8") for p in figures.glob("*.svg")]
+    assert len(drawn) == 4 and all("Open MPI 4.1.4" in svg for svg in drawn)
+    assert any("MPI_Bcast of 1 KiB" in svg for svg in drawn)
+    assert "x1.50" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--collective", "reduce"], "nothing of that kind"),
+        (["--mode", "fast"], "means nothing"),
+        (["--bytes", "64"], "nothing of that kind"),
+    ],
+)
+def test_bad_questions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], expected: str
+) -> None:
+    assert main(["compare", *map(str, two(tmp_path)), *options]) != 0
+    assert expected in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main(["compare", str(tmp_path / "empty")]) == 1

@@ -1,0 +1,307 @@
+"""Results that other benchmarks printed: read whole, never guessed at, and tuned from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpis import MPIS, REPOSITORY
+from stretto.cli import main
+from stretto.errors import StrettoError, UsageError
+from stretto.export.rules import read_rules
+from stretto.files.bench import read_bench
+from stretto.files.table import read_table
+from stretto.imports import imb, osu
+from stretto.imports.natives import Naming, identity_of
+from stretto.imports.pattern import compile_pattern, match
+from stretto.imports.printed import Line
+
+#: measured on a real cluster of 8 x 36 ranks, every algorithm of Open MPI 4.0.1 (bench/c5n.py)
+C5N = json.loads((REPOSITORY / "bench" / "results" / "c5n-predicted.json").read_text())["broadcast"]
+LAYOUT = "{collective}/N{nodes}n{nranks}/run{launch}/{mpi}/{collective}_algo{algorithm}.log"
+SETTING = "coll_tuned_{collective}_algorithm={algorithm},coll_tuned_use_dynamic_rules=1"
+
+FULL = """\
+[node1:123] a warning of the launcher 7 times
+# OSU MPI Allreduce Latency Test v7.5
+# Datatype: MPI_INT.
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations
+4                      11.69              4.50             18.59        1000
+8                      12.10
+16                     nan                5.39             17.63        1000
+32                     13.21             10.11             13.30        1000
+
+# OSU MPI Barrier Latency Test v7.5
+# Avg Latency(us)
+             165.70
+# OSU MPI-CUDA Broadcast Latency Test v7.5
+# Size       Avg Latency(us)
+4                       1.00
+# OSU MPI Iallreduce Latency Test v7.5
+# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)
+4                       1.00              1.00              1.00              0.00
+"""
+
+IMB = """\
+#    Intel(R) MPI Benchmarks 2021.11, MPI-1 part
+# Date                  : Sun Nov 22 07:22:34 2026
+# Release               : 5.14.0-503
+# MPI_Datatype                   :   MPI_BYTE
+# MPI_Datatype for reductions    :   MPI_FLOAT
+# Benchmarking Allreduce
+# #processes = 2
+# ( 6 additional processes waiting in MPI_Barrier)
+#----------------------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+            0         1000         0.03         0.03         0.03
+            8         1000         4.50        18.59        11.69
+# Benchmarking Allreduce
+# #processes = 8
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+            8         1000         5.50        19.59        12.69
+# Benchmarking Barrier
+# #processes = 8
+ #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+         1000         0.46         0.47         0.46
+# Benchmarking PingPong
+# #processes = 2
+       #bytes #repetitions      t[usec]   Mbytes/sec
+            8         1000         0.46        17.39
+# All processes entering MPI_Finalize
+"""
+
+
+def printed(values: dict[int, float], title: str = "Broadcast Latency Test v5.6") -> str:
+    lines = [f"# OSU MPI {title}", "# Size       Avg Latency(us)"]
+    return "\n".join([*lines, *(f"{n:<12}{us:>16.2f}" for n, us in values.items()), ""])
+
+
+def campaign(base: Path, runs: int) -> Path:
+    """Write the real figures as OSU prints them, in directories; later runs are a little slower."""
+    names = [cell["algorithm"] for cell in C5N[0]["cells"]]
+    for run in range(1, runs + 1):
+        for i, name in enumerate(names):
+            values = {
+                e["bytes"]: e["cells"][i]["measured_us"] * (1 + 0.002 * (run - 1)) for e in C5N
+            }
+            number = name.split(".")[0]
+            path = base / "bcast" / "N8n288" / f"run{run}" / "openmpi4" / f"bcast_algo{number}.log"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(printed(values))
+    return base
+
+
+def test_a_campaign_of_a_real_cluster_is_tuned_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(campaign(tmp_path / "logs", 8)), "--pattern", LAYOUT, "--setting", SETTING]
+    out = tmp_path / "imported"
+    assert main(["import", "osu", *words, "-o", str(out), "--json"]) == 0
+    (made,) = json.loads(capsys.readouterr().out)["files"]
+    path = Path(made["file"])
+    assert path.name == "openmpi-4-8x36.bench.jsonl"
+    assert made["launches"] == 8 * 11 and made["samples"] == 8 * 11 * 6
+    bench = read_bench(path)
+    assert {(x.nodes, x.ppn, x.nranks) for x in bench.launches} == {(8, 36, 288)}
+    assert bench.header.host.cpu == "unknown"
+    told = bench.header.settings["imported"]
+    assert (
+        "host.cpu" in told["unknown"] and told["tools"] == ["OSU 5.6"] and len(told["files"]) == 88
+    )
+    first = next(s for s in bench.samples if s.candidate == "bare" and s.bytes == 1)
+    assert first.times_us == [92.02] and first.mode == "latency" and first.source == "measured"
+
+    assert main(["tune", "--from", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "coll_tuned_bcast_algorithm=7" in said and "faster" in said
+    table = read_table(path.with_name("openmpi-4-8x36.table"))
+    assert {r.choice for r in table.rows} == {"native"} and (table.nodes, table.ppn) == (8, 36)
+    small = next(r for r in read_rules([path]).rules if r.low == 0)
+    assert small.setting("coll_tuned_bcast_algorithm") == "7", "k-nomial was the fastest at 1 B"
+
+
+def test_one_run_says_that_nothing_can_be_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(campaign(tmp_path / "logs", 1)), "--pattern", LAYOUT, "--setting", SETTING]
+    assert main(["import", "osu", *words, "-o", str(tmp_path / "out")]) == 0
+    assert "no test can be made" in capsys.readouterr().err
+    (path,) = (tmp_path / "out").glob("*.jsonl")
+    assert main(["tune", "--from", str(path)]) == 0
+    assert "faster than what" not in capsys.readouterr().out
+    assert main(["import", "osu", *words, "-o", str(tmp_path / "out")]) == 1, "not overwritten"
+
+
+def test_the_installed_mpi_tells_what_numbers_mean(tmp_path: Path) -> None:
+    MPIS["openmpi4"].require()
+    notes: list[str] = []
+    naming = Naming(None, notes.append)
+    mpi = identity_of("openmpi4")
+    assert "coll_tuned_bcast_algorithm=7" in naming.candidate(mpi, "bcast", "7")
+    assert naming.candidate(mpi, "bcast", "7") == naming.candidate(mpi, "bcast", "knomial")
+    assert "coll_tuned_bcast_algorithm=0" in naming.candidate(mpi, "bcast", "0")
+    assert (
+        naming.candidate(mpi, "bcast", None) == naming.candidate(mpi, "bcast", "default") == "bare"
+    )
+    assert notes and "Open MPI 4" in notes[0]
+    with pytest.raises(StrettoError, match="no algorithm '99'"):
+        naming.candidate(mpi, "bcast", "99")
+    with pytest.raises(StrettoError, match="not installed here"):
+        naming.candidate(identity_of("openmpi@77.0"), "bcast", "7")
+
+
+def test_columns_broken_lines_and_benchmarks_that_are_none_of_ours() -> None:
+    reading = osu.read(FULL, "f")
+    reduce, barrier = reading.tables
+    assert reduce.datatype == "MPI_INT" and reduce.tool == "OSU 7.5"
+    assert reduce.lines == [Line(4, 11.69, 18.59, 1000), Line(32, 13.21, 13.30, 1000)]
+    assert (barrier.collective, barrier.lines) == ("barrier", [Line(0, 165.70, None, None)])
+    text = "\n".join(reading.problems)
+    assert "f:6" in text and "f:7" in text and "device memory" in text and "Iallreduce" in text
+    assert len(reading.problems) == 4
+
+
+def test_wrong_results_stay_wrong() -> None:
+    text = "# OSU MPI Reduce Latency Test v7.5\n# Size       Avg Latency(us)        Validation\n"
+    (table,) = osu.read(text + "4        1.0      Pass\n8        1.1      Fail\n", "f").tables
+    assert [x.correct for x in table.lines] == [True, False]
+
+
+def test_imb_has_communicators_of_several_sizes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "imb.log"
+    log.write_text(IMB)
+    reading = imb.read(IMB, "f")
+    assert [(t.collective, t.nranks) for t in reading.tables] == [
+        ("allreduce", 2), ("allreduce", 8), ("barrier", 8),
+    ]  # fmt: skip
+    assert reading.tables[0].lines[1] == Line(8, 11.69, 18.59, 1000)
+    assert len(reading.problems) == 1 and "PingPong" in reading.problems[0]
+    words = ["--mpi", "intel@2021.18", "--ppn", "4", "-o", str(tmp_path / "out")]
+    assert main(["import", "imb", str(log), *words]) == 0
+    assert "largest over the ranks" in capsys.readouterr().out
+    small = read_bench(tmp_path / "out" / "intel-2021.18-1x2.bench.jsonl")
+    large = read_bench(tmp_path / "out" / "intel-2021.18-2x4.bench.jsonl")
+    assert [(s.bytes, s.times_us, s.mode) for s in small.samples] == [(8, [18.59], "throughput")]
+    assert [(s.collective, s.datatype) for s in large.samples] == [
+        ("allreduce", "MPI_FLOAT"), ("barrier", "MPI_BYTE"),
+    ]  # fmt: skip
+    assert small.header.host.kernel == "5.14.0-503"
+
+
+def test_what_intel_mpi_brings_along_prints_what_is_read(tmp_path: Path) -> None:
+    mpi = MPIS["intel"].require()
+    program = mpi.prefix / "bin" / "IMB-MPI1"
+    done = mpi.run(
+        2, [str(program), "-iter", "5", "-msglog", "3:5", "allreduce", "gather", "barrier"]
+    )
+    reading = imb.read(done.stdout, "f")
+    assert not reading.problems
+    found = {t.collective: [x.bytes for x in t.lines] for t in reading.tables if t.nranks == 2}
+    assert found == {"allreduce": [0, 8, 16, 32], "gather": [0, 8, 16, 32], "barrier": [0]}
+
+
+@given(st.dictionaries(st.integers(1, 1 << 30), st.floats(0.01, 1e6), min_size=1), st.data())
+def test_a_cut_file_gives_whole_lines_only(values: dict[int, float], data: st.DataObject) -> None:
+    text = printed(values)
+    whole = osu.read(text, "f").tables[0].lines
+    assert len(whole) == len(values)
+    at = data.draw(st.integers(0, len(text)))
+    reading = osu.read(text[:at], "f")
+    found = [x for t in reading.tables for x in t.lines]
+    assert found == whole[: len(found)]
+    assert len(found) == max(0, text[:at].count("\n") - 2)
+
+
+@given(st.text(alphabet="# OSUMPIAllreduce LatencyTestv7.\n\r0123456789.-xnan\x00[]_():\u00e9"))
+def test_no_text_breaks_the_readers(text: str) -> None:
+    for reader in (osu.read, imb.read):
+        for head in (
+            "",
+            "# OSU MPI Bcast Latency Test\n",
+            "# Benchmarking Bcast\n#bytes t_max[usec]\n",
+        ):
+            for table in reader(head + text, "f").tables:
+                assert all((x.average or x.largest or 0) >= 0 for x in table.lines)
+
+
+def test_patterns() -> None:
+    pattern = compile_pattern(LAYOUT)
+    facts = match(pattern, Path("/x/bcast/N8n288/run3/openmpi4/bcast_algo7.log"))
+    assert (
+        facts is not None
+        and facts.launch == 3
+        and facts.algorithm == "7"
+        and facts.mpi == "openmpi4"
+    )
+    assert match(pattern, Path("bcast/N8n288/run3/openmpi4/reduce_algo7.log")) is None
+    assert match(compile_pattern("*.{algorithm}.log"), Path("a/job.7.log")) is not None
+    with pytest.raises(UsageError, match="no field"):
+        compile_pattern("{collectve}/x")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--ppn", "4", "--nodes", "2"], "with which MPI"),
+        (["--mpi", "openmpi@5.0.6"], "how many nodes"),
+        (["--mpi", "mvapich2", "--ppn", "4", "--nodes", "2"], "no MPI that is known"),
+        (["--mpi", "openmpi@5.0.6", "--ppn", "4", "--nodes", "2", "--collective", "bcast"], "says"),
+        (["--mpi", "openmpi@5.0.6", "--value", "mean"], "means nothing"),
+    ],
+)
+def test_what_is_not_known_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], expected: str
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(FULL)
+    assert main(["import", "osu", str(log), "-o", str(tmp_path / "out"), *options]) != 0
+    assert expected in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.glob("out/*"))
+
+
+def test_means_and_maxima_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One file with -f and one without: the means of both are taken."""
+    (tmp_path / "a.log").write_text(FULL)
+    (tmp_path / "b.log").write_text(printed({4: 20.0}, "Allreduce Latency Test v5.6"))
+    words = ["--mpi", "openmpi@5.0.6", "--ppn", "4", "--nodes", "2", "-o", str(tmp_path / "out")]
+    assert main(["import", "osu", str(tmp_path), *words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["value"] == "avg"
+    bench = read_bench(tmp_path / "out" / "openmpi-5.0.6-2x4.bench.jsonl")
+    assert [s.times_us for s in bench.samples if s.bytes == 4] == [[11.69], [20.0]]
+
+
+def test_nothing_to_import_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.log").write_text("segmentation fault\n")
+    assert main(["import", "osu", str(tmp_path), "--mpi", "openmpi", "--ppn", "1"]) == 1
+    assert "nothing to import" in capsys.readouterr().err
+
+
+def test_deciding_from_results_takes_no_other_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "a.bench.jsonl")
+    assert main(["tune", "--from", file, "--launches", "3"]) == 2
+    assert "no meaning with --from" in capsys.readouterr().err
+    assert main(["tune", "--from", file, "b.bench.jsonl"]) == 2
+    assert "--from A --from B" in capsys.readouterr().err
+    assert main(["tune", "--from", file]) == 1, "there is no such file"
+
+
+def test_results_of_several_mpis_make_no_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(printed({8: 3.0}))
+    for mpi in ("openmpi@5.0.6", "mpich@5.0.2"):
+        words = ["--mpi", mpi, "--nodes", "2", "--ppn", "2", "-o", str(tmp_path)]
+        assert main(["import", "osu", str(log), *words]) == 0
+    files = sorted(tmp_path.glob("*.bench.jsonl"))
+    assert len(files) == 2
+    assert main(["tune", "--from", str(files[0]), "--from", str(files[1])]) == 1
+    assert "a table is for one MPI" in capsys.readouterr().err

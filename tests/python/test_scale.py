@@ -1,0 +1,358 @@
+"""Strong scaling: the command resized, runs interleaved and kept, and what follows from them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from stretto.cli import main
+from stretto.commands.scale import parse_numbers, points_of
+from stretto.errors import StrettoError, UsageError
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.scale import Header, ScaleRun, ScaleWriter, parse_scale, read_scale
+from stretto.files.verdict import Metric
+from stretto.launch.resize import Point, resize
+from stretto.scaling.analyse import analyse
+from stretto.scaling.measure import Tuned, steps
+from stretto.scaling.show import sentences
+
+SOURCE = REPOSITORY / "tests" / "apps" / "scaling.c"
+VERSIONS = {
+    "openmpi": "mpirun (Open MPI) 4.1.4",
+    "mpich": "HYDRA build details:\\n    Version:                                 5.0.2",
+    "slurm": "slurm 22.05.8",
+}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """Programs that only answer --version as the real launchers do."""
+    for kind, answer in VERSIONS.items():
+        for name in ("mpirun", "mpiexec.hydra", "srun"):
+            path = tmp_path / kind / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f"#!/bin/sh\nprintf '{answer}\\n'\n")
+            path.chmod(0o755)
+    (tmp_path / "app").write_text("#!/bin/sh\n")
+    (tmp_path / "app").chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "point", "expected"),
+    [
+        ("openmpi", "mpirun -n 8 ./app -n 9", Point(1, 2), "mpirun -n 2 ./app -n 9"),
+        ("openmpi", "mpirun ./app", Point(1, 2), "mpirun -n 2 ./app"),
+        (
+            "openmpi", "mpirun --np=8 --bind-to none ./app", Point(1, 2),
+            "mpirun --np=2 --bind-to none ./app",
+        ),
+        (
+            "openmpi", "mpirun -H a:4,b:4 -n 8 ./app", Point(2, 2),
+            "mpirun --map-by ppr:2:node -H a:4,b:4 -n 4 ./app",
+        ),
+        (
+            "openmpi", "mpirun -H a:4,b:4 -n 8 ./app", Point(1, 2),
+            "mpirun --map-by ppr:2:node -H a:4,b:4 -n 2 ./app",
+        ),
+        (
+            "openmpi", "mpirun --map-by ppr:4:node:OVERSUBSCRIBE -n 8 ./app", Point(2, 2),
+            "mpirun --map-by ppr:2:node:OVERSUBSCRIBE -n 4 ./app",
+        ),
+        ("openmpi", "mpirun -N 4 -n 8 ./app", Point(2, 2), "mpirun -N 2 -n 4 ./app"),
+        (
+            "openmpi", "mpirun -n 8 ./app", Point(1, 2, 4),
+            "mpirun --map-by ppr:2:node:pe=4 -n 2 ./app",
+        ),
+        ("openmpi", "mpirun -n 8 ./app", Point(1, 8, 4), "mpirun --bind-to none -n 8 ./app"),
+        (
+            "openmpi", "mpirun --bind-to core -n 8 ./app", Point(1, 2, 4),
+            "mpirun --bind-to core -n 2 ./app",
+        ),
+        (
+            "openmpi", "env A=B mpirun --map-by socket:PE=2 -n 8 ./app", Point(1, 2, 4),
+            "env A=B mpirun --map-by ppr:2:node:pe=4 -n 2 ./app",
+        ),
+        (
+            "mpich", "mpiexec.hydra -hosts a,b -ppn 4 -n 8 ./app", Point(2, 2),
+            "mpiexec.hydra -hosts a,b -ppn 2 -n 4 ./app",
+        ),
+        ("mpich", "mpiexec.hydra -n 8 ./app", Point(1, 2), "mpiexec.hydra -n 2 ./app"),
+        (
+            "mpich", "mpiexec.hydra -f h -n 8 ./app", Point(2, 2),
+            "mpiexec.hydra -ppn 2 -f h -n 4 ./app",
+        ),
+        (
+            "slurm", "srun -n8 -N 2 --ntasks-per-node=4 ./app", Point(4, 1, 2),
+            "srun -c 2 -n4 -N 4 --ntasks-per-node=1 ./app",
+        ),
+        (
+            "slurm", "srun --ntasks 8 ./app", Point(1, 2),
+            "srun -N 1 --ntasks-per-node 2 --ntasks 2 ./app",
+        ),
+        ("openmpi", "./job.sh {n} {nodes}x{ppn} -t{threads}", Point(2, 3, 4), "./job.sh 6 2x3 -t4"),
+    ],
+)  # fmt: skip
+def test_commands_are_resized(
+    machine: Path, kind: str, line: str, point: Point, expected: str
+) -> None:
+    env = {"PATH": f"{machine / kind}:{machine}:/usr/bin:/bin"}
+    assert shlex.join(resize(line.split(), point, env, machine, 16)) == shlex.join(expected.split())
+
+
+@pytest.mark.parametrize(
+    "line", ["./app", "mpirun -n 2 ./app : -n 2 ./app", "mpirun --map-by a=b:c -n 2 -H a,b ./app"]
+)
+def test_what_cannot_be_resized_is_refused(machine: Path, line: str) -> None:
+    env = {"PATH": f"{machine / 'openmpi'}:{machine}:/usr/bin:/bin"}
+    with pytest.raises(UsageError) as caught:
+        resize(line.split(), Point(2, 2), env, machine)
+    assert "{n}" in str(caught.value.remedy)
+
+
+def test_points() -> None:
+    job = ["./job.sh", "{n}"]
+    assert parse_numbers("1,2-16,3", "-n") == [1, 2, 4, 8, 16, 3]
+    assert points_of(job, "1,2", None, None, None) == [Point(1, 1), Point(1, 2)]
+    assert points_of(job, None, "1,2", "4", None) == [Point(1, 4), Point(2, 4)]
+    pairs = points_of(job, None, None, "1,2,4", "4,2,1")
+    assert sorted((p.ppn, p.threads) for p in pairs) == [(1, 4), (2, 2), (4, 1)]
+    every = points_of(job, None, None, "1,2", "1,2,4")
+    assert len(every) == 6 and {p.cores for p in every} == {1, 2, 4, 8}
+    for bad in (("1", "2", None), (None, "2", None), (None, None, None)):
+        with pytest.raises(UsageError):
+            points_of(job, *bad, None)
+    with pytest.raises(UsageError, match="no list"):
+        parse_numbers("1,x", "-n")
+
+
+def runs_of(
+    times: dict[Point, tuple[float, float | None]], rounds: int = 6, wall: float = 1.0
+) -> list[ScaleRun]:
+    """Runs with times (native, tuned) and 0.2% of noise between rounds."""
+    out = []
+    for i in range(rounds):
+        for p, both in times.items():
+            for kind, value in zip(("native", "tuned"), both, strict=True):
+                if value is not None:
+                    t = value * (1 + 0.002 * i)
+                    out.append(ScaleRun(p.nodes, p.ppn, p.threads, kind, i, t, wall * t, 0))  # type: ignore[arg-type]
+    return out
+
+
+CURVE = {
+    Point(1, 1): (100.0, None), Point(1, 2): (55.0, 50.0), Point(1, 4): (40.0, 30.0),
+    Point(2, 4): (60.0, 29.9),
+}  # fmt: skip
+
+
+def test_the_turning_point_needs_significance() -> None:
+    found = analyse(runs_of(CURVE), Metric(), 3.6)
+    assert found is not None and found.reference == Point(1, 1)
+    native, tuned = found.turns
+    assert native.best.point == Point(1, 4) and native.certain
+    assert native.best.speedup == pytest.approx(2.5)
+    assert native.best.efficiency == pytest.approx(2.5 / 4)
+    assert [(m.point, o) for m, o, _ in native.slower] == [(Point(2, 4), "slower")]
+    assert tuned.best.point == Point(2, 4) and not tuned.slower
+    assert {g.point: g.outcome for g in found.gains} == {
+        Point(1, 2): "faster", Point(1, 4): "faster", Point(2, 4): "faster",
+    }  # fmt: skip
+    assert found.cheapest is not None and found.cheapest.point == Point(1, 4)
+    assert found.cheapest.kind == "tuned"
+    costs = {(m.point, m.kind): m.cost for m in found.points}
+    assert costs[Point(2, 4), "native"] == pytest.approx(2 * 3.6 * 60.3 / 3600)
+    text = "\n".join(sentences(found, 3.6))
+    assert "more cores make it slower: 2 x 4 takes 1.50 times as long" in text
+    assert "it has not turned round" in text
+
+    few = analyse(runs_of(CURVE, rounds=5), Metric(), None)
+    assert few is not None and not any(t.certain for t in few.turns)
+    assert all(g.outcome == "untested" for g in few.gains)
+    text = "\n".join(sentences(few, None))
+    assert "look slower" in text and "nothing is claimed" in text
+
+
+def test_a_rate_is_better_when_higher() -> None:
+    rates = {p: (1000 / a, None) for p, (a, _) in CURVE.items()}
+    found = analyse(runs_of(rates), Metric("m", "", "higher", "x"), None)
+    assert found is not None
+    (native,) = found.turns
+    assert native.best.point == Point(1, 4) and native.certain
+
+
+def test_every_round_visits_everything_in_an_order_of_its_own() -> None:
+    points = [Point(1, n) for n in (1, 2, 4)]
+    table = Tuned((), {}, "t")
+    plan = steps(points, {points[2]: table}, 3, 1)
+    assert [s.round for s in plan] == [0] * 4 + [1] * 4 + [2] * 4
+    assert len({tuple((s.point, s.kind) for s in plan[i : i + 4]) for i in (0, 4, 8)}) > 1
+    done = [ScaleRun(s.point.nodes, s.point.ppn, None, s.kind, s.round, 1.0, 1.0, 0) for s in plan]
+    assert steps(points, {points[2]: table}, 3, 1, done[:7]) == plan[7:]
+    failed = ScaleRun(1, 1, None, "native", 0, None, 1.0, 1)
+    assert len(steps(points, {}, 1, 1, [failed])) == 3, "a failed run is made again"
+
+
+def header(words: list[str]) -> Header:
+    host, mpi = Host("h", "c", 2, "k", 1), MPIIdentity("openmpi", "openmpi", "4.1.4")
+    return Header("0", "t", host, mpi, words, Metric())
+
+
+def test_the_file_survives_a_kill_and_refuses_strangers(tmp_path: Path) -> None:
+    path = tmp_path / "a.scale.jsonl"
+    all_runs = runs_of(CURVE, 2)
+    with ScaleWriter(path, header(["x"])) as writer:
+        for run in all_runs[:3]:
+            writer.write(run)
+        with pytest.raises(StrettoError, match="another stretto scale"):
+            ScaleWriter(path, header(["x"]))
+    whole = path.read_bytes()
+    for cut in range(len(whole) - 1, len(whole) - 40, -7):
+        path.write_bytes(whole[:cut])
+        with ScaleWriter(path, header(["x"])) as writer:
+            assert writer.previous.runs == all_runs[:2] and writer.previous.truncated
+            writer.write(all_runs[2])
+        assert path.read_bytes() == whole
+    assert read_scale(path).runs == all_runs[:3]
+    with pytest.raises(StrettoError, match="another command"):
+        ScaleWriter(path, header(["y"]))
+    path.write_bytes(whole.replace(b'"ppn": 2', b'"ppn": "2"', 1))
+    with pytest.raises(StrettoError, match="whole number"):
+        read_scale(path)
+    with pytest.raises(StrettoError):
+        parse_scale("", "f")
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with the program, built for Open MPI 4."""
+    where = tmp_path / "case"
+    where.mkdir()
+    MPIS["openmpi4"].require().compile(SOURCE, where / "scaling")
+    monkeypatch.chdir(where)
+    return where
+
+
+def scale(*words: str) -> int:
+    with one_job_at_a_time():
+        return main(["scale", *words])
+
+
+MPIRUN = ["/usr/bin/mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+#: not a time that this machine's load decides, but what the program computes from its ranks
+MODELLED = ["--metric", r"modelled: ([\d.]+)", "--metric-unit", "us"]
+
+
+@pytest.mark.mpi
+def test_scaling_of_a_program_is_measured_and_gone_on_with(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = ["--", *MPIRUN, "./scaling", "2", "8000", "500"]
+    options = ["--ranks", "1,2,4", *MODELLED, "--price", "3.6", "--json", "--svg", "figures"]
+    assert scale(*options, "--repeats", "1", *job) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert [(p["nranks"], p["median"]) for p in first["points"]] == [
+        (1, 17000.0), (2, 10000.0), (4, 8000.0),
+    ]  # fmt: skip
+    assert first["points"][2]["efficiency"] == pytest.approx(17 / 8 / 4)
+    file = Path(first["file"])
+    assert file == case / "stretto-scale-scaling" / "scaling.scale.jsonl"
+    assert not (case / "starts").exists(), "each run has a copy of the directory"
+    assert {p.name for p in file.parent.iterdir()} == {"scaling.scale.jsonl", "scaling.scale.html",
+                                                       ".made-by-stretto-tune"}  # fmt: skip
+    page = (file.parent / "scaling.scale.html").read_text("utf-8")
+    assert page.count("<svg") == 2 and "https://" not in page
+    assert len(list((case / "figures").glob("*.svg"))) == 2
+    kept = read_scale(file).runs
+
+    assert scale(*options, "--repeats", "2", *job) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert read_scale(file).runs[:3] == kept and len(read_scale(file).runs) == 6
+    assert [p["runs"] for p in second["points"]] == [2, 2, 2]
+    assert scale(*options, "--repeats", "2", *job) == 0
+    assert "all runs are in" in capsys.readouterr().err and len(read_scale(file).runs) == 6
+    assert scale(*options, "--repeats", "1", "--", *MPIRUN, "./scaling", "3") == 1
+    assert "another command" in capsys.readouterr().err
+
+
+@pytest.mark.mpi
+def test_tuned_runs_prove_that_they_were(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table holds for two ranks: native and tuned there, native only elsewhere."""
+    from stretto.mpi.detect import find_installation
+
+    version = find_installation(MPIRUN[0]).version
+    table = case.parent / "two.table"
+    table.write_text(
+        f"stretto-table 1\nmpi openmpi {version}\nlayout nodes=1 ppn=2\n"
+        'created 2026-11-21T20:00:00Z stretto 0.1.0 host h cpu "c"\n'
+        "row allreduce 1 2 0-inf recursive_doubling -\nend 1\n"
+    )
+    words = ["--ranks", "1,2,4", "--repeats", "1", "--table", str(table), *MODELLED, "--json"]
+    assert scale(*words, "--", *MPIRUN, "./scaling", "5") == 1
+    assert "which is no time" in capsys.readouterr().err
+    assert scale(*words, "--restart", "--", *MPIRUN, "./scaling", "5", "800") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(p["nranks"], p["kind"]) for p in found["points"]] == [
+        (1, "native"), (2, "native"), (2, "tuned"), (4, "native"),
+    ]  # fmt: skip
+    (tuned,) = [r for r in read_scale(Path(found["file"])).runs if r.kind == "tuned"]
+    assert tuned.ranks == 2 and tuned.detail == str(table)
+    assert tuned.calls is not None and 0 < tuned.calls <= 2 * 5
+    assert found["gains"][0]["outcome"] == "untested"
+
+
+@pytest.mark.mpi
+def test_a_script_takes_the_numbers_and_threads_reach_the_ranks(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = case / "job.sh"
+    script.write_text(
+        f'#!/bin/sh\n{shlex.join(MPIRUN[:-2])} -n "$1" ./scaling 1 100 > log\n'
+        "cat log\nsed -n 's/threads /figure: /p' log\n"
+    )
+    script.chmod(0o755)
+    words = ["--ppn", "1,2", "--threads", "2,1", "--repeats", "1", "--metric", r"figure: (\d+)"]
+    words += ["--mpi", MPIRUN[0], "--json", "--", "./job.sh", "{n}"]
+    assert scale(*words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(p["ppn"], p["threads"], p["median"]) for p in found["points"]] == [
+        (1, 2, 2.0), (2, 1, 1.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.mpi
+def test_points_that_fail_are_told_and_the_others_go_on(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = case / "job.sh"
+    script.write_text("#!/bin/sh\n[ $1 = 2 ] && echo no licence >&2 && exit 7\necho done in 4 s\n")
+    script.chmod(0o755)
+    words = ["--ranks", "1,2", "--repeats", "3", "--metric", r"in (\d+) s", "--mpi", MPIRUN[0]]
+    assert scale(*words, "--json", "--", "./job.sh", "{n}") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [p["nranks"] for p in found["points"]] == [1]
+    assert "no licence" in found["failed"][0]["why"] and found["failed"][0]["ppn"] == 2
+    tried = [r for r in read_scale(Path(found["file"])).runs if r.status == 7]
+    assert len(tried) == 2, "twice, then no more"
+    assert scale("--ranks", "2", *words[2:], "-o", "other", "--", "./job.sh", "{n}") == 1
+    assert "no run succeeded" in capsys.readouterr().err
+
+
+def test_a_dry_run_and_a_spent_budget(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = ["--", *MPIRUN, "./scaling", "1", "100"]
+    assert main(["scale", "--ranks", "1,2", "--dry-run", *job]) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"1 x 1: \S+ .*-n 1 ./scaling", said) and "dry run" in said
+    assert not list(case.glob("stretto-*"))
+    assert scale("--ranks", "1,2", "--budget", "0.001s", *MODELLED, *job) == 0
+    out = capsys.readouterr()
+    assert (
+        "the budget is spent, 5 runs were not made" in out.err and " 100" not in out.out.split()[0]
+    )
+    assert main(["scale", "--", sys.executable, "-c", "pass"]) != 0

@@ -1,0 +1,268 @@
+"""Settings of the MPI: those that it has, at its ranks, and chosen only on evidence from CMD."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from stretto.cli import main
+from stretto.errors import StrettoError
+from stretto.files.settings import check, read_settings
+from stretto.mpi.detect import find_installation
+from stretto.mpi.settings import Setting, settings
+from stretto.mpi.settings.base import without
+from stretto.mpi.variables import control_variables
+
+SOURCE = REPOSITORY / "tests" / "apps" / "settings.c"
+LAUNCHERS = {"openmpi4": "mpirun.openmpi"}
+EAGER = "btl_vader_eager_limit"
+
+
+def launcher(name: str) -> str:
+    mpi = MPIS[name].require()
+    return str(mpi.prefix / "bin" / LAUNCHERS.get(name, "mpirun"))
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_the_mpi_is_asked_what_it_has(name: str) -> None:
+    """Nothing of the lists is taken for granted: a variable must be one of the library's own."""
+    installation = find_installation(launcher(name))
+    variables = control_variables(installation)
+    known = " ".join([*variables, *(v.help for v in variables.values())])
+    one, lacking = settings(installation, 1, 2)
+    several, _ = settings(installation, 2, 2)
+    single, _ = settings(installation, 2, 1)
+    assert len({s.name for s in several}) == len(several) > len(single)
+    assert not [x for x in lacking if re.search(rf"\b{x}\b", known)]
+    for s in {*one, *several}:
+        variable = s.name.partition("=")[0]
+        owned = re.search(rf"\b{variable}\b", known)
+        assert owned or "bind" in variable.lower() or "mapping" in variable, s
+    if name.startswith("openmpi"):
+        names = {s.name for s in several}
+        assert {"btl_tcp_links=4", "coll_han_priority=0"} <= names
+        assert not [s.name for s in one if s.name.startswith(("btl_tcp", "coll_han"))]
+        copies = "btl_vader_single_copy_mechanism=none" if name == "openmpi4" else "smsc="
+        assert any(n.startswith(copies) for n in names)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "mpich", "intel"])
+def test_settings_reach_the_ranks(name: str, tmp_path: Path) -> None:
+    """Every variable is read back through MPI_T on a rank, with each of its values."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(SOURCE, tmp_path / "settings")
+    installation = find_installation(launcher(name))
+    variables = control_variables(installation)
+    aliases = {
+        m: v.name for v in variables.values() for m in re.findall(r"@Alias:#\s*(\w+)", v.help)
+    }
+    found, _ = settings(installation, 2, 2)
+    mine: dict[str, list[str]] = {}
+    for s in found:
+        variable, _, value = s.name.partition("=")
+        variable = variable if variable in variables else aliases.get(variable, "")
+        # Pinning and fabrics are the launcher's and start-up's: what they do is seen below.
+        if variable and not re.search(r"PIN|FABRICS", variable):
+            mine.setdefault(variable, []).append(value)
+    assert len(mine) >= 3
+    for number in range(max(map(len, mine.values()))):
+        values = {n: v[number % len(v)] for n, v in mine.items()}
+        env: dict[str, str] = {}
+        for s in found:
+            variable, _, value = s.name.partition("=")
+            if (
+                values.get(variable if variable in variables else aliases.get(variable, ""))
+                == value
+            ):
+                env |= dict(s.environment)
+        done = mpi.run(2, [str(program), "read", *mine], env=env)
+        assert done.returncode == 0, done.stderr
+        got = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+        for n, value in values.items():
+            names = {item: str(i) for i, item in variables[n].items}
+            assert got[n] in (value, names.get(value)), (n, value, done.stdout, done.stderr)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", MPIS)
+def test_binding_is_done_by_the_environment(name: str) -> None:
+    installation = find_installation(launcher(name))
+    mpi = MPIS[name]
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("one core: nothing to be bound to")
+    found = {s.name: dict(s.environment) for s in settings(installation, 1, 2)[0]}
+    (core,) = [e for n, e in found.items() if re.search(r"(?i)bind\w*=core|PIN_DOMAIN=core", n)]
+    words = mpi.launcher(2) if name == "mpich" else [launcher(name), "-n", "2"]
+    env = mpi.environment | {"I_MPI_PIN": "1"} | core
+
+    with one_job_at_a_time():
+        done = subprocess.run(
+            [*words, "sh", "-c", "grep Cpus_allowed_list /proc/self/status"], env=env,
+            capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    lists = re.findall(r"Cpus_allowed_list:\s*(\S+)", done.stdout)
+    assert len(set(lists)) == 2 and all(x.isdigit() for x in lists), done.stdout
+
+
+def test_what_the_command_says_itself_is_left_alone() -> None:
+    one = Setting("btl_tcp_links=4", "", (("OMPI_MCA_btl_tcp_links", "4"),))
+    two = Setting("X=core", "", (("X", "core"),), ("bind-to",))
+    kept, notes = without([one, two], ["n", "bind-to"])
+    assert kept == [one] and "bind-to" in notes[0]
+    assert without([one, two], ["mca", "btl_tcp_links"])[0] == [two]
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    where = tmp_path / "case"
+    where.mkdir()
+    MPIS["openmpi4"].require().compile(SOURCE, where / "settings")
+    monkeypatch.chdir(where)
+    return where
+
+
+def job(*words: str) -> list[str]:
+    start = [launcher("openmpi4"), "--oversubscribe", "--bind-to", "none", "-n", "2"]
+    return ["--", *start, "./settings", "figure", EAGER, *words]
+
+
+def tune(*words: str) -> int:
+    with one_job_at_a_time():
+        return main(["tune", "--settings", "--metric", r"time: ([\d.]+)", *words])
+
+
+THREE = ["--candidates", f"{EAGER}=1024;{EAGER}=16384;{EAGER}=32768"]
+TWO = ["--candidates", f"{EAGER}=1024;{EAGER}=32768"]
+
+
+def script(case: Path, *words: str) -> list[str]:
+    """A job that does the same without an MPI, so that many runs take little time."""
+    path = case / "job.sh"
+    path.write_text(
+        f"#!/bin/sh\nlimit=${{OMPI_MCA_{EAGER}:-4096}}\necho result 42 > result\n"
+        '[ "$1" = tell ] && echo $limit > result\n'
+        '[ "$1" = refuse ] && [ $limit -gt 20000 ] && echo no such limit >&2 && exit 4\n'
+        'if [ "$1" = worse ]; then echo "time: $limit s"; else\n'
+        'echo "time: $((1000000 / limit)) s"; fi\n'
+    )
+    path.chmod(0o755)
+    return ["--mpi", launcher("openmpi4"), "--", "./job.sh", *words]
+
+
+@pytest.mark.mpi
+def test_the_setting_that_helps_is_found_confirmed_and_applied(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """4096 is Open MPI's own limit; the program is "faster" the larger it is."""
+    assert tune(*TWO, "--json", *job()) == 0
+    out = capsys.readouterr()
+    found = json.loads(out.out)
+    assert found["setting"] == f"{EAGER}=32768" and found["outputs"].startswith("compared: ")
+    assert found["chosen"] == {f"OMPI_MCA_{EAGER}": "32768"}
+    assert found["confirmed"]["median"] == pytest.approx(1 - 4096 / 32768, abs=0.001)
+    outcomes = {t["name"].partition("=")[2]: t["outcome"] for t in found["tried"]}
+    assert outcomes == {"1024": "dropped", "32768": "faster"}
+    first = [r["setting"].partition("=")[2] for r in found["runs"] if not r["confirming"]]
+    assert first.count("1024") == 3 and first.count("32768") == first.count("") == 6
+    assert sum(r["confirming"] for r in found["runs"]) == 12
+    assert not (case / "result").exists(), "each run has a copy of the directory"
+    path = case / "stretto-settings" / "settings.settings.json"
+    kept = read_settings(path)
+
+    assert tune(*TWO, "--json", *job()) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["runs"] == found["runs"] and again["setting"] == found["setting"], "no run again"
+
+    words = ["-m", "stretto", "run", *job()]
+    with one_job_at_a_time():
+        done = subprocess.run(
+            [sys.executable, *words], capture_output=True, text=True, timeout=60, check=True
+        )
+    assert f"OMPI_MCA_{EAGER}=32768 (from stretto-settings/settings.settings.json)" in done.stderr
+    assert f"time: {1e6 / 32768:.3f}" in done.stdout
+    assert main(["env", *job()]) == 0
+    assert f"export OMPI_MCA_{EAGER}=32768" in capsys.readouterr().out
+    other = [w.replace("2", "3") if w == "2" else w for w in job()]
+    assert main(["env", *other]) == 0
+    out = capsys.readouterr()
+    assert "is not used" in out.err and "export OMPI" not in out.out, "another layout"
+    moved = path.with_name("mine.json")
+    path.rename(moved)
+    assert main(["env", "--settings", str(moved), *job()]) == 0
+    assert "export OMPI_MCA" in capsys.readouterr().out
+    with pytest.raises(StrettoError, match="do not fit"):
+        check(dataclasses.replace(kept, chosen={}), "f")
+
+
+@pytest.mark.mpi
+def test_nothing_is_chosen_without_significance(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tune(*THREE, "--pairs", "5", "--json", *script(case)) == 0
+    few = json.loads(capsys.readouterr().out)
+    assert (
+        few["setting"] is None and not few["chosen"] and "no test can be made" in few["conclusion"]
+    )
+    assert {t["outcome"] for t in few["tried"]} == {"dropped", "untested"}
+    assert main(["env", *script(case)]) == 0
+    out = capsys.readouterr().out
+    assert "export OMPI" not in out and "sets nothing" in out
+    assert tune(*THREE, "--restart", "--json", *script(case, "worse")) == 0
+    worse = json.loads(capsys.readouterr().out)
+    assert worse["setting"] == f"{EAGER}=1024", "there the small one helps"
+
+
+@pytest.mark.mpi
+def test_other_outputs_and_failures_are_no_gain(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = ["--candidates", f"{EAGER}=32768"]
+    assert tune(*one, "--json", *script(case, "tell")) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert not told["chosen"] and "outputs differ" in told["conclusion"]
+    assert (
+        tune(
+            *one,
+            "--restart",
+            "--compare",
+            "none",
+            "--ignore",
+            "time:",
+            "--json",
+            *script(case, "tell"),
+        )
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["chosen"], "the user says what counts"
+    assert tune(*THREE, "--restart", "--json", *script(case, "refuse")) == 0
+    out = capsys.readouterr()
+    failed = json.loads(out.out)
+    assert failed["setting"] == f"{EAGER}=16384"
+    (bad,) = [t for t in failed["tried"] if t["outcome"] == "failed"]
+    assert bad["name"] == f"{EAGER}=32768" and "no such limit" in bad["why"] + out.err
+    assert tune(*THREE, *script(case)) == 1
+    assert "another command" in capsys.readouterr().err
+
+
+@pytest.mark.mpi
+def test_a_dry_run_tells_the_settings_and_a_budget_ends_it(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tune("--dry-run", *job()) == 0
+    said = capsys.readouterr().err
+    assert f"{EAGER}=16384" in said and "at most" in said
+    assert "bind-to stands in the command" in said and "tcp" not in said
+    assert not list(case.glob("stretto-*"))
+    assert tune("--budget", "0.001s", *THREE, *script(case)) == 0
+    assert "the budget was spent" in capsys.readouterr().out
+    assert tune("--collective", "bcast", *script(case)) == 2
