@@ -84,8 +84,8 @@ static void ordered(void) {
     with_file(in_ordered);
 }
 
-/* The one that preallocates comes last: after it, an MPI_File_open of Open MPI (4.1 and 5.0) fails on
- * some ranks and hangs on the others, now and then; on a busy machine most times. */
+/* The one that preallocates comes last: after it, an MPI_File_open of Open MPI (4.1 and 5.0) fails
+ * on some ranks and hangs on the others, now and then; on a busy machine most times. */
 const progress_case file_cases[] = {
     {"file_open", open_close, 2},
     {"file_all", collective_io, 2},
