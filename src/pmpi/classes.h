@@ -11,7 +11,8 @@
  *              (MPI-4.1, 12.5), independent file access because it takes long
  *   ELSEWHERE  has a definition in another file of this folder
  *
- * _4: Open MPI 4 lacks it, so that the library of Open MPI's family must not export it.
+ * _4: Open MPI 4 lacks it, so that the library of Open MPI's family must not export it, but that for
+ * Open MPI 5 does. _5: both lack it.
  */
 #ifndef STRETTO_PMPI_CLASSES_H
 #define STRETTO_PMPI_CLASSES_H
@@ -72,7 +73,7 @@
 #define STRETTO_CLASS_Buffer_attach_c LOCAL
 #define STRETTO_CLASS_Buffer_detach OPAQUE
 #define STRETTO_CLASS_Buffer_detach_c OPAQUE
-#define STRETTO_CLASS_Buffer_flush OPAQUE_4
+#define STRETTO_CLASS_Buffer_flush OPAQUE_5
 #define STRETTO_CLASS_Buffer_iflush LOCAL
 #define STRETTO_CLASS_Cancel ELSEWHERE
 #define STRETTO_CLASS_Cart_coords LOCAL
@@ -97,13 +98,13 @@
 #define STRETTO_CLASS_Comm_create_group OPAQUE
 #define STRETTO_CLASS_Comm_create_keyval LOCAL
 #define STRETTO_CLASS_Comm_delete_attr LOCAL
-#define STRETTO_CLASS_Comm_detach_buffer OPAQUE_4
-#define STRETTO_CLASS_Comm_detach_buffer_c OPAQUE_4
+#define STRETTO_CLASS_Comm_detach_buffer OPAQUE_5
+#define STRETTO_CLASS_Comm_detach_buffer_c OPAQUE_5
 #define STRETTO_CLASS_Comm_disconnect ELSEWHERE
 #define STRETTO_CLASS_Comm_dup OPAQUE
 #define STRETTO_CLASS_Comm_dup_with_info OPAQUE
 #define STRETTO_CLASS_Comm_f2c LOCAL
-#define STRETTO_CLASS_Comm_flush_buffer OPAQUE_4
+#define STRETTO_CLASS_Comm_flush_buffer OPAQUE_5
 #define STRETTO_CLASS_Comm_free ELSEWHERE
 #define STRETTO_CLASS_Comm_free_keyval LOCAL
 #define STRETTO_CLASS_Comm_fromint LOCAL
@@ -502,11 +503,11 @@
 #define STRETTO_CLASS_Session_c2f LOCAL
 #define STRETTO_CLASS_Session_call_errhandler LOCAL
 #define STRETTO_CLASS_Session_create_errhandler LOCAL
-#define STRETTO_CLASS_Session_detach_buffer OPAQUE_4
-#define STRETTO_CLASS_Session_detach_buffer_c OPAQUE_4
+#define STRETTO_CLASS_Session_detach_buffer OPAQUE_5
+#define STRETTO_CLASS_Session_detach_buffer_c OPAQUE_5
 #define STRETTO_CLASS_Session_f2c LOCAL
 #define STRETTO_CLASS_Session_finalize OPAQUE_4
-#define STRETTO_CLASS_Session_flush_buffer OPAQUE_4
+#define STRETTO_CLASS_Session_flush_buffer OPAQUE_5
 #define STRETTO_CLASS_Session_fromint LOCAL
 #define STRETTO_CLASS_Session_get_errhandler LOCAL
 #define STRETTO_CLASS_Session_get_info LOCAL

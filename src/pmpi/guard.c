@@ -2,8 +2,9 @@
  * so that collectives of ours go on while the application is inside them. classes.h says which
  * function is treated how, functions.def brings the prototypes.
  *
- * Of Open MPI's family are left out the large-count forms (version 5 has none either) and what
- * version 4 lacks: a program that looks for a function must not find it here only (decision 2). */
+ * Of Open MPI's family are left out the large-count forms (version 5 has none either) and, but for
+ * the library that is for version 5, what version 4 lacks: a program that looks for a function must
+ * not find it here only (decision 2). */
 #include "pmpi/guard.h"
 
 #include "mpi/fortran.h"
@@ -29,13 +30,18 @@
     STRETTO_GUARDED(name, parameters, arguments)                                                   \
     STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
 
-#ifdef STRETTO_ABI_OPENMPI
+#if defined(STRETTO_ABI_OPENMPI) && !defined(STRETTO_OPENMPI5)
 #define GUARD_TEST_4 GUARD_LOCAL
 #define GUARD_OPAQUE_4 GUARD_LOCAL
-#define L(name, parameters, arguments)
 #else
 #define GUARD_TEST_4 GUARD_TEST
 #define GUARD_OPAQUE_4 GUARD_OPAQUE
+#endif
+#ifdef STRETTO_ABI_OPENMPI
+#define GUARD_OPAQUE_5 GUARD_LOCAL
+#define L(name, parameters, arguments)
+#else
+#define GUARD_OPAQUE_5 GUARD_OPAQUE
 #endif
 
 #define GUARD__(class, name, parameters, arguments) GUARD_##class(name, parameters, arguments)

@@ -31,7 +31,7 @@ void stretto_operations_release(void) {
 
 void stretto_operations_left(const stretto_comm *c) {
     for (int i = 0; i < made; i++)
-        if (stretto_operations[i].used && stretto_operations[i].c == c)
+        if (stretto_operations[i].used && stretto_operations[i].of == c)
             stretto_operations[i].comm = MPI_COMM_WORLD;
 }
 
@@ -68,13 +68,14 @@ static stretto_operation *take(void) {
     o->rc = MPI_SUCCESS;
     o->progress = STRETTO_INACTIVE;
     o->used = true;
+    o->persistent = o->failed = false;
     o->kept = NULL;
     o->nkept = 0;
     stretto_requests_live++;
     return o;
 }
 
-static void give_back(stretto_operation *o) {
+void stretto_operation_give_back(stretto_operation *o) {
     for (int i = 0; i < o->nkept; i++)
         if (o->kept[i] != MPI_DATATYPE_NULL)
             PMPI_Type_free(&o->kept[i]);
@@ -92,6 +93,7 @@ stretto_operation *stretto_operation_new(stretto_comm *c, stretto_collective col
     memcpy(&o->decision, d, offsetof(stretto_decision, why));
     o->decision.why[0] = '\0';
     o->c = c;
+    o->of = c;
     o->comm = c->comm;
     o->collective = collective;
     o->in = NULL;
@@ -124,7 +126,7 @@ static bool in_place(const stretto_operation *o) {
 
 /* Once it is issued it cannot be passed to the MPI any more: others of the application's may have
  * gone there meanwhile, in another order than on other ranks. */
-static bool can_be_done(const stretto_operation *o) {
+static bool has_plan(const stretto_operation *o) {
     char error[400];
     if (o->decision.run == STRETTO_RUN_NODE)
         return true;
@@ -198,14 +200,11 @@ static void keep_each(stretto_operation *o, stretto_ragged *send, stretto_ragged
     }
 }
 
-bool stretto_operation_start(stretto_operation *o, MPI_Request *request) {
-    if (!arguments_fit(o) || !can_be_done(o)) {
-        stretto_comm_calls *calls = &o->c->coll[o->collective];
-        calls->ours--, calls->native++;
-        give_back(o);
-        stretto_outstanding_unlock();
-        return false;
-    }
+bool stretto_operation_can_be_done(const stretto_operation *o) {
+    return arguments_fit(o) && has_plan(o);
+}
+
+void stretto_operation_keep_types(stretto_operation *o) {
     if (o->send.types || o->receive.types) {
         if (in_place(o))
             o->send.types = NULL;
@@ -219,6 +218,17 @@ bool stretto_operation_start(stretto_operation *o, MPI_Request *request) {
         if (o->receive.counts)
             keep(o, &o->receive.type);
     }
+}
+
+bool stretto_operation_start(stretto_operation *o, MPI_Request *request) {
+    if (!stretto_operation_can_be_done(o)) {
+        stretto_comm_calls *calls = &o->c->coll[o->collective];
+        calls->ours--, calls->native++;
+        stretto_operation_give_back(o);
+        stretto_outstanding_unlock();
+        return false;
+    }
+    stretto_operation_keep_types(o);
     *request = stretto_operation_handle(o);
     stretto_outstanding_issue(o);
     stretto_outstanding_unlock();
@@ -232,8 +242,13 @@ MPI_Comm stretto_operation_comm(const stretto_operation *o) {
 int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_Comm *comm) {
     int rc = o->rc;
     *comm = stretto_operation_comm(o);
+    if (o->persistent) {
+        o->failed = o->failed || rc != MPI_SUCCESS;
+        __atomic_store_n(&o->progress, STRETTO_INACTIVE, __ATOMIC_RELEASE);
+        return rc;
+    }
     *request = MPI_REQUEST_NULL;
-    give_back(o);
+    stretto_operation_give_back(o);
     return rc;
 }
 
