@@ -16,6 +16,11 @@ bool stretto_operation_init(stretto_operation *o, MPI_Request *request) {
     stretto_comm *channel = stretto_channel_take(c, &o->decision, stretto_operation_can_be_done(o));
     if (!channel) {
         calls->native++;
+        if (stretto_config.verbose && c->rank == 0)
+            stretto_say(
+                "a persistent %s on %d ranks stays with the MPI: no memory for it, too many of "
+                "them, or arguments for the MPI to judge",
+                stretto_collective_name(o->collective), c->nranks);
         stretto_operation_give_back(o);
         return false;
     }

@@ -1,5 +1,5 @@
-/* The conformance program with every collective called in its persistent form: made, completed while
- * inactive, started, completed in each way there is together with a second one on the same
+/* The conformance program with every collective called in its persistent form: made, completed
+ * while inactive, started, completed in each way there is together with a second one on the same
  * communicator and persistent messages of the program's own, started again where that gives the
  * same, and freed. Ranks start the two collectives in different orders. */
 #include <mpi.h>
@@ -167,7 +167,7 @@ static int go_through(MPI_Request mine, MPI_Comm comm, int again) {
         MPI_Request mine_;                                                                         \
         if (calls++ % 7 == 0)                                                                      \
             (MPI_Barrier)(comm);                                                                   \
-        MPI_##X##_init(__VA_ARGS__, MPI_INFO_NULL, &mine_);                                    \
+        MPI_##X##_init(__VA_ARGS__, MPI_INFO_NULL, &mine_);                                        \
         go_through(mine_, comm, (const void *)FIRST(__VA_ARGS__, 0) != MPI_IN_PLACE);              \
     })
 #define MPI_Allreduce(...) CALL(Allreduce, comm, __VA_ARGS__)
@@ -176,7 +176,7 @@ static int go_through(MPI_Request mine, MPI_Comm comm, int again) {
 #define MPI_Barrier(c)                                                                             \
     ({                                                                                             \
         MPI_Request mine_;                                                                         \
-        MPI_Barrier_init(c, MPI_INFO_NULL, &mine_);                                        \
+        MPI_Barrier_init(c, MPI_INFO_NULL, &mine_);                                                \
         go_through(mine_, c, 1);                                                                   \
     })
 #define MPI_Allgather(...) CALL(Allgather, comm, __VA_ARGS__)
