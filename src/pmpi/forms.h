@@ -179,3 +179,54 @@ static inline bool is_root(MPI_Comm comm, int root) {
         stretto_operation *o = OURS(comm, STRETTO_BARRIER, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);     \
         START((void)0, PMPI_##name(comm, INFO request));                                           \
     }
+/* Sizes are shared by the two ends of an edge only: the key is the communicator alone. */
+#define INEIGHBOR(which, blocks, native)                                                           \
+    stretto_operation *o = OURS(comm, which, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);                   \
+    START((o->in = sendbuf, o->out = recvbuf, blocks), native)
+#define EQUAL(type) ((stretto_ragged){NULL, NULL, true, type, NULL})
+
+#define INEIGHBOR_EQUAL(name, COUNT, which)                                                        \
+    int MPI_##name(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,     \
+                   COUNT recvcount, MPI_Datatype recvtype, MPI_Comm comm,                          \
+                   WITH_INFO MPI_Request *request) {                                               \
+        INEIGHBOR(which,                                                                           \
+                  (o->send = EQUAL(sendtype), o->each[0] = sendcount,                              \
+                   o->receive = EQUAL(recvtype), o->each[1] = recvcount),                          \
+                  PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,    \
+                              INFO request));                                                      \
+    }
+#define INEIGHBOR_ALLGATHERV(name, COUNT, DISPL, LARGE)                                            \
+    int MPI_##name(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,     \
+                   const COUNT recvcounts[], const DISPL displs[], MPI_Datatype recvtype,          \
+                   MPI_Comm comm, WITH_INFO MPI_Request *request) {                                \
+        INEIGHBOR(STRETTO_NEIGHBOR_ALLGATHERV,                                                     \
+                  (o->send = EQUAL(sendtype), o->each[0] = sendcount,                              \
+                   o->receive = (stretto_ragged){recvcounts, displs, LARGE, recvtype, NULL}),      \
+                  PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, \
+                              comm, INFO request));                                                \
+    }
+#define INEIGHBOR_ALLTOALLV(name, COUNT, DISPL, LARGE)                                             \
+    int MPI_##name(const void *sendbuf, const COUNT sendcounts[], const DISPL sdispls[],           \
+                   MPI_Datatype sendtype, void *recvbuf, const COUNT recvcounts[],                 \
+                   const DISPL rdispls[], MPI_Datatype recvtype, MPI_Comm comm,                    \
+                   WITH_INFO MPI_Request *request) {                                               \
+        INEIGHBOR(STRETTO_NEIGHBOR_ALLTOALLV,                                                      \
+                  (o->send = (stretto_ragged){sendcounts, sdispls, LARGE, sendtype, NULL},         \
+                   o->receive = (stretto_ragged){recvcounts, rdispls, LARGE, recvtype, NULL}),     \
+                  PMPI_##name(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,         \
+                              rdispls, recvtype, comm, INFO request));                             \
+    }
+/* An alltoallv to us. Displacements are bytes, MPI_Aint in both forms. */
+#define INEIGHBOR_ALLTOALLW(name, COUNT, LARGE)                                                    \
+    int MPI_##name(const void *sendbuf, const COUNT sendcounts[], const MPI_Aint sdispls[],        \
+                   const MPI_Datatype sendtypes[], void *recvbuf, const COUNT recvcounts[],        \
+                   const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,        \
+                   WITH_INFO MPI_Request *request) {                                               \
+        INEIGHBOR(                                                                                 \
+            STRETTO_NEIGHBOR_ALLTOALLV,                                                            \
+            (o->send = (stretto_ragged){sendcounts, sdispls, LARGE, MPI_DATATYPE_NULL, sendtypes}, \
+             o->receive =                                                                          \
+                 (stretto_ragged){recvcounts, rdispls, LARGE, MPI_DATATYPE_NULL, recvtypes}),      \
+            PMPI_##name(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,     \
+                        recvtypes, comm, INFO request));                                           \
+    }

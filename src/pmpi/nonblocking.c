@@ -19,6 +19,9 @@ static stretto_operation *begin(MPI_Comm comm, stretto_collective collective, lo
     stretto_comm *c = stretto_comm_find(comm);
     if (!c || c->status != STRETTO_COMM_READY)
         return NULL;
+    /* the graph of neighbours is gathered where ranks may wait for each other */
+    if (stretto_collective_neighbor(collective) && !c->graph_asked)
+        return NULL;
     stretto_outstanding_lock();
     stretto_operation *o = stretto_record(c, collective, count, datatype, op);
     if (!o)
@@ -43,6 +46,11 @@ IREDUCE_SCATTER(Ireduce_scatter, int, false)
 ISCAN(Iscan, int, STRETTO_SCAN)
 ISCAN(Iexscan, int, STRETTO_EXSCAN)
 IBARRIER(Ibarrier)
+INEIGHBOR_EQUAL(Ineighbor_allgather, int, STRETTO_NEIGHBOR_ALLGATHER)
+INEIGHBOR_EQUAL(Ineighbor_alltoall, int, STRETTO_NEIGHBOR_ALLTOALL)
+INEIGHBOR_ALLGATHERV(Ineighbor_allgatherv, int, int, false)
+INEIGHBOR_ALLTOALLV(Ineighbor_alltoallv, int, int, false)
+INEIGHBOR_ALLTOALLW(Ineighbor_alltoallw, int, false)
 #ifndef STRETTO_ABI_OPENMPI /* as in collectives.c */
 IALLREDUCE(Iallreduce_c, MPI_Count)
 IREDUCE(Ireduce_c, MPI_Count)
@@ -60,4 +68,9 @@ IREDUCE_SCATTER_BLOCK(Ireduce_scatter_block_c, MPI_Count)
 IREDUCE_SCATTER(Ireduce_scatter_c, MPI_Count, true)
 ISCAN(Iscan_c, MPI_Count, STRETTO_SCAN)
 ISCAN(Iexscan_c, MPI_Count, STRETTO_EXSCAN)
+INEIGHBOR_EQUAL(Ineighbor_allgather_c, MPI_Count, STRETTO_NEIGHBOR_ALLGATHER)
+INEIGHBOR_EQUAL(Ineighbor_alltoall_c, MPI_Count, STRETTO_NEIGHBOR_ALLTOALL)
+INEIGHBOR_ALLGATHERV(Ineighbor_allgatherv_c, MPI_Count, MPI_Aint, true)
+INEIGHBOR_ALLTOALLV(Ineighbor_alltoallv_c, MPI_Count, MPI_Aint, true)
+INEIGHBOR_ALLTOALLW(Ineighbor_alltoallw_c, MPI_Count, true)
 #endif

@@ -30,6 +30,8 @@ static stretto_operation *begin(MPI_Comm comm, stretto_collective collective, lo
     stretto_comm *c = ready(comm);
     if (!c)
         return NULL;
+    if (stretto_collective_neighbor(collective) && c->coll[collective].looked_at)
+        stretto_comm_graph(c); /* collective: not with the lock */
     stretto_outstanding_lock();
     stretto_operation *o = stretto_record(c, collective, count, datatype, op);
     stretto_outstanding_unlock();
@@ -53,6 +55,11 @@ IREDUCE_SCATTER(Reduce_scatter_init, int, false)
 ISCAN(Scan_init, int, STRETTO_SCAN)
 ISCAN(Exscan_init, int, STRETTO_EXSCAN)
 IBARRIER(Barrier_init)
+INEIGHBOR_EQUAL(Neighbor_allgather_init, int, STRETTO_NEIGHBOR_ALLGATHER)
+INEIGHBOR_EQUAL(Neighbor_alltoall_init, int, STRETTO_NEIGHBOR_ALLTOALL)
+INEIGHBOR_ALLGATHERV(Neighbor_allgatherv_init, int, int, false)
+INEIGHBOR_ALLTOALLV(Neighbor_alltoallv_init, int, int, false)
+INEIGHBOR_ALLTOALLW(Neighbor_alltoallw_init, int, false)
 #ifndef STRETTO_ABI_OPENMPI /* as in collectives.c */
 IALLREDUCE(Allreduce_init_c, MPI_Count)
 IREDUCE(Reduce_init_c, MPI_Count)
@@ -70,5 +77,10 @@ IREDUCE_SCATTER_BLOCK(Reduce_scatter_block_init_c, MPI_Count)
 IREDUCE_SCATTER(Reduce_scatter_init_c, MPI_Count, true)
 ISCAN(Scan_init_c, MPI_Count, STRETTO_SCAN)
 ISCAN(Exscan_init_c, MPI_Count, STRETTO_EXSCAN)
+INEIGHBOR_EQUAL(Neighbor_allgather_init_c, MPI_Count, STRETTO_NEIGHBOR_ALLGATHER)
+INEIGHBOR_EQUAL(Neighbor_alltoall_init_c, MPI_Count, STRETTO_NEIGHBOR_ALLTOALL)
+INEIGHBOR_ALLGATHERV(Neighbor_allgatherv_init_c, MPI_Count, MPI_Aint, true)
+INEIGHBOR_ALLTOALLV(Neighbor_alltoallv_init_c, MPI_Count, MPI_Aint, true)
+INEIGHBOR_ALLTOALLW(Neighbor_alltoallw_init_c, MPI_Count, true)
 #endif
 #endif

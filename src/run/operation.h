@@ -37,6 +37,8 @@ typedef struct stretto_operation {
     MPI_Datatype type;
     int root;
     stretto_ragged send, receive;
+    long long each[2];  /* of neighbourhood collectives: elements of a block where send, receive has
+                           no counts */
     MPI_Datatype *kept; /* that we hold until the end */
     int nkept;
 } stretto_operation;
@@ -72,7 +74,7 @@ bool stretto_operation_free(stretto_operation *o, MPI_Request *request);
 /* Requests of ours: live ones, and those of an MPI handle. Addresses in the pool (Open MPI, MPI-5),
  * or small numbers of a kind that MPICH itself takes for invalid. */
 extern int stretto_requests_live;
-extern bool stretto_native_persistent; /* the MPI has been given a persistent collective */
+extern bool stretto_native_persistent;        /* the MPI has been given a persistent collective */
 extern stretto_operation *stretto_operations; /* the pool, NULL when we have none */
 enum { STRETTO_OPERATIONS_MOST = 1 << 18 };
 

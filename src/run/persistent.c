@@ -12,8 +12,11 @@ bool stretto_native_persistent;
 bool stretto_operation_init(stretto_operation *o, MPI_Request *request) {
     stretto_comm *c = o->c;
     stretto_comm_calls *calls = &c->coll[o->collective];
-    calls->ours--; /* starts count */
-    stretto_comm *channel = stretto_channel_take(c, &o->decision, stretto_operation_can_be_done(o));
+    calls->ours--;              /* starts count */
+    stretto_outstanding_lock(); /* plans of the communicator's may be in use */
+    const bool well = stretto_operation_can_be_done(o);
+    stretto_outstanding_unlock();
+    stretto_comm *channel = stretto_channel_take(c, &o->decision, well);
     if (!channel) {
         calls->native++;
         if (stretto_config.verbose && c->rank == 0)

@@ -166,8 +166,7 @@ def exported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize(
     ("family", "kind"),
-    [(f, k) for f in FAMILIES for k in ("", "record")]
-    + [("openmpi4", "record"), ("openmpi5", "")],
+    [(f, k) for f in FAMILIES for k in ("", "record")] + [("openmpi4", "record"), ("openmpi5", "")],
 )
 def test_exported_symbols(family: str, kind: str) -> None:
     """Only the MPI's names, which every MPI of the family has, and those of include/stretto.h."""

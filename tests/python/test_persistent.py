@@ -135,3 +135,33 @@ def test_fortran(dialect: str, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         assert "persistent_fortran done" in done.stdout
     assert "allreduce of 4000 bytes on 2 ranks (1 x 2): shm (forced)" in done.stderr
+
+
+NEIGHBORS = ("allgather", "allgatherv", "alltoall", "alltoallv")
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "mode", "ranks", "algorithm"),
+    [
+        ("openmpi4", "NONBLOCKING", "calls", 3, "direct"),
+        ("openmpi5", "PERSISTENT", "calls", 3, "direct"),
+        ("mpich", "NONBLOCKING", "thread", 4, "node_aware"),
+        ("mpich", "PERSISTENT", "calls", 4, "node_aware"),
+        ("mpich-abi", "PERSISTENT", "calls", 2, "direct"),
+    ],
+)
+def test_neighbourhoods(
+    name: str, form: str, mode: str, ranks: int, algorithm: str, tmp_path: Path
+) -> None:
+    """Random topologies and shapes against the MPI's own; each form beside another collective."""
+    mpi = ALL[name].require()
+    source = APPS / "neighbors_started.c"
+    program = mpi.compile(source, tmp_path / "neighbors", "-O1", "-w", f"-D{form}")
+    choices = ";".join(f"neighbor_{n}={algorithm}" for n in NEIGHBORS)
+    env = environment(mpi, mode, f"{choices};allreduce=recursive_doubling", 2)
+    done = mpi.run(ranks, [str(program), "7", "9", "12"], rank_env=env | {"STRETTO_AFTER": "1"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"neighbors: {9 * 12 * ranks} comparisons, 0 differences" in done.stdout
+    for n in NEIGHBORS:
+        assert re.search(rf"neighbor_{n} of .*: {algorithm}\S* \(forced\)", done.stderr), n
+    assert "stays with the MPI: no memory" not in done.stderr
