@@ -9,6 +9,7 @@
  *   OPAQUE     may wait for other processes in a way that has no nonblocking form: lent to the helper
  *              thread meanwhile. One-sided calls are among these because they may wait for their epoch
  *              (MPI-4.1, 12.5), independent file access because it takes long
+ *   MAKES      opaque, and makes an intra-communicator
  *   ELSEWHERE  has a definition in another file of this folder
  *
  * _4: Open MPI 4 lacks it, so that the library of Open MPI's family must not export it, but that for
@@ -77,12 +78,12 @@
 #define STRETTO_CLASS_Buffer_iflush LOCAL
 #define STRETTO_CLASS_Cancel ELSEWHERE
 #define STRETTO_CLASS_Cart_coords LOCAL
-#define STRETTO_CLASS_Cart_create OPAQUE
+#define STRETTO_CLASS_Cart_create MAKES
 #define STRETTO_CLASS_Cart_get LOCAL
 #define STRETTO_CLASS_Cart_map OPAQUE
 #define STRETTO_CLASS_Cart_rank LOCAL
 #define STRETTO_CLASS_Cart_shift LOCAL
-#define STRETTO_CLASS_Cart_sub OPAQUE
+#define STRETTO_CLASS_Cart_sub MAKES
 #define STRETTO_CLASS_Cartdim_get LOCAL
 #define STRETTO_CLASS_Close_port LOCAL
 #define STRETTO_CLASS_Comm_accept OPAQUE
@@ -92,17 +93,17 @@
 #define STRETTO_CLASS_Comm_call_errhandler LOCAL
 #define STRETTO_CLASS_Comm_compare LOCAL
 #define STRETTO_CLASS_Comm_connect OPAQUE
-#define STRETTO_CLASS_Comm_create OPAQUE
+#define STRETTO_CLASS_Comm_create MAKES
 #define STRETTO_CLASS_Comm_create_errhandler LOCAL
 #define STRETTO_CLASS_Comm_create_from_group OPAQUE_4
-#define STRETTO_CLASS_Comm_create_group OPAQUE
+#define STRETTO_CLASS_Comm_create_group MAKES
 #define STRETTO_CLASS_Comm_create_keyval LOCAL
 #define STRETTO_CLASS_Comm_delete_attr LOCAL
 #define STRETTO_CLASS_Comm_detach_buffer OPAQUE_5
 #define STRETTO_CLASS_Comm_detach_buffer_c OPAQUE_5
 #define STRETTO_CLASS_Comm_disconnect ELSEWHERE
-#define STRETTO_CLASS_Comm_dup OPAQUE
-#define STRETTO_CLASS_Comm_dup_with_info OPAQUE
+#define STRETTO_CLASS_Comm_dup MAKES
+#define STRETTO_CLASS_Comm_dup_with_info MAKES
 #define STRETTO_CLASS_Comm_f2c LOCAL
 #define STRETTO_CLASS_Comm_flush_buffer OPAQUE_5
 #define STRETTO_CLASS_Comm_free ELSEWHERE
@@ -128,14 +129,14 @@
 #define STRETTO_CLASS_Comm_size LOCAL
 #define STRETTO_CLASS_Comm_spawn OPAQUE
 #define STRETTO_CLASS_Comm_spawn_multiple OPAQUE
-#define STRETTO_CLASS_Comm_split OPAQUE
-#define STRETTO_CLASS_Comm_split_type OPAQUE
+#define STRETTO_CLASS_Comm_split MAKES
+#define STRETTO_CLASS_Comm_split_type MAKES
 #define STRETTO_CLASS_Comm_test_inter LOCAL
 #define STRETTO_CLASS_Comm_toint LOCAL
 #define STRETTO_CLASS_Compare_and_swap OPAQUE
 #define STRETTO_CLASS_Dims_create LOCAL
-#define STRETTO_CLASS_Dist_graph_create OPAQUE
-#define STRETTO_CLASS_Dist_graph_create_adjacent OPAQUE
+#define STRETTO_CLASS_Dist_graph_create MAKES
+#define STRETTO_CLASS_Dist_graph_create_adjacent MAKES
 #define STRETTO_CLASS_Dist_graph_neighbors LOCAL
 #define STRETTO_CLASS_Dist_graph_neighbors_count LOCAL
 #define STRETTO_CLASS_Errhandler_c2f LOCAL
@@ -267,7 +268,7 @@
 #define STRETTO_CLASS_Get_library_version LOCAL
 #define STRETTO_CLASS_Get_processor_name LOCAL
 #define STRETTO_CLASS_Get_version LOCAL
-#define STRETTO_CLASS_Graph_create OPAQUE
+#define STRETTO_CLASS_Graph_create MAKES
 #define STRETTO_CLASS_Graph_get LOCAL
 #define STRETTO_CLASS_Graph_map OPAQUE
 #define STRETTO_CLASS_Graph_neighbors LOCAL
@@ -348,7 +349,7 @@
 #define STRETTO_CLASS_Initialized LOCAL
 #define STRETTO_CLASS_Intercomm_create OPAQUE
 #define STRETTO_CLASS_Intercomm_create_from_groups OPAQUE_4
-#define STRETTO_CLASS_Intercomm_merge OPAQUE
+#define STRETTO_CLASS_Intercomm_merge MAKES
 #define STRETTO_CLASS_Iprobe TEST
 #define STRETTO_CLASS_Irecv LOCAL
 #define STRETTO_CLASS_Irecv_c LOCAL

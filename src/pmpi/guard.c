@@ -9,6 +9,7 @@
 
 #include "mpi/fortran.h"
 #include "pmpi/classes.h"
+#include "run/engine.h"
 
 #define GUARD_LOCAL(name, parameters, arguments)
 #define GUARD_ELSEWHERE(name, parameters, arguments)
@@ -28,6 +29,28 @@
         return STRETTO_NATIVE(PMPI_##name arguments);                                              \
     }                                                                                              \
     STRETTO_GUARDED(name, parameters, arguments)                                                   \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+
+/* What it makes is the argument of this name. */
+#define STRETTO_MADE_Cart_create comm_cart
+#define STRETTO_MADE_Cart_sub newcomm
+#define STRETTO_MADE_Comm_create newcomm
+#define STRETTO_MADE_Comm_create_group newcomm
+#define STRETTO_MADE_Comm_dup newcomm
+#define STRETTO_MADE_Comm_dup_with_info newcomm
+#define STRETTO_MADE_Comm_split newcomm
+#define STRETTO_MADE_Comm_split_type newcomm
+#define STRETTO_MADE_Dist_graph_create comm_dist_graph
+#define STRETTO_MADE_Dist_graph_create_adjacent comm_dist_graph
+#define STRETTO_MADE_Graph_create comm_graph
+#define STRETTO_MADE_Intercomm_merge newintracomm
+#define GUARD_MAKES(name, parameters, arguments)                                                   \
+    int MPI_##name parameters {                                                                    \
+        int rc = STRETTO_NATIVE(PMPI_##name arguments);                                            \
+        if (rc == MPI_SUCCESS)                                                                     \
+            stretto_comm_made(*STRETTO_MADE_##name);                                               \
+        return rc;                                                                                 \
+    }                                                                                              \
     STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
 
 #if defined(STRETTO_ABI_OPENMPI) && !defined(STRETTO_OPENMPI5)

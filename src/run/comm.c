@@ -240,6 +240,18 @@ stretto_comm *stretto_comm_ready(MPI_Comm comm) {
     return c;
 }
 
+void stretto_comm_made(MPI_Comm comm) {
+    if (STRETTO_LIKELY(stretto_config.after > 0) || !stretto_the_world.active)
+        return;
+    stretto_comm *c = stretto_comm_ready(comm);
+    bool graph = false;
+    for (int i = 0; c && c->status == STRETTO_COMM_READY && i < STRETTO_COLLECTIVES; i++)
+        graph =
+            graph || (stretto_collective_neighbor((stretto_collective)i) && c->coll[i].looked_at);
+    if (graph) /* its nonblocking neighbourhood collectives cannot gather it */
+        stretto_comm_graph(c);
+}
+
 void stretto_comms_closing(bool begin) {
     setting_up += begin ? 1 : -1;
 }

@@ -226,6 +226,9 @@ stretto_comm *stretto_comm_find(MPI_Comm comm);
 stretto_comm *stretto_comm_seen(MPI_Comm comm);
 /* Sets up at once (collective over comm). */
 stretto_comm *stretto_comm_ready(MPI_Comm comm);
+/* The MPI has just made comm (MPI_COMM_NULL: not for this rank) in a call that is collective over
+ * it: sets it up at once with STRETTO_AFTER=0. */
+void stretto_comm_made(MPI_Comm comm);
 /* The application is about to free comm (collective): gives back what can be given back. */
 void stretto_comm_release(MPI_Comm comm);
 void stretto_comms_init(void);

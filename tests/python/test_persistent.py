@@ -144,6 +144,8 @@ NEIGHBORS = ("allgather", "allgatherv", "alltoall", "alltoallv")
     ("name", "form", "mode", "ranks", "algorithm"),
     [
         ("openmpi4", "NONBLOCKING", "calls", 3, "direct"),
+        ("openmpi4", "AT_ONCE", "calls", 3, "direct"),
+        ("mpich", "AT_ONCE", "thread", 4, "node_aware"),
         ("openmpi5", "PERSISTENT", "calls", 3, "direct"),
         ("mpich", "NONBLOCKING", "thread", 4, "node_aware"),
         ("mpich", "PERSISTENT", "calls", 4, "node_aware"),
@@ -159,9 +161,11 @@ def test_neighbourhoods(
     program = mpi.compile(source, tmp_path / "neighbors", "-O1", "-w", f"-D{form}")
     choices = ";".join(f"neighbor_{n}={algorithm}" for n in NEIGHBORS)
     env = environment(mpi, mode, f"{choices};allreduce=recursive_doubling", 2)
-    done = mpi.run(ranks, [str(program), "7", "9", "12"], rank_env=env | {"STRETTO_AFTER": "1"})
+    env["STRETTO_AFTER"] = "0" if form == "AT_ONCE" else "1"
+    done = mpi.run(ranks, [str(program), "7", "9", "12"], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"neighbors: {9 * 12 * ranks} comparisons, 0 differences" in done.stdout
     for n in NEIGHBORS:
         assert re.search(rf"neighbor_{n} of .*: {algorithm}\S* \(forced\)", done.stderr), n
+    assert re.search(r"allreduce of 4 bytes on .*: recursive_doubling \(forced\)", done.stderr)
     assert "stays with the MPI: no memory" not in done.stderr

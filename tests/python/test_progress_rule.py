@@ -25,7 +25,7 @@ PARTS = ("messages", "collectives", "windows", "files")
 HANGS_ITSELF = {
     "mpich": {"win_lock", "win_lock_shared", "win_post_wait", "win_start_complete"},
 }
-CLASSES = ("LOCAL", "TEST", "TEST_4", "P2P", "OPAQUE", "OPAQUE_4", "OPAQUE_5", "ELSEWHERE")
+CLASSES = ("LOCAL", "TEST", "TEST_4", "P2P", "OPAQUE", "OPAQUE_4", "OPAQUE_5", "MAKES", "ELSEWHERE")
 
 
 @pytest.fixture(scope="module")
