@@ -169,6 +169,32 @@ static void made_between(void) {
     MPI_Request_free(&first);
 }
 
+/* Of two, each rank frees another one before a third is made: what one rank has done with, others
+ * have not. */
+static void freed_in_turn(void) {
+    int one = 1, sums[3];
+    MPI_Request r[3];
+    for (int i = 0; i < 2; i++)
+        MPI_Allreduce_init(&one, &sums[i], 1, MPI_INT, MPI_SUM, W, MPI_INFO_NULL, &r[i]);
+    for (int round = 0; round < 30; round++) {
+        const int goes = (rank + round) % 2, stays = 1 - goes;
+        MPI_Startall(2, r);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        MPI_Request_free(&r[goes]);
+        MPI_Allreduce_init(&one, &sums[2], 1, MPI_INT, MPI_SUM, W, MPI_INFO_NULL, &r[2]);
+        sums[2] = 0;
+        MPI_Start(&r[2]);
+        MPI_Wait(&r[2], MPI_STATUS_IGNORE);
+        check(sums[0] == size && sums[1] == size && sums[2] == size, "sum of three");
+        MPI_Request_free(&r[stays]);
+        MPI_Request_free(&r[2]);
+        for (int i = 0; i < 2; i++)
+            MPI_Allreduce_init(&one, &sums[i], 1, MPI_INT, MPI_SUM, W, MPI_INFO_NULL, &r[i]);
+    }
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+}
+
 /* ---- handles --------------------------------------------------------------------------------- */
 
 /* What was said at the initialisation may go afterwards, but for buffers and counts. */
@@ -404,6 +430,7 @@ int main(int argc, char **argv) {
     CASE(orders);
     CASE(among_others);
     CASE(made_between);
+    CASE(freed_in_turn);
     CASE(asked);
     CASE(growth, starts);
     if (ours) {
