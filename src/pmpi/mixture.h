@@ -56,6 +56,17 @@ static inline void unmix(mixture *m, MPI_Request *requests) {
     free(m->told);
 }
 
+/* The MPI may be left alone with them: none is ours, and nothing of ours waits for progress. What
+ * is inactive for long must not slow every wait down. */
+static inline bool hosts_alone(int n, const MPI_Request *requests) {
+    if (stretto_under_way())
+        return false;
+    for (int i = 0; i < n; i++)
+        if (stretto_operation_of(requests[i]))
+            return false;
+    return true;
+}
+
 static inline bool all_done(const mixture *m) {
     for (int i = 0; i < m->n; i++)
         if (m->ours[i] && stretto_operation_is(m->ours[i], STRETTO_ACTIVE))

@@ -154,7 +154,7 @@ static int all(int n, MPI_Request requests[], int *flag, MPI_Status statuses[], 
 
 int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
     int flag;
-    if (PLAIN || count <= 0)
+    if (PLAIN || count <= 0 || hosts_alone(count, array_of_requests))
         return PMPI_Waitall(count, array_of_requests, array_of_statuses);
     if (stretto_native_persistent)
         return all_each(count, array_of_requests, array_of_statuses);
@@ -197,7 +197,7 @@ static int any(int n, MPI_Request requests[], int *indx, int *flag, MPI_Status *
 
 int MPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status) {
     int flag;
-    if (PLAIN || count <= 0)
+    if (PLAIN || count <= 0 || hosts_alone(count, array_of_requests))
         return PMPI_Waitany(count, array_of_requests, indx, status);
     return any(count, array_of_requests, indx, &flag, status, true);
 }
@@ -253,7 +253,7 @@ static int some(int n, MPI_Request requests[], int *outcount, int indices[], MPI
 
 int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
                  int array_of_indices[], MPI_Status array_of_statuses[]) {
-    if (PLAIN || incount <= 0)
+    if (PLAIN || incount <= 0 || hosts_alone(incount, array_of_requests))
         return PMPI_Waitsome(incount, array_of_requests, outcount, array_of_indices,
                              array_of_statuses);
     return some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, true);

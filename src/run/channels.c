@@ -64,8 +64,9 @@ static bool get_memory(stretto_comm *channel, channel_kind kind) {
     if (stretto_memory_leader(channel) == channel->rank)
         mine = stretto_arena_used() < half ? stretto_memory_take(channel, kind == LARGE)
                                            : (stretto_memory){STRETTO_MEMORY_NONE, 0};
+    if (!stretto_comm_world_ranks(channel->comm, channel->nranks, world))
+        stretto_no_memory(); /* it could before; and the others go on */
     bool well =
-        stretto_comm_world_ranks(channel->comm, channel->nranks, world) &&
         PMPI_Allgather(&mine, 2, MPI_INT64_T, offers, 2, MPI_INT64_T, channel->comm) == MPI_SUCCESS;
     for (int i = 0; well && i < channel->nranks; i++)
         well = offers[i].arena != STRETTO_MEMORY_NONE;
