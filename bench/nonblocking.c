@@ -4,6 +4,7 @@
  *
  *   blocking 8      MPI_Allreduce of 8 bytes
  *   nonblocking 8   MPI_Iallreduce and MPI_Wait of the same
+ *   persistent 8    MPI_Start and MPI_Wait of the same, where the MPI has persistent collectives
  *   alone N         MPI_Iallreduce and MPI_Wait of N bytes
  *   compute N       a computation that takes about as long
  *   overlap N       both: begun, computed in ten pieces with an MPI_Test after each, waited for
@@ -15,8 +16,15 @@
 #include <stdlib.h>
 
 enum { MOST = 1000, CALLS = 2000, LONG_CALLS = 20, PIECES = 10 };
-enum { BLOCKING, NONBLOCKING, ALONE, COMPUTE, OVERLAP, KINDS };
+enum { BLOCKING, NONBLOCKING, PERSISTENT, ALONE, COMPUTE, OVERLAP, KINDS };
 
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define HAS_PERSISTENT 1
+#else
+#define HAS_PERSISTENT 0
+#endif
+
+static MPI_Request again;
 static double times[KINDS][MOST];
 static double *in, *out;
 static volatile double sink;
@@ -46,13 +54,17 @@ static void overlapped(int n, long steps) {
 }
 
 static double batch(int kind, int n, long steps) {
-    const int calls = kind <= NONBLOCKING ? CALLS : LONG_CALLS;
+    const int calls = kind <= PERSISTENT ? CALLS : LONG_CALLS;
     PMPI_Barrier(MPI_COMM_WORLD);
     double begin = MPI_Wtime(), mine, slowest;
     for (int i = 0; i < calls; i++)
         switch (kind) {
         case BLOCKING: MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
         case NONBLOCKING: sum(1); break;
+        case PERSISTENT:
+            MPI_Start(&again);
+            MPI_Wait(&again, MPI_STATUS_IGNORE);
+            break;
         case ALONE: sum(n); break;
         case COMPUTE: compute(steps); break;
         default: overlapped(n, steps);
@@ -87,13 +99,20 @@ int main(int argc, char **argv) {
         MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         sum(n);
     }
+#if HAS_PERSISTENT
+    MPI_Allreduce_init(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &again);
+#endif
     long steps = 100000;
     double alone = batch(ALONE, n, 0), step = batch(COMPUTE, n, steps) / (double)steps;
     steps = (long)(alone / step);
     MPI_Bcast(&steps, 1, MPI_LONG, 0, MPI_COMM_WORLD);
     for (int b = 0; b < batches; b++)
         for (int kind = 0; kind < KINDS; kind++)
-            times[kind][b] = batch(kind, n, steps);
+            if (kind != PERSISTENT || HAS_PERSISTENT)
+                times[kind][b] = batch(kind, n, steps);
+#if HAS_PERSISTENT
+    MPI_Request_free(&again);
+#endif
     if (rank == 0) {
         double t[KINDS];
         for (int kind = 0; kind < KINDS; kind++)
@@ -103,6 +122,8 @@ int main(int argc, char **argv) {
                "hidden %.1f\n",
                t[BLOCKING], t[NONBLOCKING], t[ALONE], t[COMPUTE], t[OVERLAP],
                100 * (t[ALONE] + t[COMPUTE] - t[OVERLAP]) / shorter);
+        if (HAS_PERSISTENT)
+            printf("persistent8 %.4f\n", t[PERSISTENT]);
     }
     free(in);
     free(out);

@@ -4,8 +4,9 @@
     python bench/nonblocking.py [--launcher mpirun] [--cc mpicc] [--launches 6] [--ranks 2]
 
 Compiles bench/nonblocking.c, launches it bare and with Stretto in both modes of STRETTO_NONBLOCKING
-in turn, and prints medians over the launches. The aim: MPI_Iallreduce + MPI_Wait of 8 bytes at most
-1.3 times as long as our own blocking call.
+in turn, and prints medians over the launches. The aims, of 8 bytes next to our own blocking call:
+MPI_Iallreduce + MPI_Wait at most 1.3 times as long, MPI_Start + MPI_Wait of a persistent one (not
+under Open MPI 4, which has none) at most 1.05 times.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from collections import defaultdict
 from pathlib import Path
 
 from stretto.campaign.idle import idle_warning
-from stretto.campaign.programs import interposer
+from stretto.launch.library import library_for
 from stretto.mpi import from_launcher
 
 HERE = Path(__file__).resolve().parent
-KINDS = ("blocking8", "nonblocking8", "alone", "compute", "overlap", "hidden")
+KINDS = ("blocking8", "nonblocking8", "persistent8", "alone", "compute", "overlap", "hidden")
+#: how many times as long as the blocking call, at the most, in the mode `calls`
+AIMS = {"nonblocking8": 1.3, "persistent8": 1.05}
 CHOICES = "allreduce=shm;barrier=shm;bcast=shm"
 
 
@@ -42,7 +45,7 @@ def main() -> int:
     warning = idle_warning()
     if warning:
         print(f"warning: {warning}", file=sys.stderr)
-    library = str(interposer(mpi.abi))
+    library = str(library_for("interposer", mpi))
     modes: dict[str, dict[str, str]] = {"bare": {}}
     for mode in ("calls", "thread"):
         modes[mode] = {
@@ -70,15 +73,20 @@ def main() -> int:
                     if kind in KINDS:
                         found[mode][kind].append(float(value))
     print(f"{mpi.name}, {options.ranks} ranks, medians of {options.launches} launches (us; %)")
-    print(" " * 8 + "".join(f"{kind:>14}" for kind in KINDS) + f"{'x blocking':>12}")
-    reached = True
+    kinds_found = [kind for kind in KINDS if found["bare"][kind]]
+    print(" " * 8 + "".join(f"{kind:>14}" for kind in kinds_found))
+    missed = False
     for mode, kinds in found.items():
-        medians = {kind: statistics.median(kinds[kind]) for kind in KINDS}
-        ratio = medians["nonblocking8"] / medians["blocking8"]
-        print(f"{mode:<8}" + "".join(f"{medians[k]:>14.3f}" for k in KINDS) + f"{ratio:>12.2f}")
-        reached &= mode != "calls" or ratio <= 1.3
-    print("at most 1.3 in calls: " + ("reached" if reached else "missed"))
-    return 0 if reached else 1
+        medians = {kind: statistics.median(kinds[kind]) for kind in kinds_found}
+        print(f"{mode:<8}" + "".join(f"{medians[k]:>14.3f}" for k in kinds_found))
+        for kind in [k for k in AIMS if k in medians and mode != "bare"]:
+            ratio = medians[kind] / medians["blocking8"]
+            verdict = ""
+            if mode == "calls":
+                verdict = "reached" if ratio <= AIMS[kind] else "missed"
+                missed |= ratio > AIMS[kind]
+            print(f"  {mode}: {kind} {ratio:.2f} x blocking (aim {AIMS[kind]}) {verdict}")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

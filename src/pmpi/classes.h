@@ -9,9 +9,11 @@
  *   OPAQUE     may wait for other processes in a way that has no nonblocking form: lent to the helper
  *              thread meanwhile. One-sided calls are among these because they may wait for their epoch
  *              (MPI-4.1, 12.5), independent file access because it takes long
+ *   MAKES      opaque, and makes an intra-communicator
  *   ELSEWHERE  has a definition in another file of this folder
  *
- * _4: Open MPI 4 lacks it, so that the library of Open MPI's family must not export it.
+ * _4: Open MPI 4 lacks it, so that the library of Open MPI's family must not export it, but that for
+ * Open MPI 5 does. _5: both lack it.
  */
 #ifndef STRETTO_PMPI_CLASSES_H
 #define STRETTO_PMPI_CLASSES_H
@@ -72,16 +74,16 @@
 #define STRETTO_CLASS_Buffer_attach_c LOCAL
 #define STRETTO_CLASS_Buffer_detach OPAQUE
 #define STRETTO_CLASS_Buffer_detach_c OPAQUE
-#define STRETTO_CLASS_Buffer_flush OPAQUE_4
+#define STRETTO_CLASS_Buffer_flush OPAQUE_5
 #define STRETTO_CLASS_Buffer_iflush LOCAL
 #define STRETTO_CLASS_Cancel ELSEWHERE
 #define STRETTO_CLASS_Cart_coords LOCAL
-#define STRETTO_CLASS_Cart_create OPAQUE
+#define STRETTO_CLASS_Cart_create MAKES
 #define STRETTO_CLASS_Cart_get LOCAL
 #define STRETTO_CLASS_Cart_map OPAQUE
 #define STRETTO_CLASS_Cart_rank LOCAL
 #define STRETTO_CLASS_Cart_shift LOCAL
-#define STRETTO_CLASS_Cart_sub OPAQUE
+#define STRETTO_CLASS_Cart_sub MAKES
 #define STRETTO_CLASS_Cartdim_get LOCAL
 #define STRETTO_CLASS_Close_port LOCAL
 #define STRETTO_CLASS_Comm_accept OPAQUE
@@ -91,19 +93,19 @@
 #define STRETTO_CLASS_Comm_call_errhandler LOCAL
 #define STRETTO_CLASS_Comm_compare LOCAL
 #define STRETTO_CLASS_Comm_connect OPAQUE
-#define STRETTO_CLASS_Comm_create OPAQUE
+#define STRETTO_CLASS_Comm_create MAKES
 #define STRETTO_CLASS_Comm_create_errhandler LOCAL
 #define STRETTO_CLASS_Comm_create_from_group OPAQUE_4
-#define STRETTO_CLASS_Comm_create_group OPAQUE
+#define STRETTO_CLASS_Comm_create_group MAKES
 #define STRETTO_CLASS_Comm_create_keyval LOCAL
 #define STRETTO_CLASS_Comm_delete_attr LOCAL
-#define STRETTO_CLASS_Comm_detach_buffer OPAQUE_4
-#define STRETTO_CLASS_Comm_detach_buffer_c OPAQUE_4
+#define STRETTO_CLASS_Comm_detach_buffer OPAQUE_5
+#define STRETTO_CLASS_Comm_detach_buffer_c OPAQUE_5
 #define STRETTO_CLASS_Comm_disconnect ELSEWHERE
-#define STRETTO_CLASS_Comm_dup OPAQUE
-#define STRETTO_CLASS_Comm_dup_with_info OPAQUE
+#define STRETTO_CLASS_Comm_dup MAKES
+#define STRETTO_CLASS_Comm_dup_with_info MAKES
 #define STRETTO_CLASS_Comm_f2c LOCAL
-#define STRETTO_CLASS_Comm_flush_buffer OPAQUE_4
+#define STRETTO_CLASS_Comm_flush_buffer OPAQUE_5
 #define STRETTO_CLASS_Comm_free ELSEWHERE
 #define STRETTO_CLASS_Comm_free_keyval LOCAL
 #define STRETTO_CLASS_Comm_fromint LOCAL
@@ -127,14 +129,14 @@
 #define STRETTO_CLASS_Comm_size LOCAL
 #define STRETTO_CLASS_Comm_spawn OPAQUE
 #define STRETTO_CLASS_Comm_spawn_multiple OPAQUE
-#define STRETTO_CLASS_Comm_split OPAQUE
-#define STRETTO_CLASS_Comm_split_type OPAQUE
+#define STRETTO_CLASS_Comm_split MAKES
+#define STRETTO_CLASS_Comm_split_type MAKES
 #define STRETTO_CLASS_Comm_test_inter LOCAL
 #define STRETTO_CLASS_Comm_toint LOCAL
 #define STRETTO_CLASS_Compare_and_swap OPAQUE
 #define STRETTO_CLASS_Dims_create LOCAL
-#define STRETTO_CLASS_Dist_graph_create OPAQUE
-#define STRETTO_CLASS_Dist_graph_create_adjacent OPAQUE
+#define STRETTO_CLASS_Dist_graph_create MAKES
+#define STRETTO_CLASS_Dist_graph_create_adjacent MAKES
 #define STRETTO_CLASS_Dist_graph_neighbors LOCAL
 #define STRETTO_CLASS_Dist_graph_neighbors_count LOCAL
 #define STRETTO_CLASS_Errhandler_c2f LOCAL
@@ -266,7 +268,7 @@
 #define STRETTO_CLASS_Get_library_version LOCAL
 #define STRETTO_CLASS_Get_processor_name LOCAL
 #define STRETTO_CLASS_Get_version LOCAL
-#define STRETTO_CLASS_Graph_create OPAQUE
+#define STRETTO_CLASS_Graph_create MAKES
 #define STRETTO_CLASS_Graph_get LOCAL
 #define STRETTO_CLASS_Graph_map OPAQUE
 #define STRETTO_CLASS_Graph_neighbors LOCAL
@@ -317,16 +319,16 @@
 #define STRETTO_CLASS_Improbe TEST
 #define STRETTO_CLASS_Imrecv LOCAL
 #define STRETTO_CLASS_Imrecv_c LOCAL
-#define STRETTO_CLASS_Ineighbor_allgather LOCAL
-#define STRETTO_CLASS_Ineighbor_allgather_c LOCAL
-#define STRETTO_CLASS_Ineighbor_allgatherv LOCAL
-#define STRETTO_CLASS_Ineighbor_allgatherv_c LOCAL
-#define STRETTO_CLASS_Ineighbor_alltoall LOCAL
-#define STRETTO_CLASS_Ineighbor_alltoall_c LOCAL
-#define STRETTO_CLASS_Ineighbor_alltoallv LOCAL
-#define STRETTO_CLASS_Ineighbor_alltoallv_c LOCAL
-#define STRETTO_CLASS_Ineighbor_alltoallw LOCAL
-#define STRETTO_CLASS_Ineighbor_alltoallw_c LOCAL
+#define STRETTO_CLASS_Ineighbor_allgather ELSEWHERE
+#define STRETTO_CLASS_Ineighbor_allgather_c ELSEWHERE
+#define STRETTO_CLASS_Ineighbor_allgatherv ELSEWHERE
+#define STRETTO_CLASS_Ineighbor_allgatherv_c ELSEWHERE
+#define STRETTO_CLASS_Ineighbor_alltoall ELSEWHERE
+#define STRETTO_CLASS_Ineighbor_alltoall_c ELSEWHERE
+#define STRETTO_CLASS_Ineighbor_alltoallv ELSEWHERE
+#define STRETTO_CLASS_Ineighbor_alltoallv_c ELSEWHERE
+#define STRETTO_CLASS_Ineighbor_alltoallw ELSEWHERE
+#define STRETTO_CLASS_Ineighbor_alltoallw_c ELSEWHERE
 #define STRETTO_CLASS_Info_c2f LOCAL
 #define STRETTO_CLASS_Info_create LOCAL
 #define STRETTO_CLASS_Info_create_env LOCAL
@@ -347,7 +349,7 @@
 #define STRETTO_CLASS_Initialized LOCAL
 #define STRETTO_CLASS_Intercomm_create OPAQUE
 #define STRETTO_CLASS_Intercomm_create_from_groups OPAQUE_4
-#define STRETTO_CLASS_Intercomm_merge OPAQUE
+#define STRETTO_CLASS_Intercomm_merge MAKES
 #define STRETTO_CLASS_Iprobe TEST
 #define STRETTO_CLASS_Irecv LOCAL
 #define STRETTO_CLASS_Irecv_c LOCAL
@@ -386,24 +388,24 @@
 #define STRETTO_CLASS_Mrecv_c P2P
 #define STRETTO_CLASS_Neighbor_allgather ELSEWHERE
 #define STRETTO_CLASS_Neighbor_allgather_c ELSEWHERE
-#define STRETTO_CLASS_Neighbor_allgather_init OPAQUE_4
-#define STRETTO_CLASS_Neighbor_allgather_init_c OPAQUE_4
+#define STRETTO_CLASS_Neighbor_allgather_init ELSEWHERE
+#define STRETTO_CLASS_Neighbor_allgather_init_c ELSEWHERE
 #define STRETTO_CLASS_Neighbor_allgatherv ELSEWHERE
 #define STRETTO_CLASS_Neighbor_allgatherv_c ELSEWHERE
-#define STRETTO_CLASS_Neighbor_allgatherv_init OPAQUE_4
-#define STRETTO_CLASS_Neighbor_allgatherv_init_c OPAQUE_4
+#define STRETTO_CLASS_Neighbor_allgatherv_init ELSEWHERE
+#define STRETTO_CLASS_Neighbor_allgatherv_init_c ELSEWHERE
 #define STRETTO_CLASS_Neighbor_alltoall ELSEWHERE
 #define STRETTO_CLASS_Neighbor_alltoall_c ELSEWHERE
-#define STRETTO_CLASS_Neighbor_alltoall_init OPAQUE_4
-#define STRETTO_CLASS_Neighbor_alltoall_init_c OPAQUE_4
+#define STRETTO_CLASS_Neighbor_alltoall_init ELSEWHERE
+#define STRETTO_CLASS_Neighbor_alltoall_init_c ELSEWHERE
 #define STRETTO_CLASS_Neighbor_alltoallv ELSEWHERE
 #define STRETTO_CLASS_Neighbor_alltoallv_c ELSEWHERE
-#define STRETTO_CLASS_Neighbor_alltoallv_init OPAQUE_4
-#define STRETTO_CLASS_Neighbor_alltoallv_init_c OPAQUE_4
+#define STRETTO_CLASS_Neighbor_alltoallv_init ELSEWHERE
+#define STRETTO_CLASS_Neighbor_alltoallv_init_c ELSEWHERE
 #define STRETTO_CLASS_Neighbor_alltoallw ELSEWHERE
 #define STRETTO_CLASS_Neighbor_alltoallw_c ELSEWHERE
-#define STRETTO_CLASS_Neighbor_alltoallw_init OPAQUE_4
-#define STRETTO_CLASS_Neighbor_alltoallw_init_c OPAQUE_4
+#define STRETTO_CLASS_Neighbor_alltoallw_init ELSEWHERE
+#define STRETTO_CLASS_Neighbor_alltoallw_init_c ELSEWHERE
 #define STRETTO_CLASS_Op_c2f LOCAL
 #define STRETTO_CLASS_Op_commutative LOCAL
 #define STRETTO_CLASS_Op_create LOCAL
@@ -502,11 +504,11 @@
 #define STRETTO_CLASS_Session_c2f LOCAL
 #define STRETTO_CLASS_Session_call_errhandler LOCAL
 #define STRETTO_CLASS_Session_create_errhandler LOCAL
-#define STRETTO_CLASS_Session_detach_buffer OPAQUE_4
-#define STRETTO_CLASS_Session_detach_buffer_c OPAQUE_4
+#define STRETTO_CLASS_Session_detach_buffer OPAQUE_5
+#define STRETTO_CLASS_Session_detach_buffer_c OPAQUE_5
 #define STRETTO_CLASS_Session_f2c LOCAL
 #define STRETTO_CLASS_Session_finalize OPAQUE_4
-#define STRETTO_CLASS_Session_flush_buffer OPAQUE_4
+#define STRETTO_CLASS_Session_flush_buffer OPAQUE_5
 #define STRETTO_CLASS_Session_fromint LOCAL
 #define STRETTO_CLASS_Session_get_errhandler LOCAL
 #define STRETTO_CLASS_Session_get_info LOCAL

@@ -27,6 +27,11 @@
 #define STRETTO_FORTRAN_Igatherv ~, 1
 #define STRETTO_FORTRAN_Init ~, 1
 #define STRETTO_FORTRAN_Init_thread ~, 1
+#define STRETTO_FORTRAN_Ineighbor_allgather ~, 1
+#define STRETTO_FORTRAN_Ineighbor_allgatherv ~, 1
+#define STRETTO_FORTRAN_Ineighbor_alltoall ~, 1
+#define STRETTO_FORTRAN_Ineighbor_alltoallv ~, 1
+#define STRETTO_FORTRAN_Ineighbor_alltoallw ~, 1
 #define STRETTO_FORTRAN_Ireduce ~, 1
 #define STRETTO_FORTRAN_Ireduce_scatter ~, 1
 #define STRETTO_FORTRAN_Ireduce_scatter_block ~, 1
@@ -79,6 +84,11 @@
 #define STRETTO_FORTRAN_Iexscan_c ~, 1
 #define STRETTO_FORTRAN_Igather_c ~, 1
 #define STRETTO_FORTRAN_Igatherv_c ~, 1
+#define STRETTO_FORTRAN_Ineighbor_allgather_c ~, 1
+#define STRETTO_FORTRAN_Ineighbor_allgatherv_c ~, 1
+#define STRETTO_FORTRAN_Ineighbor_alltoall_c ~, 1
+#define STRETTO_FORTRAN_Ineighbor_alltoallv_c ~, 1
+#define STRETTO_FORTRAN_Ineighbor_alltoallw_c ~, 1
 #define STRETTO_FORTRAN_Ireduce_c ~, 1
 #define STRETTO_FORTRAN_Ireduce_scatter_block_c ~, 1
 #define STRETTO_FORTRAN_Ireduce_scatter_c ~, 1
@@ -97,7 +107,58 @@
 #define STRETTO_FORTRAN_Scatter_c ~, 1
 #define STRETTO_FORTRAN_Scatterv_c ~, 1
 #endif
-/* as in requests.c */
+/* as in persistent.c */
+#if !defined(STRETTO_ABI_OPENMPI) || defined(STRETTO_OPENMPI5)
+#define STRETTO_FORTRAN_Allgather_init ~, 1
+#define STRETTO_FORTRAN_Allgatherv_init ~, 1
+#define STRETTO_FORTRAN_Allreduce_init ~, 1
+#define STRETTO_FORTRAN_Alltoall_init ~, 1
+#define STRETTO_FORTRAN_Alltoallv_init ~, 1
+#define STRETTO_FORTRAN_Alltoallw_init ~, 1
+#define STRETTO_FORTRAN_Barrier_init ~, 1
+#define STRETTO_FORTRAN_Bcast_init ~, 1
+#define STRETTO_FORTRAN_Exscan_init ~, 1
+#define STRETTO_FORTRAN_Gather_init ~, 1
+#define STRETTO_FORTRAN_Gatherv_init ~, 1
+#define STRETTO_FORTRAN_Neighbor_allgather_init ~, 1
+#define STRETTO_FORTRAN_Neighbor_allgatherv_init ~, 1
+#define STRETTO_FORTRAN_Neighbor_alltoall_init ~, 1
+#define STRETTO_FORTRAN_Neighbor_alltoallv_init ~, 1
+#define STRETTO_FORTRAN_Neighbor_alltoallw_init ~, 1
+#define STRETTO_FORTRAN_Reduce_init ~, 1
+#define STRETTO_FORTRAN_Reduce_scatter_init ~, 1
+#define STRETTO_FORTRAN_Reduce_scatter_block_init ~, 1
+#define STRETTO_FORTRAN_Scan_init ~, 1
+#define STRETTO_FORTRAN_Scatter_init ~, 1
+#define STRETTO_FORTRAN_Scatterv_init ~, 1
+#endif
+#ifndef STRETTO_ABI_OPENMPI
+#define STRETTO_FORTRAN_Allgather_init_c ~, 1
+#define STRETTO_FORTRAN_Allgatherv_init_c ~, 1
+#define STRETTO_FORTRAN_Allreduce_init_c ~, 1
+#define STRETTO_FORTRAN_Alltoall_init_c ~, 1
+#define STRETTO_FORTRAN_Alltoallv_init_c ~, 1
+#define STRETTO_FORTRAN_Alltoallw_init_c ~, 1
+#define STRETTO_FORTRAN_Bcast_init_c ~, 1
+#define STRETTO_FORTRAN_Exscan_init_c ~, 1
+#define STRETTO_FORTRAN_Gather_init_c ~, 1
+#define STRETTO_FORTRAN_Gatherv_init_c ~, 1
+#define STRETTO_FORTRAN_Neighbor_allgather_init_c ~, 1
+#define STRETTO_FORTRAN_Neighbor_allgatherv_init_c ~, 1
+#define STRETTO_FORTRAN_Neighbor_alltoall_init_c ~, 1
+#define STRETTO_FORTRAN_Neighbor_alltoallv_init_c ~, 1
+#define STRETTO_FORTRAN_Neighbor_alltoallw_init_c ~, 1
+#define STRETTO_FORTRAN_Reduce_init_c ~, 1
+#define STRETTO_FORTRAN_Reduce_scatter_init_c ~, 1
+#define STRETTO_FORTRAN_Reduce_scatter_block_init_c ~, 1
+#define STRETTO_FORTRAN_Scan_init_c ~, 1
+#define STRETTO_FORTRAN_Scatter_init_c ~, 1
+#define STRETTO_FORTRAN_Scatterv_init_c ~, 1
+#define STRETTO_FORTRAN_Request_get_status_all ~, 1
+#define STRETTO_FORTRAN_Request_get_status_any ~, 1
+#define STRETTO_FORTRAN_Request_get_status_some ~, 1
+#endif
+/* as in started.c */
 #ifdef STRETTO_ABI_OPENMPI
 #define STRETTO_FORTRAN_Request_c2f ~, 1
 #define STRETTO_FORTRAN_Request_f2c ~, 1

@@ -2,12 +2,14 @@
  * so that collectives of ours go on while the application is inside them. classes.h says which
  * function is treated how, functions.def brings the prototypes.
  *
- * Of Open MPI's family are left out the large-count forms (version 5 has none either) and what
- * version 4 lacks: a program that looks for a function must not find it here only (decision 2). */
+ * Of Open MPI's family are left out the large-count forms (version 5 has none either) and, but for
+ * the library that is for version 5, what version 4 lacks: a program that looks for a function must
+ * not find it here only (decision 2). */
 #include "pmpi/guard.h"
 
 #include "mpi/fortran.h"
 #include "pmpi/classes.h"
+#include "run/engine.h"
 
 #define GUARD_LOCAL(name, parameters, arguments)
 #define GUARD_ELSEWHERE(name, parameters, arguments)
@@ -29,13 +31,40 @@
     STRETTO_GUARDED(name, parameters, arguments)                                                   \
     STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
 
-#ifdef STRETTO_ABI_OPENMPI
+/* What it makes is the argument of this name. */
+#define STRETTO_MADE_Cart_create comm_cart
+#define STRETTO_MADE_Cart_sub newcomm
+#define STRETTO_MADE_Comm_create newcomm
+#define STRETTO_MADE_Comm_create_group newcomm
+#define STRETTO_MADE_Comm_dup newcomm
+#define STRETTO_MADE_Comm_dup_with_info newcomm
+#define STRETTO_MADE_Comm_split newcomm
+#define STRETTO_MADE_Comm_split_type newcomm
+#define STRETTO_MADE_Dist_graph_create comm_dist_graph
+#define STRETTO_MADE_Dist_graph_create_adjacent comm_dist_graph
+#define STRETTO_MADE_Graph_create comm_graph
+#define STRETTO_MADE_Intercomm_merge newintracomm
+#define GUARD_MAKES(name, parameters, arguments)                                                   \
+    int MPI_##name parameters {                                                                    \
+        int rc = STRETTO_NATIVE(PMPI_##name arguments);                                            \
+        if (rc == MPI_SUCCESS)                                                                     \
+            stretto_comm_made(*STRETTO_MADE_##name);                                               \
+        return rc;                                                                                 \
+    }                                                                                              \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+
+#if defined(STRETTO_ABI_OPENMPI) && !defined(STRETTO_OPENMPI5)
 #define GUARD_TEST_4 GUARD_LOCAL
 #define GUARD_OPAQUE_4 GUARD_LOCAL
-#define L(name, parameters, arguments)
 #else
 #define GUARD_TEST_4 GUARD_TEST
 #define GUARD_OPAQUE_4 GUARD_OPAQUE
+#endif
+#ifdef STRETTO_ABI_OPENMPI
+#define GUARD_OPAQUE_5 GUARD_LOCAL
+#define L(name, parameters, arguments)
+#else
+#define GUARD_OPAQUE_5 GUARD_OPAQUE
 #endif
 
 #define GUARD__(class, name, parameters, arguments) GUARD_##class(name, parameters, arguments)

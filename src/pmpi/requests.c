@@ -5,81 +5,7 @@
  * that a collective has. While anything of ours is under way, waiting is testing in a loop that
  * goes on with it.
  */
-#include "pmpi/guard.h"
-#include "run/operation.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-/* The requests of a call: the MPI's own in `host`, ours in `ours`, NULL elsewhere. */
-typedef struct {
-    int n, mine; /* mine: how many are ours */
-    MPI_Request *host;
-    stretto_operation **ours;
-    MPI_Request some_host[32];
-    stretto_operation *some_ours[32];
-} mixture;
-
-static void mix(mixture *m, int n, const MPI_Request *requests) {
-    m->n = n;
-    m->mine = 0;
-    m->host = m->some_host;
-    m->ours = m->some_ours;
-    if (n > 32) {
-        m->host = malloc((size_t)n * sizeof *m->host);
-        m->ours = malloc((size_t)n * sizeof *m->ours);
-        if (!m->host || !m->ours)
-            stretto_no_memory();
-    }
-    for (int i = 0; i < n; i++) {
-        m->ours[i] = stretto_operation_of(requests[i]);
-        m->host[i] = m->ours[i] ? MPI_REQUEST_NULL : requests[i];
-        m->mine += m->ours[i] != NULL;
-    }
-}
-
-/* Hands the application what the MPI made of its requests. */
-static void unmix(mixture *m, MPI_Request *requests) {
-    for (int i = 0; requests && i < m->n; i++)
-        if (!m->ours[i])
-            requests[i] = m->host[i];
-    if (m->host != m->some_host) {
-        free(m->host);
-        free(m->ours);
-    }
-}
-
-static bool all_done(const mixture *m) {
-    for (int i = 0; i < m->n; i++)
-        if (m->ours[i] && stretto_operation_is(m->ours[i], STRETTO_ACTIVE))
-            return false;
-    return true;
-}
-
-/* The first of ours that can be told of, or -1. */
-static int any_done(const mixture *m, bool *active) {
-    *active = false;
-    for (int i = 0; i < m->n; i++)
-        if (m->ours[i]) {
-            *active |= !stretto_operation_is(m->ours[i], STRETTO_INACTIVE);
-            if (stretto_operation_is(m->ours[i], STRETTO_DONE))
-                return i;
-        }
-    return -1;
-}
-
-static void empty(MPI_Status *status) {
-    MPI_Request null = MPI_REQUEST_NULL;
-    int flag;
-    if (status != MPI_STATUS_IGNORE)
-        PMPI_Test(&null, &flag, status);
-}
-
-static int raise_on(MPI_Comm comm, int rc) {
-    if (rc != MPI_SUCCESS)
-        PMPI_Comm_call_errhandler(comm, rc);
-    return rc;
-}
+#include "pmpi/mixture.h"
 
 /* Completes one of ours that was told of alone. */
 static int tell(stretto_operation *o, MPI_Request *request, MPI_Status *status) {
@@ -118,8 +44,6 @@ static int tell_all(mixture *m, MPI_Request *requests, MPI_Status *statuses, int
     return raise_on(failed, MPI_ERR_IN_STATUS);
 }
 
-#define PLAIN STRETTO_LIKELY(!stretto_requests_live)
-
 int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     if (PLAIN)
         return PMPI_Wait(request, status);
@@ -155,6 +79,54 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     return MPI_SUCCESS;
 }
 
+/* Instead of PMPI_Testall in a wait, once the MPI has persistent collectives of its own: those of
+ * MPICH 5.0.2 make it fail. True: nothing of the MPI's is active any more. *rc: MPI_ERR_IN_STATUS
+ * when some failed; the errors are in m->errors then. */
+static bool test_each(mixture *m, MPI_Status *statuses, int *rc) {
+    int n = MPI_UNDEFINED;
+    if (!m->indices) {
+        m->indices = malloc((size_t)m->n * sizeof *m->indices);
+        m->errors = calloc((size_t)m->n, sizeof *m->errors);
+        m->told = malloc((size_t)m->n * sizeof *m->told);
+        if (!m->indices || !m->errors || !m->told)
+            stretto_no_memory();
+        for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < m->n; i++)
+            empty(&statuses[i]);
+    }
+    const int now = PMPI_Testsome(m->n, m->host, &n, m->indices, m->told);
+    if (now != MPI_SUCCESS)
+        *rc = now;
+    if (now != MPI_SUCCESS && now != MPI_ERR_IN_STATUS)
+        return true;
+    for (int k = 0; n != MPI_UNDEFINED && k < n; k++) {
+        const int i = m->indices[k];
+        if (now != MPI_SUCCESS)
+            m->errors[i] = m->told[k].MPI_ERROR;
+        if (statuses == MPI_STATUSES_IGNORE)
+            continue;
+        const int before = statuses[i].MPI_ERROR;
+        statuses[i] = m->told[k];
+        statuses[i].MPI_ERROR = before;
+    }
+    return n == MPI_UNDEFINED;
+}
+
+static int all_each(int n, MPI_Request requests[], MPI_Status statuses[]) {
+    mixture m;
+    int rc = MPI_SUCCESS;
+    bool host_done = false;
+    mix(&m, n, requests);
+    while (!host_done || !all_done(&m)) {
+        stretto_outstanding_wait_step();
+        host_done = host_done || test_each(&m, statuses, &rc);
+    }
+    for (int i = 0; rc == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE && i < n; i++)
+        statuses[i].MPI_ERROR = m.errors[i];
+    rc = tell_all(&m, requests, statuses, rc);
+    unmix(&m, requests);
+    return rc;
+}
+
 /* wait: until all are complete. */
 static int all(int n, MPI_Request requests[], int *flag, MPI_Status statuses[], bool wait) {
     mixture m;
@@ -182,8 +154,10 @@ static int all(int n, MPI_Request requests[], int *flag, MPI_Status statuses[], 
 
 int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
     int flag;
-    if (PLAIN || count <= 0)
+    if (PLAIN || count <= 0 || hosts_alone(count, array_of_requests))
         return PMPI_Waitall(count, array_of_requests, array_of_statuses);
+    if (stretto_native_persistent)
+        return all_each(count, array_of_requests, array_of_statuses);
     return all(count, array_of_requests, &flag, array_of_statuses, true);
 }
 
@@ -223,7 +197,7 @@ static int any(int n, MPI_Request requests[], int *indx, int *flag, MPI_Status *
 
 int MPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status) {
     int flag;
-    if (PLAIN || count <= 0)
+    if (PLAIN || count <= 0 || hosts_alone(count, array_of_requests))
         return PMPI_Waitany(count, array_of_requests, indx, status);
     return any(count, array_of_requests, indx, &flag, status, true);
 }
@@ -279,7 +253,7 @@ static int some(int n, MPI_Request requests[], int *outcount, int indices[], MPI
 
 int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
                  int array_of_indices[], MPI_Status array_of_statuses[]) {
-    if (PLAIN || incount <= 0)
+    if (PLAIN || incount <= 0 || hosts_alone(incount, array_of_requests))
         return PMPI_Waitsome(incount, array_of_requests, outcount, array_of_indices,
                              array_of_statuses);
     return some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, true);
@@ -292,72 +266,3 @@ int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
                              array_of_statuses);
     return some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, false);
 }
-
-int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
-    if (PLAIN)
-        return PMPI_Request_get_status(request, flag, status);
-    stretto_outstanding_progress();
-    stretto_operation *o = stretto_operation_of(request);
-    if (!o)
-        return PMPI_Request_get_status(request, flag, status);
-    *flag = !stretto_operation_is(o, STRETTO_ACTIVE);
-    if (*flag)
-        empty(status);
-    else
-        stretto_drive_mpi();
-    return MPI_SUCCESS;
-}
-
-/* A nonblocking collective can be neither cancelled nor freed (MPI-4.1, 6.12). */
-static int refuse(const stretto_operation *o) {
-    return raise_on(stretto_operation_comm(o), MPI_ERR_REQUEST);
-}
-
-int MPI_Cancel(MPI_Request *request) {
-    stretto_operation *o = PLAIN ? NULL : stretto_operation_of(*request);
-    return o ? refuse(o) : PMPI_Cancel(request);
-}
-
-int MPI_Request_free(MPI_Request *request) {
-    stretto_operation *o = PLAIN ? NULL : stretto_operation_of(*request);
-    return o ? refuse(o) : PMPI_Request_free(request);
-}
-
-/* Only persistent ones can be started, and those are all the MPI's. */
-int MPI_Start(MPI_Request *request) {
-    stretto_operation *o = PLAIN ? NULL : stretto_operation_of(*request);
-    stretto_outstanding_progress();
-    return o ? refuse(o) : PMPI_Start(request);
-}
-
-int MPI_Startall(int count, MPI_Request array_of_requests[]) {
-    for (int i = 0; !PLAIN && i < count; i++)
-        if (stretto_operation_of(array_of_requests[i]))
-            return refuse(stretto_operation_of(array_of_requests[i]));
-    stretto_outstanding_progress();
-    return PMPI_Startall(count, array_of_requests);
-}
-
-/* Of MPICH's family the number is the handle; the standard ABI has the functions below. */
-#ifdef STRETTO_ABI_OPENMPI
-MPI_Fint MPI_Request_c2f(MPI_Request request) {
-    stretto_operation *o = PLAIN ? NULL : stretto_operation_of(request);
-    return o ? o->face[0] : PMPI_Request_c2f(request);
-}
-
-MPI_Request MPI_Request_f2c(MPI_Fint request) {
-    stretto_operation *o = PLAIN ? NULL : stretto_operation_numbered(request);
-    return o ? stretto_operation_handle(o) : PMPI_Request_f2c(request);
-}
-#endif
-#ifdef STRETTO_ABI_MPI5
-int MPI_Request_toint(MPI_Request request) {
-    stretto_operation *o = PLAIN ? NULL : stretto_operation_of(request);
-    return o ? o->face[0] : PMPI_Request_toint(request);
-}
-
-MPI_Request MPI_Request_fromint(int request) {
-    stretto_operation *o = PLAIN ? NULL : stretto_operation_numbered(request);
-    return o ? stretto_operation_handle(o) : PMPI_Request_fromint(request);
-}
-#endif

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZES_TAG = 11 };
-
 /* ---- sizes of others' blocks ------------------------------------------------------------------
  */
 
@@ -131,15 +129,15 @@ static int exchange(telling *t, int first) {
         k->heard = at + told;
         at += told + heard;
         if (k->hears && rc == MPI_SUCCESS)
-            rc = PMPI_Irecv(k->heard, (int)heard, MPI_UINT64_T, k->peer, SIZES_TAG, t->c->shadow,
-                            &requests[n++]);
+            rc = PMPI_Irecv(k->heard, (int)heard, MPI_UINT64_T, k->peer, t->c->tag + 1,
+                            t->c->shadow, &requests[n++]);
     }
     restart(t);
     go_through(t, TELL);
     for (int i = 0; i < t->ntalks; i++) {
         talk *k = &t->talks[i];
         if (k->tells && rc == MPI_SUCCESS) /* mine_received: now the end of what is told */
-            rc = PMPI_Isend(k->told, (int)k->mine_received, MPI_UINT64_T, k->peer, SIZES_TAG,
+            rc = PMPI_Isend(k->told, (int)k->mine_received, MPI_UINT64_T, k->peer, t->c->tag + 1,
                             t->c->shadow, &requests[n++]);
     }
     if (rc == MPI_SUCCESS)

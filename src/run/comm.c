@@ -7,6 +7,7 @@
  * of its predecessor.
  */
 #include "run/engine.h"
+#include "run/channels.h"
 #include "run/operation.h"
 
 #include <stdlib.h>
@@ -161,6 +162,7 @@ static void discard(stretto_comm *c, bool free_shadow) {
         stretto_outstanding_unlock();
         stretto_operations_left(c);
     }
+    free_shadow = stretto_channels_abandon(c, free_shadow) && free_shadow;
     if (c->holds)
         atomic_fetch_sub(&holding, 1);
     stretto_comm_teardown(c, free_shadow);
@@ -184,6 +186,7 @@ static stretto_comm *create(MPI_Comm comm) {
         return NULL;
     c->comm = comm;
     c->arena = -1;
+    c->tag = STRETTO_FIRST_TAG;
     pthread_mutex_lock(&writing);
     if (!keyval &&
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL) != MPI_SUCCESS)
@@ -235,6 +238,18 @@ stretto_comm *stretto_comm_ready(MPI_Comm comm) {
     }
     setting_up--;
     return c;
+}
+
+void stretto_comm_made(MPI_Comm comm) {
+    if (STRETTO_LIKELY(stretto_config.after > 0) || !stretto_the_world.active)
+        return;
+    stretto_comm *c = stretto_comm_ready(comm);
+    bool graph = false;
+    for (int i = 0; c && c->status == STRETTO_COMM_READY && i < STRETTO_COLLECTIVES; i++)
+        graph =
+            graph || (stretto_collective_neighbor((stretto_collective)i) && c->coll[i].looked_at);
+    if (graph) /* its nonblocking neighbourhood collectives cannot gather it */
+        stretto_comm_graph(c);
 }
 
 void stretto_comms_closing(bool begin) {

@@ -111,7 +111,7 @@ static void read_environment(void) {
     stretto_config = (stretto_settings){
         .disable = number("STRETTO_DISABLE", 0, 0, 1),
         .verbose = number("STRETTO_VERBOSE", 0, 0, 9),
-        .after = number("STRETTO_AFTER", 3, 1, 1 << 30),
+        .after = number("STRETTO_AFTER", 3, 0, 1 << 30),
         .arena_mb = number("STRETTO_ARENA_MB", 1024, 1, 2047),
         .max_communicators = number("STRETTO_MAX_COMMUNICATORS", 256, 0, 1 << 20),
         .api = number("STRETTO_API", 0, 0, 1),
@@ -130,7 +130,7 @@ static void read_environment(void) {
         snprintf(stretto_config.nonblocking_cpus, sizeof stretto_config.nonblocking_cpus, "%s",
                  cpus);
     /* from the first call on, or the first ones would be evaluated otherwise */
-    if (stretto_config.reproducible)
+    if (stretto_config.reproducible && stretto_config.after > 1)
         stretto_config.after = 1;
 }
 

@@ -192,6 +192,7 @@ typedef struct stretto_comm {
     int64_t arena;      /* offset of node's memory, -1 none */
     bool has_shadow;
     MPI_Comm shadow; /* for our own messages */
+    int tag;         /* of a plan's messages; the next one is for what they tell of each other */
     stretto_layout layout;
     int *layout_memory;
     int ppn;                    /* largest number of ranks on a node */
@@ -211,7 +212,12 @@ typedef struct stretto_comm {
     struct stretto_operation *first, *last; /* nonblocking collectives that were issued, in order */
     struct stretto_comm *under_way;         /* the next communicator that has some */
     stretto_cached_plan *pinned;            /* being carried out */
+    struct stretto_channels *channels;      /* of persistent collectives (channels.h); NULL: none */
 } stretto_comm;
+
+enum {
+    STRETTO_FIRST_TAG = 16
+}; /* a communicator's own; below: check.c; from 2 more on: channels */
 
 /* The state of comm, or NULL when it has none yet. Thread-safe, wait-free. */
 stretto_comm *stretto_comm_find(MPI_Comm comm);
@@ -220,6 +226,9 @@ stretto_comm *stretto_comm_find(MPI_Comm comm);
 stretto_comm *stretto_comm_seen(MPI_Comm comm);
 /* Sets up at once (collective over comm). */
 stretto_comm *stretto_comm_ready(MPI_Comm comm);
+/* The MPI has just made comm (MPI_COMM_NULL: not for this rank) in a call that is collective over
+ * it: sets it up at once with STRETTO_AFTER=0. */
+void stretto_comm_made(MPI_Comm comm);
 /* The application is about to free comm (collective): gives back what can be given back. */
 void stretto_comm_release(MPI_Comm comm);
 void stretto_comms_init(void);

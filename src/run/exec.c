@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG = 7, SCRATCH_KEPT = 16 << 20 };
+enum { SCRATCH_KEPT = 16 << 20 };
 
 void *stretto_comm_scratch(stretto_comm *c, int slot, size_t bytes) {
     if (bytes > c->scratch_size[slot]) {
@@ -147,8 +147,8 @@ static int start_message(const stretto_running *r, const stretto_action *a, MPI_
     int rc = message_of(r, p.n, &count, &type);
     if (rc != MPI_SUCCESS)
         return rc;
-    rc = sends ? PMPI_Isend(p.at, count, type, a->peer, TAG, r->c->shadow, request)
-               : PMPI_Irecv(p.at, count, type, a->peer, TAG, r->c->shadow, request);
+    rc = sends ? PMPI_Isend(p.at, count, type, a->peer, r->c->tag, r->c->shadow, request)
+               : PMPI_Irecv(p.at, count, type, a->peer, r->c->tag, r->c->shadow, request);
     if (type != r->e->type)
         PMPI_Type_free(&type);
     return rc;
@@ -220,8 +220,8 @@ int stretto_copy_piece(const stretto_running *r, stretto_piece from, stretto_pie
     MPI_Datatype type;
     int rc = message_of(r, from.n, &count, &type);
     if (rc == MPI_SUCCESS)
-        rc = PMPI_Sendrecv(from.at, count, type, c->rank, TAG, to.at, count, type, c->rank, TAG,
-                           c->shadow, MPI_STATUS_IGNORE);
+        rc = PMPI_Sendrecv(from.at, count, type, c->rank, c->tag, to.at, count, type, c->rank,
+                           c->tag, c->shadow, MPI_STATUS_IGNORE);
     if (rc == MPI_SUCCESS && type != r->e->type)
         PMPI_Type_free(&type);
     return rc;

@@ -31,7 +31,7 @@ void stretto_operations_release(void) {
 
 void stretto_operations_left(const stretto_comm *c) {
     for (int i = 0; i < made; i++)
-        if (stretto_operations[i].used && stretto_operations[i].c == c)
+        if (stretto_operations[i].used && stretto_operations[i].of == c)
             stretto_operations[i].comm = MPI_COMM_WORLD;
 }
 
@@ -68,13 +68,14 @@ static stretto_operation *take(void) {
     o->rc = MPI_SUCCESS;
     o->progress = STRETTO_INACTIVE;
     o->used = true;
+    o->persistent = o->failed = false;
     o->kept = NULL;
     o->nkept = 0;
     stretto_requests_live++;
     return o;
 }
 
-static void give_back(stretto_operation *o) {
+void stretto_operation_give_back(stretto_operation *o) {
     for (int i = 0; i < o->nkept; i++)
         if (o->kept[i] != MPI_DATATYPE_NULL)
             PMPI_Type_free(&o->kept[i]);
@@ -92,6 +93,7 @@ stretto_operation *stretto_operation_new(stretto_comm *c, stretto_collective col
     memcpy(&o->decision, d, offsetof(stretto_decision, why));
     o->decision.why[0] = '\0';
     o->c = c;
+    o->of = c;
     o->comm = c->comm;
     o->collective = collective;
     o->in = NULL;
@@ -100,6 +102,7 @@ stretto_operation *stretto_operation_new(stretto_comm *c, stretto_collective col
     o->type = MPI_DATATYPE_NULL;
     o->root = 0;
     o->send = o->receive = (stretto_ragged){.type = MPI_DATATYPE_NULL};
+    o->each[0] = o->each[1] = 0;
     return o;
 }
 
@@ -124,7 +127,7 @@ static bool in_place(const stretto_operation *o) {
 
 /* Once it is issued it cannot be passed to the MPI any more: others of the application's may have
  * gone there meanwhile, in another order than on other ranks. */
-static bool can_be_done(const stretto_operation *o) {
+static bool has_plan(const stretto_operation *o) {
     char error[400];
     if (o->decision.run == STRETTO_RUN_NODE)
         return true;
@@ -138,13 +141,30 @@ static bool can_be_done(const stretto_operation *o) {
     return false;
 }
 
+/* Blocks of a side with sizes of its own: one for each rank, or for each slot of a neighbour, of
+ * which those with a negative end lead nowhere. */
+static int blocks_of(const stretto_operation *o, bool sends, const int **ends) {
+    *ends = NULL;
+    if (!stretto_collective_neighbor(o->collective))
+        return o->c->nranks;
+    const stretto_graph *g = &o->c->graph->graph;
+    const int me = o->c->rank;
+    *ends = sends ? g->out_to + g->out_start[me] : g->in_edge + g->in_start[me];
+    return sends ? stretto_graph_outdegree(g, me) : stretto_graph_indegree(g, me);
+}
+
 /* Whether every block has a size: otherwise this rank's MPI is to say what is wrong. */
-static bool well_formed(const stretto_ragged *b, int nranks) {
-    if (!b->counts)
-        return true;
-    for (int r = 0; r < nranks; r++) {
+static bool well_formed(const stretto_operation *o, bool sends) {
+    const stretto_ragged *b = sends ? &o->send : &o->receive;
+    const int *ends, nblocks = blocks_of(o, sends, &ends);
+    const long long each = o->each[!sends];
+    if (!b->counts) /* without neighbours anything goes */
+        return nblocks == 0 || each == 0 || (each > 0 && stretto_type_bytes(b->type) >= 0);
+    for (int r = 0; r < nblocks; r++) {
         long long n =
             b->large ? (long long)((const MPI_Count *)b->counts)[r] : ((const int *)b->counts)[r];
+        if (ends && ends[r] < 0)
+            continue;
         if (n < 0 || (n > 0 && stretto_type_bytes(b->types ? b->types[r] : b->type) < 0))
             return false;
     }
@@ -157,8 +177,8 @@ static bool arguments_fit(const stretto_operation *o) {
         return false;
     if (!in_place(o) && o->count > 0 && stretto_type_bytes(o->type) < 0)
         return false;
-    return ((o->collective == STRETTO_ALLTOALLV && in_place(o)) || well_formed(&o->send, n)) &&
-           well_formed(&o->receive, n);
+    return ((o->collective == STRETTO_ALLTOALLV && in_place(o)) || well_formed(o, true)) &&
+           well_formed(o, false);
 }
 
 /* A datatype that the application may free before the end is kept alive. Not by a dup, which would
@@ -177,35 +197,40 @@ static void keep(stretto_operation *o, MPI_Datatype *type) {
 
 /* Each block's own: an array of ours of the kept ones, which stands behind them. */
 static void keep_each(stretto_operation *o, stretto_ragged *send, stretto_ragged *receive) {
-    const int n = o->c->nranks;
-    MPI_Datatype *all = calloc(4 * (size_t)n, sizeof *all), *next = all + 2 * (size_t)n;
+    const int *ends[2], n[2] = {blocks_of(o, true, &ends[0]), blocks_of(o, false, &ends[1])};
+    const size_t both = (size_t)n[0] + (size_t)n[1];
+    MPI_Datatype *all = calloc(2 * both + 1, sizeof *all), *next = all + both;
     if (!all)
         stretto_no_memory();
     o->kept = all;
     stretto_ragged *sides[2] = {send, receive};
     for (int s = 0; s < 2; s++) {
         const MPI_Datatype *given = sides[s]->types;
-        for (int r = 0; given && r < n; r++) {
+        for (int r = 0; given && r < n[s]; r++) {
             const int count = sides[s]->large ? ((const MPI_Count *)sides[s]->counts)[r] > 0
                                               : ((const int *)sides[s]->counts)[r] > 0;
             next[r] = given[r];
-            if (count)
+            if (count && !(ends[s] && ends[s][r] < 0))
                 keep(o, &next[r]);
         }
         if (given)
             sides[s]->types = next;
-        next += n;
+        next += n[s];
     }
 }
 
-bool stretto_operation_start(stretto_operation *o, MPI_Request *request) {
-    if (!arguments_fit(o) || !can_be_done(o)) {
-        stretto_comm_calls *calls = &o->c->coll[o->collective];
-        calls->ours--, calls->native++;
-        give_back(o);
-        stretto_outstanding_unlock();
-        return false;
-    }
+bool stretto_operation_can_be_done(const stretto_operation *o) {
+    return arguments_fit(o) && has_plan(o);
+}
+
+/* Whether a side of blocks has a datatype that counts. */
+static bool has_elements(const stretto_operation *o, bool sends) {
+    const int *ends;
+    return (sends ? o->send.counts : o->receive.counts) != NULL ||
+           (o->each[!sends] > 0 && blocks_of(o, sends, &ends) > 0);
+}
+
+void stretto_operation_keep_types(stretto_operation *o) {
     if (o->send.types || o->receive.types) {
         if (in_place(o))
             o->send.types = NULL;
@@ -214,11 +239,22 @@ bool stretto_operation_start(stretto_operation *o, MPI_Request *request) {
         keep(o, &o->decision.datatype);
         if (o->count && !in_place(o))
             keep(o, &o->type);
-        if (o->send.counts && !in_place(o))
+        if (has_elements(o, true) && !in_place(o))
             keep(o, &o->send.type);
-        if (o->receive.counts)
+        if (has_elements(o, false))
             keep(o, &o->receive.type);
     }
+}
+
+bool stretto_operation_start(stretto_operation *o, MPI_Request *request) {
+    if (!stretto_operation_can_be_done(o)) {
+        stretto_comm_calls *calls = &o->c->coll[o->collective];
+        calls->ours--, calls->native++;
+        stretto_operation_give_back(o);
+        stretto_outstanding_unlock();
+        return false;
+    }
+    stretto_operation_keep_types(o);
     *request = stretto_operation_handle(o);
     stretto_outstanding_issue(o);
     stretto_outstanding_unlock();
@@ -232,8 +268,13 @@ MPI_Comm stretto_operation_comm(const stretto_operation *o) {
 int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_Comm *comm) {
     int rc = o->rc;
     *comm = stretto_operation_comm(o);
+    if (o->persistent) {
+        o->failed = o->failed || rc != MPI_SUCCESS;
+        __atomic_store_n(&o->progress, STRETTO_INACTIVE, __ATOMIC_RELEASE);
+        return rc;
+    }
     *request = MPI_REQUEST_NULL;
-    give_back(o);
+    stretto_operation_give_back(o);
     return rc;
 }
 
@@ -280,6 +321,15 @@ void stretto_operation_run(void *operation) {
         break;
     case STRETTO_SCAN: rc = stretto_call_scan(c, d, o->in, o->out, false); break;
     case STRETTO_EXSCAN: rc = stretto_call_scan(c, d, o->in, o->out, true); break;
+    case STRETTO_NEIGHBOR_ALLGATHER:
+    case STRETTO_NEIGHBOR_ALLGATHERV:
+    case STRETTO_NEIGHBOR_ALLTOALL:
+    case STRETTO_NEIGHBOR_ALLTOALLV: {
+        const stretto_neighbor_blocks send = {o->send, o->each[0]},
+                                      receive = {o->receive, o->each[1]};
+        rc = stretto_call_neighbor(c, d, o->collective, o->in, &send, o->out, &receive);
+        break;
+    }
     default: break;
     }
     o->rc = rc == STRETTO_PASS ? MPI_ERR_ARG : rc;

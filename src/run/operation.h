@@ -19,14 +19,17 @@ typedef struct stretto_operation {
     /* Open MPI's Fortran library reads the number by which Fortran knows a request out of the
      * request itself, at a place that depends on its version: it is everywhere. */
     _Alignas(64) int32_t face[64];
-    stretto_comm *c; /* until it is done; the communicator may be freed then */
+    stretto_comm
+        *c; /* until it is done, the communicator may be freed then; persistent: its channel */
+    const stretto_comm *of; /* the communicator's state, to compare with: it may be gone */
     MPI_Comm comm;
     struct stretto_operation *next; /* on the communicator, or in the list of free ones */
     stretto_fibre *fibre;
     int progress; /* stretto_progress; written by who carries it out, with release */
     int rc;
-    bool used;
-    stretto_decision decision; /* of this call, why left out */
+    bool used, persistent, failed; /* failed: a start of it has */
+    stretto_row row;               /* persistent: the decision's own */
+    stretto_decision decision;     /* of this call, why left out */
     stretto_collective collective;
     const void *in;
     void *out;
@@ -34,6 +37,8 @@ typedef struct stretto_operation {
     MPI_Datatype type;
     int root;
     stretto_ragged send, receive;
+    long long each[2];  /* of neighbourhood collectives: elements of a block where send, receive has
+                           no counts */
     MPI_Datatype *kept; /* that we hold until the end */
     int nkept;
 } stretto_operation;
@@ -48,9 +53,28 @@ stretto_operation *stretto_operation_new(stretto_comm *c, stretto_collective col
  * plan can be built, alike on all ranks; the record is gone. */
 bool stretto_operation_start(stretto_operation *o, MPI_Request *request);
 
+/* What start does first. False: as there, but the record stays, for the caller to give back. */
+bool stretto_operation_can_be_done(const stretto_operation *o);
+/* ... and then: the datatypes stay alive until the record is given back. */
+void stretto_operation_keep_types(stretto_operation *o);
+void stretto_operation_give_back(stretto_operation *o);
+
+/* ---- persistent.c ---------------------------------------------------------------------------- */
+
+/* In the place of start: makes an inactive request of it. Collective, may wait. False: it is the
+ * MPI's, on all ranks; the record is gone. */
+bool stretto_operation_init(stretto_operation *o, MPI_Request *request);
+/* MPI_Start. False: it is active, or not persistent. */
+bool stretto_operation_restart(stretto_operation *o);
+/* MPI_Request_free: false as above. */
+bool stretto_operation_free(stretto_operation *o, MPI_Request *request);
+
+/* ---- operation.c ----------------------------------------------------------------------------- */
+
 /* Requests of ours: live ones, and those of an MPI handle. Addresses in the pool (Open MPI, MPI-5),
  * or small numbers of a kind that MPICH itself takes for invalid. */
 extern int stretto_requests_live;
+extern bool stretto_native_persistent;        /* the MPI has been given a persistent collective */
 extern stretto_operation *stretto_operations; /* the pool, NULL when we have none */
 enum { STRETTO_OPERATIONS_MOST = 1 << 18 };
 
@@ -71,15 +95,19 @@ stretto_operation *stretto_operation_numbered(int number);
 static inline bool stretto_operation_is(const stretto_operation *o, stretto_progress progress) {
     return __atomic_load_n(&o->progress, __ATOMIC_ACQUIRE) == (int)progress;
 }
+/* Whether MPI_Start or MPI_Request_free may have it. */
+static inline bool stretto_operation_can_restart(const stretto_operation *o) {
+    return o->persistent && stretto_operation_is(o, STRETTO_INACTIVE);
+}
 void stretto_operation_run(void *operation); /* what the fibre does */
 /* The pool; false without memory. */
 bool stretto_operations_reserve(void);
 void stretto_operations_release(void);
 /* c is going, its collectives are done: errors that were not told yet are raised on the world. */
 void stretto_operations_left(const stretto_comm *c);
-/* Takes note that a DONE one was seen complete: gives the record back and sets the handle null. Its
- * error, which is not raised yet; *comm = where to. */
 MPI_Comm stretto_operation_comm(const stretto_operation *o); /* where its errors are raised */
+/* Takes note that a DONE one was seen complete: gives the record back and sets the handle null, or
+ * makes it inactive if it is persistent. Its error, which is not raised yet; *comm = where to. */
 int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_Comm *comm);
 
 /* ---- outstanding.c --------------------------------------------------------------------------- */

@@ -3,24 +3,18 @@
  * Happens inside the N-th blocking collective of the application on the communicator, which is the
  * same call on all ranks; everything that could fail on one rank only is agreed with one Allgather.
  */
-#include "run/engine.h"
+#include "run/memory.h"
 #include "run/outstanding.h"
 
 #include <limits.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
 
 /* What each rank tells the others. */
 typedef struct {
-    int64_t arena; /* leader of a node: offset of the piece, -1 = none to be had, -2 = not needed */
-    int64_t area;  /* leader of a node: size of each rank's buffer in it */
+    stretto_memory memory;
     int64_t well;
     int64_t
         devices; /* this rank has a device runtime loaded: its buffers may lie in device memory */
@@ -51,7 +45,7 @@ static bool devices_possible(void) {
 /* World ranks of comm's ranks; false when one of them is of another world (spawned, connected):
  * those have another table, or no Stretto. Every rank comes to the same answer, since each is
  * foreign to somebody. */
-static bool world_ranks(MPI_Comm comm, int nranks, int *world) {
+bool stretto_comm_world_ranks(MPI_Comm comm, int nranks, int *world) {
     MPI_Group group;
     if (PMPI_Comm_group(comm, &group) != MPI_SUCCESS)
         return false;
@@ -121,62 +115,20 @@ static void wants(const stretto_comm *c, bool *node, bool *shadow) {
     }
 }
 
-static bool attach_node(stretto_comm *c, const int *world, const offer *leader) {
-    const stretto_world *w = &stretto_the_world;
-    int me = c->layout.node_of[c->rank], first = c->layout.node_start[me];
-    int nlocal = c->layout.node_start[me + 1] - first, mine = c->layout.local_of[c->rank];
-    int *pids = malloc((size_t)nlocal * 3 * sizeof *pids), *peers = pids + nlocal,
-        *domain = peers + nlocal;
-    if (!pids)
-        return false;
-    for (int i = 0; i < nlocal; i++) {
-        int wanted = world[c->layout.node_ranks[first + i]];
-        pids[i] = domain[i] = 0;
-        peers[i] = -1;
-        for (int j = 0; j < w->node_nranks; j++)
-            if (w->node_world[j] == wanted) {
-                pids[i] = w->node_pids[j];
-                peers[i] = j;
-                domain[i] = w->node_domain ? w->node_domain[j] : 0;
-            }
-    }
-    const size_t area = (size_t)leader->area;
-    c->node =
-        stretto_node_attach(stretto_arena_at(leader->arena), nlocal, mine, area, pids, &w->wait);
-    bool well = c->node && (!w->xpmem || stretto_node_use_xpmem(c->node, peers));
-    /* operations that reach the node phases are predefined ones, which commute */
-    if (well && w->node_domain)
-        well = stretto_node_use_domains(c->node, domain, true, stretto_config.fake_domains != 0);
-    size_t own, bytes;
-    stretto_node_part(mine, area, &own, &bytes);
-    if (well && domain[mine] != domain[0])
-        well = stretto_arena_bring_near(leader->arena + (int64_t)own, bytes);
-    free(pids);
-    return well;
-}
-
-/* Large rings are mapped at once rather than page by page in the first thousand calls; a refusal
- * costs nothing. Not before all have their memory where they want it. */
-static void map_rings(const offer *leader, int nlocal) {
-    size_t bytes = stretto_node_bytes(nlocal, (size_t)leader->area);
-    if (leader->area > (int64_t)stretto_node_area(nlocal, true))
-        (void)madvise(stretto_arena_at(leader->arena), bytes, MADV_POPULATE_WRITE);
-}
-
-static bool agree(MPI_Comm comm, bool mine) {
+bool stretto_agree(MPI_Comm comm, bool mine) {
     int in = mine, out = 0;
     return PMPI_Allreduce(&in, &out, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && out;
 }
 
 /* While we ask the MPI for something that we can do without, it must not end the job. */
-static MPI_Errhandler be_quiet(MPI_Comm comm) {
+MPI_Errhandler stretto_be_quiet(MPI_Comm comm) {
     MPI_Errhandler before = MPI_ERRHANDLER_NULL;
     if (PMPI_Comm_get_errhandler(comm, &before) == MPI_SUCCESS)
         PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     return before;
 }
 
-static void be_as_before(MPI_Comm comm, MPI_Errhandler before) {
+void stretto_be_as_before(MPI_Comm comm, MPI_Errhandler before) {
     if (before != MPI_ERRHANDLER_NULL) {
         PMPI_Comm_set_errhandler(comm, before);
         PMPI_Errhandler_free(&before);
@@ -188,27 +140,16 @@ bool stretto_comm_shadow(stretto_comm *c) {
         return true;
     /* split, not dup: dup would run the application's attribute copy callbacks. */
     stretto_outstanding_lend();
-    MPI_Errhandler before = be_quiet(c->comm);
+    MPI_Errhandler before = stretto_be_quiet(c->comm);
     bool made = PMPI_Comm_split(c->comm, 0, c->rank, &c->shadow) == MPI_SUCCESS;
-    be_as_before(c->comm, before);
+    stretto_be_as_before(c->comm, before);
     if (made)
         PMPI_Comm_set_errhandler(c->shadow, MPI_ERRORS_RETURN);
-    c->has_shadow = agree(c->comm, made);
+    c->has_shadow = stretto_agree(c->comm, made);
     if (made && !c->has_shadow)
         PMPI_Comm_free(&c->shadow);
     stretto_outstanding_return();
     return c->has_shadow;
-}
-
-/* Large rings for the first communicators (the world, the solver's own), modest ones when many
- * come. */
-static void take_memory(offer *mine, int nlocal) {
-    static const size_t plenty = 96u << 20;
-    for (int modest = stretto_arena_used() >= plenty; modest <= 1 && mine->arena < 0; modest++) {
-        size_t area = stretto_node_area(nlocal, modest);
-        mine->area = (int64_t)area;
-        mine->arena = stretto_arena_allocate(stretto_node_bytes(nlocal, area), nlocal);
-    }
 }
 
 static const char *set_up(stretto_comm *c) {
@@ -228,20 +169,18 @@ static const char *set_up(stretto_comm *c) {
     /* Not agreed: without these few bytes a rank cannot take part in an agreement either. */
     if (!world || !offers)
         stretto_no_memory();
-    if (!world_ranks(c->comm, nranks, world)) {
+    if (!stretto_comm_world_ranks(c->comm, nranks, world)) {
         why = "ranks of another MPI_COMM_WORLD";
         goto out;
     }
-    offer mine = {-2, 0,
+    offer mine = {stretto_memory_unneeded,
                   make_layout(c, world) && stretto_comms_count() < stretto_config.max_communicators,
                   devices_possible()};
     bool node = false, shadow = false;
     if (mine.well) {
         wants(c, &node, &shadow);
-        int home = c->layout.node_of[rank];
-        int nlocal = c->layout.node_start[home + 1] - c->layout.node_start[home];
-        if (node && c->layout.local_of[rank] == 0 && nlocal > 1)
-            take_memory(&mine, nlocal);
+        if (node)
+            mine.memory = stretto_memory_take(c, true);
     }
     if (PMPI_Allgather(&mine, 4, MPI_INT64_T, offers, 4, MPI_INT64_T, c->comm) != MPI_SUCCESS) {
         why = "the MPI failed";
@@ -254,31 +193,19 @@ static const char *set_up(stretto_comm *c) {
         if (offers[i].devices)
             why = "a rank has a device, and its buffers may be device memory (STRETTO_DEVICES=0 if "
                   "never)";
-        if (offers[i].arena == -1)
-            arena = false;
+        arena = arena && offers[i].memory.arena != STRETTO_MEMORY_NONE;
     }
-    if (why || !arena) { /* give back what this node's leader took: nobody will attach */
-        for (int i = 0; mine.arena >= 0 && i < c->layout.node_start[c->layout.node_of[rank] + 1] -
-                                                   c->layout.node_start[c->layout.node_of[rank]];
-             i++)
-            stretto_arena_leave(mine.arena);
+    if (why || !arena) {
+        stretto_memory_return(c, &mine.memory);
         if (why)
             goto out;
     } else if (node) {
-        int home = c->layout.node_of[rank];
-        int first = c->layout.node_start[home];
-        int nlocal = c->layout.node_start[home + 1] - first;
-        bool attached = true;
-        if (nlocal > 1) {
-            c->arena = offers[c->layout.node_ranks[first]].arena;
-            attached = attach_node(c, world, &offers[c->layout.node_ranks[first]]);
-        }
-        if (!agree(c->comm, attached)) {
+        const stretto_memory *leaders = &offers[stretto_memory_leader(c)].memory;
+        if (!stretto_agree(c->comm, stretto_memory_attach(c, world, leaders))) {
             why = "no memory";
             goto out;
         }
-        if (nlocal > 1)
-            map_rings(&offers[c->layout.node_ranks[first]], nlocal);
+        stretto_memory_map(c, leaders);
         c->node_ready = true;
         c->one_node = c->layout.nnodes == 1;
     }
@@ -311,9 +238,9 @@ static void prepare_calls(stretto_comm *c) {
 }
 
 STRETTO_COLD void stretto_comm_setup(stretto_comm *c) {
-    MPI_Errhandler before = be_quiet(c->comm);
+    MPI_Errhandler before = stretto_be_quiet(c->comm);
     c->why = set_up(c);
-    be_as_before(c->comm, before);
+    stretto_be_as_before(c->comm, before);
     if (!c->why)
         prepare_calls(c);
     c->status = c->why ? STRETTO_COMM_NATIVE : STRETTO_COMM_READY;

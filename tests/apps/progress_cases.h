@@ -24,6 +24,7 @@ typedef struct {
     double in[VECTOR], out[VECTOR];
     int told, token, blocks[64], got[64];
     MPI_Request requests[4];
+    int made; /* persistent ones: to be started again */
 } pending;
 
 extern int rank, size, victim, partner;

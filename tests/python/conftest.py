@@ -57,6 +57,13 @@ def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first = base / "libstretto-openmpi.so"
     argv = ["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", str(source), "-o", str(first)]
     subprocess.run(argv, check=True)
-    for name in ("mpich", "mpi5", "record-openmpi", "record-openmpi4", "record-mpich"):
+    for name in (
+        "openmpi5",
+        "mpich",
+        "mpi5",
+        "record-openmpi",
+        "record-openmpi4",
+        "record-mpich",
+    ):
         shutil.copy(first, base / f"libstretto-{name}.so")
     return base

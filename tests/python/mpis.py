@@ -100,6 +100,11 @@ class Mpi:
         return "openmpi" if self.name.startswith("openmpi") else "mpich"
 
     @property
+    def interposer(self) -> str:
+        """The name of Stretto's interposer for it, for `library`."""
+        return "openmpi5" if self.name == "openmpi5" else self.family
+
+    @property
     def include(self) -> Path:
         """The folder of its mpi.h, and of mpi_abi.h where it has one."""
         if self.name == "openmpi4":

@@ -182,6 +182,9 @@ def test_paths_that_no_launcher_can_carry(tmp_path: Path) -> None:
 
 def test_library_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert file_name("interposer", "mpich", 5) == "libstretto-mpich.so"
+    assert file_name("interposer", "openmpi", 4) == "libstretto-openmpi.so"
+    assert file_name("interposer", "openmpi", 5) == "libstretto-openmpi5.so"
+    assert file_name("interposer", "openmpi") == "libstretto-openmpi.so"
     assert file_name("record", "openmpi", 4) == "libstretto-record-openmpi4.so"
     assert file_name("record", "openmpi", 5) == "libstretto-record-openmpi.so"
     assert file_name("record", "mpich", 4) == "libstretto-record-mpich.so"

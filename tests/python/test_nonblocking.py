@@ -47,7 +47,7 @@ def test_results_and_requests(
     source = REPOSITORY / "tests" / "apps" / "nonblocking.c"
     program = mpi.compile(source, tmp_path / "nonblocking", "-O1")
     env = {
-        "LD_PRELOAD": str(library(mpi.family)),
+        "LD_PRELOAD": str(library(mpi.interposer)),
         "STRETTO_NONBLOCKING": mode,
         "STRETTO_AFTER": "1",
         "STRETTO_VERBOSE": "1",
@@ -70,7 +70,7 @@ def test_intel_mpi_keeps_its_own(tmp_path: Path) -> None:
     source = REPOSITORY / "tests" / "apps" / "nonblocking.c"
     program = mpi.compile(source, tmp_path / "nonblocking", "-O1")
     env = {
-        "LD_PRELOAD": str(library(mpi.family)),
+        "LD_PRELOAD": str(library(mpi.interposer)),
         "STRETTO_NONBLOCKING": "thread",
         "STRETTO_CHOICE": SHM,
     }

@@ -20,7 +20,7 @@ FAMILIES = ("openmpi", "mpich", "mpi5")
 EXPECTED = {f"libstretto-{f}.so" for f in FAMILIES}
 EXPECTED |= {f"libstretto-record-{f}.so" for f in FAMILIES}
 EXPECTED |= {f"stretto-bench-{f}" for f in FAMILIES}
-EXPECTED |= {"libstretto-record-openmpi4.so", "libstretto-plan.so"}
+EXPECTED |= {"libstretto-openmpi5.so", "libstretto-record-openmpi4.so", "libstretto-plan.so"}
 
 #: what a library inside somebody's application may bring along: the C library, nothing else
 ALLOWED = re.compile(r"(libc|libm|libpthread|libdl|librt|ld-linux-[a-z0-9-]+)\.so\.\d+$")

@@ -97,7 +97,7 @@ def test_a_check_needs_no_table(folder: Path, stand_ins: Path) -> None:
 def test_table(name: str, folder: Path, stand_ins: Path) -> None:
     """Given by hand, and found in its place."""
     mpi = MPIS[name].require()
-    lib = f"libstretto-{mpi.family}.so"
+    lib = f"libstretto-{mpi.interposer}.so"
     mine = table(name, folder / "my.table")
     words = [*mpi.launcher(2), "./show.sh", "-v"]
     options = ["--table", "my.table", "--verbose", "--choice", "bcast=shm"]
@@ -199,7 +199,7 @@ def test_env_lines_need_no_python(name: str, folder: Path, stand_ins: Path) -> N
             timeout=100,
             check=False,
         )
-    expected = f"libstretto-{mpi.family}.so |  | bcast=shm reduce=shm |  | "
+    expected = f"libstretto-{mpi.interposer}.so |  | bcast=shm reduce=shm |  | "
     assert done.stdout.splitlines() == [expected] * 2
 
 

@@ -52,7 +52,7 @@ def words_and_environment(
 
 def preload(mpi: Mpi, **settings: object) -> dict[str, str]:
     """Return what the ranks' environment needs for Stretto with these settings."""
-    return {"LD_PRELOAD": str(library(mpi.family))} | {k: str(v) for k, v in settings.items()}
+    return {"LD_PRELOAD": str(library(mpi.interposer))} | {k: str(v) for k, v in settings.items()}
 
 
 def marked(mark: str) -> list[int]:

@@ -7,7 +7,9 @@ For each MPI, rank count and layout (one node; pretended nodes of 2 and of 3 ran
 runs tests/apps/conformance.c: for every set of choices in turn, so many random call shapes on the
 world, its reverse and a half of it. With --testbed the layouts are real processes on namespace
 nodes (2x2, 4x2, and 3 nodes of unequal numbers; needs root). The exit status is 1 when any result
-differs from the MPI's, a job fails, or Stretto leaves a file behind.
+differs from the MPI's, a job fails, or Stretto leaves a file behind. --form nonblocking and
+--form persistent run the same shapes by those calls (tests/apps/nonblocking.c, persistent.c), where
+the MPI has them and lets Stretto carry them out: not under Intel MPI.
 """
 
 from __future__ import annotations
@@ -31,6 +33,14 @@ from mpis import MPIS, Mpi
 RANKS = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17)
 #: nodes, ranks on each, ranks in all: 3 x 2 with 5 ranks leaves the last node one
 TESTBED = {"2x2": (2, 2, 4), "3 unequal": (3, 2, 5), "4x2": (4, 2, 8)}
+
+
+#: the program of each form, and the MPIs that cannot run it with Stretto's
+FORMS: dict[str, tuple[str, set[str]]] = {
+    "blocking": ("conformance", set()),
+    "nonblocking": ("nonblocking", {"intel"}),
+    "persistent": ("persistent", {"intel", "openmpi4"}),
+}
 
 
 @dataclass(frozen=True)
@@ -59,9 +69,11 @@ def argv(program: Path, seed: int, rounds: int, largest: int) -> list[str]:
     return [str(program), str(seed), str(rounds), str(largest)]
 
 
-def variables(mpi: Mpi, choices: Path, ppn: int) -> dict[str, str]:
+def variables(mpi: Mpi, choices: Path, ppn: int, form: str) -> dict[str, str]:
     """Return the ranks' environment."""
     env = preload(mpi, STRETTO_API=1, CONFORMANCE_CHOICES=choices)
+    if form != "blocking":
+        env["STRETTO_NONBLOCKING"] = "calls"
     return env | ({"STRETTO_FAKE_PPN": str(ppn)} if ppn else {})
 
 
@@ -105,7 +117,7 @@ def here(mpi: Mpi, program: Path, folder: Path, options: argparse.Namespace, sum
             path = folder / "choices"
             path.write_text("".join(f"{line}\n" for line in found))
             words = argv(program, options.seed + ranks, options.rounds, options.largest)
-            env = variables(mpi, path, layout.ppn)
+            env = variables(mpi, path, layout.ppn, options.form)
             outcome = run(mpi, ranks, words, env, options.limit)
             sums.add(f"{mpi.name}, {layout.words()}", len(found), outcome)
 
@@ -127,7 +139,7 @@ def nodes(mpi: Mpi, program: Path, folder: Path, options: argparse.Namespace, su
             path = folder / "choices"
             path.write_text("".join(f"{line}\n" for line in found))
             words = argv(program, options.seed, options.rounds, options.largest)
-            env = variables(mpi, path, 0)
+            env = variables(mpi, path, 0, options.form)
             line, environment = launch(cluster, mpi.name, ppn, words, prefix=mpi.prefix, env=env)
             line[line.index("-n", 1) + 1] = str(ranks)
             with alone(ranks), Job(line, environment) as job:
@@ -146,16 +158,20 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="only every so-manieth set of choices")
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--limit", type=float, default=1200, help="seconds for a job")
+    parser.add_argument("--form", choices=sorted(FORMS), default="blocking")
     parser.add_argument("--testbed", action="store_true", help="namespace nodes instead")
     options = parser.parse_args()
     options.ranks = [int(word) for word in options.ranks.split(",")]
     sums, start, before = Totals(), time.monotonic(), files_of_stretto()
-    for name in options.mpi or list(MPIS):
+    source, cannot = FORMS[options.form]
+    for name in options.mpi or [n for n in MPIS if n not in cannot]:
+        if name in cannot:
+            parser.error(f"--form {options.form} is not for {name}")
         mpi = MPIS[name]
         with tempfile.TemporaryDirectory(prefix="matrix-", dir=Path.cwd()) as text:
             folder = Path(text)
             program = folder / "conformance"
-            mpi.compile(REPOSITORY / "tests" / "apps" / "conformance.c", program, "-O1")
+            mpi.compile(REPOSITORY / "tests" / "apps" / f"{source}.c", program, "-O1")
             (nodes if options.testbed else here)(mpi, program, folder, options, sums)
     left = files_of_stretto() - before
     print(

@@ -38,7 +38,8 @@ def file_name(kind: Kind, abi: Abi, mpi_major: int | None = None) -> str:
         The ABI family (of no importance for the plan library).
     mpi_major
         First number of the MPI's version: Open MPI 4 has a recorder of its own, which does not
-        export the persistent collectives that it lacks.
+        export the persistent collectives that it lacks, and Open MPI 5 an interposer that does. The
+        family's interposer serves both.
     """
     if kind == "plan":
         return "libstretto-plan.so"
@@ -47,7 +48,8 @@ def file_name(kind: Kind, abi: Abi, mpi_major: int | None = None) -> str:
     if kind == "record":
         old = abi == "openmpi" and mpi_major is not None and mpi_major < 5
         return f"libstretto-record-{abi}{'4' if old else ''}.so"
-    return f"libstretto-{abi}.so"
+    new = abi == "openmpi" and mpi_major is not None and mpi_major >= 5
+    return f"libstretto-{abi}{'5' if new else ''}.so"
 
 
 def library(kind: Kind, abi: Abi, mpi_major: int | None = None) -> Path:
