@@ -76,8 +76,10 @@ class Row:
 def by_price(collective: str, nranks: int, nbytes: int) -> list[tuple[float, str]]:
     """Return prices and choices, the least first; of those that price alike only the first."""
     hosts = list(range(nranks))
+    offered = choices(collective, nranks, nranks)
+    shorter = [c.replace("(16K)", "(8K)") for c in offered if "(16K)" in c]  # segments
     prices: dict[float, str] = {}
-    for choice in choices(collective, nranks, nranks):
+    for choice in [*offered, *shorter]:
         prices.setdefault(price(collective, choice, hosts, nbytes, PLATFORM).seconds, choice)
     return sorted(prices.items())
 
@@ -86,7 +88,6 @@ def compare(
     simulations: Simulations, collective: str, nranks: int, nbytes: int, only_cached: bool
 ) -> Row | str:
     """Choose, simulate all contenders, check them; what is missing where that cannot be."""
-    ranking = by_price(collective, nranks, nbytes)
     words = f"{nranks} {collective} {nbytes}"
 
     def simulated(choice: str, selector: str | None = None) -> Result:
@@ -106,7 +107,7 @@ def compare(
             return f"{words}: {error}"
         except SmpiError as error:
             left_out.append(f"{selector}: {str(error).splitlines()[-1][:200]}")
-    ours = []
+    ours, ranking = [], by_price(collective, nranks, nbytes)
     for _, choice in ranking[:TRIED]:
         try:
             ours.append(_timing(OURS, simulated(choice)))

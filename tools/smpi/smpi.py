@@ -253,11 +253,15 @@ def _run(
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5)),
         )
         beyond = ""
-        while process.poll() is None:
-            if not beyond and _available() < limits.memory_left:
+        try:
+            while process.poll() is None:
+                if not beyond and _available() < limits.memory_left:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    beyond = "the machine's memory"
+                time.sleep(0.05)
+        finally:
+            if process.poll() is None:  # interrupted
                 os.killpg(process.pid, signal.SIGKILL)
-                beyond = "the machine's memory"
-            time.sleep(0.05)
     if process.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU):  # smpirun is a shell script
         beyond = f"{seconds} s of a processor"
     if beyond:
