@@ -118,6 +118,11 @@ static inline uint64_t stretto_await(const stretto_node *node, const _Atomic uin
     return __builtin_expect(seen >= value, 1) ? seen : stretto_await_slow(node, flag, value);
 }
 
+/* A look (acquire), without waiting: whether *flag >= value. */
+static inline bool stretto_peek(const _Atomic uint64_t *flag, uint64_t value) {
+    return atomic_load_explicit(flag, memory_order_acquire) >= value;
+}
+
 static inline void stretto_set(stretto_flag *flag, uint64_t value) {
     atomic_store_explicit(&flag->value, value, memory_order_release);
 }

@@ -88,6 +88,13 @@ void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t 
                          stretto_reduce_fn reduce, int root); /* dst used on root only */
 void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
                             size_t size, stretto_reduce_fn reduce);
+/* An allreduce of `bytes` > 0, or a barrier (bytes = 0), in two steps that never wait. post: false
+ * when this call cannot be had so (too long, too many ranks); nothing was done then. collect, with
+ * the same arguments: true when it is over, false when a rank has not posted yet. The other ranks
+ * may make the whole call instead. Between the two, no other call of the group. */
+bool stretto_node_post(stretto_node *node, const void *src, size_t bytes);
+bool stretto_node_collect(stretto_node *node, const void *src, void *dst, size_t count,
+                          size_t bytes, stretto_reduce_fn reduce);
 /* dst = nlocal blocks of `bytes`; src may equal dst + me * bytes. */
 void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
 /* The same with blocks of bytes[r] at dst + at[r], equal on all ranks; src may equal dst + at[me].

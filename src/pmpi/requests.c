@@ -49,6 +49,8 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status) {
         return PMPI_Wait(request, status);
     stretto_operation *o = stretto_operation_of(*request);
     if (o) {
+        if (stretto_operation_is(o, STRETTO_ACTIVE))
+            stretto_outstanding_poll(o);
         for (int i = 0; stretto_operation_is(o, STRETTO_ACTIVE); i++)
             if (i < 4)
                 stretto_outstanding_progress();

@@ -68,7 +68,7 @@ static stretto_operation *take(void) {
     o->rc = MPI_SUCCESS;
     o->progress = STRETTO_INACTIVE;
     o->used = true;
-    o->persistent = o->failed = false;
+    o->persistent = o->failed = o->posted = false;
     o->kept = NULL;
     o->nkept = 0;
     stretto_requests_live++;
@@ -79,7 +79,8 @@ void stretto_operation_give_back(stretto_operation *o) {
     for (int i = 0; i < o->nkept; i++)
         if (o->kept[i] != MPI_DATATYPE_NULL)
             PMPI_Type_free(&o->kept[i]);
-    free(o->kept);
+    if (o->kept)
+        free(o->kept);
     o->kept = NULL;
     o->used = false;
     o->next = free_ones;
@@ -247,6 +248,12 @@ void stretto_operation_keep_types(stretto_operation *o) {
 }
 
 bool stretto_operation_start(stretto_operation *o, MPI_Request *request) {
+    if (!o->c->first && stretto_operation_post(o)) { /* a predefined type, arguments that fit */
+        *request = stretto_operation_handle(o);
+        stretto_outstanding_issue(o);
+        stretto_outstanding_unlock();
+        return true;
+    }
     if (!stretto_operation_can_be_done(o)) {
         stretto_comm_calls *calls = &o->c->coll[o->collective];
         calls->ours--, calls->native++;
@@ -276,6 +283,30 @@ int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_C
     *request = MPI_REQUEST_NULL;
     stretto_operation_give_back(o);
     return rc;
+}
+
+bool stretto_operation_post(stretto_operation *o) {
+    const stretto_decision *d = &o->decision;
+    if (d->run != STRETTO_RUN_NODE)
+        return false;
+    if (o->collective == STRETTO_BARRIER)
+        return o->posted = stretto_node_post(o->c->node, NULL, 0);
+    const size_t bytes = (size_t)d->elements * d->extent;
+    if (o->collective != STRETTO_ALLREDUCE || bytes == 0)
+        return false;
+    return o->posted = stretto_node_post(o->c->node, o->in == MPI_IN_PLACE ? o->out : o->in, bytes);
+}
+
+bool stretto_operation_collect(stretto_operation *o) {
+    const stretto_decision *d = &o->decision;
+    stretto_node *node = o->c->node;
+    const size_t n = (size_t)d->elements;
+    const bool over = o->collective == STRETTO_BARRIER
+                          ? stretto_node_collect(node, NULL, NULL, 0, 0, NULL)
+                          : stretto_node_collect(node, o->in == MPI_IN_PLACE ? o->out : o->in,
+                                                 o->out, n, n * d->extent, d->reduce);
+    o->posted = !over;
+    return over;
 }
 
 /* In its fibre. */

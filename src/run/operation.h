@@ -28,8 +28,9 @@ typedef struct stretto_operation {
     int progress; /* stretto_progress; written by who carries it out, with release */
     int rc;
     bool used, persistent, failed; /* failed: a start of it has */
-    stretto_row row;               /* persistent: the decision's own */
-    stretto_decision decision;     /* of this call, why left out */
+    bool posted; /* without a fibre: this rank's part is written, the others' are to be collected */
+    stretto_row row;           /* persistent: the decision's own */
+    stretto_decision decision; /* of this call, why left out */
     stretto_collective collective;
     const void *in;
     void *out;
@@ -100,6 +101,10 @@ static inline bool stretto_operation_can_restart(const stretto_operation *o) {
     return o->persistent && stretto_operation_is(o, STRETTO_INACTIVE);
 }
 void stretto_operation_run(void *operation); /* what the fibre does */
+/* Small ones within a node need no fibre: post writes what this rank brings (false: this one needs
+ * a fibre), collect tells whether all is done. Neither waits. */
+bool stretto_operation_post(stretto_operation *o);
+bool stretto_operation_collect(stretto_operation *o);
 /* The pool; false without memory. */
 bool stretto_operations_reserve(void);
 void stretto_operations_release(void);
@@ -120,6 +125,9 @@ void stretto_outstanding_issue(stretto_operation *o);
 /* Completes what is under way on c; all: everywhere. */
 void stretto_outstanding_drain(stretto_comm *c);
 void stretto_outstanding_drain_all(void);
+/* Waits for o as long as polling alone is worth while, about a microsecond; it need not be done
+ * then. */
+void stretto_outstanding_poll(stretto_operation *o);
 /* One step of somebody who waits, the MPI's own progress included. */
 void stretto_outstanding_wait_step(void);
 /* At Init, collective over the world: whether this job can have them. Starts the helper thread. */

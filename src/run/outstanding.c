@@ -53,19 +53,33 @@ void stretto_outstanding_unlock(void) {
     atomic_store_explicit(&locked, 0, memory_order_release);
 }
 
+/* As far as o, the first of its communicator, goes without waiting; true: to its end. */
+static bool carry_on(stretto_operation *o) {
+    if (o->posted || (!o->fibre && stretto_operation_post(o)))
+        return stretto_operation_collect(o);
+    if (!o->fibre && !(o->fibre = stretto_fibre_new(stretto_operation_run, o)))
+        stretto_no_memory(); /* the other ranks go on with it */
+    if (!stretto_fibre_resume(o->fibre))
+        return false;
+    o->fibre = NULL;
+    return true;
+}
+
+/* The first of c is over. */
+static void finished(stretto_comm *c) {
+    stretto_operation *o = c->first;
+    __atomic_store_n(&c->first, o->next, __ATOMIC_RELEASE);
+    __atomic_store_n(&stretto_outstanding, stretto_outstanding - 1, __ATOMIC_RELEASE);
+    /* from here on the application may give the record back */
+    __atomic_store_n(&o->progress, STRETTO_DONE, __ATOMIC_RELEASE);
+}
+
 /* As far as c's collectives go; true: none is left. */
 static bool advance(stretto_comm *c) {
     while (c->first) {
-        stretto_operation *o = c->first;
-        if (!o->fibre && !(o->fibre = stretto_fibre_new(stretto_operation_run, o)))
-            stretto_no_memory(); /* the other ranks go on with it */
-        if (!stretto_fibre_resume(o->fibre))
+        if (!carry_on(c->first))
             return false;
-        o->fibre = NULL;
-        __atomic_store_n(&c->first, o->next, __ATOMIC_RELEASE);
-        __atomic_store_n(&stretto_outstanding, stretto_outstanding - 1, __ATOMIC_RELEASE);
-        /* from here on the application may give the record back */
-        __atomic_store_n(&o->progress, STRETTO_DONE, __ATOMIC_RELEASE);
+        finished(c);
     }
     return true;
 }
@@ -78,6 +92,13 @@ static void advance_all(void) {
         else
             at = &c->under_way;
     }
+}
+
+static void leave(const stretto_comm *c) {
+    stretto_comm **at = &under_way;
+    while (*at != c)
+        at = &(*at)->under_way;
+    *at = c->under_way;
 }
 
 void stretto_outstanding_progress(void) {
@@ -182,10 +203,12 @@ void stretto_outstanding_issue(stretto_operation *o) {
     const bool first = !c->first;
     o->next = NULL;
     o->progress = STRETTO_ACTIVE;
-    __atomic_store_n(&stretto_outstanding, stretto_outstanding + 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&stretto_outstanding, stretto_outstanding + 1, __ATOMIC_RELEASE);
     if (first) {
         c->first = c->last = o;
-        if (!advance(c)) {
+        /* once posted it is not looked at yet: the others' lines are most likely on their way, and
+         * a look takes the line away from its writer */
+        if (o->posted || stretto_operation_post(o) || !advance(c)) {
             c->under_way = under_way;
             under_way = c;
         }
@@ -193,8 +216,26 @@ void stretto_outstanding_issue(stretto_operation *o) {
         c->last->next = o;
         c->last = o;
     }
-    if (stretto_the_world.nonblocking == BY_THREAD && stretto_outstanding)
+    if (stretto_the_world.nonblocking == BY_THREAD && stretto_outstanding) {
+        atomic_thread_fence(memory_order_seq_cst); /* needed() is asked after `asleep` is set */
         wake();
+    }
+}
+
+void stretto_outstanding_poll(stretto_operation *o) {
+    if (!try_lock())
+        return;
+    stretto_comm *c = o->c;
+    if (stretto_operation_is(o, STRETTO_ACTIVE) && o->posted) {
+        for (int i = 0; i < stretto_the_world.wait.spins; i++, relax())
+            if (stretto_operation_collect(o)) {
+                finished(c);
+                if (advance(c))
+                    leave(c);
+                break;
+            }
+    }
+    stretto_outstanding_unlock();
 }
 
 void stretto_outstanding_wait_step(void) {
