@@ -281,7 +281,7 @@ def test_wrong_trees_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
         device.write_text(edit(device.read_text()))
     manifest, environment = read(out)
     found = examine(manifest, out, environment, mpi)
-    assert any(message in f.message and str(path) in f.place for f in found), found
+    assert any(message in f.message and str(out) in f.place for f in found), found
     with one_job_at_a_time():
         ran = run(manifest, environment, Plan(mpi), quiet=True)
     assert any(v.status == "wrong" for v in ran.values()), ran

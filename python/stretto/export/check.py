@@ -18,6 +18,7 @@ from stretto.campaign.settings import settings_environment
 from stretto.errors import StrettoError
 from stretto.export import examine, probe
 from stretto.export.cases import Case, cases_of
+from stretto.export.openmpi import COMPOUND
 from stretto.export.output import SCRIPT
 from stretto.export.probe import Prints
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest
@@ -233,7 +234,7 @@ def _variants(
 ) -> list[tuple[list[Case], dict[str, str]]]:
     """Return cases and settings of the launches: by itself, with the files, with rows forced.
 
-    Rows whose settings agree are forced in one launch.
+    Rows with the same settings are forced in one launch.
     """
     out: list[tuple[list[Case], dict[str, str]]] = [(cases, {}), (cases, dict(environment))]
     forced: list[tuple[list[Case], dict[str, str]]] = []
@@ -242,11 +243,9 @@ def _variants(
         text = ",".join(f"{name}={value}" for name, value in row.settings)
         settings = settings_environment(mpi.family, text)
         for others, have in forced:
-            clash = any(have.get(n, v) != v for n, v in settings.items())
-            twice = {c.call for c in others} & {c.call for c in mine}
-            if not clash and not twice:
+            # not together with another collective: some are built of others
+            if have == settings:
                 others += mine
-                have |= settings
                 break
         else:
             if mine:
@@ -292,6 +291,18 @@ def _verdicts(
     return out
 
 
+_ANOTHER = "another algorithm"
+
+
+def _compound(manifest: ExportManifest, index: int) -> bool:
+    """Tell whether a row's algorithm is built of collectives that have rows themselves."""
+    row = manifest.rows[index]
+    values = {value for name, value in row.settings if name.endswith("_algorithm")}
+    return any((row.collective, value) in COMPOUND for value in values) and any(
+        r.collective != row.collective and r.nranks == row.nranks for r in manifest.rows
+    )
+
+
 def _one(case: Case, default: Prints, files: Prints, forced: Prints) -> tuple[Status, str]:
     """Judge one call."""
     call = case.call
@@ -315,7 +326,7 @@ def _one(case: Case, default: Prints, files: Prints, forced: Prints) -> tuple[St
     if as_forced is None:
         return "unproven", "nothing tells this collective's algorithms apart here"
     if not as_forced:
-        what = "the MPI's own decision" if as_default else "another algorithm"
+        what = "the MPI's own decision" if as_default else _ANOTHER
         return "wrong", f"{what} runs instead of the row's"
     if differs is False:
         return "proven", "as when forced"

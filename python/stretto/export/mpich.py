@@ -70,6 +70,11 @@ _PARAMETERS = {
 }  # fmt: skip
 #: takes a parameter that the reader of leaves forgets: its value would be whatever memory held
 _NOT_IN_FILES = ("barrier recexch",)
+#: files do not check it, and the job would end
+_POWERS_OF_TWO = (
+    "allgather recursive_doubling", "allgatherv recursive_doubling",
+    "reduce_scatter_block noncommutative",
+)  # fmt: skip
 _GREEK = ("alpha", "beta", "gamma", "delta")
 #: collectives whose calls tell whether the operation is commutative
 _OPERATIONS = ("allreduce", "reduce", "reduce_scatter_block")
@@ -174,6 +179,8 @@ def leaves_of(
     if name is None:
         return f"{rule.settings[0][0]} has no place in MPICH's files"
     what = f"{rule.collective} {name}"
+    if what in _POWERS_OF_TWO and rule.layout.nranks & (rule.layout.nranks - 1):
+        return f"{name} works on powers of two only"
     if what in _NOT_IN_FILES:
         return f"{name} takes a parameter that MPICH's files cannot set"
     parameters: Tree = {}

@@ -32,6 +32,13 @@ RULES_FILE = "stretto-openmpi.rules"
 JSON_FILE = "stretto-openmpi.json"
 PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
 _NO_RULE = (0, 0, 0, 0)
+#: chains by collective and number, and the fan-out that they have when nobody sets one
+_CHAINS, _CHAIN_FANOUT = (("bcast", "2"), ("reduce", "2")), "4"
+#: algorithms that call other collectives, whose rows then hold inside them
+COMPOUND = (
+    ("allgather", "1"), ("allgatherv", "1"), ("allreduce", "2"), ("reduce_scatter", "1"),
+    ("reduce_scatter_block", "1"),
+)  # fmt: skip
 #: parameters that a row of the files has no place for
 _NOT_IN_ROWS = ("knomial_radix", "max_requests")
 
@@ -42,7 +49,9 @@ def _tuned(rule: Rule) -> tuple[int, int, int] | None:
     algorithm = rule.setting(base)
     if algorithm is None:
         return None
-    fanout = rule.setting(f"{base}_chain_fanout") or rule.setting(f"{base}_tree_fanout") or "0"
+    chain = (rule.collective, algorithm) in _CHAINS  # 0 in a row is not the setting's default
+    fanout = rule.setting(f"{base}_chain_fanout") or rule.setting(f"{base}_tree_fanout")
+    fanout = fanout or (_CHAIN_FANOUT if chain else "0")
     return int(algorithm), int(fanout), int(rule.setting(f"{base}_segmentsize") or 0)
 
 
@@ -341,6 +350,7 @@ def settings_of(collective: str, row: FileRow) -> dict[str, str]:
     out = {base: str(row.algorithm)}
     if row.segment:
         out[f"{base}_segmentsize"] = str(row.segment)
-    if row.fanout:
+    default = _CHAIN_FANOUT if (collective, str(row.algorithm)) in _CHAINS else "0"
+    if str(row.fanout) != default:
         out[f"{base}_chain_fanout"] = str(row.fanout)
     return out

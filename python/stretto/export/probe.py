@@ -23,6 +23,8 @@ _CLEARED = ("LD_PRELOAD", "STRETTO_TABLE", "STRETTO_CHOICE", "STRETTO_DISABLE")
 #: a rank is held back for so long at first, so that what waits for it can be told
 HOLD_MS = 60
 START_S, CASE_S = 60.0, 60.0
+#: after so many calls that ended the job all sizes of the next one count as failed
+PATIENCE = 4
 _KINDS = ("sums", "messages", "arrivals")
 
 
@@ -98,7 +100,7 @@ def take(
     hold_ms
         For how long ranks are held back, where that is how algorithms are told.
     """
-    prints = Prints()
+    prints, launches = Prints(), 0
     left = list(dict.fromkeys(c.call for c in cases))
     while left:
         culprit, why = _launch(place, left, ranks, settings, unset, hold_ms, prints)
@@ -106,7 +108,10 @@ def take(
         if why is None:
             break
         # without a case in hand the MPI did not start at all with these settings
-        gone = left if culprit is None else [c for c in left if c[::2] == culprit[::2]]
+        launches += 1
+        gone = left if culprit is None else [c for c in left if c == culprit]
+        if culprit and launches >= PATIENCE:  # enough: the other sizes are not tried any more
+            gone = [c for c in left if c[::2] == culprit[::2]]
         for call in gone or left:
             prints.failed[call] = why
         left = [c for c in left if c not in prints.failed]

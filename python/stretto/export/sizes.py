@@ -13,7 +13,7 @@ BLOCKS = ("allgather", "alltoall", "gather", "scatter", "reduce_scatter_block")
 def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
     """Return the size that coll/tuned looks up, None where it looks at none.
 
-    From the decision functions of Open MPI 4.1 and 5.0: allgather, gather, alltoall and
+    From the decision functions of Open MPI 4.1 and 5.0: allgather, gather, scatter, alltoall and
     reduce_scatter_block are counted with all ranks' blocks; scan and exscan by type size x ranks,
     whatever the count, so that no size can be told from another.
 
@@ -24,7 +24,7 @@ def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
     """
     if collective in ("alltoallv", "alltoallw", "barrier", "scan", "exscan"):
         return None
-    if collective in ("allgather", "gather", "alltoall", "reduce_scatter_block"):
+    if collective in BLOCKS:
         return size * nranks
     return size
 
