@@ -262,6 +262,12 @@ def _verdicts(
         mine = [c for c in cases if c.row == index]
         forced = [p for some, p in seen[2:] if any(c in some for c in mine)]
         found = [_one(c, default, with_files, forced[0] if forced else default) for c in mine]
+        if index is not None and _compound(manifest, index):
+            words = "it calls other collectives, and those have rows, too"
+            found = [
+                ("unproven", words) if s == "wrong" and why.startswith(_ANOTHER) else (s, why)
+                for s, why in found
+            ]
         wrong = [
             (c, why) for c, (status, why) in zip(mine, found, strict=True) if status == "wrong"
         ]
