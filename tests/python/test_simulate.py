@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from stretto.campaign.settings import parse_counts
 from stretto.cli import main
-from stretto.commands.simulate import parse_counts
 from stretto.errors import StrettoError
 from stretto.files.bench import read_bench
 from stretto.files.table import read_table

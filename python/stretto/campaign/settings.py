@@ -169,6 +169,30 @@ def parse_sizes(text: str) -> list[int]:
     return sorted(sizes)
 
 
+def parse_counts(text: str, option: str) -> list[int]:
+    """Return the numbers in ``64``, ``2,4,6`` or ``2:128`` (doubling).
+
+    Parameters
+    ----------
+    text, option
+        As on the command line, and the option's name.
+    """
+    found: list[int] = []
+    for part in text.replace("-", ":").split(","):
+        low, colon, high = part.partition(":")
+        if not low.isdigit() or int(low) < 1 or (colon and not high.isdigit()):
+            raise UsageError(f"{part!r} is not a number", option, "write 64, 2,4,8 or 2:128")
+        number = int(low)
+        if colon and int(high) < number:
+            raise UsageError(f"{part!r} is no range", option, "write it as LOW:HIGH")
+        while number <= int(high if colon else low):
+            found.append(number)
+            number *= 2
+        if colon and found[-1] != int(high):
+            found.append(int(high))
+    return sorted(set(found))
+
+
 def parse_duration(text: str, option: str = "--budget") -> float:
     """Return the seconds in ``90``, ``90s``, ``10m``, ``1.5h``; `option` is where it was given."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text.strip())

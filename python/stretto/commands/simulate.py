@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stretto.campaign.settings import parse_counts
 from stretto.cli import print_json, say
 from stretto.errors import UsageError
 
@@ -20,30 +21,6 @@ stretto simulate --platform c5n-efa --collective allreduce,bcast --nodes 2:32 --
 stretto simulate --platform hpc7a --table mine.table --bytes 8:1M:4
 stretto simulate --platform hpc7g --profile app.profile.json --nodes 1:128 --ppn 64 \\
     --scaling strong --plot app.svg"""
-
-
-def parse_counts(text: str, option: str) -> list[int]:
-    """Return the numbers in ``64``, ``2,4,6`` or ``2:128`` (doubling).
-
-    Parameters
-    ----------
-    text, option
-        As on the command line, and the option's name.
-    """
-    found: list[int] = []
-    for part in text.replace("-", ":").split(","):
-        low, colon, high = part.partition(":")
-        if not low.isdigit() or int(low) < 1 or (colon and not high.isdigit()):
-            raise UsageError(f"{part!r} is not a number", option, "write 64, 2,4,8 or 2:128")
-        number = int(low)
-        if colon and int(high) < number:
-            raise UsageError(f"{part!r} is no range", option, "write it as LOW:HIGH")
-        while number <= int(high if colon else low):
-            found.append(number)
-            number *= 2
-        if colon and found[-1] != int(high):
-            found.append(int(high))
-    return sorted(set(found))
 
 
 def command(

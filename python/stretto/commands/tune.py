@@ -17,7 +17,12 @@ stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -
 stretto tune -n 2 --collective allreduce,bcast     (a table for all applications)
 stretto tune --settings -- mpirun -n 64 ./app     (eager limits, HAN, binding, ...)
 stretto tune --from imported/openmpi-4.0.1-8x36.bench.jsonl     (decide, measure nothing)
+stretto tune --campaign cluster.toml --dry-run     (all layouts of a cluster: docs/campaign.md)
+stretto tune --nodes 1,2,4 --ppn 1,2 --hosts a,b,c,d --collective allreduce
 stretto tune --platform hpc7g --nodes 2-128 --ppn 64     (simulated, for a cluster to come)"""
+
+#: of a table for one layout
+SIZES = "8:1M:4"
 
 
 def command(
@@ -46,10 +51,14 @@ def command(
     nranks: Annotated[
         int, typer.Option("-n", "--ranks", min=2, help="Ranks of a general table.")
     ] = 2,
-    ppn: Annotated[int | None, typer.Option(min=1, help="Ranks per node.")] = None,
+    ppn: Annotated[
+        str | None, typer.Option(help="Ranks per node; of a campaign several: 1,2.")
+    ] = None,
     hosts: Annotated[str | None, typer.Option(help="Nodes: a,b,c.")] = None,
     collective: Annotated[str | None, typer.Option(help="Only these: allreduce,bcast.")] = None,
-    sizes: Annotated[str, typer.Option("--bytes", help="Sizes of a general table.")] = "8:1M:4",
+    sizes: Annotated[
+        str | None, typer.Option("--bytes", help="Sizes of a general table (8:1M:4).")
+    ] = None,
     candidates: Annotated[
         str | None, typer.Option(help="Choices to try; by default all that fit.")
     ] = None,
@@ -81,7 +90,17 @@ def command(
         typer.Option(help="Measure nothing: make a table by simulation, for this platform."),
     ] = None,
     nodes: Annotated[
-        str | None, typer.Option(help="With --platform: nodes, as 2,4,8 or 2-128 (doubling).")
+        str | None,
+        typer.Option(help="A campaign over these: 1,2,4; with --platform also 2-128 (doubling)."),
+    ] = None,
+    campaign: Annotated[
+        Path | None, typer.Option(help="A campaign's file: all layouts, one table.")
+    ] = None,
+    interpolate: Annotated[
+        str | None, typer.Option(help="Of a campaign: layouts to fill in, as 3x2,6x2.")
+    ] = None,
+    launcher: Annotated[
+        str | None, typer.Option(help="Of a campaign: mpirun, srun or auto.")
     ] = None,
     results: Annotated[
         list[Path] | None,
@@ -123,6 +142,29 @@ def command(
                 raise UsageError(f"{option} has no meaning with --from", option, "leave it out")
         _from_results(results, cmd, out, as_json)
         return
+    sweeps = {"--campaign": campaign, "--interpolate": interpolate, "--launcher": launcher}
+    if not cmd and platform is None and (nodes is not None or campaign is not None):
+        from stretto.sweep.command import tune_campaign
+
+        if restart:
+            raise UsageError(
+                "a campaign never throws results away", "--restart", "name a new directory: --out"
+            )
+        code = tune_campaign(
+            campaign,
+            {"nodes": nodes, "ppn": ppn, "hosts": hosts, "collectives": collective, "bytes": sizes,
+             "candidates": candidates, "launches": launches, "budget": budget, "mpis": mpi,
+             "out": None if out is None else str(out), "interpolate": interpolate,
+             "launcher": launcher, "seed": seed if seed != 1 else None},
+            say, yes, dry_run, as_json,
+        )  # fmt: skip
+        raise typer.Exit(code)
+    for option, given in sweeps.items():
+        if given is not None:
+            raise UsageError(f"{option} is of a campaign", option, "without CMD and --platform")
+    if ppn is not None and not (ppn.isdigit() and int(ppn) > 0):
+        raise UsageError(f"{ppn!r} is no number of ranks", "--ppn", "several need --nodes, too")
+    each = None if ppn is None else int(ppn)
     if platform is not None or nodes is not None:
         from stretto.model.tuning import tune_by_simulation
 
@@ -130,7 +172,9 @@ def command(
                               (candidates, "--candidates")):  # fmt: skip
             if value is not None:
                 raise UsageError(f"{option} has no meaning with --platform", option, "leave it out")
-        tune_by_simulation(cmd, platform, nodes, ppn, only, sizes, mpi, out, seed, as_json, dry_run)
+        tune_by_simulation(
+            cmd, platform, nodes, each, only, sizes or SIZES, mpi, out, seed, as_json, dry_run
+        )
         return
     if cmd:
         limit = None if timeout is None else parse_duration(timeout, "--timeout")
@@ -169,7 +213,7 @@ def command(
         return
     if "--" in sys.argv:
         raise UsageError("there is no command after --", None, "write: -- mpirun -n 4 ./app")
-    for given, option in (
+    for unused, option in (
         (metric, "--metric"),
         (pairs, "--pairs"),
         (reset_command, "--reset-command"),
@@ -177,14 +221,14 @@ def command(
         (ignore, "--ignore"),
         (compare, "--compare"),
     ):
-        if given:
+        if unused:
             raise UsageError(f"{option} needs a command", None, "give it after --: -- mpirun ./app")
     from stretto.campaign.request import where
     from stretto.tune.general import Request
 
     request = Request(
-        where(nranks, ppn, hosts, mpi), out, only, sizes, names, launches or 10, seconds, seed,
-        restart, yes, dry_run,
+        where(nranks, each, hosts, mpi), out, only, sizes or SIZES, names, launches or 10,
+        seconds, seed, restart, yes, dry_run,
     )  # fmt: skip
     _general(request, as_json)
 

@@ -43,8 +43,7 @@ def tune_by_simulation(
     """
     import sys
 
-    from stretto.campaign.settings import parse_sizes
-    from stretto.commands.simulate import parse_counts
+    from stretto.campaign.settings import parse_counts, parse_sizes
     from stretto.files.table import TUNABLE, write_table
     from stretto.model.native import native_choice
     from stretto.model.platform_file import load

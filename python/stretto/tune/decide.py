@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.campaign.compare import BARE, NATIVE, Comparison
@@ -23,6 +23,10 @@ ROW_COST = math.log(1.03)
 GAP = 16
 #: what holds at this size holds for all smaller ones: one cache line or less either way
 SMALLEST = 16
+
+
+#: size -> choices that are significantly faster there -> time / native's
+Options = Mapping[int, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -148,12 +152,23 @@ def _append(out: list[Segment], segment: Segment) -> None:
         out.append(segment)
 
 
+def _choose(collective: str, options: Options) -> dict[int, str]:
+    del collective
+    return choose(options)
+
+
+def _own(candidate: str) -> bool:
+    return not candidate.startswith((NATIVE, BARE))
+
+
 def decide(
     comparisons: Iterable[Comparison],
     nodes: int | None,
     ppn: int | None,
     spans: Mapping[str, Mapping[int, Span]] | None = None,
     source: str = "measured",
+    choose: Callable[[str, Options], dict[int, str]] = _choose,
+    usable: Callable[[str], bool] = _own,
 ) -> list[Row]:
     """Return the rows of the table, for each collective from 0 bytes without end.
 
@@ -167,6 +182,10 @@ def decide(
         By collective, what each measured size stands for.
     source
         ``measured`` or ``simulated``.
+    choose
+        From a collective and its options to the choice at each size.
+    usable
+        Whether a candidate may be chosen; by default Stretto's own only.
     """
     by_collective: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
     for c in comparisons:
@@ -177,14 +196,14 @@ def decide(
             size: {
                 c.candidate: c.ratio.median
                 for c in one_shape_each(found)
-                if c.outcome == "faster" and not c.candidate.startswith((NATIVE, "bare"))
+                if c.outcome == "faster" and usable(c.candidate)
             }
             for size, found in sizes.items()
         }
         own_spans = (spans or {}).get(collective, {})
         if collective == "barrier":
             own_spans = {size: Span(0, 2**63 - 1) for size in sizes}
-        for segment in segments(choose(options), own_spans):
+        for segment in segments(choose(collective, options), own_spans):
             behind = [
                 c
                 for size in segment.measured

@@ -1,0 +1,149 @@
+"""What measures: real launches of the measuring program, or anything else that writes records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from stretto.campaign.commandline import Starter
+from stretto.campaign.idle import cores
+from stretto.campaign.ledger import Ledger
+from stretto.campaign.runner import Campaign
+from stretto.campaign.settings import Settings
+from stretto.errors import StrettoError
+from stretto.files.bench import Bench
+from stretto.files.bench_writer import BenchWriter
+from stretto.mpi.base import MPIInstallation
+from stretto.progress import Progress
+from stretto.sweep.layout import Layout
+from stretto.sweep.placement import Place, check_places, probe
+
+
+class Backend(Protocol):
+    """Measures launches of layouts."""
+
+    def fits(self, layout: Layout) -> str | None:
+        """Return why a layout cannot be measured here, None when it can."""
+
+    def prepare(self, layout: Layout, oversubscribed: bool) -> str:
+        """Make sure that the ranks come to lie as the layout says; return the nodes' processor."""
+
+    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
+        """Measure what is missing of a launch into `writer`; return whether all of it is there.
+
+        Parameters
+        ----------
+        settings
+            Of the round.
+        launch
+            Its number.
+        writer
+            Gets every record as it comes.
+        before
+            All that is known of the layout.
+        """
+
+
+@dataclass
+class Launches:
+    """The measuring program, started by the MPI's launcher or by srun.
+
+    Attributes
+    ----------
+    hosts
+        Nodes that may be used, in order; empty: this machine, or as the batch system has it.
+    start
+        Makes the starter for a layout and its hosts; None: the MPI's own launcher.
+    notes
+        What the user should hear at the end.
+    """
+
+    installation: MPIInstallation
+    hosts: tuple[str, ...]
+    say: Callable[[str], None]
+    start: Callable[[Layout, Sequence[str]], Starter] | None = None
+    notes: list[str] = field(default_factory=list)
+    dead: set[str] = field(default_factory=set)
+    _said: set[str] = field(default_factory=set)
+
+    def alive(self) -> tuple[str, ...]:
+        """Return the nodes that still answer."""
+        return tuple(h for h in self.hosts if h not in self.dead)
+
+    def fits(self, layout: Layout) -> str | None:
+        """Return why a layout cannot be measured here: too few nodes."""
+        if not self.hosts:
+            return None if layout.nodes == 1 else "no hosts were named for more than one node"
+        if layout.nodes > len(self.alive()):
+            lost = f" ({', '.join(sorted(self.dead))} do not answer)" if self.dead else ""
+            return f"{layout.nodes} nodes are needed, and there are {len(self.alive())}{lost}"
+        return None
+
+    def prepare(self, layout: Layout, oversubscribed: bool) -> str:
+        """Ask every rank where it is; nodes that do not answer are set aside, once."""
+        while True:
+            hosts = self.alive()[: layout.nodes]
+            try:
+                places = self._places(layout, hosts, oversubscribed)
+            except StrettoError:
+                if not self._find_dead(hosts) or self.fits(layout) is not None:
+                    raise
+                continue
+            return check_places(places, layout)
+
+    def _places(self, layout: Layout, hosts: Sequence[str], oversubscribed: bool) -> list[Place]:
+        starter = self.start(layout, hosts) if self.start is not None else None
+        return probe(self.installation, layout, hosts, starter, oversubscribed)
+
+    def _find_dead(self, hosts: Sequence[str]) -> bool:
+        """Try each node by itself; return whether some, but not all, do not answer."""
+        if len(hosts) < 2:
+            return False
+        lost = []
+        for host in hosts:
+            try:
+                self._places(Layout(1, 1), [host], False)
+            except StrettoError as error:
+                lost.append(host)
+                self.note(f"{host} does not start programs and is left out: {error}")
+        if len(lost) == len(hosts):
+            return False  # it is not the nodes
+        self.dead |= set(lost)
+        return bool(lost)
+
+    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
+        """Start the launch, and again as long as that brings something new."""
+        layout = Layout(
+            -(-settings.nranks // (settings.ppn or settings.nranks)),
+            settings.ppn or settings.nranks,
+        )
+        hosts = self.alive()[: layout.nodes]
+        starter = self.start(layout, hosts) if self.start is not None else None
+        here = replace(settings, hosts=hosts)
+        writer.previous = before
+        campaign = Campaign(here, self.installation, writer, self._once, quiet=True, start=starter)
+        campaign.launch_once(launch, 0.0, Progress("measuring", quiet=True))
+        self.notes += [n for n in campaign.notes if n not in self.notes]
+        return not campaign.pending(launch)
+
+    def note(self, text: str) -> None:
+        """Say something now, and again at the end."""
+        if text not in self.notes:
+            self.notes.append(text)
+            self.say(f"stretto: warning: {text}")
+
+    def _once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self.say(text)
+
+
+def oversubscribed(layout: Layout) -> bool:
+    """Return whether a layout has more ranks on a node than this machine has cores."""
+    return layout.ppn > cores()
+
+
+def pending(settings: Settings, launch: int, bench: Bench) -> bool:
+    """Return whether a launch lacks something, by what is known of the layout."""
+    return bool(Ledger(settings, bench.records).pending(launch))

@@ -1,0 +1,304 @@
+"""Who measures what, among jobs that share a directory and nothing else.
+
+A claim is a file made by linking a finished one into place, which is atomic also where the
+directory is on NFS and locks are not to be had. Nothing is ever removed or renamed: a claim is
+taken over by making the next generation of it, which only one taker can.
+
+    00012.1        launch 12, first holder; touched while it works (JSON: who)
+    00012.1.end    it let go: "done", or "free" for others to try
+    00012.2        the next holder
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from stretto.errors import from_oserror
+
+#: a holder touches its claim so often (s)
+BEAT_S = 10.0
+#: on another machine a claim that was not touched for so long is stale (s, by the file system)
+STALE_S = 150.0
+State = Literal["open", "held", "done"]
+_NAME = re.compile(r"(\d+)\.(\d+)(\.end)?\Z")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process, told apart from every other one that ever was.
+
+    Attributes
+    ----------
+    place
+        Host, boot and process namespace: where its number means something.
+    pid, started
+        Its number, and when it began in the kernel's ticks.
+    job
+        Slurm's job (and restart) that it runs in; empty: none.
+    """
+
+    place: str
+    pid: int
+    started: str
+    job: str = ""
+
+
+def me() -> Holder:
+    """Return this process as a holder."""
+    boot = _read("/proc/sys/kernel/random/boot_id")
+    try:
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        namespace = ""
+    job = os.environ.get("SLURM_JOB_ID", "")
+    if job:
+        job += "." + os.environ.get("SLURM_RESTART_COUNT", "0")
+    place = f"{os.uname().nodename} {boot} {namespace}".strip()
+    return Holder(place, os.getpid(), _started(os.getpid()) or "", job)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> str | None:
+    """Return when a process began, None when there is none (or only its corpse)."""
+    text = _read(f"/proc/{pid}/stat")
+    fields = text.rpartition(")")[2].split()
+    return None if len(fields) < 20 or fields[0] in "ZX" else fields[19]
+
+
+def gone(holder: Holder, mine: Holder, ask_slurm: Callable[[str], bool] | None = None) -> bool:
+    """Return whether a holder is known to have ended, without waiting for its claim to age.
+
+    Parameters
+    ----------
+    holder, mine
+        It, and the process that asks.
+    ask_slurm
+        Tells whether a job has ended; by default asked of Slurm.
+    """
+    if holder.place == mine.place:
+        return _started(holder.pid) != holder.started
+    number, _, restart = holder.job.partition(".")
+    if not number:
+        return False
+    own, _, own_restart = mine.job.partition(".")
+    if number == own:  # the same job, put into the queue again: what ran before is dead
+        return restart != own_restart
+    return (ask_slurm or job_ended)(number)
+
+
+def job_ended(job: str) -> bool:
+    """Return whether Slurm says that a job is no longer there; False where it cannot be asked."""
+    if shutil.which("squeue") is None:
+        return False
+    try:
+        done = subprocess.run(
+            ["squeue", "-h", "-j", job, "-o", "%T"],
+            capture_output=True, text=True, timeout=20, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    if done.returncode != 0:
+        return "Invalid job id" in done.stderr
+    return not done.stdout.strip()
+
+
+class Claims:
+    """The claims of one layout.
+
+    Parameters
+    ----------
+    directory
+        Where they lie; made when missing.
+    holder
+        This process, by default.
+    stale_s
+        Age at which a claim of a holder that cannot be asked for is stale.
+    """
+
+    def __init__(
+        self, directory: Path, holder: Holder | None = None, stale_s: float = STALE_S
+    ) -> None:
+        self.directory = directory
+        self.holder = holder or me()
+        self.stale_s = stale_s
+        self._asked: dict[str, tuple[float, bool]] = {}
+        self._done: set[int] = set()  # that is for ever: no need to read it again
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_oserror(error, "cannot make the directory of claims", directory) from error
+
+    def listing(self) -> dict[int, dict[int, bool]]:
+        """Return launch -> generation -> whether it has ended."""
+        out: dict[int, dict[int, bool]] = {}
+        with os.scandir(self.directory) as entries:
+            for entry in entries:
+                found = _NAME.match(entry.name)
+                if found:
+                    launch, generation = int(found.group(1)), int(found.group(2))
+                    ended = bool(found.group(3))
+                    known = out.setdefault(launch, {})
+                    known[generation] = known.get(generation, False) or ended
+        return out
+
+    def state(self, launch: int, listing: dict[int, dict[int, bool]]) -> tuple[State, int]:
+        """Return whether a launch may be claimed, and its latest generation (0: none).
+
+        Parameters
+        ----------
+        launch
+            Its number.
+        listing
+            From `listing`.
+        """
+        known = listing.get(launch)
+        if not known:
+            return "open", 0
+        latest = max(known)
+        if launch in self._done:
+            return "done", latest
+        if known[latest]:
+            if _read(str(self._path(launch, latest, ".end"))) != "done":
+                return "open", latest
+            self._done.add(launch)
+            return "done", latest
+        return ("open" if self._stale(self._path(launch, latest)) else "held"), latest
+
+    def take(self, launch: int, generation: int) -> Claim | None:
+        """Claim a launch after the given generation; None when another was faster.
+
+        Parameters
+        ----------
+        launch
+            Its number.
+        generation
+            The latest one that is known to have ended, or to be stale.
+        """
+        path = self._path(launch, generation + 1)
+        if not _link_into_place(path, json.dumps(asdict(self.holder)) + "\n"):
+            return None
+        return Claim(path)
+
+    def _path(self, launch: int, generation: int, end: str = "") -> Path:
+        return self.directory / f"{launch:05d}.{generation}{end}"
+
+    def _stale(self, path: Path) -> bool:
+        try:
+            with path.open(encoding="utf-8") as stream:  # opening asks an NFS server anew
+                value = json.load(stream)
+                touched = os.fstat(stream.fileno()).st_mtime
+            holder = Holder(**value)
+        except (OSError, ValueError, TypeError):
+            return False
+        if gone(holder, self.holder, self._job_ended):
+            return True
+        if holder.place == self.holder.place:
+            return False
+        return self._file_system_time() - touched > self.stale_s
+
+    def _job_ended(self, job: str) -> bool:
+        """Ask Slurm, at most twice a minute for each job."""
+        at, answer = self._asked.get(job, (-1e9, False))
+        if time.monotonic() - at > 30:
+            answer = job_ended(job)
+            self._asked[job] = (time.monotonic(), answer)
+        return answer
+
+    def _file_system_time(self) -> float:
+        """Return the time by the clock that also stamps the claims: no other clock matters."""
+        probe = self.directory / f".now.{os.uname().nodename}.{os.getpid()}"
+        try:
+            probe.touch()
+            os.utime(probe)
+            return probe.stat().st_mtime
+        except OSError:
+            return 0.0
+        finally:
+            with contextlib.suppress(OSError):
+                probe.unlink()
+
+
+class Claim:
+    """A launch that this process may measure; touched in the background until it is let go."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+        self._thread.start()
+
+    def _beat(self) -> None:
+        while not self._over.wait(BEAT_S):
+            with contextlib.suppress(OSError):
+                os.utime(self.path)
+
+    @property
+    def lost(self) -> bool:
+        """Whether another process has taken it over (this one had stood still for too long)."""
+        stem, _, generation = self.path.name.rpartition(".")
+        return self.path.with_name(f"{stem}.{int(generation) + 1}").exists()
+
+    def end(self, done: bool) -> None:
+        """Let go of it: for good, or for others (or a later start) to try again."""
+        self._over.set()
+        self._thread.join()
+        end = self.path.with_name(self.path.name + ".end")
+        _link_into_place(end, "done\n" if done else "free\n")
+
+
+def _link_into_place(path: Path, text: str) -> bool:
+    """Make a file with all of its contents at once; False when there is one already.
+
+    Linking is atomic on every version of NFS, and its reply may be lost though it was done: the
+    count of links tells. Where a file system has no links, exclusive creation does it.
+    """
+    holder = f"{os.uname().nodename}.{os.getpid()}.{threading.get_ident()}"
+    temporary = path.with_name(f".{path.name}.{holder}")
+    try:
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return temporary.stat().st_nlink == 2
+        except OSError as error:
+            if temporary.stat().st_nlink == 2:
+                return True
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
+                raise
+            return _create(path, text)
+        return True
+    except OSError as error:
+        raise from_oserror(error, "cannot write a claim", path) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _create(path: Path, text: str) -> bool:
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        return False
+    return True

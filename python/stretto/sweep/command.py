@@ -1,0 +1,124 @@
+"""``stretto tune --campaign FILE``, and the same by options."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from stretto.campaign.request import split_candidates
+from stretto.cli import print_json
+from stretto.errors import EXIT_INTERRUPTED, UsageError
+from stretto.sweep.request import Request, make_request, read_values
+from stretto.sweep.run import Outcome, run_campaign
+
+
+def request_of(file: Path | None, options: Mapping[str, str | int | None]) -> Request:
+    """Return the campaign that a file says, with what options say in its place.
+
+    Parameters
+    ----------
+    file
+        The campaign file, None: options only.
+    options
+        By the file's keys, as typed; None where not given.
+    """
+    values: dict[str, Any] = {} if file is None else read_values(file)
+    default = Path("stretto.campaign")
+    if file is not None:
+        default = file.with_name(file.name.removesuffix(".toml") + ".campaign")
+    given = {k: v for k, v in options.items() if v is not None}
+    for key, value in given.items():
+        if key == "candidates":
+            values[key] = split_candidates(str(value))
+        elif key in ("hosts", "mpis", "collectives", "interpolate"):
+            values[key] = [x for x in str(value).split(",") if x]
+        elif key == "out":
+            values[key] = str(Path(str(value)).absolute())
+        else:
+            values[key] = value
+    return replace(make_request(values, default, str(file or "the options")), file=file)
+
+
+def tune_campaign(
+    file: Path | None,
+    options: Mapping[str, str | int | None],
+    say: Callable[[str], None],
+    yes: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Run a campaign from the command line; return the exit code.
+
+    Parameters
+    ----------
+    file, options
+        As in `request_of`.
+    say
+        Prints a sentence to the user.
+    yes, dry_run, as_json
+        The options.
+    """
+    if file is not None and file.is_dir():
+        raise UsageError(f"{file} is a directory", "--campaign", "name the campaign's file")
+    request = request_of(file, options)
+    outcomes = run_campaign(request, ["stretto", *sys.argv[1:]], say, yes, dry_run)
+    if dry_run:
+        return 0
+    if as_json:
+        print_json({"directory": str(request.out), "mpis": [_json(o) for o in outcomes]})
+    else:
+        for outcome in outcomes:
+            print("\n".join(lines_of(outcome)))
+    if not all(o.complete for o in outcomes):
+        say(
+            f"stretto: not complete: everything so far is in {request.out}; the same command goes "
+            f"on, and `stretto campaign status {request.out}` shows how far it is"
+        )
+        return EXIT_INTERRUPTED
+    return 0
+
+
+def lines_of(outcome: Outcome) -> list[str]:
+    """Return what came of a campaign with one MPI, for people.
+
+    Parameters
+    ----------
+    outcome
+        It.
+    """
+    out = [f"{outcome.mpi}:"]
+    for row in outcome.rows:
+        if row.choice == "native":
+            continue
+        high = "inf" if row.high is None else row.high
+        mark = "" if row.evidence.get("source") == "measured" else f", {row.evidence['source']}"
+        out.append(
+            f"  {row.collective:12} {row.nodes}x{row.ppn:<4} {row.low}-{high} B: {row.choice}, "
+            f"time x {row.evidence.get('ratio')}{mark}"
+        )
+    if len(out) == 1:
+        out.append("  native stays everywhere: nothing was faster than it with significance")
+    if outcome.regret:
+        out.append(f"  {outcome.regret}")
+    out += [f"  left out: {sentence}" for sentence in outcome.left_out]
+    if outcome.table is not None:
+        out.append(f"  table: {outcome.table} (stretto run --table ...)")
+        out.append(f"  results for stretto export: {outcome.results[0].parent}/*.bench.jsonl")
+    return out
+
+
+def _json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "mpi": outcome.mpi,
+        "table": None if outcome.table is None else str(outcome.table),
+        "results": [str(p) for p in outcome.results],
+        "rows": len(outcome.rows),
+        "chosen": sum(r.choice != "native" for r in outcome.rows),
+        "regret": outcome.regret,
+        "complete": outcome.complete,
+        "left_out": outcome.left_out,
+        "notes": outcome.notes,
+    }

@@ -1,0 +1,227 @@
+"""From the measurements of all layouts to one table: smooth, short, and honest about its losses.
+
+Per collective, layout and size a candidate may be chosen that is significantly faster than what the
+MPI does by itself, and not more than 2% slower than the fastest of those. Among these choices a
+shortest path takes the fewest rows, the simplest choice, and what the layout before it has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stretto.campaign.baseline import fair
+from stretto.campaign.compare import BARE, NATIVE, Comparison, decisive, timings
+from stretto.files.bench import Bench
+from stretto.files.rows import Row
+from stretto.mpi.algorithms.base import PREFIX
+from stretto.sweep.elimination import medians
+from stretto.sweep.layout import Layout
+from stretto.tune.decide import decide, one_shape_each
+
+#: a choice may be so much slower than the best one, for a shorter or simpler table
+LOSS = 0.02
+#: what the shortest path pays: for a change of choice, for a choice other than the layout's before
+#: it, for each step of complexity; the loss itself is at most LOSS
+CHANGE, STRANGER, COMPLEX = 1.0, 0.05, 0.01
+
+Chosen = dict[str, dict[int, str]]  # collective -> size -> choice
+
+
+def complexity(choice: str) -> int:
+    """Return how much a choice has to explain: the MPI's own least, compositions most.
+
+    Parameters
+    ----------
+    choice
+        ``native``, ``ring``, ``shm+bruck_k(8)``, ``native:NAME=VALUE``.
+    """
+    if choice == NATIVE:
+        return 0
+    if choice.startswith(PREFIX):
+        return 1 + choice.count("=")
+    return 1 + choice.count("+") + choice.count("(") + choice.count(",")
+
+
+def smooth(
+    options: Mapping[int, Mapping[str, float]], before: Mapping[int, str] | None = None
+) -> dict[int, str]:
+    """Return the choice at each size, see the module's head.
+
+    Parameters
+    ----------
+    options
+        Size to the choices that are significantly faster there, with their ratio to native.
+    before
+        Choices of the nearest layout that was decided already.
+    """
+    before = before or {}
+    costs: list[dict[str, tuple[float, str | None]]] = []
+    sizes = sorted(options)
+    for i, size in enumerate(sizes):
+        best = min(options[size].values(), default=1.0)
+        allowed = {n: r for n, r in options[size].items() if r <= best * (1 + LOSS)}
+        if best * (1 + LOSS) >= 1.0:
+            allowed[NATIVE] = 1.0
+        here: dict[str, tuple[float, str | None]] = {}
+        for name, ratio in sorted(allowed.items()):
+            own = math.log(ratio / min(best, 1.0)) + COMPLEX * complexity(name)
+            own += STRANGER * (size in before and before[size] != name)
+            if i == 0:
+                here[name] = (own, None)
+                continue
+            last = costs[-1]
+            came = min(last, key=lambda b: (last[b][0] + CHANGE * (b != name), b != name, b))
+            here[name] = (last[came][0] + CHANGE * (came != name) + own, came)
+        costs.append(here)
+    out: dict[int, str] = {}
+    name_at: str | None = None
+    for i in range(len(sizes) - 1, -1, -1):
+        if name_at is None:
+            name_at = min(costs[i], key=lambda n: (costs[i][n][0], n))
+        out[sizes[i]] = name_at
+        name_at = costs[i][name_at][1]
+    return dict(sorted(out.items()))
+
+
+@dataclass(frozen=True)
+class Decided:
+    """One layout's choices.
+
+    Attributes
+    ----------
+    ratios
+        By collective, size and candidate: time / native's, of what is significantly faster.
+    regrets
+        By collective and size: how much slower the choice is than the best, in launches that did
+        not tell which one is the best; None where there are too few.
+    """
+
+    layout: Layout
+    rows: list[Row]
+    chosen: Chosen
+    ratios: dict[str, dict[int, dict[str, float]]]
+    regrets: dict[str, dict[int, float]] = field(default_factory=dict)
+    comparisons: list[Comparison] = field(default_factory=list)
+
+
+def decide_layout(
+    bench: Bench, layout: Layout, nvariants: int, before: Decided | None = None
+) -> Decided:
+    """Decide on one layout.
+
+    Parameters
+    ----------
+    bench
+        All that was measured on it.
+    layout
+        It.
+    nvariants
+        Launches of a round.
+    before
+        The nearest layout that was decided already.
+    """
+    times = timings(bench)
+    comparisons = decisive(fair(times), times)
+    chosen: Chosen = {}
+    ratios: dict[str, dict[int, dict[str, float]]] = {}
+
+    def choose(collective: str, options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
+        ratios[collective] = {size: dict(found) for size, found in options.items()}
+        chosen[collective] = smooth(
+            options, before.chosen.get(collective) if before is not None else None
+        )
+        return chosen[collective]
+
+    rows = decide(
+        comparisons,
+        layout.nodes,
+        layout.ppn,
+        choose=choose,
+        usable=lambda c: c not in (NATIVE, BARE),
+    )
+    return Decided(
+        layout, rows, chosen, ratios, _regrets(bench, nvariants, chosen), list(comparisons)
+    )
+
+
+def _regrets(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[int, float]]:
+    """Return the regret of the choices: best picked in one half of the rounds, timed in the other.
+
+    Where roots or datatypes differ at one size, the worst counts.
+    """
+    out: dict[str, dict[int, float]] = defaultdict(dict)
+    for shape, candidates in medians(bench, nvariants).items():
+        collective, size = shape[0], shape[1]
+        choice = chosen.get(collective, {}).get(size)
+        if choice is None:
+            continue
+        mine = BARE if choice == NATIVE and NATIVE not in candidates else choice
+        found = []
+        for half in (0, 1):
+            told = {c: _median(t, half) for c, t in candidates.items()}
+            held = {c: _median(t, 1 - half) for c, t in candidates.items()}
+            known = [c for c in told if told[c] is not None and held[c] is not None]
+            if mine not in known or len(known) < 2:
+                continue
+            best = min(known, key=lambda c: (told[c] or 0.0, c))
+            found.append((held[mine] or 0.0) / (held[best] or 1.0) - 1)
+        if len(found) == 2:
+            regret = max(0.0, float(np.mean(found)))
+            out[collective][size] = max(regret, out[collective].get(size, 0.0))
+    return dict(out)
+
+
+def _median(times: Mapping[int, float], half: int) -> float | None:
+    mine = [t for r, t in times.items() if r % 2 == half]
+    return float(np.median(mine)) if len(mine) >= 2 else None
+
+
+def decide_all(
+    benches: Mapping[Layout, Bench], nvariants: Mapping[Layout, int]
+) -> dict[Layout, Decided]:
+    """Decide on all layouts, each with the nearest one before it in mind.
+
+    Parameters
+    ----------
+    benches
+        What was measured on each.
+    nvariants
+        Launches of a round on each.
+    """
+    out: dict[Layout, Decided] = {}
+    for layout in sorted(benches):
+        near = min(out, key=lambda x: (x.distance(layout), x), default=None)
+        out[layout] = decide_layout(
+            benches[layout], layout, nvariants[layout], out[near] if near is not None else None
+        )
+    return out
+
+
+def regret_words(found: Sequence[Decided]) -> str | None:
+    """Return the regret of a table in a sentence, None where nothing can be said.
+
+    Parameters
+    ----------
+    found
+        Of all layouts.
+    """
+    every = [r for d in found for sizes in d.regrets.values() for r in sizes.values()]
+    if not every:
+        return None
+    return (
+        f"against the best candidate, in launches held out: median {100 * np.median(every):.1f}%, "
+        f"worst {100 * max(every):.1f}% slower, over {len(every)} points"
+    )
+
+
+def untested(found: Decided) -> int:
+    """Return at how many collectives and sizes nothing could be tested: too few launches."""
+    worst: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
+    for c in found.comparisons:
+        worst[c.cell.collective, c.cell.bytes].append(c)
+    return sum(all(c.outcome == "untested" for c in one_shape_each(cs)) for cs in worst.values())

@@ -1,0 +1,264 @@
+"""Successive elimination: which candidates are worth another launch, at which sizes.
+
+A pure function of what was measured in complete rounds, so that every job that works on a campaign
+comes to the same answer, and so does a start after a kill.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from stretto.campaign.compare import BARE, NATIVE, deciding_mode
+from stretto.campaign.settings import Case, Settings
+from stretto.files.bench import Bench, standing_exclusions
+
+#: one call shape at one size
+Shape = tuple[str, int, str, str, int]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """When a candidate is hopeless.
+
+    Attributes
+    ----------
+    factors
+        After so many launches: how many times slower than the best, in every launch. At most that
+        much, at the size itself and its neighbours, and the candidate stays.
+    finalists
+        After `final` launches, only so many of the best stay at each size (those that are best at a
+        neighbouring size stay as well, so that rows can be merged).
+    final
+        See `finalists`.
+    screening
+        In the first so many launches a cell gets few batches: enough to see what is hopeless.
+    batches
+        Least and most batches of a cell while screening, and later.
+    guided
+        On a layout between two that were measured: candidates more than so many times slower than
+        the best on both, at a size and its neighbours, are not begun with.
+    priced
+        Candidates that the model prices at more than so many times the best are not begun with.
+    """
+
+    factors: tuple[tuple[int, float], ...] = ((1, 2.0), (2, 1.5), (3, 1.25), (5, 1.12))
+    finalists: int = 3
+    final: int = 3
+    screening: int = 2
+    batches: tuple[tuple[int, int], tuple[int, int]] = ((5, 9), (9, 40))
+    guided: float = 1.3
+    priced: float = 3.0
+
+    def factor(self, launches: int) -> float:
+        """Return the factor after so many launches; infinite before the first."""
+        known = [f for n, f in self.factors if launches >= n]
+        return known[-1] if known else math.inf
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A candidate that is measured no longer at a size, and why (in words)."""
+
+    collective: str
+    bytes: int
+    candidate: str
+    launches: int
+    why: str
+
+
+@dataclass(frozen=True)
+class State:
+    """What is to be measured in a round, and what was dropped before it."""
+
+    cases: tuple[Case, ...]
+    dropped: tuple[Dropped, ...]
+
+
+Medians = Mapping[Shape, Mapping[str, Mapping[int, float]]]
+
+
+def shape_of(case: Case) -> Shape:
+    """Return the call shape of a case."""
+    return case.collective, case.bytes, case.datatype, case.operation, case.root
+
+
+def medians(bench: Bench, nvariants: int) -> Medians:
+    """Return shape -> candidate -> round -> median time in us, of the mode that decides there.
+
+    Parameters
+    ----------
+    bench
+        All that was measured on a layout.
+    nvariants
+        Launches of a round.
+    """
+    found: dict[Shape, dict[str, dict[str, dict[int, float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(dict))
+    )
+    gone = standing_exclusions(bench.records)
+    for s in bench.samples:
+        if s.correct and s.times_us and (s.collective, s.candidate) not in gone:
+            shape = (s.collective, s.bytes, s.datatype or "", s.operation or "", s.root or 0)
+            found[shape][s.mode][s.candidate][s.launch // nvariants] = median(s.times_us)
+    out: dict[Shape, dict[str, dict[int, float]]] = {}
+    for shape, modes in found.items():
+        base: dict[str, float] = {}
+        for mode, candidates in modes.items():
+            for name in (NATIVE, BARE):
+                if candidates.get(name):  # of the first round: later ones must not change the past
+                    base[mode] = candidates[name][min(candidates[name])]
+                    break
+        if base:
+            out[shape] = {c: dict(t) for c, t in modes[deciding_mode(base)].items()}
+        else:
+            out[shape] = {c: dict(t) for c, t in next(iter(modes.values())).items()}
+    return out
+
+
+def state(
+    settings: Settings,
+    times: Medians,
+    turn: int,
+    policy: Policy,
+    begun: Mapping[Shape, Mapping[str, str]] | None = None,
+) -> State:
+    """Return what is measured in a round.
+
+    Parameters
+    ----------
+    settings
+        Of the layout, with all candidates.
+    times
+        From `medians`; rounds from `turn` on are not looked at.
+    turn
+        The round, from 0.
+    policy
+        When a candidate is hopeless.
+    begun
+        By shape, candidates that are not begun with, and why (guides, prices).
+    """
+    alive = {shape_of(c): list(c.candidates) for c in settings.cases}
+    dropped: list[Dropped] = []
+
+    def drop(shape: Shape, names: Mapping[str, str], launches: int) -> None:
+        for name in [n for n in alive[shape] if n in names and n not in (NATIVE, BARE)]:
+            alive[shape].remove(name)
+            dropped.append(Dropped(shape[0], shape[1], name, launches, names[name]))
+
+    for shape in alive:
+        drop(shape, (begun or {}).get(shape, {}), 0)
+    chains = _chains(alive)
+    for done in range(1, turn + 1):
+        slow = {
+            shape: _slow(times.get(shape, {}), names, done, policy.factor(done))
+            for shape, names in alive.items()
+        }
+        best = {s: _best(times.get(s, {}), names, done) for s, names in alive.items()}
+        hopeless: dict[Shape, dict[str, str]] = {}
+        for chain in chains:
+            for i, shape in enumerate(chain):
+                near = chain[max(0, i - 1) : i] + chain[i + 1 : i + 2]
+                names = {
+                    n: why
+                    for n, why in slow[shape].items()
+                    if all(n in slow[s] or n not in alive[s] for s in near)
+                }
+                if done >= policy.final:
+                    keep = {n for s in (shape, *near) for n in best[s][:1]}
+                    keep |= set(best[shape][: policy.finalists])
+                    names |= {
+                        n: f"not among the best {policy.finalists} after {done} launches"
+                        for n in best[shape]
+                        if n not in keep and n not in names
+                    }
+                hopeless[shape] = names
+        for shape, names in hopeless.items():
+            drop(shape, names, done)
+    cases = []
+    for case in settings.cases:
+        names_left = tuple(alive[shape_of(case)])
+        if names_left:
+            cases.append(replace(case, candidates=names_left))
+    return State(tuple(cases), tuple(dropped))
+
+
+def _chains(shapes: Iterable[Shape]) -> list[list[Shape]]:
+    """Return the shapes by everything but the size, sizes ascending."""
+    groups: dict[tuple[str, str, int], list[Shape]] = defaultdict(list)
+    for shape in shapes:
+        groups[shape[0], shape[3], shape[4]].append(shape)
+    return [sorted(g, key=lambda s: (s[1], s)) for g in groups.values()]
+
+
+def _until(times: Mapping[int, float], done: int) -> list[float]:
+    return [t for r, t in sorted(times.items()) if r < done]
+
+
+def _best(times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: int) -> list[str]:
+    """Return the candidates in the order of their medians, the fastest first."""
+    known = {n: _until(times[n], done) for n in names if n in times and n not in (NATIVE, BARE)}
+    return sorted((n for n in known if known[n]), key=lambda n: (median(known[n]), n))
+
+
+def _slow(
+    times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: int, factor: float
+) -> dict[str, str]:
+    """Return the candidates that were too slow in every launch so far, with the reason."""
+    known = {n: _until(times[n], done) for n in names if n in times}
+    known = {n: t for n, t in known.items() if t}
+    if not known or math.isinf(factor):
+        return {}
+    best = min(known, key=lambda n: (median(known[n]), n))
+    limit = factor * median(known[best])
+    return {
+        n: f"{min(t) / limit * factor:.2f} times as slow as {best} or more in {len(t)} launches"
+        for n, t in known.items()
+        if min(t) > limit and min(t) > max(known[best]) and n != best
+    }
+
+
+def not_begun(
+    mine: Iterable[Case], guides: Sequence[Medians], policy: Policy
+) -> dict[Shape, dict[str, str]]:
+    """Return the candidates that two enclosing layouts say are hopeless, by shape.
+
+    Only what was measured on both counts: a candidate that one of them does not have, or that was
+    not begun with there, is begun with here unless it was slow on the other.
+
+    Parameters
+    ----------
+    mine
+        Cases of the layout.
+    guides
+        Times on the layouts that enclose it.
+    policy
+        Its `guided`.
+    """
+    if len(guides) < 2:
+        return {}
+    cases = {shape_of(c): c for c in mine}
+    ratios = [{s: _ratios(t) for s, t in g.items()} for g in guides]
+    out: dict[Shape, dict[str, str]] = defaultdict(dict)
+    for chain in _chains(cases):
+        for i, shape in enumerate(chain):
+            near = chain[max(0, i - 1) : i + 2]
+            for name in cases[shape].candidates:
+                seen = [r[s][name] for r in ratios for s in near if name in r.get(s, {})]
+                if seen and min(seen) > policy.guided:
+                    out[shape][name] = (
+                        f"{min(seen):.2f} times as slow as the best or more on the layouts around"
+                    )
+                elif not seen and all(s in r for r in ratios for s in near):
+                    out[shape][name] = "dropped before it was measured on the layouts around"
+    return dict(out)
+
+
+def _ratios(times: Mapping[str, Mapping[int, float]]) -> dict[str, float]:
+    """Return how slow each candidate is, as a multiple of the best."""
+    found = {n: median(t.values()) for n, t in times.items() if t}
+    least = min(found.values(), default=1.0)
+    return {n: t / least for n, t in found.items()}

@@ -1,0 +1,222 @@
+"""The nodes of a campaign: named, or those of the Slurm allocation; and how ranks start on them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from stretto.campaign.commandline import Starter
+from stretto.errors import StrettoError
+from stretto.mpi.base import MPIInstallation
+from stretto.sweep.backend import Launches
+from stretto.sweep.layout import Layout
+from stretto.sweep.placement import probe
+from stretto.sweep.request import Request
+
+#: what `srun --mpi=` wants for each family, the first that this Slurm has
+MPI_TYPES = {
+    "openmpi": ("pmix", "pmix_v5", "pmix_v4", "pmix_v3"),
+    "mpich": ("pmi2", "cray_shasta", "pmix"),
+    "intel": ("pmi2", "pmix"),
+}
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Nodes of one kind; `names` is empty for this machine alone, `cpu` None where nobody asked."""
+
+    names: tuple[str, ...]
+    cpu: str | None
+    mpi_type: str | None = None  # ranks are started by srun
+
+
+def allocated(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the nodes of the Slurm allocation that this process runs in, empty outside of one.
+
+    Parameters
+    ----------
+    environ
+        The environment.
+    """
+    names = environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST")
+    if not names or shutil.which("scontrol") is None:
+        return ()
+    try:
+        done = subprocess.run(
+            ["scontrol", "show", "hostnames", names],
+            capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        raise StrettoError(
+            f"Slurm does not say which nodes this job has: {error}", names, "name them: --hosts"
+        ) from error
+    return tuple(done.stdout.split())
+
+
+def find_hosts(
+    request: Request,
+    installation: MPIInstallation,
+    say: Callable[[str], None],
+    ask_nodes: bool,
+) -> Hosts:
+    """Return the nodes to measure on: all of one kind, those of another kind left out and named.
+
+    Parameters
+    ----------
+    request, installation, say
+        The campaign, its MPI, and what prints a sentence.
+    ask_nodes
+        Start a line of shell on each; otherwise nothing is known of them.
+    """
+    names = request.hosts or allocated(os.environ)
+    by_srun = request.launcher == "srun" or (
+        request.launcher == "auto" and installation.launcher is None
+    )
+    mpi_type = (request.mpi_type or find_mpi_type(installation)) if by_srun else None
+    if by_srun and not os.environ.get("SLURM_JOB_ID"):
+        raise StrettoError(
+            "srun is to start the ranks, but this is no Slurm allocation",
+            "launcher",
+            "submit it (stretto campaign submit FILE), or run it inside salloc",
+        )
+    if not names or not ask_nodes:
+        return Hosts(names, None, mpi_type)
+    starter = srun_starter(mpi_type) if mpi_type else None
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for name, cpu in _kinds(installation, names, starter, say):
+        kinds[cpu].append(name)
+    if not kinds:
+        raise StrettoError(
+            "no node starts programs",
+            ", ".join(names[:8]),
+            "try the launcher with hostname on one of them; `stretto check` looks at it",
+        )
+    cpu = max(kinds, key=lambda c: (len(kinds[c]), c))
+    for other in sorted(set(kinds) - {cpu}):
+        say(
+            f"stretto: warning: {', '.join(kinds[other])} left out: {other}, and the others are "
+            f"{cpu}; kinds of nodes are never mixed"
+        )
+    return Hosts(tuple(kinds[cpu]), cpu, mpi_type)
+
+
+def _kinds(
+    installation: MPIInstallation,
+    names: Sequence[str],
+    starter: Callable[[Layout, Sequence[str]], Starter] | None,
+    say: Callable[[str], None],
+) -> list[tuple[str, str]]:
+    """Return each node that answers, with its processor: all at once, or else one by one."""
+
+    def ask(hosts: Sequence[str]) -> list[str]:
+        layout = Layout(len(hosts), 1)
+        start = starter(layout, hosts) if starter is not None else None
+        return [p.cpu for p in probe(installation, layout, hosts, start)]
+
+    try:
+        return list(zip(names, ask(names), strict=True))
+    except StrettoError as error:
+        if len(names) == 1:
+            raise
+        first = error
+    out = []
+    for name in names:
+        try:
+            out.append((name, ask([name])[0]))
+        except StrettoError as error:
+            say(f"stretto: warning: {name} does not start programs and is left out: {error}")
+    if not out:
+        raise first
+    return out
+
+
+def find_mpi_type(installation: MPIInstallation) -> str:
+    """Return what to give ``srun --mpi=`` for an MPI, of what this Slurm has.
+
+    Parameters
+    ----------
+    installation
+        The MPI.
+    """
+    wanted = MPI_TYPES[installation.family]
+    try:
+        done = subprocess.run(
+            ["srun", "--mpi=list"],
+            capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StrettoError(f"srun cannot be asked: {error}", "srun --mpi=list") from error
+    there = (done.stdout + done.stderr).replace(",", " ").split()
+    for name in wanted:
+        if name in there:
+            return name
+    raise StrettoError(
+        f"this Slurm starts no {installation.name}: it has none of {', '.join(wanted)}",
+        "srun --mpi=list",
+        "take launcher = 'mpirun'",
+    )
+
+
+def srun_starter(mpi_type: str) -> Callable[[Layout, Sequence[str]], Starter]:
+    """Return what makes a starter for a layout on some of the allocation's nodes.
+
+    One rank a core, hyperthreads left alone, node after node. ``--overlap`` lets the step share the
+    cores of a step around it (an interactive one), where it would otherwise wait for ever. The
+    variables are set by ``env`` on the nodes: LD_PRELOAD must not reach srun itself.
+
+    Parameters
+    ----------
+    mpi_type
+        For ``--mpi=``.
+    """
+
+    def of(layout: Layout, hosts: Sequence[str]) -> Starter:
+        def start(
+            program: list[str], variables: dict[str, str]
+        ) -> tuple[list[str], dict[str, str]]:
+            words = ["srun", f"--mpi={mpi_type}", "-N", str(layout.nodes), "-n", str(layout.nranks)]
+            words += [f"--ntasks-per-node={layout.ppn}", "--distribution=block:block"]
+            words += ["--overlap", "--hint=nomultithread", "--kill-on-bad-exit=1"]
+            if hosts:
+                words += ["-w", ",".join(hosts)]
+            environ = {k: v for k, v in os.environ.items() if k not in _STEP}
+            settings = [f"{k}={v}" for k, v in variables.items()]
+            return [*words, *(["env", *settings] if settings else []), *program], environ
+
+        return start
+
+    return of
+
+
+#: of a job that asked for other numbers of ranks: each step says its own
+_STEP = (
+    "SLURM_NTASKS",
+    "SLURM_NPROCS",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_TASKS_PER_NODE",
+    "SLURM_DISTRIBUTION",
+    "SLURM_CPU_BIND",
+    "LD_PRELOAD",
+)
+
+
+def make_backend(
+    request: Request,
+    installation: MPIInstallation,
+    hosts: Hosts,
+    say: Callable[[str], None],
+) -> Launches:
+    """Return what measures on these nodes.
+
+    Parameters
+    ----------
+    request, installation, hosts, say
+        The campaign, its MPI and nodes, and what prints a sentence.
+    """
+    del request
+    start = srun_starter(hosts.mpi_type) if hosts.mpi_type else None
+    return Launches(installation, hosts.names, say, start)

@@ -1,0 +1,110 @@
+"""Layouts of a campaign, and the order in which they are measured."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stretto.errors import UsageError
+
+#: a layout learns from so many others that were measured before it
+GUIDES = 2
+#: and from none that is further away than this (doublings of nodes and ranks per node together)
+FAR = 2.5
+
+
+@dataclass(frozen=True, order=True)
+class Layout:
+    """Nodes, and ranks on each of them."""
+
+    nodes: int
+    ppn: int
+
+    @property
+    def nranks(self) -> int:
+        """All ranks."""
+        return self.nodes * self.ppn
+
+    @property
+    def name(self) -> str:
+        """``4x2``: as in file names."""
+        return f"{self.nodes}x{self.ppn}"
+
+    @property
+    def words(self) -> str:
+        """``4 x 2``: as people read it."""
+        return f"{self.nodes} x {self.ppn}"
+
+    def distance(self, other: Layout) -> float:
+        """Return how many doublings of nodes and of ranks per node lie between two layouts."""
+        return abs(math.log2(self.nodes / other.nodes)) + abs(math.log2(self.ppn / other.ppn))
+
+
+def parse_layout(text: str, place: str = "--interpolate") -> Layout:
+    """Return the layout in ``4x2``.
+
+    Parameters
+    ----------
+    text
+        As on the command line.
+    place
+        The option, for the error message.
+    """
+    found = re.fullmatch(r"\s*([1-9]\d{0,6})\s*x\s*([1-9]\d{0,6})\s*", text)
+    if not found:
+        raise UsageError(f"{text!r} is no layout", place, "write NODESxPPN, for example 4x2")
+    return Layout(int(found.group(1)), int(found.group(2)))
+
+
+def ordered(layouts: Iterable[Layout]) -> list[Layout]:
+    """Return layouts in the order of measuring: the extremes first, then what lies between.
+
+    Each next one is the layout that is furthest from all before it, so that what is measured early
+    tells most about the rest.
+
+    Parameters
+    ----------
+    layouts
+        All of the campaign.
+    """
+    rest = sorted(set(layouts), key=lambda x: (-x.nranks, -x.nodes))
+    out: list[Layout] = []
+    while rest:
+        far = max(rest, key=lambda x: min((x.distance(y) for y in out), default=0.0))
+        rest.remove(far)
+        out.append(far)
+    return out
+
+
+def guides(layout: Layout, order: Sequence[Layout]) -> list[Layout]:
+    """Return the layouts measured before this one that it learns from: the nearest, two at most.
+
+    Those on one side only would guess beyond what they know: a layout is guided only when its
+    guides enclose it in nodes and in ranks per node (equal counts do).
+
+    Parameters
+    ----------
+    layout
+        The one that is to be measured.
+    order
+        All, in the order of measuring.
+    """
+    before = [x for x in order[: list(order).index(layout)] if x.distance(layout) <= FAR]
+    best: list[Layout] = []
+    best_key: tuple[float, ...] | None = None
+    for i, a in enumerate(before):
+        for b in before[i + 1 :]:
+            if not _between(layout, a, b):
+                continue
+            key = (a.distance(layout) + b.distance(layout), float(-a.nranks), float(-b.nranks))
+            if best_key is None or key < best_key:
+                best, best_key = [a, b], key
+    return best[:GUIDES]
+
+
+def _between(x: Layout, a: Layout, b: Layout) -> bool:
+    return min(a.nodes, b.nodes) <= x.nodes <= max(a.nodes, b.nodes) and min(
+        a.ppn, b.ppn
+    ) <= x.ppn <= max(a.ppn, b.ppn)

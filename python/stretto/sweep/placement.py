@@ -1,0 +1,150 @@
+"""Where ranks are put: every rank of a layout says its host before anything is measured."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.campaign import process
+from stretto.campaign.commandline import Starter
+from stretto.errors import StrettoError
+from stretto.files.identity import cpu_model
+from stretto.mpi.base import MPIInstallation
+from stretto.sweep.layout import Layout
+
+#: s: a start of so small a program that takes longer will not come any more
+LIMIT_S = 60.0
+#: run on every rank, without MPI: its number, its host, the first processor's description
+PROBE = (
+    'echo "stretto-rank ${PMIX_RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}'
+    " $(hostname) $(head -n 30 /proc/cpuinfo | tr '\\n\\t' '; ')\""
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One rank: its host, and that host's processor."""
+
+    rank: int
+    host: str
+    cpu: str
+
+
+class HangError(StrettoError):
+    """The launcher did not come back."""
+
+
+def probe(
+    installation: MPIInstallation,
+    layout: Layout,
+    hosts: Sequence[str],
+    start: Starter | None,
+    oversubscribe: bool = False,
+    limit_s: float = LIMIT_S,
+) -> list[Place]:
+    """Start a line of shell on every rank of a layout and return what each says.
+
+    Parameters
+    ----------
+    installation, layout, hosts, start
+        As the campaign starts its launches.
+    oversubscribe
+        More ranks than cores.
+    limit_s
+        After that the start is taken to hang.
+    """
+    program = ["/bin/sh", "-c", PROBE]
+    if start is not None:
+        command, environ = start(program, {})
+    else:
+        command, environ = installation.launch(
+            layout.nranks, program, ppn=layout.ppn, hosts=hosts, oversubscribe=oversubscribe
+        )
+    deadline = time.monotonic() + limit_s
+    with tempfile.TemporaryDirectory(prefix="stretto-places.") as directory:
+        log = Path(directory) / "log"
+        ended = process.run(command, environ, log, lambda: time.monotonic() > deadline)
+        said = log.read_text("utf-8", "replace")
+    places = _parse(said)
+    if ended.stopped:
+        raise HangError(
+            f"the start of {layout.nranks} ranks did not end within {limit_s:.0f} s",
+            " ".join(command[:4]),
+            hang_remedy(command),
+        )
+    if ended.status != 0 or len(places) != layout.nranks:
+        words = [x for x in said.splitlines() if x.strip() and not x.startswith("stretto-rank")]
+        raise StrettoError(
+            f"{layout.words} ranks cannot be started (exit code {ended.status}, {len(places)} of "
+            f"{layout.nranks} ranks answered): {' | '.join(words[-3:]) or 'no reason was given'}",
+            " ".join(command[:4]),
+            "try the same with a small MPI program; `stretto check` looks at the launcher",
+        )
+    return places
+
+
+def hang_remedy(command: Sequence[str]) -> str:
+    """Return what to do when a launcher hangs.
+
+    Parameters
+    ----------
+    command
+        What was started.
+    """
+    if command and command[0].rpartition("/")[2] == "srun":
+        return (
+            "a direct srun hangs where Slurm's MPI plugin does not fit the MPI, or where a step "
+            "around it already holds the cores: take launcher = 'mpirun' (two steps: sbatch or "
+            "salloc, then mpirun inside), or another mpi_type (srun --mpi=list names them)"
+        )
+    return (
+        "log in to each node once without a password (ssh NODE true), and name the network that "
+        "the nodes share (`stretto check` lists the interfaces)"
+    )
+
+
+def _parse(said: str) -> list[Place]:
+    out = {}
+    for line in said.splitlines():
+        words = line.partition("stretto-rank ")[2].split(" ", 2)
+        if len(words) == 3 and words[0].isdigit():
+            cpu = cpu_model("\n".join(words[2].split(";")))
+            out[int(words[0])] = Place(int(words[0]), words[1].split(".")[0], cpu)
+    return [out[k] for k in sorted(out)]
+
+
+def check_places(places: Sequence[Place], layout: Layout) -> str:
+    """Return the nodes' processor, or refuse ranks that are not where the layout says.
+
+    Ranks fill node after node: the first half of the ranks of two nodes is on the first, which
+    pairs of ranks across nodes need, and which every hierarchical algorithm profits from.
+
+    Parameters
+    ----------
+    places
+        From `probe`.
+    layout
+        What was asked for.
+    """
+    hosts = [p.host for p in places]
+    blocks = [hosts[i : i + layout.ppn] for i in range(0, len(hosts), layout.ppn)]
+    good = len(blocks) == layout.nodes == len(set(hosts)) and all(len(set(b)) == 1 for b in blocks)
+    if not good:
+        raise StrettoError(
+            f"the ranks of {layout.words} (nodes x ranks) lie on: {' '.join(hosts)}",
+            "placement",
+            "the launcher has to fill node after node: look for a mapping policy in its "
+            "environment (OMPI_MCA_rmaps_*, I_MPI_PERHOST, SLURM_DISTRIBUTION) and take it away",
+        )
+    cpus = sorted({p.cpu for p in places})
+    if len(cpus) > 1:
+        where = {c: next(p.host for p in places if p.cpu == c) for c in cpus}
+        raise StrettoError(
+            "the nodes are of different kinds: " + ", ".join(f"{where[c]}: {c}" for c in cpus),
+            layout.words,
+            "measure each kind by itself (--hosts, or sbatch --constraint)",
+        )
+    return cpus[0]

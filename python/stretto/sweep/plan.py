@@ -1,0 +1,320 @@
+"""The plan of one layout: its cases, its candidates, its launches, and how long they take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from stretto.campaign import settings as s
+from stretto.campaign.baseline import with_bare
+from stretto.campaign.candidates import choice_problem, own_choices
+from stretto.campaign.compare import BARE
+from stretto.campaign.natives import resolve
+from stretto.campaign.programs import has_interposer
+from stretto.errors import StrettoError
+from stretto.files.identity import Identity
+from stretto.files.io import check_schema, parse_json, read_text, write_atomic
+from stretto.files.schema import decode, encode
+from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.base import MPIInstallation
+from stretto.sweep.elimination import Policy, Shape, shape_of
+from stretto.sweep.layout import Layout
+from stretto.sweep.request import OWN, Request
+
+SCHEMA, VERSION = "stretto-layout", 1
+FILE = "layout.json"
+WHAT = "the plan of a layout"
+#: of a plan, what is kept with the results
+FROZEN = ("seed", "variants", "cases", "modes", "oversubscribed")
+
+
+@dataclass(frozen=True)
+class LayoutPlan:
+    """What is measured on one layout.
+
+    Attributes
+    ----------
+    settings
+        With all candidates; launch ``k`` belongs to round ``k // len(variants)``.
+    unlikely
+        By shape, the candidates that are not begun with, and why: the model's advice.
+    """
+
+    layout: Layout
+    settings: s.Settings
+    unlikely: dict[Shape, dict[str, str]]
+
+    @property
+    def nvariants(self) -> int:
+        """Launches of a round."""
+        return len(self.settings.variants)
+
+    def launches_of(self, turn: int) -> range:
+        """Return the launches of a round."""
+        return range(turn * self.nvariants, (turn + 1) * self.nvariants)
+
+    def in_round(self, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> s.Settings:
+        """Return the settings with which a round is measured.
+
+        Parameters
+        ----------
+        turn
+            The round.
+        cases
+            What is still worth measuring.
+        policy
+            Its batches; None: those of every campaign.
+        """
+        if policy is None:
+            return replace(self.settings, cases=tuple(cases))
+        batches = policy.batches[0 if turn < policy.screening else 1]
+        return replace(self.settings, cases=tuple(cases), batches=batches)
+
+
+def candidates_for(
+    request: Request, installation: MPIInstallation, layout: Layout, collective: str, size: int
+) -> list[str]:
+    """Return the candidates for a collective on a layout.
+
+    Parameters
+    ----------
+    request, installation, layout, collective, size
+        The campaign, its MPI, and the call.
+    """
+    names: list[str] = []
+    for word in request.candidates:
+        if word != OWN:
+            names.append(word)
+        elif has_interposer(installation.abi):
+            names += own_choices(collective, layout.nodes, layout.nranks)
+    names = resolve(names, installation, collective, layout.nranks, layout.nodes)
+    found = [
+        c
+        for c in s.check_candidates(collective, names)
+        if c.startswith(("native", BARE)) or choice_problem(collective, c) is None
+    ]
+    found = with_bare(found, size, layout.nodes)
+    if any(c.startswith(PREFIX) for c in found) and BARE not in found:
+        found.append(BARE)  # what the MPI does by itself, in a process like those of its settings
+    return found
+
+
+def make_plan(
+    request: Request,
+    installation: MPIInstallation,
+    layout: Layout,
+    oversubscribed: bool,
+    candidates: Callable[[str, int], list[str]] | None = None,
+) -> LayoutPlan:
+    """Return the plan of a layout.
+
+    Parameters
+    ----------
+    request, installation, layout
+        What, with which MPI, where.
+    oversubscribed
+        More ranks on a node than cores: latencies are not measured.
+    candidates
+        For a collective at a size; by default what the request says, of this MPI.
+    """
+    of = candidates or (lambda c, n: candidates_for(request, installation, layout, c, n))
+    cases = []
+    for collective in request.collectives:
+        sizes = [0] if collective == "barrier" else list(request.sizes)
+        if collective in s.REDUCTIONS:
+            sizes = [x for x in sizes if x % 4 == 0]
+        for size in sizes:
+            names = of(collective, size)
+            if len(names) > 1:
+                cases.append(s.make_case(collective, size, names))
+    if not cases:
+        raise StrettoError(
+            "there is nothing to compare: no candidates but the MPI's own choice",
+            f"{installation.name}, {layout.words}",
+            "name some: candidates = ['own', 'native:all']",
+        )
+    settings = s.Settings(
+        nranks=layout.nranks,
+        cases=tuple(cases),
+        variants=s.variants_of(cases),
+        launches=request.launches,
+        ppn=layout.ppn,
+        seed=request.seed,
+        modes=("throughput",) if oversubscribed else ("throughput", "latency"),
+        oversubscribed=oversubscribed,
+        stall_s=request.stall_s,
+        batches=(9, 40),
+    )
+    return LayoutPlan(layout, settings, _unlikely(request, layout, settings.cases))
+
+
+def _unlikely(
+    request: Request, layout: Layout, cases: Sequence[s.Case]
+) -> dict[Shape, dict[str, str]]:
+    """Return what the model finds hopeless at a size and its neighbours; no price: it stays."""
+    if request.platform is None or not request.eliminate:
+        return {}
+    from stretto.model.platform_file import load
+    from stretto.model.sweep import TOO_MANY, Cell, messages_of, seconds_of
+
+    platform, limit = load(request.platform), Policy().priced
+    costs: dict[Shape, dict[str, float]] = {}
+    for case in cases:
+        cell = Cell(case.collective, layout.nodes, layout.ppn, case.bytes)
+        priced = {}
+        for name in case.candidates:
+            if name.startswith(("native", BARE)):
+                continue
+            try:
+                if messages_of(cell, name) <= TOO_MANY:
+                    priced[name] = seconds_of(cell, name, platform)
+            except StrettoError:
+                continue  # no plan for it here: it stays
+        least = min(priced.values(), default=0.0)
+        costs[shape_of(case)] = {n: t / least for n, t in priced.items() if least > 0}
+    out: dict[Shape, dict[str, str]] = {}
+    for shape, ratios in costs.items():
+        same = sorted((x for x in costs if x[0] == shape[0]), key=lambda x: x[1])
+        at = same.index(shape)
+        near = same[max(0, at - 1) : at + 2]
+        for name, ratio in ratios.items():
+            if all(costs[x].get(name, 0.0) > limit for x in near):
+                words = f"priced at {ratio:.1f} times the best on {platform.name} (simulated)"
+                out.setdefault(shape, {})[name] = words
+    return out
+
+
+def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: str | None) -> None:
+    """Write the plan beside the results, or refuse one that differs from what is there.
+
+    Launches are numbered by the plan's list of variants: results of two plans cannot be mixed.
+
+    Parameters
+    ----------
+    directory
+        Of the layout.
+    plan
+        Of this start.
+    identity, node_cpu
+        Of the system that is measured.
+    """
+    path = directory / FILE
+    value = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        **encode(identity),
+        "node_cpu": node_cpu,
+        "nodes": plan.layout.nodes,
+        "ppn": plan.layout.ppn,
+        **{k: v for k, v in plan.settings.record().items() if k in FROZEN},
+    }
+    if not path.exists():  # of two jobs that come here at once, both write the same
+        write_atomic(path, json.dumps(value, ensure_ascii=False) + "\n", WHAT)
+        return
+    before = _read(path)
+    built, mine = before["mpi"].get("library", ""), identity.mpi.library
+    if built and mine and built != mine:
+        raise StrettoError(
+            f"the campaign was begun with another build of this MPI: {built!r}, not {mine!r}",
+            path,
+            "results of different builds are never mixed: name another directory (out = ...)",
+        )
+    for key in ("seed", "variants", "cases"):
+        if before.get(key) != value[key]:
+            raise StrettoError(
+                f"the campaign was begun with other {_what_differs(before, value, key)}",
+                path,
+                "give back what it was begun with, or name another directory (out = ...); more "
+                "launches and more layouts may be added at any time",
+            )
+
+
+def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | None]:
+    """Return a layout's plan as it was begun, the system, and its nodes' processor.
+
+    Parameters
+    ----------
+    path
+        ``layout.json``.
+    launches
+        How many each candidate gets.
+    """
+    value = _read(path)
+    keys = ("stretto", "created", "host", "mpi")
+    identity = decode(Identity, {k: value.get(k) for k in keys}, str(path))
+    try:
+        layout = Layout(value["nodes"], value["ppn"])
+        cases = tuple(
+            s.Case(**{**case, "candidates": tuple(case["candidates"])}) for case in value["cases"]
+        )
+        settings = s.Settings(
+            nranks=layout.nranks,
+            cases=cases,
+            variants=tuple(value["variants"]),
+            launches=launches,
+            ppn=layout.ppn,
+            seed=value["seed"],
+            modes=tuple(value["modes"]),
+            oversubscribed=value["oversubscribed"],
+            batches=(9, 40),
+        )
+    except (KeyError, TypeError) as error:
+        raise StrettoError(f"this is not {WHAT}: {error!r}", path, "take it from a copy") from error
+    return LayoutPlan(layout, settings, {}), identity, value.get("node_cpu")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    value = parse_json(read_text(path, WHAT), str(path), WHAT)
+    check_schema(value, SCHEMA, VERSION, str(path), WHAT)
+    return value
+
+
+def _what_differs(old: dict[str, object], new: dict[str, object], key: str) -> str:
+    def parts(value: object) -> set[str]:
+        return {json.dumps(x) for x in value} if isinstance(value, list) else {json.dumps(value)}
+
+    lost, more = parts(old.get(key)) - parts(new[key]), parts(new[key]) - parts(old.get(key))
+    one = next(iter(sorted(lost or more)), "")
+    return f"{key} (for example {one[:160]}, which is {'gone' if lost else 'new'})"
+
+
+def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:
+    """Return about how long a round takes, in seconds.
+
+    Parameters
+    ----------
+    plan, turn, cases, policy
+        As for `LayoutPlan.in_round`.
+    """
+    if not cases:
+        return 0.0
+    settings = plan.in_round(turn, cases, policy)
+    return replace(settings, launches=1, variants=s.variants_of(cases)).estimate_s()
+
+
+def expected_s(plan: LayoutPlan, policy: Policy | None) -> float:
+    """Return about how long a layout takes, in seconds: with elimination, as it usually goes.
+
+    While screening all candidates are measured; then about half of them; in the end the finalists
+    and a few that are best at neighbouring sizes.
+
+    Parameters
+    ----------
+    plan, policy
+        As for `LayoutPlan.in_round`.
+    """
+    total = 0.0
+    for turn in range(plan.settings.launches):
+        cases: Sequence[s.Case] = plan.settings.cases
+        if policy is not None and turn >= policy.screening:
+            part = [len(c.candidates) // 2 + 1 for c in cases]
+            if turn >= policy.final:
+                part = [min(n, policy.finalists + 2) for n in part]
+            cases = [
+                replace(c, candidates=c.candidates[:n]) for c, n in zip(cases, part, strict=True)
+            ]
+        total += round_s(plan, turn, cases, policy)
+    return total

@@ -1,0 +1,230 @@
+"""What the user asked for: a campaign file (TOML), or the same by options."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stretto.campaign.settings import (
+    parse_collectives,
+    parse_counts,
+    parse_duration,
+    parse_size,
+    parse_sizes,
+)
+from stretto.errors import UsageError
+from stretto.files.io import read_text
+from stretto.files.table import TUNABLE
+from stretto.sweep.layout import Layout, parse_layout
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+#: powers of four, and sizes between them that are none: counts of real programs seldom are
+SIZES = "8:1M:4,24,1000,36000,600000"
+#: stands for all of Stretto's own algorithms that fit
+OWN = "own"
+LAUNCHERS = ("auto", "mpirun", "srun")
+EXAMPLE = """collectives = ["allreduce", "bcast"]
+nodes = [1, 2, 4]
+ppn = [1, 2]
+bytes = "8:1M:4,24,1000,36000"
+candidates = ["own", "native:all"]
+mpis = ["openmpi", "/opt/mpich"]
+hosts = ["n1", "n2", "n3", "n4"]
+"""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A campaign as it was asked for.
+
+    Attributes
+    ----------
+    out
+        Directory of everything that is measured and made.
+    mpis
+        As for ``--mpi``; several are measured one after another, each by itself.
+    layouts
+        Nodes x ranks per node.
+    sizes
+        In bytes; for reductions those that are whole numbers of elements.
+    candidates
+        ``own``, ``native:all``, ``native:every``, or single ones.
+    hosts
+        Nodes; empty: those of the batch system's allocation, or this machine.
+    launches
+        Of each candidate that is not dropped before.
+    eliminate
+        Drop hopeless candidates early.
+    budget_s
+        Time for this start; None: until all is measured.
+    stall_s
+        A candidate that does nothing for so long is taken to hang.
+    platform
+        Whose prices tell which of Stretto's candidates are hopeless from the start.
+    interpolate
+        Layouts that are not measured, but get rows from their neighbours.
+    mpi_type
+        For ``srun --mpi=``; None to find out.
+    """
+
+    out: Path
+    mpis: tuple[str, ...] = ()
+    collectives: tuple[str, ...] = TUNABLE
+    layouts: tuple[Layout, ...] = (Layout(1, 2),)
+    sizes: tuple[int, ...] = field(default_factory=lambda: tuple(parse_sizes(SIZES)))
+    candidates: tuple[str, ...] = (OWN, "native:all")
+    hosts: tuple[str, ...] = ()
+    launches: int = 10
+    eliminate: bool = True
+    seed: int = 1
+    budget_s: float | None = None
+    stall_s: float = 60.0
+    platform: str | None = None
+    interpolate: tuple[Layout, ...] = ()
+    launcher: str = "auto"
+    mpi_type: str | None = None
+    file: Path | None = None
+
+
+def _words(value: Any, key: str) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [value]
+    if not all(isinstance(x, str) and x.strip() for x in items):
+        raise UsageError(f"{key} must be a list of words", key, f'write for example {key} = ["a"]')
+    return tuple(x.strip() for x in items)
+
+
+def _counts(value: Any, key: str) -> tuple[int, ...]:
+    if isinstance(value, str):
+        return tuple(parse_counts(value, key))
+    items = value if isinstance(value, list) else [value]
+    if not items or not all(isinstance(x, int) and not isinstance(x, bool) for x in items):
+        raise UsageError(f"{key} must be whole numbers", key, f"write for example {key} = [1, 2]")
+    if min(items) < 1:
+        raise UsageError(f"{key} must be at least 1", key, f"write for example {key} = [1, 2]")
+    return tuple(dict.fromkeys(items))
+
+
+def _sizes(value: Any, key: str) -> tuple[int, ...]:
+    items = value if isinstance(value, list) else [value]
+    found: set[int] = set()
+    for x in items:
+        if isinstance(x, bool) or not isinstance(x, int | str):
+            raise UsageError(f"{key} must be sizes", key, f'write for example {key} = "8:1M:4,24"')
+        found |= {parse_size(str(x))} if isinstance(x, int) else set(parse_sizes(x))
+    return tuple(sorted(found))
+
+
+def _number(kind: type, least: float) -> Callable[[Any, str], Any]:
+    def read(value: Any, key: str) -> Any:
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        if not good or (kind is int and value != int(value)) or value < least:
+            raise UsageError(f"{key} must be a number of at least {least:g}", key, "correct it")
+        return kind(value)
+
+    return read
+
+
+def _truth(value: Any, key: str) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{key} must be true or false", key, "correct it")
+    return value
+
+
+def _one_of(*names: str) -> Callable[[Any, str], str]:
+    def read(value: Any, key: str) -> str:
+        if value not in names:
+            raise UsageError(f"{key} must be one of {', '.join(names)}", key, "correct it")
+        return str(value)
+
+    return read
+
+
+def _text(value: Any, key: str) -> str:
+    return _words(value, key)[0]
+
+
+def _time(value: Any, key: str) -> float:
+    return parse_duration(str(value), key)
+
+
+#: key of the file -> how its value is read; those without a field of that name are put together
+KEYS: dict[str, Callable[[Any, str], Any]] = {
+    "mpis": _words,
+    "collectives": lambda v, k: tuple(parse_collectives(",".join(_words(v, k)))),
+    "nodes": _counts,
+    "ppn": _counts,
+    "bytes": _sizes,
+    "candidates": _words,
+    "hosts": _words,
+    "launches": _number(int, 1),
+    "eliminate": _truth,
+    "seed": _number(int, 0),
+    "budget": _time,
+    "stall": _time,
+    "platform": _text,
+    "interpolate": lambda v, k: tuple(parse_layout(x, k) for x in _words(v, k)),
+    "launcher": _one_of(*LAUNCHERS),
+    "mpi_type": _text,
+    "out": _text,
+}
+_FIELDS = {"bytes": "sizes", "budget": "budget_s", "stall": "stall_s"}
+
+
+def read_values(path: Path) -> dict[str, Any]:
+    """Return the keys and values of a campaign file, as they stand there.
+
+    Parameters
+    ----------
+    path
+        The TOML file.
+    """
+    text = read_text(path, "a campaign file", f"write one, for example:\n{EXAMPLE}")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"this is not TOML: {error}", str(path), "correct the line") from error
+
+
+def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Request:
+    """Return the request that keys and values say.
+
+    Parameters
+    ----------
+    values
+        As in a campaign file.
+    default_out
+        The directory when they say none; a relative ``out`` lies beside it.
+    place
+        Where they stand, for error messages.
+    """
+    read: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KEYS)}"
+            raise UsageError(f"a campaign knows no {key!r}", place, hint)
+        try:
+            read[key] = KEYS[key](value, key)
+        except UsageError as error:
+            if error.place in (None, key, "--bytes", "--collective"):
+                error.place = f"{place}: {key}"
+            raise
+    nodes, ppn = read.pop("nodes", (1,)), read.pop("ppn", None)
+    out = default_out.parent / read.pop("out") if "out" in read else default_out
+    ppn = ppn or ((2,) if nodes == (1,) else (1,))
+    layouts = tuple(Layout(n, p) for n in nodes for p in ppn if n * p > 1)
+    if not layouts:
+        raise UsageError("one rank has nobody to talk to", place, "take more nodes, or ppn = [2]")
+    for name in read.get("collectives", ()):
+        if name not in TUNABLE:
+            raise UsageError(f"{name} is left to the MPI", place, f"take of {', '.join(TUNABLE)}")
+    fields = {_FIELDS.get(key, key): value for key, value in read.items()}
+    return Request(out=out, layouts=layouts, **fields)

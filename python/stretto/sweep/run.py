@@ -1,0 +1,323 @@
+"""A campaign from its request to its tables, one MPI after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from stretto.campaign import programs
+from stretto.campaign.candidates import refuse_unknown
+from stretto.campaign.cost import ask, duration
+from stretto.campaign.fitting import require_layout
+from stretto.campaign.show import size_words
+from stretto.errors import EXIT_FAULT, StrettoError, keeping
+from stretto.files.bench import Bench, format_record
+from stretto.files.identity import Identity, collect, cpu_slug, now
+from stretto.files.io import dump_json, write_atomic
+from stretto.files.table import Row, Table, write_table
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.detect import find_installation
+from stretto.sweep.backend import Backend, oversubscribed
+from stretto.sweep.decide import decide_all, regret_words, untested
+from stretto.sweep.elimination import Policy
+from stretto.sweep.hosts import Hosts, find_hosts, make_backend
+from stretto.sweep.interpolate import interpolated
+from stretto.sweep.layout import ordered
+from stretto.sweep.plan import LayoutPlan, expected_s, make_plan
+from stretto.sweep.request import OWN, Request
+from stretto.sweep.worker import Worker, stops_gently
+
+CAMPAIGN = "campaign.json"
+
+
+@dataclass
+class Outcome:
+    """What came of a campaign with one MPI.
+
+    Attributes
+    ----------
+    complete
+        Nothing is left that another start could measure here.
+    left_out
+        A sentence for each layout that was not measured.
+    """
+
+    mpi: str
+    table: Path | None
+    results: list[Path]
+    rows: list[Row]
+    regret: str | None
+    complete: bool
+    left_out: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class System:
+    """One MPI of a campaign on one kind of node; `base` is where its results go."""
+
+    installation: MPIInstallation
+    identity: Identity
+    hosts: Hosts
+    base: Path
+    plans: list[LayoutPlan]
+
+
+def system_of(
+    request: Request, mpi: str | None, say: Callable[[str], None], ask_nodes: bool
+) -> System:
+    """Return the MPI, its nodes and the plans of a campaign.
+
+    Parameters
+    ----------
+    request, say
+        The campaign; prints a sentence to the user.
+    mpi
+        As for ``--mpi``.
+    ask_nodes
+        Start a line of shell on every node to see what it is (not in a dry run).
+    """
+    installation = find_installation(mpi)
+    programs.bench_program(installation.abi)
+    named = [c for c in request.candidates if c != OWN]
+    refuse_unknown(request.collectives, named)
+    hosts = find_hosts(request, installation, say, ask_nodes)
+    identity = collect(installation.identity)
+    slug = cpu_slug(hosts.cpu or identity.host.cpu)
+    base = request.out / f"{installation.family}-{installation.version}" / slug
+    plans = [
+        make_plan(request, installation, layout, oversubscribed(layout))
+        for layout in ordered(request.layouts)
+    ]
+    return System(installation, identity, hosts, base, plans)
+
+
+def plan_lines(request: Request, system: System) -> list[str]:
+    """Return the plan of the measurements with the expected time, for people.
+
+    Parameters
+    ----------
+    request, system
+        The campaign, and one of its MPIs.
+    """
+    policy = Policy() if request.eliminate else None
+    cases = system.plans[0].settings.cases
+    sizes = sorted({c.bytes for c in cases})
+    out = [
+        f"{system.installation.name}: {', '.join(dict.fromkeys(c.collective for c in cases))}; "
+        f"{len(sizes)} sizes ({size_words(sizes[0])} to {size_words(sizes[-1])}); "
+        f"up to {request.launches} launches of each candidate; results in {system.base}",
+        f"  {'layout':>9}  {'ranks':>6}  {'cells':>6}  {'starts':>7}  {'expected':>12}  at most",
+    ]
+    for plan in system.plans:
+        cells = sum(len(c.candidates) for c in plan.settings.cases)
+        most = expected_s(plan, None)
+        guess = expected_s(plan, policy)
+        out.append(
+            f"  {plan.layout.words:>9}  {plan.layout.nranks:>6}  {cells:>6}  "
+            f"{plan.settings.total():>7}  {duration(guess):>12}  {duration(most)}"
+        )
+    out.append(f"  expected in all: about {duration(total_s(request, system))}")
+    return out
+
+
+def total_s(request: Request, system: System) -> float:
+    """Return about how long all layouts take, in seconds."""
+    policy = Policy() if request.eliminate else None
+    return sum(expected_s(p, policy) for p in system.plans)
+
+
+def run_campaign(
+    request: Request,
+    command: list[str],
+    say: Callable[[str], None],
+    yes: bool = False,
+    dry_run: bool = False,
+    only: str | None = None,
+) -> list[Outcome]:
+    """Measure all that is missing, decide, and write the tables; empty in a dry run.
+
+    Parameters
+    ----------
+    request, command
+        The campaign, and the words that asked for it.
+    say
+        Prints a sentence to the user.
+    yes, dry_run
+        Do not ask, however long; only say what it would cost.
+    only
+        Of several MPIs this one alone (a job of an array).
+    """
+    names: Sequence[str | None] = [only] if only else list(request.mpis) or [None]
+    systems = [system_of(request, name, say, ask_nodes=not dry_run) for name in names]
+    for system in systems:
+        for line in plan_lines(request, system):
+            say(f"stretto: {line}")
+    if dry_run:
+        say("stretto: dry run: nothing was measured")
+        return []
+    ask(sum(total_s(request, x) for x in systems), yes or request.budget_s is not None)
+    write_atomic(request.out / CAMPAIGN, dump_json(_about(request, command)), "the campaign")
+    stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
+    out = []
+    kept = f"all measurements are in {request.out}; the same command goes on"
+    with keeping(kept):
+        for system in systems:
+            try:
+                out.append(measure_system(request, system, command, say, stop_at))
+            except StrettoError as error:
+                if len(systems) == 1 or error.exit_code != EXIT_FAULT:
+                    raise
+                for line in error.lines():  # the other MPIs can do without this one
+                    say(line)
+                name = system.installation.name
+                out.append(Outcome(name, None, [], [], None, False, [f"{name}: {error}"]))
+    return out
+
+
+def measure_system(
+    request: Request,
+    system: System,
+    command: list[str],
+    say: Callable[[str], None],
+    stop_at: float | None,
+    backend: Backend | None = None,
+    quiet: bool = False,
+) -> Outcome:
+    """Measure and decide with one MPI.
+
+    Parameters
+    ----------
+    request, system, command, say
+        As in `run_campaign`.
+    stop_at
+        By `time.monotonic`; None: when all is measured.
+    backend
+        Measures; by default real launches.
+    quiet
+        No progress bar.
+    """
+    notes: list[str] = []
+    if backend is None:
+        launches = make_backend(request, system.installation, system.hosts, say)
+        notes, backend = launches.notes, launches
+    worker = Worker(
+        system.plans,
+        system.base,
+        backend,
+        replace(system.identity, created=now()),
+        command,
+        say,
+        Policy() if request.eliminate else None,
+        stop_at,
+        quiet,
+        node_cpu=system.hosts.cpu,
+    )
+    with stops_gently(worker, say):
+        complete = worker.run()
+    outcome = conclude(request, worker, say, complete)
+    outcome.notes = notes
+    return outcome
+
+
+def conclude(
+    request: Request, worker: Worker, say: Callable[[str], None], complete: bool
+) -> Outcome:
+    """Write the results of each layout, and the table.
+
+    Parameters
+    ----------
+    request, worker, say
+        The campaign, and what measured it.
+    complete
+        Nothing is left to measure.
+    """
+    benches: dict[Any, Bench] = {}
+    results: list[Path] = []
+    left_out = []
+    for site in worker.all():
+        layout, merged = site.plan.layout, site.folder.merged()
+        for sentence in merged.aside:
+            say(f"stretto: warning: not used: {sentence}")
+        if site.closed is not None:
+            left_out.append(f"{layout.words}: {site.closed}")
+        if site.given_up:
+            left_out.append(
+                f"{layout.words}: {len(site.given_up)} launches were given up; the same command "
+                "tries them again"
+            )
+        if not merged.bench.samples:
+            continue
+        path = worker.base / f"{layout.name}.bench.jsonl"
+        try:
+            require_layout(merged.bench, layout.nodes, layout.ppn, path)
+        except StrettoError as error:
+            left_out.append(f"{layout.words}: {error}")
+            continue
+        records = [merged.bench.header, *merged.bench.records]
+        write_atomic(path, "".join(format_record(r) for r in records), "the results")
+        results.append(path)
+        benches[layout] = merged.bench
+    mpi = worker.identity.mpi
+    name = f"{mpi.family}-{mpi.version}"
+    if not benches:
+        return Outcome(name, None, [], [], None, complete, left_out)
+    decided = decide_all(benches, {x: worker.sites[x].plan.nvariants for x in benches})
+    rows = [r for d in decided.values() for r in d.rows]
+    extra = set(request.interpolate) | {s.plan.layout for s in worker.all()}
+    for layout in sorted(extra - set(benches)):
+        found = interpolated(layout, decided)
+        rows += found
+        if not found:
+            left_out.append(f"{layout.words}: lies outside what was measured: no rows for it")
+    path = request.out / f"{name}.table"
+    write_campaign_table(path, worker.identity, worker.node_cpu, rows)
+    few = [d for d in decided.values() if untested(d)]
+    if few:
+        say(
+            f"stretto: warning: {sum(untested(d) for d in few)} points have fewer than 6 launches: "
+            "no test can be made there, and native stays"
+        )
+    return Outcome(
+        name, path, results, rows, regret_words(list(decided.values())), complete, left_out
+    )
+
+
+def write_campaign_table(
+    path: Path, identity: Identity, node_cpu: str | None, rows: list[Row]
+) -> None:
+    """Write one table with the rows of all layouts.
+
+    Parameters
+    ----------
+    path
+        Where.
+    identity, node_cpu
+        The system that was measured.
+    rows
+        Of all layouts.
+    """
+    host, mpi = identity.host, identity.mpi
+    table = Table(
+        mpi.family, mpi.version, None, None, identity.created, identity.stretto, host.name,
+        node_cpu or host.cpu, rows,
+    )  # fmt: skip
+    write_table(table, path)
+
+
+def _about(request: Request, command: list[str]) -> dict[str, Any]:
+    return {
+        "schema": "stretto-campaign",
+        "version": 1,
+        "command": command,
+        "file": None if request.file is None else str(request.file),
+        "mpis": list(request.mpis),
+        "layouts": [x.name for x in ordered(request.layouts)],
+        "interpolate": [x.name for x in request.interpolate],
+        "launches": request.launches,
+        "eliminate": request.eliminate,
+        "platform": request.platform,
+    }

@@ -1,0 +1,222 @@
+"""How far a campaign is, from its files alone: any process may look while others work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stretto.campaign.cost import duration
+from stretto.campaign.ledger import Ledger
+from stretto.errors import StrettoError
+from stretto.files.bench import Bench, standing_exclusions
+from stretto.files.identity import Identity
+from stretto.files.io import check_schema, parse_json, read_text
+from stretto.sweep.elimination import Policy
+from stretto.sweep.layout import ordered, parse_layout
+from stretto.sweep.plan import FILE, LayoutPlan, read_plan, round_s
+from stretto.sweep.run import CAMPAIGN
+from stretto.sweep.worker import Site, Worker
+
+_WHAT = "a campaign's directory"
+
+
+class _Nobody:
+    """Stands where a campaign has what measures: nothing is measured here."""
+
+    def fits(self, layout: object) -> str | None:
+        return None
+
+    def prepare(self, layout: object, oversubscribed: bool) -> str:
+        raise NotImplementedError
+
+    def measure(self, settings: object, launch: int, writer: object, before: Bench) -> bool:
+        raise NotImplementedError
+
+
+def read_status(directory: Path) -> dict[str, Any]:
+    """Return a campaign's state as plain values.
+
+    Parameters
+    ----------
+    directory
+        Of the campaign: what its plan names as the place of its results.
+    """
+    about = read_about(directory)
+    policy = Policy() if about.get("eliminate", True) else None
+    systems = []
+    for base in _bases(directory):
+        worker = _worker(base, about, policy)
+        systems.append(_system(worker, base, directory, policy))
+    return {
+        "directory": str(directory),
+        "launches": about["launches"],
+        "eliminate": policy is not None,
+        "systems": systems,
+        "complete": bool(systems) and all(s["complete"] for s in systems),
+        "left_s": sum(s["left_s"] for s in systems),
+    }
+
+
+def read_about(directory: Path) -> dict[str, Any]:
+    """Return what a campaign's directory says of how it was begun.
+
+    Parameters
+    ----------
+    directory
+        Of the campaign.
+    """
+    path = directory / CAMPAIGN
+    text = read_text(path, _WHAT, "give the directory of: stretto tune --campaign FILE")
+    value = parse_json(text, str(path), _WHAT)
+    check_schema(value, "stretto-campaign", 1, str(path), _WHAT)
+    return value
+
+
+def _bases(directory: Path) -> Iterator[Path]:
+    """Return the directories of the campaign's systems: an MPI on a kind of node."""
+    seen: set[Path] = set()
+    for path in sorted(directory.glob(f"*/*/*/{FILE}")):
+        base = path.parent.parent
+        if base not in seen:
+            seen.add(base)
+            yield base
+
+
+def _worker(base: Path, about: dict[str, Any], policy: Policy | None) -> Worker:
+    plans: dict[str, LayoutPlan] = {}
+    identity: Identity | None = None
+    node_cpu: str | None = None
+    for path in sorted(base.glob(f"*/{FILE}")):
+        plan, identity, node_cpu = read_plan(path, int(about["launches"]))
+        plans[plan.layout.name] = plan
+    if identity is None:
+        raise StrettoError("there is no layout in here", base)
+    # The campaign's own order: the latest start may have added layouts that are not begun yet.
+    known = [x for x in about["layouts"] if x in plans]
+    names = [*known, *(x.name for x in ordered(map(parse_layout, set(plans) - set(known))))]
+    return Worker(
+        [plans[n] for n in names], base, _Nobody(), identity, [], lambda text: None, policy,
+        quiet=True, node_cpu=node_cpu,
+    )  # fmt: skip
+
+
+def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) -> dict[str, Any]:
+    layouts = [_layout(worker, site, policy) for site in worker.all()]
+    mpi = worker.identity.mpi
+    table = directory / f"{mpi.family}-{mpi.version}.table"
+    return {
+        "mpi": f"{mpi.family} {mpi.version}",
+        "cpu": worker.node_cpu or worker.identity.host.cpu,
+        "directory": str(base),
+        "layouts": layouts,
+        "complete": all(x["complete"] for x in layouts),
+        "left_s": sum(x["left_s"] for x in layouts),
+        "table": str(table) if table.exists() else None,
+    }
+
+
+def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]:
+    plan, merged = site.plan, site.folder.merged()
+    listing = site.claims.listing()
+    total = plan.settings.total()
+    states = {k: site.claims.state(k, listing)[0] for k in listing if k < total}
+    done = sum(s == "done" for s in states.values())
+    turns = range(plan.settings.launches)
+    turn = next(
+        (t for t in turns if any(states.get(k) != "done" for k in plan.launches_of(t))), None
+    )
+    blocked = [g.name for g in site.guides if not _complete(worker.sites[g])]
+    alive = worker.cases(site, len(turns) if turn is None else turn)
+    gone = standing_exclusions(merged.bench.records)
+    left = 0.0
+    if turn is not None:
+        settings = plan.in_round(turn, alive.cases, policy)
+        ledger = Ledger(settings, merged.bench.records)
+        open_now = sum(bool(ledger.pending(k)) for k in plan.launches_of(turn))
+        here = round_s(plan, turn, alive.cases, policy)
+        share = open_now / max(1, len(plan.launches_of(turn)))
+        left = here * share + sum(
+            round_s(plan, t, alive.cases, policy) for t in range(turn + 1, len(turns))
+        )
+    return {
+        "layout": plan.layout.name,
+        "done": done,
+        "total": total,
+        "round": None if turn is None else turn + 1,
+        "rounds": len(turns),
+        "complete": turn is None,
+        "waits_for": blocked if turn is not None else [],
+        "held": sorted(k for k, s in states.items() if s == "held"),
+        "cells": sum(len(c.candidates) for c in plan.settings.cases),
+        "cells_alive": sum(len(c.candidates) for c in alive.cases),
+        "samples": len(merged.bench.samples),
+        "samples_dropped": merged.dropped,
+        "not_used": list(merged.aside),
+        "excluded": [
+            {"collective": r.collective, "candidate": r.candidate, "bytes": r.bytes,
+             "reason": r.reason, "detail": r.detail} for r in gone.values()
+        ],
+        "dropped": [
+            {"collective": d.collective, "bytes": d.bytes, "candidate": d.candidate,
+             "launches": d.launches, "why": d.why} for d in alive.dropped
+        ],
+        "left_s": left,
+    }  # fmt: skip
+
+
+def _complete(site: Site) -> bool:
+    listing = site.claims.listing()
+    return all(
+        site.claims.state(k, listing)[0] == "done" for k in range(site.plan.settings.total())
+    )
+
+
+def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
+    """Return a campaign's state for people.
+
+    Parameters
+    ----------
+    status
+        From `read_status`.
+    verbose
+        Every candidate that was dropped, too.
+    """
+    out = []
+    for system in status["systems"]:
+        out.append(f"{system['mpi']} on {system['cpu']} ({system['directory']})")
+        out.append(
+            f"  {'layout':>7}  {'launches':>11}  {'round':>7}  {'candidates':>12}  {'left':>10}"
+        )
+        for x in system["layouts"]:
+            now = "done" if x["complete"] else f"{x['round']}/{x['rounds']}"
+            note = f"  waits for {', '.join(x['waits_for'])}" if x["waits_for"] else ""
+            note += f"  {len(x['held'])} under way" if x["held"] else ""
+            alive = f"{x['cells_alive']}/{x['cells']}"
+            left = "-" if x["complete"] else duration(x["left_s"])
+            launches = f"{x['done']}/{x['total']}"
+            out.append(
+                f"  {x['layout']:>7}  {launches:>11}  {now:>7}  {alive:>12}  {left:>10}{note}"
+            )
+        for x in system["layouts"]:
+            for e in x["excluded"]:
+                out.append(
+                    f"  excluded on {x['layout']}: {e['candidate']} for {e['collective']} "
+                    f"({e['reason']} at {e['bytes']} B: {e['detail']})"
+                )
+            out += [f"  not used: {sentence}" for sentence in x["not_used"]]
+            if verbose:
+                out += [
+                    f"  dropped on {x['layout']}: {d['candidate']} for {d['collective']} at "
+                    f"{d['bytes']} B: {d['why']}"
+                    for d in x["dropped"]
+                ]
+        if system["table"]:
+            out.append(f"  table: {system['table']}")
+    if not out:
+        out.append("nothing was measured yet")
+    elif status["complete"]:
+        out.append("complete")
+    else:
+        out.append(f"about {duration(status['left_s'])} left (if one job works on it)")
+    return out

@@ -1,0 +1,353 @@
+"""One process that works on a campaign: takes a launch that nobody has, measures it, goes on.
+
+Data flows one way: files -> what is missing -> a claim -> a launch -> this process's own file.
+Nothing is remembered that is not in the files, so that a kill loses the launch under way and
+nothing else, and any number of these processes may work on one directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from stretto.campaign.ledger import Ledger
+from stretto.errors import StrettoError
+from stretto.files.bench import Header
+from stretto.files.bench_writer import BenchWriter
+from stretto.files.identity import Identity
+from stretto.progress import Progress
+from stretto.sweep.backend import Backend
+from stretto.sweep.claims import Claims, Holder, me
+from stretto.sweep.elimination import Medians, Policy, State, medians, not_begun, state
+from stretto.sweep.folder import Folder, session_path
+from stretto.sweep.layout import Layout, guides
+from stretto.sweep.plan import LayoutPlan, keep_plan
+
+#: s: between two looks at what other processes have done, when there is nothing to do oneself
+POLL_S = 2.0
+#: after so many launches in a row that brought nothing, a layout is left for another start
+FRUITLESS = 3
+
+
+@dataclass
+class Site:
+    """A layout of the campaign as this process sees it."""
+
+    plan: LayoutPlan
+    folder: Folder
+    claims: Claims
+    guides: list[Layout]
+    writer: BenchWriter | None = None
+    given_up: set[int] = field(default_factory=set)
+    fruitless: int = 0
+    closed: str | None = None  # why it cannot be measured by this process
+    prepared: bool = False
+    over: bool = False
+    known: tuple[int, State] | None = None  # a round, and what is worth measuring in it
+
+    def order(self, turn: int) -> list[int]:
+        """Return a round's launches in an order of its own."""
+        launches = list(self.plan.launches_of(turn))
+        random.Random(self.plan.settings.seed * 7919 + turn).shuffle(launches)
+        return launches
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A launch to be measured: the next generation of its claim, its round, the cases."""
+
+    site: Site
+    launch: int
+    generation: int
+    turn: int
+    cases: State
+
+
+class Worker:
+    """Measures a campaign of one MPI.
+
+    Parameters
+    ----------
+    plans
+        Of all layouts, in the order of measuring.
+    base
+        Directory of this MPI's results; each layout has its own below.
+    backend
+        Measures.
+    identity, command
+        For the headers of the files.
+    say
+        Prints a sentence to the user.
+    policy
+        When candidates are dropped; None: never.
+    stop_at
+        By `time.monotonic`; no launch is begun after it.
+    quiet
+        No progress bar.
+    poll_s
+        See `POLL_S`.
+    holder, stale_s
+        For the claims.
+
+    Attributes
+    ----------
+    stopping
+        Set by a signal: the launch under way is the last.
+    """
+
+    def __init__(
+        self,
+        plans: list[LayoutPlan],
+        base: Path,
+        backend: Backend,
+        identity: Identity,
+        command: list[str],
+        say: Callable[[str], None],
+        policy: Policy | None = None,
+        stop_at: float | None = None,
+        quiet: bool = False,
+        poll_s: float = POLL_S,
+        holder: Holder | None = None,
+        stale_s: float | None = None,
+        node_cpu: str | None = None,
+    ) -> None:
+        self.base = base
+        self.backend = backend
+        self.identity = identity
+        self.command = command
+        self.say = say
+        self.policy = policy
+        self.stop_at = stop_at
+        self.quiet = quiet
+        self.poll_s = poll_s
+        self.holder = holder or me()
+        self.stopping = threading.Event()
+        self.node_cpu = node_cpu
+        order = [p.layout for p in plans]
+        more = {} if stale_s is None else {"stale_s": stale_s}
+        self.sites: dict[Layout, Site] = {}
+        for plan in plans:
+            directory = base / plan.layout.name
+            directory.mkdir(parents=True, exist_ok=True)
+            keep_plan(directory, plan, identity, node_cpu)
+            self.sites[plan.layout] = Site(
+                plan,
+                Folder(directory, identity, plan.settings.modes, node_cpu),
+                Claims(directory / "claims", self.holder, **more),
+                guides(plan.layout, order) if policy is not None else [],
+            )
+
+    def run(self) -> bool:
+        """Measure until nothing is left for this process; return whether the campaign is complete.
+
+        Complete means measured, given up after failures, or impossible here: `notes` of the backend
+        and `Site.closed` say which.
+        """
+        total = sum(len(s.plan.settings.variants) * s.plan.settings.launches for s in self.all())
+        try:
+            with Progress(f"measuring {self.base.name}", total, quiet=self.quiet) as progress:
+                while not self._enough():
+                    seen = self._claimed()
+                    unit = self.next_unit()
+                    if unit is not None:
+                        self._measure(unit)
+                        self._show(progress, unit)
+                    elif all(s.over or s.closed is not None for s in self.all()):
+                        return True
+                    elif self._others_work() or self._claimed() != seen:
+                        self.stopping.wait(self.poll_s)
+                    else:
+                        return False
+                return False
+        finally:
+            for site in self.all():
+                if site.writer is not None:
+                    site.writer.close()
+
+    def all(self) -> list[Site]:
+        """Return all layouts, in the order of measuring."""
+        return list(self.sites.values())
+
+    def _enough(self) -> bool:
+        late = self.stop_at is not None and time.monotonic() >= self.stop_at
+        return late or self.stopping.is_set()
+
+    def next_unit(self) -> Unit | None:
+        """Return a launch that can be measured now, None when all are measured, held or blocked."""
+        for site in self.all():
+            if site.over or site.closed is not None:
+                continue
+            reason = self.backend.fits(site.plan.layout)
+            if reason is not None:
+                self._close(site, reason)
+                continue
+            if not all(self._settled(self.sites[g]) for g in site.guides):
+                continue
+            unit = self._unit_of(site)
+            if unit is not None:
+                return unit
+        return None
+
+    def _settled(self, site: Site) -> bool:
+        """Return whether a layout's results are final as far as this start goes."""
+        if not site.over and site.closed is None:
+            self._unit_of(site)
+        return site.over or site.closed is not None
+
+    def _unit_of(self, site: Site) -> Unit | None:
+        """Return the first launch of the present round that is free; marks the layout as over."""
+        listing = site.claims.listing()
+        bench = site.folder.merged().bench
+        turn = self._turn(site, listing)
+        if turn is None:
+            site.over = True
+            return None
+        found = self.cases(site, turn)
+        settings = site.plan.in_round(turn, found.cases, self.policy)
+        ledger = Ledger(settings, bench.records)
+        for launch in site.order(turn):
+            status, generation = site.claims.state(launch, listing)
+            if status == "open" and launch not in site.given_up:
+                if ledger.pending(launch):
+                    return Unit(site, launch, generation, turn, found)
+                claim = site.claims.take(launch, generation)  # nothing left of it to measure
+                if claim is not None:
+                    claim.end(done=True)
+                    listing = site.claims.listing()
+        return self._unit_of(site) if self._turn(site, listing) != turn else None
+
+    def _turn(self, site: Site, listing: Mapping[int, Mapping[int, bool]]) -> int | None:
+        """Return the first round that is not complete, None when all are."""
+        plain = {k: dict(v) for k, v in listing.items()}
+        for turn in range(site.plan.settings.launches):
+            for launch in site.plan.launches_of(turn):
+                if launch in site.given_up:
+                    continue
+                if site.claims.state(launch, plain)[0] != "done":
+                    return turn
+        return None
+
+    def cases(self, site: Site, turn: int) -> State:
+        """Return what is worth measuring in a round of a layout."""
+        if self.policy is None:
+            return State(site.plan.settings.cases, ())
+        if site.known is not None and site.known[0] == turn:
+            return site.known[1]  # it rests on the rounds before, which are complete
+        begun = dict(site.plan.unlikely)
+        for shape, names in not_begun(
+            site.plan.settings.cases, [self.times(self.sites[g]) for g in site.guides], self.policy
+        ).items():
+            begun[shape] = {**begun.get(shape, {}), **names}
+        found = state(site.plan.settings, self.times(site), turn, self.policy, begun)
+        site.known = (turn, found)
+        return found
+
+    def times(self, site: Site) -> Medians:
+        """Return a layout's medians by shape, candidate and round."""
+        return medians(site.folder.merged().bench, site.plan.nvariants)
+
+    def _measure(self, unit: Unit) -> None:
+        site = unit.site
+        if not site.prepared and not self._prepare(site):
+            return
+        claim = site.claims.take(unit.launch, unit.generation)
+        if claim is None:
+            return  # another process was faster
+        done = False
+        try:
+            before = site.folder.merged().bench
+            settings = site.plan.in_round(unit.turn, unit.cases.cases, self.policy)
+            records = len(before.records)
+            writer = self._writer(site)
+            done = self.backend.measure(settings, unit.launch, writer, before)
+            gained = len(site.folder.merged().bench.records) > records + 2  # launch and its end
+        finally:
+            claim.end(done)
+        if not done:
+            site.given_up.add(unit.launch)
+        site.fruitless = 0 if done or gained else site.fruitless + 1
+        if site.fruitless >= FRUITLESS:
+            site.prepared = False  # is it the candidates, or has a node gone?
+            site.fruitless = 0
+            if not self._prepare(site):
+                return
+
+    def _prepare(self, site: Site) -> bool:
+        layout = site.plan.layout
+        try:
+            cpu = self.backend.prepare(layout, site.plan.settings.oversubscribed)
+        except StrettoError as error:
+            self._close(site, str(error) + (f"; {error.remedy}" if error.remedy else ""))
+            return False
+        if self.node_cpu is not None and cpu != self.node_cpu:
+            self._close(site, f"its nodes are {cpu}, and the campaign's are {self.node_cpu}")
+            return False
+        site.prepared = True
+        return True
+
+    def _close(self, site: Site, why: str) -> None:
+        site.closed = why
+        self.say(f"stretto: warning: {site.plan.layout.words} is left out: {why}")
+
+    def _writer(self, site: Site) -> BenchWriter:
+        if site.writer is None:
+            directory = self.base / site.plan.layout.name
+            record = {**site.plan.settings.record(), "cases": [], "node_cpu": self.node_cpu}
+            header = Header(
+                self.identity.stretto, self.identity.created, self.identity.host,
+                self.identity.mpi, self.command, record,
+            )  # fmt: skip
+            path = session_path(
+                directory, self.holder.place, self.holder.pid, self.identity.created
+            )
+            site.writer = BenchWriter(path, header)
+        return site.writer
+
+    def _claimed(self) -> list[dict[int, dict[int, bool]]]:
+        """Return all claims: when they change during a look, the look saw no one moment."""
+        return [s.claims.listing() for s in self.all() if not s.over and s.closed is None]
+
+    def _others_work(self) -> bool:
+        """Return whether another process holds a launch that this one has to wait for."""
+        for site in self.all():
+            if site.over or site.closed is not None:
+                continue
+            listing = site.claims.listing()
+            if any(site.claims.state(k, listing)[0] == "held" for k in listing):
+                return True
+        return False
+
+    def _show(self, progress: Progress, unit: Unit) -> None:
+        done = 0
+        for site in self.all():
+            n = site.plan.nvariants
+            turn = self._turn(site, site.claims.listing())
+            done += (site.plan.settings.launches if turn is None else turn) * n
+        layout = unit.site.plan.layout.words
+        progress.update(done, f"{layout}, round {unit.turn + 1}, launch {unit.launch}")
+
+
+@contextlib.contextmanager
+def stops_gently(worker: Worker, say: Callable[[str], None]) -> Iterator[None]:
+    """Let SIGUSR1 (a batch system's warning before the end) make the launch under way the last."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        worker.stopping.set()
+        say("stretto: told to stop (SIGUSR1): the launch under way is the last; nothing is lost")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    old = signal.signal(signal.SIGUSR1, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, old)

@@ -1,0 +1,146 @@
+"""A campaign without an MPI: what measures is a formula, and everything else is real.
+
+Run as a program it works on a campaign like one job among several: sweeps.py DIR [SLEEP_S]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from stretto.campaign.ledger import Ledger
+from stretto.campaign.settings import Settings
+from stretto.files.bench import Bench, Excluded, Launch, LaunchEnd, Sample
+from stretto.files.bench_writer import BenchWriter
+from stretto.files.identity import Host, Identity, MPIIdentity, now
+from stretto.sweep.elimination import Policy
+from stretto.sweep.layout import Layout, ordered
+from stretto.sweep.plan import LayoutPlan, make_plan
+from stretto.sweep.request import Request
+from stretto.sweep.worker import Worker
+
+HOST = Host("login", "A CPU", 2, "6.1", 1 << 30)
+MPI = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
+CANDIDATES = ["native", "ring", "shm", "recursive_doubling", "bare", "native:A=1", "native:A=2"]
+LAYOUTS = tuple(Layout(n, p) for n in (1, 2, 4) for p in (1, 2) if n * p > 1)
+
+
+def random_of(*words: object) -> float:
+    """A number in (0, 1) that is the same in every process."""
+    digest = hashlib.sha256(repr(words).encode()).digest()
+    return (int.from_bytes(digest[:6], "big") + 1) / (2**48 + 2)
+
+
+def time_us(layout: Layout, collective: str, size: int, candidate: str) -> float:
+    """What a candidate takes, without noise: each has latency and bandwidth of its own."""
+    a, b = {
+        "native": (10, 1.0), "bare": (10, 1.0), "ring": (30, 0.3), "shm": (6, 2.0),
+        "recursive_doubling": (60, 6.0), "native:A=1": (8, 0.9), "native:A=2": (200, 9.0),
+    }[candidate]  # fmt: skip
+    return a * math.log2(2 * layout.nranks) + b * size / 100 * (1 + 0.1 * layout.nodes)
+
+
+class Fake:
+    """Writes what a launch would measure; `between` is called before every record."""
+
+    def __init__(
+        self,
+        between: Callable[[], None] = lambda: None,
+        crash: Callable[[int, str], bool] = lambda launch, candidate: False,
+        fails: Callable[[Layout, int], bool] = lambda layout, launch: False,
+        cpu: str = "A CPU",
+    ) -> None:
+        self.between, self.crash, self.fails, self.cpu = between, crash, fails, cpu
+        self.cells = 0
+        self.launches: list[tuple[str, int]] = []
+
+    def fits(self, layout: Layout) -> str | None:
+        return "no such nodes" if layout.nodes > 8 else None
+
+    def prepare(self, layout: Layout, oversubscribed: bool) -> str:
+        return self.cpu
+
+    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
+        layout = Layout(settings.nranks // (settings.ppn or 1), settings.ppn or 1)
+        self.launches.append((layout.name, launch))
+        ledger = Ledger(settings, before.records)
+        cases = ledger.pending(launch)
+        names: dict[str, list[str]] = {}
+        for case in cases:
+            known = names.setdefault(case.collective, [])
+            known += [c for c in case.candidates if c not in known]
+        self.between()
+        writer.write(
+            Launch(launch, layout.nodes, layout.ppn, layout.nranks, names, 0.1,
+                   settings.variant_of(launch))
+        )  # fmt: skip
+        if self.fails(layout, launch):
+            writer.write(LaunchEnd(launch, "failed", "exit code 1"))
+            return False
+        for case in cases:
+            for candidate in case.candidates:
+                if self.crash(launch, candidate):
+                    writer.write(
+                        Excluded(launch, case.collective, candidate, case.bytes, "failed", "11")
+                    )
+                    writer.write(LaunchEnd(launch, "failed", "signal 11"))
+                    return True
+                self.cells += 1
+                true = time_us(layout, case.collective, case.bytes, candidate)
+                noise = 0.05 * (random_of(layout, launch, case.bytes, candidate) - 0.5)
+                for mode in settings.modes:
+                    self.between()
+                    us = true * (1 + noise) * (1.1 if mode == "throughput" else 1)
+                    writer.write(
+                        Sample(launch, case.collective, candidate, case.bytes, case.datatype,
+                               case.operation, case.root, mode, 10, [us, us * 1.001], True)
+                    )  # fmt: skip
+        self.between()
+        writer.write(LaunchEnd(launch, "ok"))
+        return True
+
+
+class NoMPI:
+    """Stands for an installation where candidates are given by hand."""
+
+    name = "an MPI"
+
+
+def plans(request: Request) -> list[LayoutPlan]:
+    """The plans of a request, with the candidates above."""
+    return [
+        make_plan(request, NoMPI(), layout, False, lambda c, n: list(CANDIDATES))  # type: ignore[arg-type]
+        for layout in ordered(request.layouts)
+    ]
+
+
+def request_of(out: Path, **more: object) -> Request:
+    """A small campaign: two collectives, five layouts, six sizes."""
+    values = {
+        "out": out, "collectives": ("allreduce", "allgather"), "layouts": LAYOUTS,
+        "sizes": (8, 24, 1000, 4096, 36000, 262144), "launches": 6,
+    }  # fmt: skip
+    return Request(**(values | more))  # type: ignore[arg-type]
+
+
+def worker_of(request: Request, backend: Fake, mpi: MPIIdentity = MPI, **more: object) -> Worker:
+    """A process's view of the campaign."""
+    values: dict[str, object] = {"quiet": True, "poll_s": 0.02, "node_cpu": "A CPU"}
+    identity = Identity("0.1.0", now(), HOST, mpi)
+    said: list[str] = []
+    worker = Worker(
+        plans(request), request.out / "mpi", backend, identity, ["t"], said.append,
+        Policy() if request.eliminate else None, **(values | more),  # type: ignore[arg-type]
+    )  # fmt: skip
+    worker.said = said  # type: ignore[attr-defined]
+    return worker
+
+
+if __name__ == "__main__":
+    pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
+    done = worker_of(request_of(Path(sys.argv[1])), Fake(lambda: time.sleep(pause))).run()
+    sys.exit(0 if done else 3)

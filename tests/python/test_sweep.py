@@ -1,0 +1,265 @@
+"""Campaigns: what is asked for, in which order, what is dropped, and the table that comes of it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sweeps
+from stretto.campaign.settings import Settings, make_case, variants_of
+from stretto.errors import StrettoError, UsageError
+from stretto.files.table import read_table
+from stretto.sweep.command import lines_of, request_of
+from stretto.sweep.decide import LOSS, complexity, smooth
+from stretto.sweep.elimination import Medians, Policy, not_begun, shape_of, state
+from stretto.sweep.interpolate import around
+from stretto.sweep.layout import Layout, guides, ordered, parse_layout
+from stretto.sweep.placement import Place, check_places, hang_remedy
+from stretto.sweep.plan import expected_s
+from stretto.sweep.run import conclude
+from sweeps import Fake, worker_of
+
+FILE = """
+collectives = ["allreduce", "bcast"]
+nodes = [1, 2, 4]
+ppn = [1, 2]
+bytes = ["8:1K:4", 1000]
+candidates = ["own", "native:all"]
+mpis = ["openmpi"]
+budget = "2h"
+interpolate = ["3x2"]
+"""
+
+
+def test_a_campaign_file_and_options_over_it(tmp_path: Path) -> None:
+    path = tmp_path / "big.toml"
+    path.write_text(FILE)
+    request = request_of(path, {})
+    assert request.out == tmp_path / "big.campaign" and request.budget_s == 7200
+    assert request.sizes == (8, 32, 128, 512, 1000) and request.file == path
+    assert {x.name for x in request.layouts} == {"1x2", "2x1", "2x2", "4x1", "4x2"}
+    assert request.interpolate == (Layout(3, 2),)
+    other = request_of(path, {"nodes": "2-8", "ppn": "1", "candidates": "ring,native:A=1;x",
+                              "collectives": "MPI_Bcast", "out": str(tmp_path / "o")})  # fmt: skip
+    assert {x.name for x in other.layouts} == {"2x1", "4x1", "8x1"}
+    assert other.candidates == ("ring,native:A=1", "x") and other.collectives == ("bcast",)
+    assert other.out == tmp_path / "o" and other.sizes == request.sizes
+    assert any(size & (size - 1) for size in request_of(None, {"nodes": "2"}).sizes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("node = [1]", "did you mean 'nodes'"),
+        ("nodes = 'x'", "not a number"),
+        ("nodes = [0]", "at least 1"),
+        ("nodes = [true]", "whole numbers"),
+        ("nodes = [", "not TOML"),
+        ("nodes = [1]\nppn = [1]", "one rank"),
+        ("bytes = '8:'", "not a size"),
+        ("bytes = [1.5]", "sizes"),
+        ("collectives = ['gatherv']", "no collective"),
+        ("launches = 0", "at least 1"),
+        ("eliminate = 1", "true or false"),
+        ("launcher = 'ssh'", "one of"),
+        ("interpolate = ['4']", "no layout"),
+        ("hosts = [1]", "list of words"),
+        ("budget = 'soon'", "not a time"),
+    ],
+)
+def test_bad_files_are_explained(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as error:
+        request_of(path, {})
+    words = f"{error.value.message} {error.value.remedy}"
+    assert message in words and str(path) in (error.value.place or ""), words
+    with pytest.raises(StrettoError, match="no such file"):
+        request_of(tmp_path / "none.toml", {})
+
+
+def test_extremes_first_and_guides_enclose() -> None:
+    layouts = [Layout(n, p) for n in (1, 2, 4, 8) for p in (1, 2, 4) if n * p > 1]
+    order = ordered(layouts)
+    assert order[0] == Layout(8, 4) and set(order) == set(layouts)
+    assert not guides(order[0], order) and not guides(order[1], order)
+    guided = [x for x in order if guides(x, order)]
+    assert len(guided) >= len(order) // 2
+    for x in guided:
+        a, b = guides(x, order)
+        assert min(a.nodes, b.nodes) <= x.nodes <= max(a.nodes, b.nodes)
+        assert min(a.ppn, b.ppn) <= x.ppn <= max(a.ppn, b.ppn)
+        assert order.index(a) < order.index(x) and order.index(b) < order.index(x)
+    assert parse_layout("3x2") == Layout(3, 2)
+
+
+NAMES = ("native", "a", "b", "c", "d", "e", "f")
+CASES = tuple(make_case("allreduce", size, NAMES) for size in (8, 64, 512, 4096))
+SETTINGS = Settings(nranks=4, cases=CASES, variants=variants_of(CASES))
+
+
+def medians_of(table: dict[str, list[float]], rounds: int, noise: float = 0.0) -> Medians:
+    return {
+        shape_of(case): {
+            name: {r: us[i] * (1 + noise * ((r * 7 + i * 3) % 5 - 2)) for r in range(rounds)}
+            for name, us in table.items()
+        }
+        for i, case in enumerate(CASES)
+    }
+
+
+TIMES = {
+    "native": [100.0, 100, 100, 100],
+    "a": [10.0, 20, 40, 80],
+    "b": [40.0, 40, 41, 42],  # best for large ones
+    "c": [500.0, 500, 500, 500],  # hopeless
+    "d": [10.5, 21, 80, 500],  # good for small ones
+    "e": [11.0, 22, 43, 82],
+    "f": [12.0, 23, 44, 84],
+}
+
+
+def left(turn: int, times: Medians, policy: Policy | None = None) -> dict[int, tuple[str, ...]]:
+    found = state(SETTINGS, times, turn, policy or Policy())
+    return {c.bytes: c.candidates for c in found.cases}
+
+
+def test_hopeless_candidates_go_and_crossings_stay() -> None:
+    times = medians_of(TIMES, 6, 0.01)
+    assert left(0, times) == {c.bytes: NAMES for c in CASES}
+    first = left(1, times)
+    assert all("c" not in names and "native" in names for names in first.values())
+    second = left(2, times)
+    assert "b" in second[64] and "b" in second[512], "it is best nearby"
+    assert "b" not in second[8] and "d" in second[512] and "d" not in second[4096]
+    last = left(6, times)
+    assert set(last[8]) == {"native", "a", "d", "e"} and "b" in last[4096]
+    assert all(len(names) <= 1 + 3 + 2 for names in last.values())
+    dropped = state(SETTINGS, times, 6, Policy()).dropped
+    assert len({(d.bytes, d.candidate) for d in dropped}) == len(dropped)
+    assert all(d.why for d in dropped)
+
+
+def test_what_was_dropped_stays_dropped_whatever_comes_later() -> None:
+    for turn in range(1, 6):
+        early = state(SETTINGS, medians_of(TIMES, turn, 0.03), turn, Policy())
+        late = state(SETTINGS, medians_of(TIMES, 6, 0.03), turn, Policy())
+        assert early == late, "rounds to come do not count"
+
+
+def test_noise_does_not_drop_the_best() -> None:
+    close = {"native": [100.0] * 4, **{n: [50 + i] * 4 for i, n in enumerate("abcdef")}}
+    assert all("a" in names for names in left(6, medians_of(close, 6, 0.08)).values())
+
+
+def test_layouts_around_spare_what_is_hopeless_there() -> None:
+    far = {**TIMES, "d": [10.0, 20, 40, 80]}
+    out = not_begun(CASES, [medians_of(TIMES, 3), medians_of(far, 3)], Policy())
+    assert all("c" in names and "a" not in names for names in out.values())
+    assert "d" not in out.get(shape_of(CASES[3]), {}), "good on one of them"
+    assert not_begun(CASES, [medians_of(TIMES, 3)], Policy()) == {}
+    less = {n: t for n, t in TIMES.items() if n != "f"}
+    out = not_begun(CASES, [medians_of(less, 3)] * 2, Policy())
+    assert "f" in out[shape_of(CASES[1])]
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from(["ring", "shm", "shm+ring", "native:A=1"]),
+                        st.floats(0.2, 0.96), max_size=4),
+        min_size=1, max_size=9,
+    )
+)  # fmt: skip
+def test_a_smooth_table_loses_two_percent_at_most(found: list[dict[str, float]]) -> None:
+    options = {8 * 4**i: f for i, f in enumerate(found)}
+    chosen = smooth(options)
+    assert list(chosen) == sorted(options)
+    for size, name in chosen.items():
+        best = min(options[size].values(), default=1.0)
+        assert options[size].get(name, 1.0) <= best * (1 + LOSS) + 1e-12
+        assert name == "native" or name in options[size]
+
+
+def test_ties_go_to_the_neighbours_and_to_the_simplest() -> None:
+    tied = {8: {"shm+ring": 0.500, "ring": 0.505}, 64: {"shm+ring": 0.5}, 512: {"shm+ring": 0.5}}
+    assert set(smooth(tied).values()) == {"shm+ring"}
+    assert smooth({8: tied[8]}) == {8: "ring"}
+    assert smooth({8: tied[8]}, {8: "shm+ring"}) == {8: "shm+ring"}
+    assert smooth({8: {"a": 0.5, "b": 0.6}}, {8: "b"}) == {8: "a"}
+    words = ["native", "ring", "bruck_k(8)", "shm+bruck_k(8)"]
+    assert sorted(words, key=complexity) == words
+
+
+def test_a_table_of_all_layouts_and_some_between(tmp_path: Path) -> None:
+    request = sweeps.request_of(
+        tmp_path, sizes=(8, 64, 1000, 8192, 65536),
+        interpolate=(Layout(3, 2), Layout(4, 8)), launches=6,
+    )  # fmt: skip
+    worker = worker_of(request, Fake())
+    assert worker.run()
+    outcome = conclude(request, worker, lambda text: None, True)
+    assert outcome.table is not None
+    table = read_table(outcome.table)
+    assert (table.nodes, table.ppn) == (None, None)
+    for layout in request.layouts:
+        for size in request.sizes:
+            times = {
+                c: sweeps.time_us(layout, "allreduce", size, c)
+                for c in sweeps.CANDIDATES
+                if c != "bare"
+            }
+            row = table.find("allreduce", layout.nodes, layout.ppn, size)
+            assert row is not None
+            assert times[row.choice] <= 1.05 * min(times.values()), (layout, size, row)
+    between = [r for r in table.rows if (r.nodes, r.ppn) == (3, 2)]
+    assert {r.evidence["source"] for r in between if r.choice != "native"} == {"interpolated"}
+    assert "2x2+4x2" in {r.evidence.get("from") for r in between}
+    assert not [r for r in table.rows if (r.nodes, r.ppn) == (4, 8)]
+    assert any("4 x 8: lies outside" in sentence for sentence in outcome.left_out)
+    assert outcome.regret is not None and "held out" in outcome.regret
+    assert any("interpolated" in line for line in lines_of(outcome))
+    assert len(outcome.results) == len(request.layouts)
+    for name in {r.collective for r in table.rows}:
+        rows = [r for r in table.rows if (r.collective, r.nodes, r.ppn) == (name, 2, 2)]
+        assert len(rows) <= 6
+
+
+def test_without_elimination_everything_is_measured(tmp_path: Path) -> None:
+    request = sweeps.request_of(
+        tmp_path, layouts=(Layout(1, 2),), launches=2, eliminate=False, collectives=("allgather",)
+    )
+    backend = Fake()
+    assert worker_of(request, backend).run()
+    assert backend.cells == 2 * len(request.sizes) * len(sweeps.CANDIDATES)
+    (plan,) = sweeps.plans(request)
+    assert 0 < expected_s(plan, Policy()) <= expected_s(plan, None) * 1.01
+
+
+def test_around() -> None:
+    measured = [Layout(2, 1), Layout(2, 4), Layout(8, 1), Layout(8, 4)]
+    assert around(Layout(4, 1), measured) == [Layout(2, 1), Layout(8, 1)]
+    assert {x.name for x in around(Layout(4, 2), measured)} in ({"2x1", "8x4"}, {"2x4", "8x1"})
+    assert around(Layout(16, 4), measured) == []
+
+
+def places(*hosts: str, cpus: dict[str, str] | None = None) -> list[Place]:
+    return [Place(i, h, (cpus or {}).get(h, "A CPU")) for i, h in enumerate(hosts)]
+
+
+def test_ranks_must_fill_node_after_node() -> None:
+    assert check_places(places("a", "a", "b", "b"), Layout(2, 2)) == "A CPU"
+    for wrong in (("a", "b", "a", "b"), ("a", "a", "a", "a"), ("a", "a", "a", "b")):
+        with pytest.raises(StrettoError, match="lie on"):
+            check_places(places(*wrong), Layout(2, 2))
+    with pytest.raises(StrettoError, match="different kinds"):
+        check_places(places("a", "b", cpus={"b": "Another"}), Layout(2, 1))
+    assert "launcher = 'mpirun'" in hang_remedy(["/usr/bin/srun", "-n", "2"])
+    assert "password" in hang_remedy(["mpirun"])
+
+
+def test_numbers_of_ranks_are_distances_in_doublings() -> None:
+    assert math.isclose(Layout(2, 8).distance(Layout(4, 2)), 3)

@@ -1,0 +1,318 @@
+"""Campaigns that are killed, shared by several jobs, or disturbed: nothing lost, nothing mixed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+import sweeps
+from stretto.errors import StrettoError
+from stretto.files.bench import Sample, read_bench
+from stretto.files.identity import MPIIdentity
+from stretto.sweep.claims import Claims, Holder, gone, me
+from stretto.sweep.layout import Layout
+from stretto.sweep.request import Request
+from stretto.sweep.run import conclude
+from stretto.sweep.status import read_status, status_lines
+from stretto.sweep.worker import Worker
+from sweeps import Fake, request_of, worker_of
+
+SMALL = (Layout(1, 2), Layout(2, 2), Layout(4, 2))
+
+
+def small(out: Path, **more: object) -> Request:
+    values = {"collectives": ("allreduce",), "layouts": SMALL, "sizes": (8, 24, 36000)}
+    return request_of(out, **(values | more))
+
+
+def taken(worker: Worker) -> dict[tuple[object, ...], list[float]]:
+    """All measurements that count."""
+    return {
+        (layout.name, s.launch, s.collective, s.bytes, s.candidate, s.mode): s.times_us
+        for layout, site in worker.sites.items()
+        for s in site.folder.merged().bench.samples
+    }
+
+
+def written(worker: Worker) -> Counter[tuple[object, ...]]:
+    """How often each measurement stands in the files of the single starts."""
+    return Counter(
+        (path.parent.name, r.launch, r.collective, r.bytes, r.candidate, r.mode)
+        for path in worker.base.glob("*/*.bench.jsonl")
+        for r in read_bench(path).records
+        if isinstance(r, Sample)
+    )
+
+
+def table(request: Request, worker: Worker) -> str:
+    outcome = conclude(request, worker, lambda text: None, True)
+    assert outcome.table is not None
+    lines = outcome.table.read_text().splitlines()
+    return "\n".join(x for x in lines if not x.startswith("created"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[dict[tuple[object, ...], list[float]], str]:
+    request = small(tmp_path_factory.mktemp("undisturbed"))
+    worker = worker_of(request, Fake())
+    assert worker.run()
+    assert set(written(worker).values()) == {1}
+    return taken(worker), table(request, worker)
+
+
+class Killed(BaseException):
+    """Stands for whatever ends a process: nothing may catch it."""
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_killed_at_random_points(tmp_path: Path, seed: int, undisturbed) -> None:  # type: ignore[no-untyped-def]
+    request, chance, kills = small(tmp_path), random.Random(seed), 0
+    while True:
+        left = chance.randrange(1, 160)
+
+        def between() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                kind = chance.choice([Killed, KeyboardInterrupt, lambda: StrettoError("disk full")])
+                raise kind()
+
+        worker = worker_of(request, Fake(between))
+        try:
+            if worker.run():
+                break
+        except (Killed, KeyboardInterrupt, StrettoError):
+            kills += 1
+    assert kills >= 2
+    counts = written(worker)
+    used, repeated = taken(worker), sum(counts.values()) - len(counts)
+    assert used == undisturbed[0], "no measurement lost, none other than the same"
+    assert repeated <= kills * 2 * len(sweeps.CANDIDATES), "at most the cells that were cut"
+    assert table(request, worker) == undisturbed[1]
+
+
+def start(out: Path, pause: float) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-c", STARTED, str(Path(sweeps.__file__).parent), str(out), str(pause)]
+    return subprocess.Popen(argv, env=os.environ | {"PYTHONPATH": ":".join(sys.path)})
+
+
+STARTED = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from sweeps import Fake, worker_of
+from test_sweep_kills import small
+from stretto.sweep.worker import stops_gently
+worker = worker_of(small(Path(sys.argv[2])), Fake(lambda: time.sleep(float(sys.argv[3]))))
+with stops_gently(worker, print):
+    sys.exit(0 if worker.run() else 3)
+"""
+
+
+def sessions(out: Path) -> int:
+    return len(list(out.glob("mpi/*/*.bench.jsonl")))
+
+
+def lines(out: Path) -> int:
+    return sum(p.read_bytes().count(b"\n") for p in out.glob("mpi/*/*.bench.jsonl"))
+
+
+def until(condition, limit: float = 60) -> None:  # type: ignore[no-untyped-def]
+    deadline = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_killed_for_real_and_told_to_stop(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]
+    request, chance = small(tmp_path), random.Random(4)
+    for number in (signal.SIGKILL, signal.SIGUSR1, signal.SIGKILL):
+        before, more = lines(tmp_path), chance.randrange(5, 60)
+        process = start(tmp_path, 0.01)
+        until(lambda before=before, more=more: lines(tmp_path) >= before + more)
+        process.send_signal(number)
+        code = process.wait(60)
+        assert code == (-signal.SIGKILL if number == signal.SIGKILL else 3)
+    status = read_status_of(request)
+    assert not status["complete"] and status["left_s"] > 0
+    worker = worker_of(request, Fake())
+    assert worker.run()
+    assert taken(worker) == undisturbed[0]
+    assert table(request, worker) == undisturbed[1]
+
+
+def read_status_of(request: Request) -> dict[str, object]:
+    """The status as of the command, from a directory that has the shape of a real one."""
+    home = request.out / "real"
+    if not home.exists():
+        (home / "openmpi-4.1.4").mkdir(parents=True)
+        (home / "openmpi-4.1.4" / "a-cpu").symlink_to(request.out / "mpi")
+    about = {"schema": "stretto-campaign", "version": 1, "launches": request.launches,
+             "eliminate": True, "layouts": [x.name for x in SMALL]}  # fmt: skip
+    (home / "campaign.json").write_text(json.dumps(about))
+    status = read_status(home)
+    assert status_lines(status, verbose=True)
+    return status
+
+
+def test_several_jobs_at_once(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]
+    request = small(tmp_path)
+    jobs = [start(tmp_path, 0.002) for _ in range(3)]
+    assert [job.wait(120) for job in jobs] == [0, 0, 0]
+    worker = worker_of(request, Fake())
+    assert worker.run()
+    assert sessions(tmp_path) > len(SMALL), "more than one of them has measured"
+    assert set(written(worker).values()) == {1}, "nothing was measured twice"
+    assert taken(worker) == undisturbed[0] and table(request, worker) == undisturbed[1]
+    status = read_status_of(request)
+    assert status["complete"] and status["left_s"] == 0
+
+
+def test_a_torn_line_costs_its_cell_only(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]
+    request = small(tmp_path, layouts=(Layout(1, 2),))
+    stop = Fake()
+    worker = worker_of(request, stop)
+    stop.between = lambda: worker.stopping.set() if stop.cells == 30 else None
+    assert not worker.run()
+    (path,) = worker.base.glob("*/*.bench.jsonl")
+    text = path.read_text()
+    at = text.rindex('"type": "sample"')
+    path.write_text(text[: at + 60])
+    again = worker_of(request, Fake())
+    lost = again.sites[Layout(1, 2)]
+    launch = json.loads(text[:at].splitlines()[-1] + text[at:].splitlines()[0])["launch"]
+    (end,) = (lost.claims.directory).glob(f"{launch:05d}.1.end")
+    end.unlink()  # the process was killed before it said that it was done
+    dead = replace(lost.claims.holder, pid=2**22 + 1)
+    end.with_suffix("").write_text(json.dumps(asdict(dead)))
+    assert again.run()
+    assert taken(again) == {k: v for k, v in undisturbed[0].items() if k[0] == "1x2"}
+
+
+def test_one_claim_one_holder(tmp_path: Path) -> None:
+    claims = [Claims(tmp_path) for _ in range(8)]
+    won: list[object] = []
+    threads = [threading.Thread(target=lambda c=c: won.append(c.take(7, 0))) for c in claims]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (mine,) = [c for c in won if c is not None]
+    listing = claims[0].listing()
+    assert claims[0].state(7, listing) == ("held", 1) and claims[0].state(8, listing) == ("open", 0)
+    mine.end(done=False)  # type: ignore[attr-defined]
+    assert claims[0].state(7, claims[0].listing()) == ("open", 1)
+    second = claims[1].take(7, 1)
+    assert second is not None and mine.lost  # type: ignore[attr-defined]
+    second.end(done=True)
+    assert claims[2].state(7, claims[2].listing()) == ("done", 2)
+    assert not list(tmp_path.glob(".*")), "nothing temporary is left"
+
+
+def test_stale_claims(tmp_path: Path) -> None:
+    claims = Claims(tmp_path, stale_s=100)
+    mine = claims.holder
+    others = {
+        1: replace(mine, pid=2**22 + 1),  # no such process here
+        2: replace(mine, started="0"),  # its number is another process's now
+        3: Holder("elsewhere boot ns", 1, "1"),  # young
+        4: Holder("elsewhere boot ns", 1, "1"),  # old
+        5: mine,
+    }
+    for launch, holder in others.items():
+        (tmp_path / f"{launch:05d}.1").write_text(json.dumps(asdict(holder)))
+    old = (tmp_path / "00004.1").stat().st_mtime - 101
+    os.utime(tmp_path / "00004.1", (old, old))
+    os.utime(tmp_path / "00005.1", (old, old))  # a live process of this machine, however slow
+    (tmp_path / "00006.1").write_text("")  # being written, where links are not to be had
+    states = {k: claims.state(k, claims.listing())[0] for k in range(1, 7)}
+    assert states == {1: "open", 2: "open", 3: "held", 4: "open", 5: "held", 6: "held"}
+
+
+def test_claims_of_batch_jobs() -> None:
+    mine = replace(me(), job="7.1")
+    before = Holder("elsewhere", 1, "1", "7.0")
+    assert gone(before, mine), "the same job before it was put into the queue again"
+    assert not gone(replace(before, job="7.1"), mine)
+    asked: list[str] = []
+    other = replace(before, job="8.0")
+    assert gone(other, mine, lambda job: bool(asked.append(job)) or True) and asked == ["8"]
+    assert not gone(other, mine, lambda job: False)
+    assert not gone(replace(before, job=""), mine)
+
+
+def test_other_systems_are_never_mixed(tmp_path: Path) -> None:
+    request = small(tmp_path, layouts=(Layout(1, 2),), launches=2)
+    newer = replace(sweeps.MPI, version="4.1.6")
+    other = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4, another build")
+    assert worker_of(request, Fake(), newer).run()
+    mine = worker_of(request, Fake())
+    merged = mine.sites[Layout(1, 2)].folder.merged()
+    assert not merged.bench.samples and "4.1.6" in merged.aside[0]
+    there = worker_of(small(tmp_path / "b", layouts=(Layout(1, 2),), launches=1), Fake(), other)
+    assert there.run()
+    (path,) = there.base.glob("*/*.bench.jsonl")
+    (mine.base / "1x2" / f"other.{path.name}").write_bytes(path.read_bytes())
+    aside = mine.sites[Layout(1, 2)].folder.merged().aside
+    assert len(aside) == 2 and any("another build" in sentence for sentence in aside)
+    with pytest.raises(StrettoError, match="another build"):
+        worker_of(small(tmp_path / "b", layouts=(Layout(1, 2),), launches=1), Fake())
+
+
+def test_nodes_of_another_kind_are_left_out(tmp_path: Path) -> None:
+    request = small(tmp_path)
+    worker = worker_of(request, Fake(cpu="Another CPU"))
+    assert worker.run() and all("Another CPU" in (s.closed or "") for s in worker.all())
+    assert not written(worker)
+
+
+def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    layouts = (Layout(1, 2), Layout(2, 2), Layout(16, 2))
+    request = small(tmp_path, layouts=layouts, launches=2)
+    failing = Fake(fails=lambda layout, launch: layout.nodes == 2 and launch == 1)
+    worker = worker_of(request, failing)
+    assert worker.run()
+    outcome = conclude(request, worker, lambda text: None, True)
+    said = " | ".join(outcome.left_out)
+    assert "16 x 2: no such nodes" in said and "2 x 2: 1 launches were given up" in said
+    assert Counter(x for x in failing.launches if x[1] == 1)["2x2", 1] == 1, "no endless trying"
+    better = Fake()
+    again = worker_of(request, better)
+    assert again.run() and ("2x2", 1) in better.launches
+    assert not again.sites[Layout(2, 2)].given_up
+
+
+def test_a_crash_excludes_a_candidate_and_no_more(tmp_path: Path) -> None:
+    request = small(tmp_path, layouts=(Layout(1, 2),))
+    worker = worker_of(request, Fake(crash=lambda launch, name: name == "ring"))
+    assert worker.run()
+    bench = worker.sites[Layout(1, 2)].folder.merged().bench
+    assert {r.candidate for r in bench.excluded} == {"ring"}
+    assert "ring" not in table(request, worker)
+    assert {s.candidate for s in bench.samples} >= {"native", "shm", "bare"}
+    (system,) = read_status_of(replace(request, layouts=(Layout(1, 2),)))["systems"]  # type: ignore[misc]
+    assert system["layouts"][0]["excluded"][0]["candidate"] == "ring"
+
+
+def test_another_plan_is_refused_and_more_launches_are_not(tmp_path: Path) -> None:
+    request = small(tmp_path, layouts=(Layout(1, 2),), launches=1)
+    assert worker_of(request, Fake()).run()
+    with pytest.raises(StrettoError, match="begun with other cases") as error:
+        worker_of(replace(request, sizes=(8, 64)), Fake())
+    assert "another directory" in (error.value.remedy or "")
+    more = Fake()
+    assert worker_of(replace(request, launches=2), more).run()
+    assert {launch for _, launch in more.launches} == {4, 5, 6}, "7 is hopeless by now"
