@@ -35,7 +35,7 @@ COMMANDS: list[tuple[str, str]] = [
     ("profile", "Run CMD with the recorder: collectives, messages, waiting, I/O."),
     ("bench", "Measure collectives: the MPI's own algorithms and Stretto's."),
     ("tune", "Measure, decide, write the table; with CMD, verify the gain on it."),
-    ("campaign", "Look at a tuning campaign over many layouts."),
+    ("campaign", "Look at a tuning campaign over many layouts, or submit it to Slurm."),
     ("run", "Run CMD with the tuned collectives of a table."),
     ("env", "Print the lines for a job script which then needs no Python."),
     ("net", "Measure point-to-point: latency, bandwidth, message rate, rails."),

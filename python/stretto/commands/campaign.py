@@ -1,4 +1,4 @@
-"""``stretto campaign``: looks at a campaign (``stretto tune --campaign``)."""
+"""``stretto campaign``: looks at a campaign (``stretto tune --campaign``), and submits one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from stretto.cli import print_json
 
 EXAMPLE = """stretto tune --campaign cluster.toml --dry-run     (what it would measure, how long)
 stretto tune --campaign cluster.toml               (measures; the same command goes on)
-stretto campaign status cluster.campaign"""
+stretto campaign status cluster.campaign
+stretto campaign submit cluster.toml --time 4:00:00 --print"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
@@ -34,3 +35,46 @@ def status(
         print_json(found)
         return
     print("\n".join(status_lines(found, verbose)))
+
+
+@app.command("submit")
+def submit(
+    file: Annotated[Path, typer.Argument(help="The campaign's file.")],
+    time: Annotated[str, typer.Option(help="Limit for each job, as sbatch takes it.")] = "4:00:00",
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Jobs at once (an array), each on nodes of its own.")
+    ] = 1,
+    sbatch: Annotated[
+        list[str] | None,
+        typer.Option(help="One more option for sbatch: '--partition=hpc' (may be repeated)."),
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--print", help="Print the script; submit nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Submit a campaign to Slurm: it measures on the nodes that the job gets.
+
+    Put into the queue again it goes on. The job asks for as many nodes as the largest layout has,
+    and gives way before its time ends.
+    """
+    import os
+
+    from stretto.errors import UsageError
+    from stretto.sweep.command import request_of
+    from stretto.sweep.submit import Job, script
+    from stretto.sweep.submit import submit as hand_in
+
+    for option in sbatch or []:
+        if not option.startswith("-") or "\n" in option:
+            raise UsageError(f"{option!r} is no option", "--sbatch", "write '--partition=hpc'")
+    request = request_of(file, {})
+    job = Job(time, jobs, tuple(sbatch or []))
+    if show:
+        print(script(request, file, job, os.environ), end="")
+        return
+    path, number = hand_in(request, file, job)
+    if as_json:
+        print_json({"job": number, "script": str(path), "directory": str(request.out)})
+        return
+    print(f"job {number}: {path}; next: stretto campaign status {request.out}")

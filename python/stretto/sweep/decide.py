@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from stretto.campaign.baseline import fair
-from stretto.campaign.compare import BARE, NATIVE, Comparison, decisive, timings
+from stretto.campaign.compare import (
+    ALPHA,
+    BARE,
+    NATIVE,
+    Cell,
+    Comparison,
+    Timing,
+    compare_times,
+    decisive,
+    timings,
+)
 from stretto.files.bench import Bench
 from stretto.files.rows import Row
 from stretto.mpi.algorithms.base import PREFIX
@@ -25,6 +35,8 @@ from stretto.tune.decide import decide, one_shape_each
 
 #: a choice may be so much slower than the best one, for a shorter or simpler table
 LOSS = 0.02
+#: and so much slower, where no rank test tells it from the best
+TIED = 0.10
 #: what the shortest path pays: for a change of choice, for a choice other than the layout's before
 #: it, for each step of complexity; the loss itself is at most LOSS
 CHANGE, STRANGER, COMPLEX = 1.0, 0.05, 0.01
@@ -48,7 +60,9 @@ def complexity(choice: str) -> int:
 
 
 def smooth(
-    options: Mapping[int, Mapping[str, float]], before: Mapping[int, str] | None = None
+    options: Mapping[int, Mapping[str, float]],
+    before: Mapping[int, str] | None = None,
+    tied: Mapping[int, Collection[str]] | None = None,
 ) -> dict[int, str]:
     """Return the choice at each size, see the module's head.
 
@@ -58,13 +72,20 @@ def smooth(
         Size to the choices that are significantly faster there, with their ratio to native.
     before
         Choices of the nearest layout that was decided already.
+    tied
+        Size to those that no test tells from the fastest.
     """
     before = before or {}
     costs: list[dict[str, tuple[float, str | None]]] = []
     sizes = sorted(options)
     for i, size in enumerate(sizes):
         best = min(options[size].values(), default=1.0)
-        allowed = {n: r for n, r in options[size].items() if r <= best * (1 + LOSS)}
+        ties = (tied or {}).get(size, ())
+        allowed = {
+            n: r
+            for n, r in options[size].items()
+            if r <= best * (1 + LOSS) or (n in ties and r <= best * (1 + TIED))
+        }
         if best * (1 + LOSS) >= 1.0:
             allowed[NATIVE] = 1.0
         here: dict[str, tuple[float, str | None]] = {}
@@ -132,8 +153,9 @@ def decide_layout(
 
     def choose(collective: str, options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
         ratios[collective] = {size: dict(found) for size, found in options.items()}
+        tied = {size: _tied(times, collective, size, found) for size, found in options.items()}
         chosen[collective] = smooth(
-            options, before.chosen.get(collective) if before is not None else None
+            options, before.chosen.get(collective) if before is not None else None, tied
         )
         return chosen[collective]
 
@@ -147,6 +169,28 @@ def decide_layout(
     return Decided(
         layout, rows, chosen, ratios, _regrets(bench, nvariants, chosen), list(comparisons)
     )
+
+
+def _tied(
+    times: Mapping[Cell, Mapping[str, Timing]],
+    collective: str,
+    size: int,
+    ratios: Mapping[str, float],
+) -> set[str]:
+    """Return the candidates that no rank test tells from the fastest, in any mode or shape."""
+    if len(ratios) < 2:
+        return set(ratios)
+    best = min(ratios, key=lambda n: (ratios[n], n))
+    out = set(ratios)
+    for cell, found in times.items():
+        if (cell.collective, cell.bytes) != (collective, size) or best not in found:
+            continue
+        mine = dict(found[best].by_launch)
+        for name in [n for n in out if n != best and n in found]:
+            p = compare_times(dict(found[name].by_launch), mine)[2]
+            if p is None or p < ALPHA:
+                out.discard(name)
+    return out
 
 
 def _regrets(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[int, float]]:

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from stretto.campaign.compare import BARE, NATIVE, deciding_mode
+from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, deciding_mode
 from stretto.campaign.settings import Case, Settings
+from stretto.campaign.stats import FEWEST, rank_sum_test
 from stretto.files.bench import Bench, standing_exclusions
 
 #: one call shape at one size
@@ -38,6 +39,9 @@ class Policy:
         In the first so many launches a cell gets few batches: enough to see what is hopeless.
     batches
         Least and most batches of a cell while screening, and later.
+    sure
+        After enough launches for a rank test: a size at which the best is faster than the MPI's own
+        choice with such a p, or no candidate is faster by what counts, is measured no longer.
     guided
         On a layout between two that were measured: candidates more than so many times slower than
         the best on both, at a size and its neighbours, are not begun with.
@@ -50,6 +54,7 @@ class Policy:
     final: int = 3
     screening: int = 2
     batches: tuple[tuple[int, int], tuple[int, int]] = ((5, 9), (9, 40))
+    sure: float = 0.004
     guided: float = 1.3
     priced: float = 3.0
 
@@ -152,6 +157,7 @@ def state(
     for shape in alive:
         drop(shape, (begun or {}).get(shape, {}), 0)
     chains = _chains(alive)
+    decided: set[Shape] = set()
     for done in range(1, turn + 1):
         slow = {
             shape: _slow(times.get(shape, {}), names, done, policy.factor(done))
@@ -178,10 +184,12 @@ def state(
                 hopeless[shape] = names
         for shape, names in hopeless.items():
             drop(shape, names, done)
+            if done >= FEWEST and _decided(times.get(shape, {}), alive[shape], done, policy.sure):
+                decided.add(shape)
     cases = []
     for case in settings.cases:
         names_left = tuple(alive[shape_of(case)])
-        if names_left:
+        if names_left and shape_of(case) not in decided:
             cases.append(replace(case, candidates=names_left))
     return State(tuple(cases), tuple(dropped))
 
@@ -202,6 +210,21 @@ def _best(times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: 
     """Return the candidates in the order of their medians, the fastest first."""
     known = {n: _until(times[n], done) for n in names if n in times and n not in (NATIVE, BARE)}
     return sorted((n for n in known if known[n]), key=lambda n: (median(known[n]), n))
+
+
+def _decided(
+    times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: int, sure: float
+) -> bool:
+    """Return whether more launches would not change the choice: see `Policy.sure`."""
+    own = next((n for n in (NATIVE, BARE) if n in names and n in times), None)
+    best = _best(times, names, done)
+    if own is None or not best:
+        return False
+    base, mine = _until(times[own], done), _until(times[best[0]], done)
+    if not base or median(mine) > (1 - THRESHOLD) * median(base):
+        return True
+    p = rank_sum_test(mine, base)
+    return p is not None and p < sure
 
 
 def _slow(

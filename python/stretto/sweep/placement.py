@@ -17,11 +17,14 @@ from stretto.sweep.layout import Layout
 
 #: s: a start of so small a program that takes longer will not come any more
 LIMIT_S = 60.0
-#: run on every rank, without MPI: its number, its host, the first processor's description
-PROBE = (
-    'echo "stretto-rank ${PMIX_RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}'
-    " $(hostname) $(head -n 30 /proc/cpuinfo | tr '\\n\\t' '; ')\""
-)
+#: run on every rank, without MPI: its number, its host, its processor, in one short line: launchers
+#: mix the output of ranks where it is longer than what a pipe takes at once
+PROBE = """
+rank=${PMIX_RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
+cpu=$(grep -m 1 -E '^(model name|Model|cpu|uarch)[[:space:]]*:' /proc/cpuinfo)
+[ -n "$cpu" ] || cpu=$(grep -m 2 -E '^CPU (implementer|part)[[:space:]]*:' /proc/cpuinfo)
+echo "stretto-rank $rank $(hostname) $(printf %s "$cpu" | tr '\n\t' '; ') stretto-end"
+"""
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,8 @@ def hang_remedy(command: Sequence[str]) -> str:
 def _parse(said: str) -> list[Place]:
     out = {}
     for line in said.splitlines():
-        words = line.partition("stretto-rank ")[2].split(" ", 2)
+        text, whole, _ = line.partition("stretto-rank ")[2].rpartition(" stretto-end")
+        words = text.split(" ", 2) if whole else []
         if len(words) == 3 and words[0].isdigit():
             cpu = cpu_model("\n".join(words[2].split(";")))
             out[int(words[0])] = Place(int(words[0]), words[1].split(".")[0], cpu)

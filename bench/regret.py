@@ -1,0 +1,277 @@
+"""What a campaign's shortcuts cost: its choices against the known best of a synthetic cluster.
+
+    python bench/regret.py [--seeds 3] [--json FILE]
+
+Candidates are formulas (latency and bandwidth terms by nodes, ranks per node and size), so that the
+best is known. The campaign itself is the real one: files, claims, elimination, decisions
+(`stretto.sweep`); only the launches are simulated. Their spread is measured: how launches with calls
+of 64 KiB and more spread on an idle machine (bench/results/compare-*.json: least, median and most of
+eight launches), drawn anew for each candidate at each size and layout. Time is counted by the formula
+with which campaigns estimate it, starts included, for the campaign and for the exhaustive one (every
+candidate, every size, every layout, ten launches) alike.
+
+All figures are simulated: they say what the search loses, nothing of any machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from stretto.campaign.compare import BARE, NATIVE
+from stretto.campaign.ledger import Ledger
+from stretto.campaign.settings import STARTUP_S, Case, Settings
+from stretto.files.bench import Bench, Launch, LaunchEnd, Sample
+from stretto.files.bench_writer import BenchWriter
+from stretto.files.identity import Host, Identity, MPIIdentity, now
+from stretto.sweep.decide import decide_all
+from stretto.sweep.elimination import Policy
+from stretto.sweep.layout import Layout, ordered
+from stretto.sweep.plan import LayoutPlan, make_plan
+from stretto.sweep.request import Request
+from stretto.sweep.worker import Worker
+
+RESULTS = Path(__file__).parent / "results"
+LAYOUTS = tuple(Layout(n, p) for n in (2, 4, 8, 16, 32) for p in (1, 4, 16, 64))
+SIZES = (8, 24, 128, 512, 1000, 4096, 16384, 36000, 131072, 600000, 1 << 20)
+#: of spreads of launches: only calls long enough to be compared with calls over a network
+LONG_BYTES = 65536
+
+
+Spread = tuple[float, float]  # mean excess below and above the median, of a time's logarithm
+
+
+def spreads() -> list[Spread]:
+    """Return how launches spread about their median, as measured: far more above than below.
+
+    Of eight launches the least, the median and the most are known. With exponential tails on both
+    sides the most extreme of the four on one side lies 25/12 mean excesses from the median.
+    """
+    out = []
+    for path in sorted(RESULTS.glob("compare-*-2ranks-*.json")):
+        for figure in json.loads(path.read_text())["figures"]:
+            if figure["bytes"] < LONG_BYTES:
+                continue
+            for t in [figure["stretto_us"], *figure["mpi_us"].values()]:
+                if t.get("low") and t["launches"] == 8:
+                    below, above = t["median"] / t["low"], t["high"] / t["median"]
+                    out.append((math.log(below) * 12 / 25, math.log(above) * 12 / 25))
+    return out
+
+
+class Surface:
+    """The true times of one collective's candidates, in us."""
+
+    def __init__(self, seed: int, own: int = 12, settings: int = 26) -> None:
+        chance = random.Random(seed)
+        self.names = [f"own_{i}" for i in range(own)]
+        self.names += [f"native:A={i}" for i in range(settings)]
+        self._terms = {name: self._draw(chance) for name in self.names}
+        # The MPI's own decision: two of its algorithms, changed at a size that suits another cluster.
+        good = sorted(self.names[own:], key=lambda n: self.time(n, Layout(8, 16), 64))
+        large = sorted(self.names[own:], key=lambda n: self.time(n, Layout(8, 16), 1 << 20))
+        self._default = (good[chance.randrange(1, 5)], large[chance.randrange(1, 5)])
+        self._switch = 2 ** chance.randrange(9, 18)
+
+    @staticmethod
+    def _draw(chance: random.Random) -> dict[str, float | str]:
+        kind = chance.choice(["tree", "tree", "levels", "levels", "ring", "linear"])
+        return {
+            "kind": kind,
+            "latency": 6 * math.exp(chance.gauss(0, 0.35)),
+            "bandwidth": math.exp(chance.gauss(0, 0.45)) / 4000,
+            "whole": chance.choice([1.0, 1.0, 0.0]),  # whole vectors each round, or pieces
+            "inner": 0.15 * math.exp(chance.gauss(0, 0.5)),
+            "fixed": 2 * math.exp(chance.gauss(0, 0.5)),
+        }
+
+    def time(self, name: str, layout: Layout, size: int) -> float:
+        """Return the true time of a call, in us."""
+        if name in (NATIVE, BARE):
+            return self.time(self._default[size >= self._switch], layout, size)
+        t = self._terms[name]
+        n, p = layout.nodes, layout.ppn
+        latency, beta, inner = float(t["latency"]), float(t["bandwidth"]), float(t["inner"])
+        rounds_n, rounds_p = math.log2(n), math.log2(p) if p > 1 else 0.0
+        if t["kind"] == "levels":
+            rounds, moved = rounds_n + inner * rounds_p, 1 + inner * rounds_p
+        elif t["kind"] == "tree":
+            rounds, moved = rounds_n + 0.5 * rounds_p, 1 + 0.3 * rounds_p
+        elif t["kind"] == "ring":
+            rounds, moved = 0.25 * (n * p) ** 0.8, 1.0
+        else:
+            rounds, moved = 0.1 * n * p, 0.5 * n * p**0.5
+        data = beta * size * moved * (rounds_n if t["whole"] else 2.0)
+        return float(t["fixed"]) + latency * rounds + data
+
+
+class Simulated:
+    """Launches that take no time: measured times are the true ones with a measured spread."""
+
+    def __init__(self, surface: Surface, spread: Sequence[Spread], seed: int) -> None:
+        self.surface, self.spread, self.seed = surface, spread, seed
+        self.spent_s = 0.0
+        self.launches = 0
+
+    def fits(self, layout: Layout) -> str | None:
+        return None
+
+    def prepare(self, layout: Layout, oversubscribed: bool) -> str:
+        return "simulated"
+
+    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
+        """Write one launch, and count what it would have taken."""
+        ppn = settings.ppn or 1
+        layout = Layout(settings.nranks // ppn, ppn)
+        cases = Ledger(settings, before.records).pending(launch)
+        names = list(dict.fromkeys(c for case in cases for c in case.candidates))
+        writer.write(
+            Launch(launch, layout.nodes, ppn, layout.nranks, {"allreduce": names}, 0.1,
+                   settings.variant_of(launch))
+        )  # fmt: skip
+        self.launches += 1
+        self.spent_s += launch_s(self.surface, layout, cases, settings.batches, settings.batch_us)
+        for case in cases:
+            for name in case.candidates:
+                us = self._seen(layout, launch // len(settings.variants), case.bytes, name)
+                writer.write(
+                    Sample(launch, "allreduce", name, case.bytes, case.datatype, case.operation, 0,
+                           "latency", 1, [us], True)
+                )  # fmt: skip
+        writer.write(LaunchEnd(launch, "ok"))
+        return True
+
+    def _seen(self, layout: Layout, turn: int, size: int, name: str) -> float:
+        cell = random.Random(f"{self.seed} {layout.name} {size} {name}")
+        below, above = cell.choice(self.spread)
+        draw = random.Random(f"{self.seed} {layout.name} {size} {name} {turn}")
+        excess = draw.expovariate(1.0)
+        noise = -below * excess if draw.random() < 0.5 else above * excess
+        return self.surface.time(name, layout, size) * math.exp(noise)
+
+
+def launch_s(
+    surface: Surface,
+    layout: Layout,
+    cases: Sequence[Case],
+    batches: tuple[int, int],
+    batch_us: float,
+) -> float:
+    """Return what a launch takes, as `Settings.estimate_s` counts, with the true times of calls."""
+    us = 0.0
+    for case in cases:
+        for name in case.candidates:
+            visit = 2.5 * max(batch_us, surface.time(name, layout, case.bytes))
+            us += 0.5 * sum(batches) * visit + 36 * batch_us + 0.03 * case.bytes * layout.nranks
+    return STARTUP_S + 1e-6 * us
+
+
+def exhaustive_s(surface: Surface, plan: LayoutPlan, launches: int = 10) -> float:
+    """Return what it takes to measure everything."""
+    total = 0.0
+    for k in range(plan.nvariants):
+        variant = plan.settings.variant_of(k)
+        total += launch_s(surface, plan.layout, plan.settings.cases_of(variant), (9, 40), 300.0)
+    return launches * total
+
+
+def run(seed: int, spread: Sequence[Spread], launches: int) -> dict[str, object]:
+    """Run one campaign on one surface and return its regret and what it spent."""
+    surface = Surface(seed)
+    names = [NATIVE, *surface.names[:12], BARE, *surface.names[12:]]
+    base = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="regret.", dir=base) as directory:
+        request = Request(
+            Path(directory), collectives=("allreduce",), layouts=LAYOUTS, sizes=SIZES, seed=seed,
+            launches=launches,
+        )  # fmt: skip
+        plans = [
+            make_plan(request, None, layout, False, lambda c, n: names)  # type: ignore[arg-type]
+            for layout in ordered(LAYOUTS)
+        ]
+        host = Host("simulated", "simulated", 1, "", 0)
+        mpi = MPIIdentity("openmpi", "openmpi", "0", "")
+        backend = Simulated(surface, spread, seed)
+        worker = Worker(
+            plans, Path(directory) / "mpi", backend, Identity("0", now(), host, mpi), [],
+            lambda text: None, Policy(), quiet=True, node_cpu="simulated",
+        )  # fmt: skip
+        began = time.monotonic()
+        assert worker.run()
+        benches = {x: s.folder.merged().bench for x, s in worker.sites.items()}
+        decided = decide_all(benches, {x: s.plan.nvariants for x, s in worker.sites.items()})
+    regrets, defaults = [], []
+    for layout, found in decided.items():
+        for size, choice in found.chosen["allreduce"].items():
+            best = min(surface.time(n, layout, size) for n in names)
+            regrets.append(surface.time(choice, layout, size) / best - 1)
+            defaults.append(surface.time(NATIVE, layout, size) / best - 1)
+    told = [r for d in decided.values() for x in d.regrets.values() for r in x.values()]
+    return {
+        "seed": seed,
+        "points": len(regrets),
+        "regret_median": median(regrets),
+        "regret_worst": max(regrets),
+        "regret_told_median": median(told),
+        "native_median": median(defaults),
+        "native_worst": max(defaults),
+        "share_of_exhaustive": backend.spent_s / sum(exhaustive_s(surface, p) for p in plans),
+        "hours": backend.spent_s / 3600,
+        "launches": backend.launches,
+        "launches_exhaustive": 10 * sum(p.nvariants for p in plans),
+        "rows": sum(r.choice != NATIVE for d in decided.values() for r in d.rows),
+        "wall_s": time.monotonic() - began,
+        "regrets": regrets,
+    }
+
+
+def main() -> None:
+    """Run the campaigns and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3, help="number of surfaces")
+    parser.add_argument("--launches", type=int, default=10, help="of each candidate that lasts")
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    arguments = parser.parse_args()
+    spread = spreads()
+    low, high = sorted(x for x, _ in spread), sorted(x for _, x in spread)
+    print(
+        f"launches lie {100 * median(low):.1f}% below and {100 * median(high):.1f}% above their "
+        f"median on average (up to {100 * low[-1]:.0f}% and {100 * high[-1]:.0f}%; measured, "
+        f"{len(spread)} cells); source: simulated"
+    )
+    print("surface  points  regret median, worst   native's own    time/exhaustive  launches  rows")
+    found = []
+    for seed in range(1, arguments.seeds + 1):
+        r = run(seed, spread, arguments.launches)
+        found.append(r)
+        print(
+            f"{seed:7} {r['points']:7} {100 * r['regret_median']:10.2f}% {100 * r['regret_worst']:7.1f}%"
+            f" {100 * r['native_median']:7.0f}% {100 * r['native_worst']:5.0f}%"
+            f" {100 * r['share_of_exhaustive']:13.1f}% {r['launches']:6}/{r['launches_exhaustive']}"
+            f" {r['rows']:5}  ({r['wall_s']:.0f} s)",
+            flush=True,
+        )
+    every = [x for r in found for x in r.pop("regrets")]
+    within = sum(x <= 0.10 for x in every) / len(every)
+    share = max(float(r["share_of_exhaustive"]) for r in found)
+    print(
+        f"all: regret {100 * median(every):.2f}% median, {100 * max(every):.1f}% worst, "
+        f"{100 * within:.1f}% of {len(every)} points within 10%, at {100 * share:.1f}% of the "
+        "exhaustive time at most"
+    )
+    if arguments.json:
+        figures = {"source": "simulated", "spread_below": median(low), "spread_above": median(high), "runs": found,
+                   "regret_median": median(every), "regret_worst": max(every),
+                   "within_10_percent": within, "share_worst": share}  # fmt: skip
+        arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

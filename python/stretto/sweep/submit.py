@@ -1,0 +1,140 @@
+"""``stretto campaign submit``: the batch script of a campaign, written and handed to Slurm."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.errors import StrettoError, UsageError
+from stretto.files.io import write_atomic
+from stretto.sweep.request import Request
+
+#: s: so long before the end of its time Slurm warns the script
+WARNING_S = 120
+_TIME = re.compile(r"(\d+-)?\d{1,3}(:\d{2}){0,2}\Z")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked of Slurm.
+
+    Attributes
+    ----------
+    time
+        Limit, as sbatch takes it.
+    jobs
+        More than one: an array of so many, each with its own nodes, all on one campaign.
+    options
+        More options for sbatch, as typed: ``--partition=hpc``.
+    """
+
+    time: str = "4:00:00"
+    jobs: int = 1
+    options: tuple[str, ...] = ()
+
+
+def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -> str:
+    """Return the batch script of a campaign.
+
+    The campaign runs in the background, so that the shell hears Slurm's warning before the end of
+    the time (USR1) and before a preemption (TERM), lets the launch under way end, and puts the job
+    into the queue again; a campaign that is not complete for other reasons is not repeated.
+
+    Parameters
+    ----------
+    request, file
+        The campaign, and its file.
+    job
+        What is asked of Slurm.
+    environ
+        The present environment: where Stretto is.
+    """
+    if not _TIME.match(job.time):
+        raise UsageError(f"{job.time!r} is no time for sbatch", "--time", "write H:MM:SS or MIN")
+    nodes = max(x.nodes for x in request.layouts)
+    ppn = max(x.ppn for x in request.layouts)
+    out = request.out.absolute()
+    head = [
+        "#!/bin/bash",
+        f"#SBATCH --job-name=stretto-{re.sub(r'[^A-Za-z0-9_.-]', '-', file.stem)}",
+        f"#SBATCH --nodes={nodes}",
+        f"#SBATCH --ntasks-per-node={ppn}",
+        "#SBATCH --cpus-per-task=1",
+        "#SBATCH --hint=nomultithread",
+        "#SBATCH --exclusive",
+        f"#SBATCH --time={job.time}",
+        "#SBATCH --requeue",
+        "#SBATCH --open-mode=append",
+        f"#SBATCH --signal=B:USR1@{WARNING_S}",
+        f"#SBATCH --output={out}/slurm-%{'A_%a' if job.jobs > 1 else 'j'}.log",
+    ]
+    if job.jobs > 1:
+        head.append(f"#SBATCH --array=1-{job.jobs}")
+    head += [f"#SBATCH {option}" for option in job.options]
+    keep = {k: environ[k] for k in ("PYTHONPATH", "STRETTO_LIB_DIR") if environ.get(k)}
+    words = [sys.executable, "-m", "stretto", "tune", "--campaign", str(file.absolute())]
+    words += ["--out", str(out), "--yes"]
+    return "\n".join(
+        [
+            *head,
+            "",
+            *(f"export {k}={shlex.quote(v)}" for k, v in keep.items()),
+            "told=",
+            f"{shlex.join(words)} &",
+            "campaign=$!",
+            "trap 'told=1; kill -USR1 \"$campaign\" 2>/dev/null' USR1 TERM",
+            'while wait "$campaign"; code=$?; [ "$code" -gt 128 ]; do  # a signal ends wait, too',
+            '    kill -0 "$campaign" 2>/dev/null || break',
+            "done",
+            'if [ -n "$told" ] && [ "$code" -gt 128 ]; then',
+            '    echo "stretto: not complete: the job goes into the queue again"',
+            '    scontrol requeue "$SLURM_JOB_ID"',
+            "fi",
+            'exit "$code"',
+            "",
+        ]
+    )
+
+
+def submit(request: Request, file: Path, job: Job) -> tuple[Path, str]:
+    """Write the script into the campaign's directory and submit it; return it and the job's number.
+
+    Parameters
+    ----------
+    request, file, job
+        As for `script`.
+    """
+    path = request.out.absolute() / "submit.sh"
+    write_atomic(path, script(request, file, job, os.environ), "the batch script")
+    return path, _sbatch(["sbatch", "--parsable", str(path)])
+
+
+def _sbatch(words: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=120, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        raise StrettoError(
+            "there is no sbatch here",
+            None,
+            "go to a login node of the cluster; --print shows the script",
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise StrettoError(
+            "sbatch does not answer", None, "is slurmctld up? (scontrol ping)"
+        ) from error
+    if done.returncode != 0:
+        raise StrettoError(
+            f"sbatch refuses the job: {done.stderr.strip() or done.stdout.strip()}",
+            words[-1],
+            "give what it misses: --sbatch '--partition=NAME', say, or correct --time",
+        )
+    return done.stdout.strip().split(";")[0]

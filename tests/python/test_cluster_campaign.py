@@ -1,0 +1,159 @@
+"""A campaign on real Slurm on the namespace cluster: submitted, killed, resumed, one table."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import clusters
+from clusters import stretto, testbed
+from mpis import one_job_at_a_time
+from stretto.files.table import read_table
+
+pytestmark = [pytest.mark.root, pytest.mark.mpi]
+
+CAMPAIGN = """
+collectives = ["allreduce", "bcast"]
+nodes = [1, 2]
+ppn = [1, 2]
+bytes = "8,1000"
+candidates = ["recursive_doubling", "knomial(2)", "native:linear"]
+launches = 3
+mpis = ["{mpi}"]
+launcher = "{launcher}"
+stall = 60
+"""
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[testbed.Cluster]:
+    with clusters.up(2, with_slurm=True) as cluster:
+        yield cluster
+
+
+def campaign(nodes: testbed.Cluster, name: str, launcher: str) -> Path:
+    mpi = clusters.launcher(nodes, name, 1, 1)[0]
+    path = nodes.shared / f"{name}-{launcher}.toml"
+    path.write_text(CAMPAIGN.format(mpi=mpi, launcher=launcher))
+    return path
+
+
+def inside(nodes: testbed.Cluster, name: str) -> dict[str, str]:
+    """The environment of a job: Slurm starts the ranks, nothing stands for ssh."""
+    env = clusters.environment(nodes, name)
+    for variable in list(env):
+        if re.search(r"_(rsh|ssh)_agent$|_no_tree_spawn$|LAUNCHER|BOOTSTRAP|HYDRA_IFACE", variable):
+            del env[variable]
+    return env
+
+
+def until(condition, limit: float = 90) -> None:  # type: ignore[no-untyped-def]
+    deadline = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def finished(out: Path) -> int:
+    return len(list(out.glob("*/*/*/claims/*.end")))
+
+
+def status(nodes: testbed.Cluster, name: str, out: Path) -> dict[str, object]:
+    done = stretto(nodes, name, "campaign", "status", str(out), "--json")
+    value: dict[str, object] = json.loads(done.stdout)
+    return value
+
+
+def check(nodes: testbed.Cluster, name: str, out: Path) -> None:
+    found = status(nodes, name, out)
+    assert found["complete"], found
+    (system,) = found["systems"]  # type: ignore[misc]
+    assert {x["layout"] for x in system["layouts"]} == {"1x2", "2x1", "2x2"}
+    for layout in system["layouts"]:
+        assert layout["samples"] > 0 and not layout["not_used"], layout
+        assert layout["samples_dropped"] <= 8, "what a kill cut off, and no more"
+    table = read_table(Path(system["table"]))
+    assert {(r.nodes, r.ppn) for r in table.rows} == {(1, 2), (2, 1), (2, 2)}
+    for path in Path(system["directory"]).glob("*.bench.jsonl"):
+        lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        cells = [
+            (r["launch"], r["collective"], r["bytes"], r["candidate"], r["mode"])
+            for r in lines if r["type"] == "sample"
+        ]  # fmt: skip
+        assert len(cells) == len(set(cells)), "nothing was measured twice"
+        ends = {r["launch"]: r["status"] for r in lines if r["type"] == "launch_end"}
+        assert set(ends.values()) == {"ok"}, ends
+
+
+def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
+    """sbatch; the campaign's process is killed; the same job's script goes on after a requeue."""
+    name, file = "openmpi4", campaign(nodes, "openmpi4", "mpirun")
+    out = file.with_suffix(".campaign")
+    shown = stretto(nodes, name, "campaign", "submit", str(file), "--print").stdout
+    assert "#SBATCH --nodes=2" in shown and "--requeue" in shown and not out.exists()
+    words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
+    words += ["--time", "10", "--sbatch", "--oversubscribe"]
+    with one_job_at_a_time():
+        done = subprocess.run(
+            words, env=inside(nodes, name), cwd=nodes.shared, capture_output=True, text=True,
+            timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        job = json.loads(done.stdout)["job"]
+        env = os.environ | clusters.slurm.variables(nodes)
+        log = out / f"slurm-{job}.log"
+        until(lambda: finished(out) >= 2)
+        # As before a preemption: the launch under way ends, and the job goes into the queue again.
+        subprocess.run(["scancel", "--batch", "-s", "USR1", job], env=env, check=True)
+        until(lambda: "told to stop" in log.read_text())
+        until(lambda: "queue again" in log.read_text())
+        before = finished(out)
+        until(lambda: state(job, env) == "PENDING")
+        # Slurm waits two minutes before it starts such a job again; the test does not.
+        now = ["scontrol", "update", f"jobid={job}", "StartTime=now"]
+        subprocess.run(now, env=env, check=True, timeout=60)
+        until(lambda: finished(out) > before)
+        until(lambda: state(job, env) == "", 150)
+    text = log.read_text()
+    assert "Traceback" not in text and re.search(r"table: .*openmpi-4", text), text
+    check(nodes, name, out)
+
+
+def state(job: str, env: dict[str, str]) -> str:
+    done = subprocess.run(
+        ["squeue", "-h", "-j", job, "-o", "%T"], env=env, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", ["openmpi5"])
+def test_srun_in_an_allocation_killed_for_good(nodes: testbed.Cluster, name: str) -> None:
+    """salloc and srun steps; SIGKILL; the second start finds the first one's claims stale."""
+    file = campaign(nodes, name, "srun")
+    out = file.with_suffix(".campaign")
+    here = nodes.shared / f"{name}.pid"
+    core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # as many as a node has
+    tune = [*core, sys.executable, "-m", "stretto", "tune", "--campaign", str(file), "--yes"]
+    shell = ["bash", "-c", 'echo $$ > "$0"; exec "$@"', str(here), *tune]
+    words = ["salloc", "-N", "2", "--ntasks-per-node=2", "--quiet", *shell]
+    with one_job_at_a_time():
+        process = subprocess.Popen(
+            words, env=inside(nodes, name), cwd=nodes.shared, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        until(lambda: finished(out) >= 2 or process.poll() is not None)
+        assert process.poll() is None, process.communicate()[0]
+        os.kill(int(here.read_text()), signal.SIGKILL)
+        process.communicate(timeout=60)  # the allocation goes with its command
+    done = clusters.call(words, nodes.shared, inside(nodes, name))
+    assert "table:" in done.stdout, done.stdout + done.stderr
+    check(nodes, name, out)
