@@ -4,11 +4,11 @@
 
 Candidates are formulas (latency and bandwidth terms by nodes, ranks per node and size), so that the
 best is known. The campaign itself is the real one: files, claims, elimination, decisions
-(`stretto.sweep`); only the launches are simulated. Their spread is measured: how launches with calls
-of 64 KiB and more spread on an idle machine (bench/results/compare-*.json: least, median and most of
-eight launches), drawn anew for each candidate at each size and layout. Time is counted by the formula
-with which campaigns estimate it, starts included, for the campaign and for the exhaustive one (every
-candidate, every size, every layout, ten launches) alike.
+(`stretto.sweep`); only the launches are simulated. Their spread is measured: how launches with
+calls of 64 KiB and more spread on an idle machine (bench/results/compare-*.json: least, median and
+most of eight launches), drawn anew for each candidate at each size and layout. Time is counted by
+the formula with which campaigns estimate it, starts included, for the campaign and for the
+exhaustive one (every candidate, every size, every layout, ten launches) alike.
 
 All figures are simulated: they say what the search loses, nothing of any machine.
 """
@@ -74,7 +74,7 @@ class Surface:
         self.names = [f"own_{i}" for i in range(own)]
         self.names += [f"native:A={i}" for i in range(settings)]
         self._terms = {name: self._draw(chance) for name in self.names}
-        # The MPI's own decision: two of its algorithms, changed at a size that suits another cluster.
+        # The MPI's own decision: two algorithms, changed at a size that suits another cluster.
         good = sorted(self.names[own:], key=lambda n: self.time(n, Layout(8, 16), 64))
         large = sorted(self.names[own:], key=lambda n: self.time(n, Layout(8, 16), 1 << 20))
         self._default = (good[chance.randrange(1, 5)], large[chance.randrange(1, 5)])
@@ -121,9 +121,11 @@ class Simulated:
         self.launches = 0
 
     def fits(self, layout: Layout) -> str | None:
+        """Every layout can be had."""
         return None
 
     def prepare(self, layout: Layout, oversubscribed: bool) -> str:
+        """Return the processor that all nodes have."""
         return "simulated"
 
     def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
@@ -236,7 +238,7 @@ def main() -> None:
     """Run the campaigns and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3, help="number of surfaces")
-    parser.add_argument("--launches", type=int, default=10, help="of each candidate that lasts")
+    parser.add_argument("--launches", type=int, default=12, help="of each candidate that lasts")
     parser.add_argument("--json", type=Path, help="write the figures there")
     arguments = parser.parse_args()
     spread = spreads()
@@ -252,7 +254,8 @@ def main() -> None:
         r = run(seed, spread, arguments.launches)
         found.append(r)
         print(
-            f"{seed:7} {r['points']:7} {100 * r['regret_median']:10.2f}% {100 * r['regret_worst']:7.1f}%"
+            f"{seed:7} {r['points']:7} {100 * r['regret_median']:10.2f}%"
+            f" {100 * r['regret_worst']:7.1f}%"
             f" {100 * r['native_median']:7.0f}% {100 * r['native_worst']:5.0f}%"
             f" {100 * r['share_of_exhaustive']:13.1f}% {r['launches']:6}/{r['launches_exhaustive']}"
             f" {r['rows']:5}  ({r['wall_s']:.0f} s)",
@@ -267,9 +270,16 @@ def main() -> None:
         "exhaustive time at most"
     )
     if arguments.json:
-        figures = {"source": "simulated", "spread_below": median(low), "spread_above": median(high), "runs": found,
-                   "regret_median": median(every), "regret_worst": max(every),
-                   "within_10_percent": within, "share_worst": share}  # fmt: skip
+        figures = {
+            "source": "simulated",
+            "spread_below": median(low),
+            "spread_above": median(high),
+            "runs": found,
+            "regret_median": median(every),
+            "regret_worst": max(every),
+            "within_10_percent": within,
+            "share_worst": share,
+        }
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 

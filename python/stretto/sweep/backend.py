@@ -100,15 +100,18 @@ class Launches:
         """Try each node by itself; return whether some, but not all, do not answer."""
         if len(hosts) < 2:
             return False
-        lost = []
+        lost: list[str] = []
+        why: dict[str, str] = {}
         for host in hosts:
             try:
                 self._places(Layout(1, 1), [host], False)
             except StrettoError as error:
                 lost.append(host)
-                self.note(f"{host} does not start programs and is left out: {error}")
-        if len(lost) == len(hosts):
-            return False  # it is not the nodes
+                why[host] = str(error)
+            if lost == list(hosts[:2]):
+                return False  # it is not the nodes: do not wait for all of them
+        for host in lost:
+            self.note(f"{host} does not start programs and is left out: {why[host]}")
         self.dead |= set(lost)
         return bool(lost)
 

@@ -31,10 +31,8 @@ class Policy:
         After so many launches: how many times slower than the best, in every launch. At most that
         much, at the size itself and its neighbours, and the candidate stays.
     finalists
-        After `final` launches, only so many of the best stay at each size (those that are best at a
+        After so many launches: how many of the best stay at each size (those that are best at a
         neighbouring size stay as well, so that rows can be merged).
-    final
-        See `finalists`.
     screening
         In the first so many launches a cell gets few batches: enough to see what is hopeless.
     batches
@@ -49,19 +47,22 @@ class Policy:
         Candidates that the model prices at more than so many times the best are not begun with.
     """
 
-    factors: tuple[tuple[int, float], ...] = ((1, 2.0), (2, 1.5), (3, 1.25), (5, 1.12))
-    finalists: int = 3
-    final: int = 3
+    factors: tuple[tuple[int, float], ...] = ((1, 1.4), (2, 1.25), (3, 1.15), (5, 1.1))
+    finalists: tuple[tuple[int, int], ...] = ((1, 5), (2, 3), (3, 2))
     screening: int = 2
     batches: tuple[tuple[int, int], tuple[int, int]] = ((5, 9), (9, 40))
     sure: float = 0.004
-    guided: float = 1.3
+    guided: float = 1.25
     priced: float = 3.0
 
     def factor(self, launches: int) -> float:
         """Return the factor after so many launches; infinite before the first."""
         known = [f for n, f in self.factors if launches >= n]
         return known[-1] if known else math.inf
+
+    def most(self, launches: int) -> int:
+        """Return how many candidates stay at a size after so many launches (at least one)."""
+        return [m for n, m in self.finalists if launches >= n][-1]
 
 
 @dataclass(frozen=True)
@@ -173,14 +174,13 @@ def state(
                     for n, why in slow[shape].items()
                     if all(n in slow[s] or n not in alive[s] for s in near)
                 }
-                if done >= policy.final:
-                    keep = {n for s in (shape, *near) for n in best[s][:1]}
-                    keep |= set(best[shape][: policy.finalists])
-                    names |= {
-                        n: f"not among the best {policy.finalists} after {done} launches"
-                        for n in best[shape]
-                        if n not in keep and n not in names
-                    }
+                keep = {n for s in (shape, *near) for n in best[s][:1]}
+                keep |= set(best[shape][: policy.most(done)])
+                names |= {
+                    n: f"not among the best {policy.most(done)} after {done} launches"
+                    for n in best[shape]
+                    if n not in keep and n not in names
+                }
                 hopeless[shape] = names
         for shape, names in hopeless.items():
             drop(shape, names, done)

@@ -123,14 +123,16 @@ def _kinds(
         if len(names) == 1:
             raise
         first = error
-    out = []
+    out: list[tuple[str, str]] = []
+    lost: list[str] = []
     for name in names:
         try:
             out.append((name, ask([name])[0]))
         except StrettoError as error:
+            lost.append(name)
+            if lost == list(names[:2]):
+                raise first from error  # it is not the nodes: do not wait for all of them
             say(f"stretto: warning: {name} does not start programs and is left out: {error}")
-    if not out:
-        raise first
     return out
 
 

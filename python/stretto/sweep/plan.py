@@ -298,8 +298,8 @@ def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy
 def expected_s(plan: LayoutPlan, policy: Policy | None) -> float:
     """Return about how long a layout takes, in seconds: with elimination, as it usually goes.
 
-    While screening all candidates are measured; then about half of them; in the end the finalists
-    and a few that are best at neighbouring sizes.
+    In the first round all candidates are measured; then the best so far, the MPI's own choice, and
+    one or two that are best at neighbouring sizes.
 
     Parameters
     ----------
@@ -309,10 +309,8 @@ def expected_s(plan: LayoutPlan, policy: Policy | None) -> float:
     total = 0.0
     for turn in range(plan.settings.launches):
         cases: Sequence[s.Case] = plan.settings.cases
-        if policy is not None and turn >= policy.screening:
-            part = [len(c.candidates) // 2 + 1 for c in cases]
-            if turn >= policy.final:
-                part = [min(n, policy.finalists + 2) for n in part]
+        if policy is not None and turn > 0:
+            part = [min(len(c.candidates), policy.most(turn) + 2) for c in cases]
             cases = [
                 replace(c, candidates=c.candidates[:n]) for c, n in zip(cases, part, strict=True)
             ]
