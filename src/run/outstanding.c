@@ -41,7 +41,11 @@ static inline bool try_lock(void) {
     return !atomic_exchange_explicit(&locked, 1, memory_order_acquire);
 }
 
-void stretto_outstanding_lock(void) {
+static inline void unlock(void) {
+    atomic_store_explicit(&locked, 0, memory_order_release);
+}
+
+static void lock(void) {
     for (int i = 0; !try_lock(); i++)
         if (i < 100)
             relax();
@@ -49,8 +53,34 @@ void stretto_outstanding_lock(void) {
             sched_yield();
 }
 
+/* The application's side of the lock, which saves it where the helper has nothing to do here: with
+ * BY_CALLS the helper looks, with the lock, whether anything is lent, and return() has waited for
+ * it to be outside when nothing is any more. */
+static bool held; /* by the application's side */
+
+static inline bool helper_may_come(void) {
+    return stretto_the_world.nonblocking != BY_CALLS ||
+           atomic_load_explicit(&lent, memory_order_relaxed) > 0;
+}
+
+static inline bool enter(void) {
+    if (STRETTO_LIKELY(!helper_may_come()))
+        return true;
+    return held = try_lock();
+}
+
+void stretto_outstanding_lock(void) {
+    if (!helper_may_come())
+        return;
+    lock();
+    held = true;
+}
+
 void stretto_outstanding_unlock(void) {
-    atomic_store_explicit(&locked, 0, memory_order_release);
+    if (!held)
+        return;
+    held = false;
+    unlock();
 }
 
 /* As far as o, the first of its communicator, goes without waiting; true: to its end. */
@@ -94,7 +124,7 @@ static void advance_all(void) {
     }
 }
 
-static void leave(const stretto_comm *c) {
+static void take_off(const stretto_comm *c) {
     stretto_comm **at = &under_way;
     while (*at != c)
         at = &(*at)->under_way;
@@ -103,7 +133,7 @@ static void leave(const stretto_comm *c) {
 
 void stretto_outstanding_progress(void) {
     if (!__atomic_load_n(&stretto_outstanding, __ATOMIC_RELAXED) || stretto_fibre_here() ||
-        !try_lock())
+        !enter())
         return;
     advance_all();
     stretto_outstanding_unlock();
@@ -126,7 +156,11 @@ static void *help(void *arg) {
     (void)arg;
     while (!atomic_load(&stop)) {
         if (needed()) {
-            stretto_outstanding_progress();
+            if (try_lock()) {
+                if (needed()) /* still: see helper_may_come */
+                    advance_all();
+                unlock();
+            }
             /* whoever we wait for, our own application too, may need this core */
             sched_yield();
             continue;
@@ -191,8 +225,12 @@ void stretto_outstanding_lend(void) {
 }
 
 void stretto_outstanding_return(void) {
-    if (atomic_load(&lent) > 0)
-        atomic_fetch_sub(&lent, 1);
+    if (stretto_fibre_here() || atomic_load(&lent) == 0)
+        return;
+    if (atomic_fetch_sub(&lent, 1) == 1 && stretto_the_world.nonblocking == BY_CALLS) {
+        lock(); /* until the helper is outside */
+        unlock();
+    }
 }
 
 /* ---- issuing and waiting ----------------------------------------------------------------------
@@ -223,7 +261,7 @@ void stretto_outstanding_issue(stretto_operation *o) {
 }
 
 void stretto_outstanding_poll(stretto_operation *o) {
-    if (!try_lock())
+    if (!enter())
         return;
     stretto_comm *c = o->c;
     if (stretto_operation_is(o, STRETTO_ACTIVE) && o->posted) {
@@ -231,7 +269,7 @@ void stretto_outstanding_poll(stretto_operation *o) {
             if (stretto_operation_collect(o)) {
                 finished(c);
                 if (advance(c))
-                    leave(c);
+                    take_off(c);
                 break;
             }
     }
