@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 import sweeps
 from stretto.campaign.settings import Settings, make_case, variants_of
 from stretto.errors import StrettoError, UsageError
-from stretto.files.table import read_table
+from stretto.files.table import read_table, write_table
+from stretto.model.platform_file import load
+from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of
 from stretto.sweep.decide import LOSS, complexity, smooth
 from stretto.sweep.elimination import Medians, Policy, not_begun, shape_of, state
@@ -20,6 +22,7 @@ from stretto.sweep.interpolate import around
 from stretto.sweep.layout import Layout, guides, ordered, parse_layout
 from stretto.sweep.placement import Place, check_places, hang_remedy
 from stretto.sweep.plan import expected_s
+from stretto.sweep.refine import read_simulated
 from stretto.sweep.run import conclude
 from sweeps import Fake, worker_of
 
@@ -239,6 +242,36 @@ def test_a_table_of_all_layouts_and_some_between(tmp_path: Path) -> None:
     for name in {r.collective for r in table.rows}:
         rows = [r for r in table.rows if (r.collective, r.nodes, r.ppn) == (name, 2, 2)]
         assert len(rows) <= 6
+
+
+def test_a_simulated_table_is_refined_by_what_was_measured(tmp_path: Path) -> None:
+    sizes = [8, 1000, 65536]
+    simulated, _ = simulated_table(
+        load("hpc7g"), [2, 8], [2], ["allreduce", "bcast"], sizes, "openmpi", "4.1.4"
+    )
+    path = tmp_path / "hpc7g.table"
+    write_table(simulated, path)
+    request = sweeps.request_of(tmp_path, sizes=(8, 1000, 65536), launches=6, refine=path)
+    worker = worker_of(request, Fake())
+    assert worker.run()
+    said: list[str] = []
+    outcome = conclude(request, worker, said.append, True)
+    assert outcome.table is not None
+    table = read_table(outcome.table)
+    source = {
+        (r.collective, r.nodes, r.ppn): r.evidence["source"] for r in table.rows if r.evidence
+    }
+    assert source["allreduce", 2, 2] == "measured"  # although the simulated table has it, too
+    assert source["allreduce", 8, 2] == source["bcast", 2, 2] == "simulated"
+    for r in simulated.rows:
+        if (r.nodes, r.ppn) == (8, 2):
+            assert r in table.rows
+    kept = sum(r.evidence.get("source") == "simulated" for r in table.rows)
+    assert any(f"{kept} rows are simulated" in sentence for sentence in said)
+    assert any("simulated" in line for line in lines_of(outcome))
+    for other, message in (("mpich", "is for openmpi"), ("openmpi", "is not simulated")):
+        with pytest.raises(UsageError, match=message):
+            read_simulated(path if other == "mpich" else outcome.table, other)
 
 
 def test_without_elimination_everything_is_measured(tmp_path: Path) -> None:

@@ -99,6 +99,10 @@ def command(
     interpolate: Annotated[
         str | None, typer.Option(help="Of a campaign: layouts to fill in, as 3x2,6x2.")
     ] = None,
+    refine: Annotated[
+        Path | None,
+        typer.Option(help="Of a campaign: a simulated table, for what is not measured."),
+    ] = None,
     launcher: Annotated[
         str | None, typer.Option(help="Of a campaign: mpirun, srun or auto.")
     ] = None,
@@ -142,7 +146,8 @@ def command(
                 raise UsageError(f"{option} has no meaning with --from", option, "leave it out")
         _from_results(results, cmd, out, as_json)
         return
-    sweeps = {"--campaign": campaign, "--interpolate": interpolate, "--launcher": launcher}
+    sweeps = {"--campaign": campaign, "--interpolate": interpolate, "--launcher": launcher,
+              "--refine": refine}  # fmt: skip
     if not cmd and platform is None and (nodes is not None or campaign is not None):
         from stretto.sweep.command import tune_campaign
 
@@ -155,6 +160,7 @@ def command(
             {"nodes": nodes, "ppn": ppn, "hosts": hosts, "collectives": collective, "bytes": sizes,
              "candidates": candidates, "launches": launches, "budget": budget, "mpis": mpi,
              "out": None if out is None else str(out), "interpolate": interpolate,
+             "refine": None if refine is None else str(refine),
              "launcher": launcher, "seed": seed if seed != 1 else None},
             say, yes, dry_run, as_json,
         )  # fmt: skip

@@ -35,7 +35,7 @@ def request_of(file: Path | None, options: Mapping[str, str | int | None]) -> Re
             values[key] = split_candidates(str(value))
         elif key in ("hosts", "mpis", "collectives", "interpolate"):
             values[key] = [x for x in str(value).split(",") if x]
-        elif key == "out":
+        elif key in ("out", "refine"):
             values[key] = str(Path(str(value)).absolute())
         else:
             values[key] = value
@@ -94,7 +94,8 @@ def lines_of(outcome: Outcome) -> list[str]:
         if row.choice == "native":
             continue
         high = "inf" if row.high is None else row.high
-        mark = "" if row.evidence.get("source") == "measured" else f", {row.evidence['source']}"
+        source = row.evidence.get("source", "measured")
+        mark = "" if source == "measured" else f", {source}"
         out.append(
             f"  {row.collective:12} {row.nodes}x{row.ppn:<4} {row.low}-{high} B: {row.choice}, "
             f"time x {row.evidence.get('ratio')}{mark}"

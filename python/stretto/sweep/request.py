@@ -71,6 +71,8 @@ class Request:
         Whose prices tell which of Stretto's candidates are hopeless from the start.
     interpolate
         Layouts that are not measured, but get rows from their neighbours.
+    refine
+        A simulated table, whose rows stay for what is not measured; None: no such rows.
     mpi_type
         For ``srun --mpi=``; None to find out.
     """
@@ -89,6 +91,7 @@ class Request:
     stall_s: float = 60.0
     platform: str | None = None
     interpolate: tuple[Layout, ...] = ()
+    refine: Path | None = None
     launcher: str = "auto"
     mpi_type: str | None = None
     file: Path | None = None
@@ -171,6 +174,7 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
     "stall": _time,
     "platform": _text,
     "interpolate": lambda v, k: tuple(parse_layout(x, k) for x in _words(v, k)),
+    "refine": _text,
     "launcher": _one_of(*LAUNCHERS),
     "mpi_type": _text,
     "out": _text,
@@ -201,7 +205,8 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
     values
         As in a campaign file.
     default_out
-        The directory when they say none; a relative ``out`` lies beside it.
+        The directory when they say none; a relative ``out`` or ``refine`` lies beside
+        it.
     place
         Where they stand, for error messages.
     """
@@ -219,6 +224,8 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
             raise
     nodes, ppn = read.pop("nodes", (1,)), read.pop("ppn", None)
     out = default_out.parent / read.pop("out") if "out" in read else default_out
+    if "refine" in read:
+        read["refine"] = default_out.parent / read["refine"]
     ppn = ppn or ((2,) if nodes == (1,) else (1,))
     layouts = tuple(Layout(n, p) for n in nodes for p in ppn if n * p > 1)
     if not layouts:

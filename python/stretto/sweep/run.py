@@ -27,6 +27,7 @@ from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.interpolate import interpolated
 from stretto.sweep.layout import ordered
 from stretto.sweep.plan import LayoutPlan, expected_s, make_plan
+from stretto.sweep.refine import read_simulated, refined
 from stretto.sweep.request import OWN, Request
 from stretto.sweep.worker import Worker, stops_gently
 
@@ -81,6 +82,8 @@ def system_of(
         Start a line of shell on every node to see what it is (not in a dry run).
     """
     installation = find_installation(mpi)
+    if request.refine is not None:
+        read_simulated(request.refine, installation.family)  # refused before anything is measured
     programs.bench_program(installation.abi)
     named = [c for c in request.candidates if c != OWN]
     refuse_unknown(request.collectives, named)
@@ -273,6 +276,9 @@ def conclude(
         rows += found
         if not found:
             left_out.append(f"{layout.words}: lies outside what was measured: no rows for it")
+    if request.refine is not None:
+        rows, kept = refined(rows, read_simulated(request.refine, mpi.family))
+        say(f"stretto: {kept} rows are simulated ({request.refine}): nobody measured there")
     path = request.out / f"{name}.table"
     write_campaign_table(path, worker.identity, worker.node_cpu, rows)
     few = [d for d in decided.values() if untested(d)]
@@ -317,6 +323,7 @@ def _about(request: Request, command: list[str]) -> dict[str, Any]:
         "mpis": list(request.mpis),
         "layouts": [x.name for x in ordered(request.layouts)],
         "interpolate": [x.name for x in request.interpolate],
+        "refine": None if request.refine is None else str(request.refine),
         "launches": request.launches,
         "eliminate": request.eliminate,
         "platform": request.platform,
