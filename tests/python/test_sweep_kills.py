@@ -238,8 +238,12 @@ def test_stale_claims(tmp_path: Path) -> None:
     os.utime(tmp_path / "00004.1", (old, old))
     os.utime(tmp_path / "00005.1", (old, old))  # a live process of this machine, however slow
     (tmp_path / "00006.1").write_text("")  # being written, where links are not to be had
-    states = {k: claims.state(k, claims.listing())[0] for k in range(1, 7)}
-    assert states == {1: "open", 2: "open", 3: "held", 4: "open", 5: "held", 6: "held"}
+    (tmp_path / "00007.1").write_text('{"pla')  # killed while it was written, long ago
+    os.utime(tmp_path / "00007.1", (old, old))
+    states = {k: claims.state(k, claims.listing())[0] for k in range(1, 8)}
+    assert states == {
+        1: "open", 2: "open", 3: "held", 4: "open", 5: "held", 6: "held", 7: "open",
+    }  # fmt: skip
 
 
 def test_claims_of_batch_jobs() -> None:

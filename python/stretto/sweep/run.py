@@ -15,9 +15,9 @@ from stretto.campaign.fitting import require_layout
 from stretto.campaign.show import size_words
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.bench import Bench, format_record
-from stretto.files.identity import Identity, collect, cpu_slug, now
+from stretto.files.identity import Identity, MPIIdentity, collect, cpu_slug, now
 from stretto.files.io import dump_json, write_atomic
-from stretto.files.table import Row, Table, write_table
+from stretto.files.table import Row, Table, read_table, write_table
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.sweep.backend import Backend, oversubscribed
@@ -279,7 +279,7 @@ def conclude(
     if request.refine is not None:
         rows, kept = refined(rows, read_simulated(request.refine, mpi.family))
         say(f"stretto: {kept} rows are simulated ({request.refine}): nobody measured there")
-    path = request.out / f"{name}.table"
+    path = table_place(request.out, mpi, worker.node_cpu or worker.identity.host.cpu)
     write_campaign_table(path, worker.identity, worker.node_cpu, rows)
     few = [d for d in decided.values() if untested(d)]
     if few:
@@ -290,6 +290,24 @@ def conclude(
     return Outcome(
         name, path, results, rows, regret_words(list(decided.values())), complete, left_out
     )
+
+
+def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
+    """Return where the table of an MPI on a kind of node goes: never over another kind's.
+
+    Parameters
+    ----------
+    out
+        The campaign's directory.
+    mpi, cpu
+        What it is for.
+    """
+    path = out / f"{mpi.family}-{mpi.version}.table"
+    try:
+        other = cpu_slug(read_table(path).cpu) != cpu_slug(cpu) if path.exists() else False
+    except StrettoError:
+        other = False  # damaged: made anew
+    return path.with_name(f"{mpi.family}-{mpi.version}.{cpu_slug(cpu)}.table") if other else path
 
 
 def write_campaign_table(
