@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import sweeps
 from stretto.campaign.settings import Settings, make_case, variants_of
+from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
 from stretto.files.table import read_table, write_table
 from stretto.model.platform_file import load
@@ -349,3 +350,14 @@ def test_status_of_a_damaged_campaign(tmp_path: Path, more: str) -> None:
     (tmp_path / "campaign.json").write_text(f'{{"schema": "stretto-campaign", "version": 1{more}}}')
     with pytest.raises(StrettoError, match="does not say"):
         read_status(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words", [["-n", "8"], ["--settings"], ["--metric", "x"], ["--pairs", "6"]]
+)
+def test_options_that_a_campaign_would_pass_over_are_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``-n 8 --nodes 2`` is not measured on 2 x 1 without a word."""
+    assert main(["tune", "--nodes", "2", "--hosts", "a,b", *words]) == 2
+    assert "no meaning with a campaign" in capsys.readouterr().err

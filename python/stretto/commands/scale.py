@@ -276,5 +276,7 @@ def tables_for(jobs: Mapping[Point, Job], table: Path | None) -> dict[Point, Tun
         if all(r.choice.startswith("native") for r in rows):
             say(f"stretto: note: {name} changes nothing on {point.words}: only native runs there")
             continue
-        out[point] = Tuned(tuple(applied.libraries), applied.variables, f"{name} ({_digest(content)})")
+        out[point] = Tuned(
+            tuple(applied.libraries), applied.variables, f"{name} ({_digest(content)})"
+        )
     return out

@@ -126,7 +126,9 @@ def of_table(runs: Sequence[ScaleRun], tuned: Mapping[Point, Tuned]) -> list[Sca
 
     def other(run: ScaleRun) -> bool:
         now = tuned.get(Point(run.nodes, run.ppn, run.threads))
-        return run.kind == "tuned" and run.status == 0 and now is not None and now.table != run.detail
+        return (
+            run.kind == "tuned" and run.status == 0 and now is not None and now.table != run.detail
+        )
 
     return [r for r in runs if not other(r)]
 
@@ -231,7 +233,8 @@ class Measuring:
     def _failed_often(self, step: Step) -> bool:
         """Whether a point is given up; what failed in an earlier call may have been mended."""
         failures = Counter(
-            (Point(r.nodes, r.ppn, r.threads), r.kind) for r in self.runs[self.before :]
+            (Point(r.nodes, r.ppn, r.threads), r.kind)
+            for r in self.runs[self.before :]
             if r.status != 0
         )
         return failures[step.point, step.kind] >= MOST_FAILURES
