@@ -148,7 +148,7 @@ def command(
             (candidates, "--candidates"), (collective, "--collective"), (platform, "--platform"),
             (nranks, "--ranks"), (ppn, "--ppn"), (sizes, "--bytes"), (mpi, "--mpi"),
             (campaign, "--campaign"), (interpolate, "--interpolate"), (launcher, "--launcher"),
-            (dry_run or None, "--dry-run"), *of_cmd,
+            (refine, "--refine"), (dry_run or None, "--dry-run"), *of_cmd,
         ))  # fmt: skip
         _from_results(results, cmd, out, as_json)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from stretto.files.io import dump_json, write_atomic
 from stretto.files.table import Row, Table, read_table, write_table
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
+from stretto.sweep.alone import alone_on
 from stretto.sweep.backend import Backend, oversubscribed
 from stretto.sweep.decide import decide_all, regret_words, untested
 from stretto.sweep.elimination import Policy
@@ -204,9 +206,11 @@ def measure_system(
         No progress bar.
     """
     notes: list[str] = []
+    names: Sequence[str] = ()
     if backend is None:
         launches = make_backend(request, system.installation, system.hosts, say)
         notes, backend = launches.notes, launches
+        names = system.hosts.names or (os.uname().nodename,)
     worker = Worker(
         system.plans,
         system.base,
@@ -219,7 +223,7 @@ def measure_system(
         quiet,
         node_cpu=system.hosts.cpu,
     )
-    with stops_gently(worker, say):
+    with alone_on(request.out, names), stops_gently(worker, say):
         complete = worker.run()
     outcome = conclude(request, worker, say, complete)
     outcome.notes = notes
