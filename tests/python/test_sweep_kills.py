@@ -368,3 +368,20 @@ def test_named_nodes_inside_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None
         named_here(("n8",), said.append)
     monkeypatch.setattr("stretto.sweep.hosts.allocated", lambda environ: ())
     assert named_here(("n8",), said.append) == ("n8",)
+
+
+def test_a_hole_in_one_jobs_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    """As a node leaves it that loses its power: what stands before counts, the rest is named."""
+    request = small(tmp_path, layouts=(Layout(1, 2),), launches=2)
+    assert worker_of(request, Fake()).run()
+    (path,) = tmp_path.glob("mpi/1x2/*.bench.jsonl")
+    lines = path.read_bytes().split(b"\n")
+    lines[20] = b"\0" * len(lines[20])
+    path.write_bytes(b"\n".join(lines))
+    more = small(tmp_path, layouts=(Layout(1, 2),), launches=3)
+    worker, said = worker_of(more, Fake()), []
+    outcome = conclude(more, worker, said.append, worker.run())
+    assert outcome.complete and outcome.table is not None
+    assert any(f"not used: {path}: line 21 and what stands behind it" in text for text in said)
+    kept = worker.sites[Layout(1, 2)].folder.merged().bench
+    assert {s.launch for s in kept.samples} >= {0, 2 * worker.sites[Layout(1, 2)].plan.nvariants}

@@ -162,9 +162,8 @@ def gather(
 
 def _twin(path: Path, text: str, facts: Facts, seen: dict[object, Path]) -> Path | None:
     """Return the file that was read already, by this name or as a copy that says the same."""
-    digits = sum(c.isdigit() for c in text)
     keys: list[object] = [path.resolve()]
-    if digits >= DIGITS:
+    if sum(c.isdigit() for c in text) >= DIGITS:
         keys.append((text, replace(facts, launch=None)))
     other = next((seen[k] for k in keys if k in seen), None)
     for key in keys:
