@@ -130,10 +130,11 @@ def request_of(out: Path, **more: object) -> Request:
 def worker_of(request: Request, backend: Fake, mpi: MPIIdentity = MPI, **more: object) -> Worker:
     """A process's view of the campaign."""
     values: dict[str, object] = {"quiet": True, "poll_s": 0.02, "node_cpu": "A CPU"}
+    base = more.pop("base", request.out / "mpi")
     identity = Identity("0.1.0", now(), HOST, mpi)
     said: list[str] = []
     worker = Worker(
-        plans(request), request.out / "mpi", backend, identity, ["t"], said.append,
+        plans(request), base, backend, identity, ["t"], said.append,
         Policy() if request.eliminate else None, **(values | more),  # type: ignore[arg-type]
     )  # fmt: skip
     worker.said = said  # type: ignore[attr-defined]

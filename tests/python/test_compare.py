@@ -11,7 +11,7 @@ from mpis import MPIS
 from stretto.cli import main
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Abi, Family, Host, MPIIdentity
+from stretto.files.identity import Abi, Family, Host, MPIIdentity, Source
 from stretto.report.ranking import rank, sources
 
 OPENMPI, MPICH = ("openmpi", "openmpi", "4.1.4"), ("mpich", "mpich", "5.0.2")
@@ -25,6 +25,7 @@ def results(
     launches: int = 8,
     modes: tuple[str, ...] = ("latency",),
     host: str = "h",
+    source: Source = "measured",
 ) -> Path:
     """Write results; times in us by collective and size, then by candidate; 0.4% of noise."""
     head = Header("0", "2026-11-22T00:00:00Z", Host(host, "cpu", 8, "6", 1), MPIIdentity(*who), [])
@@ -41,7 +42,7 @@ def results(
                         writer.write(
                             Sample(
                                 launch, collective, name, size, "MPI_BYTE", None, 0,
-                                mode, 10, [value], True,  # type: ignore[arg-type]
+                                mode, 10, [value], True, source,  # type: ignore[arg-type]
                             )
                         )  # fmt: skip
             writer.write(LaunchEnd(launch, "ok"))
@@ -196,3 +197,21 @@ def test_bad_questions(
     assert expected in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
     assert main(["compare", str(tmp_path / "empty")]) == 1
+
+
+def test_what_a_model_says_is_no_rival_of_a_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The simulated MPI is listed, marked, and nobody's best."""
+    files = two(tmp_path)
+    cheap: dict[tuple[str, int], dict[str, float]] = {("bcast", 8): {"native": 1.0, "shm": 0.5}}
+    files.append(results(tmp_path / "s.bench.jsonl", ("openmpi", "openmpi", "0.0.0"), cheap,
+                         host="a platform", source="simulated"))  # fmt: skip
+    assert main(["compare", *map(str, files), "--json"]) == 0
+    (call,) = json.loads(capsys.readouterr().out)["calls"]
+    assert call["simulated"] and len(call["defaults"]) == 3
+    for d in call["defaults"]:
+        best = next(e for e in call["entries"] if e["mpi"] == d["best_of_all"]["mpi"])
+        assert d["simulated"] == (best["source"] == "simulated")
+    assert main(["compare", *map(str, files)]) == 0
+    assert "(simulated): default 1.0" in capsys.readouterr().out

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS
+from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import intel, openmpi
 from stretto.export.output import write
 from stretto.export.rules import Layout, Rule, for_layouts, read_rules
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Host, MPIIdentity
+from stretto.files.identity import Host, MPIIdentity, Source
 
 FIVE = Layout(5, 1, 5)
 RING = (("coll_tuned_allreduce_algorithm", "4"), ("coll_tuned_use_dynamic_rules", "1"))
@@ -28,10 +29,12 @@ def _results(
     times: Mapping[tuple[str, int], Mapping[str, float]],
     layout: Layout = FIVE,
     mpi: MPIIdentity | None = None,
+    cpu: str = "one",
+    source: Source = "measured",
 ) -> Path:
     """Write results of eight launches; times in us by collective and size, then by candidate."""
     identity = mpi or MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")
-    head = Header("0", "2026-11-22T00:00:00Z", Host("h", "cpu", 8, "6", 1 << 30), identity, [])
+    head = Header("0", "2026-11-22T00:00:00Z", Host("h", cpu, 8, "6", 1 << 30), identity, [])
     candidates_of: dict[str, list[str]] = {}
     for (collective, _), names in times.items():
         candidates_of.setdefault(collective, list(names))
@@ -46,7 +49,7 @@ def _results(
                     writer.write(
                         Sample(
                             launch, collective, name, size, "MPI_BYTE", None, 0, "throughput", 10,
-                            values, True,
+                            values, True, source,
                         )
                     )  # fmt: skip
             writer.write(LaunchEnd(launch, "ok"))
@@ -204,6 +207,24 @@ def test_results_that_do_not_go_together(tmp_path: Path) -> None:
     b = _results(tmp_path / "b.bench.jsonl", times, mpi=other)
     with pytest.raises(StrettoError, match=r"openmpi 4\.1\.4, the others of openmpi 5\.0\.11"):
         read_rules([a, b])
+    c = _results(tmp_path / "c.bench.jsonl", times, cpu="another")
+    with pytest.raises(StrettoError, match="kinds of nodes are never mixed"):
+        read_rules([a, c])
+    d = _results(tmp_path / "d.bench.jsonl", times, source="simulated")
+    with pytest.raises(StrettoError, match="simulated"):
+        read_rules([d])
+
+
+def test_options_stand_before_and_after_the_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ring = "native:" + ",".join(f"{name}={value}" for name, value in RING)
+    a = _results(tmp_path / "a.bench.jsonl", {("allreduce", 8): {"bare": 50.0, ring: 30.0}})
+    out = tmp_path / "out"
+    assert main(["export", str(a), "--to", "openmpi-5", "--out", str(out)]) == 0
+    assert "1 rules" in capsys.readouterr().out and (out / "stretto-native.sh").exists()
+    assert main(["export", str(a)]) == 2
+    assert "for which MPI" in capsys.readouterr().err
 
 
 def test_files_have_absolute_paths(tmp_path: Path) -> None:

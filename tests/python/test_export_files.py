@@ -14,7 +14,7 @@ from stretto.export.check import Plan, check
 from stretto.export.mpich_tree import CH4, MPIR, Call, Tree, Trees, leaf_for, read_file, text_of
 from stretto.export.output import Export, write
 from stretto.export.rules import Layout, Rule
-from stretto.files.export import EXPORT, NAME
+from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity
 from stretto.mpi.variables import Variable
 
@@ -217,3 +217,15 @@ def test_calls_lie_inside_rows_and_beside_them(tmp_path: Path) -> None:
     assert {(c.ranks, c.bytes) for c in cases if not c.inside} == {
         (5, 996), (5, 10000), (4, 1004), (6, 1004)
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("collective", ["foo", "neighbor_allgather", "alltoallw"])
+def test_a_row_of_no_collective_is_explained(tmp_path: Path, collective: str) -> None:
+    """A list that was edited by hand, or is of another Stretto."""
+    mpi = MPIIdentity("openmpi", "openmpi", "4.1.4")
+    row = ExportRow(collective, 2, 1, 2, 0, None, [["a", "1"]])
+    manifest = ExportManifest("openmpi-4", "2026-11-22T00:00:00Z", mpi, {}, [], [row])
+    (tmp_path / NAME).write_text(EXPORT.format(manifest))
+    with pytest.raises(StrettoError, match="there is no rule for") as caught:
+        EXPORT.read(tmp_path / NAME)
+    assert caught.value.place and caught.value.remedy

@@ -244,8 +244,8 @@ def test_disk_full_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 def test_write_really_on_a_full_device() -> None:
     """/dev/full refuses every byte."""
     writer = BenchWriter.__new__(BenchWriter)
-    writer.path = Path("/dev/full")
-    writer._handle = os.open("/dev/full", os.O_WRONLY)
+    writer.path, writer.what = Path("/dev/full"), "a result"
+    writer.handle = os.open("/dev/full", os.O_WRONLY)
     writer._launches = {}
     with pytest.raises(StrettoError, match="No space left"):
         writer.write(bench.Launch(0, 1, 2, 2, {}))

@@ -288,6 +288,9 @@ def test_deciding_from_results_takes_no_other_options(
     file = str(tmp_path / "a.bench.jsonl")
     assert main(["tune", "--from", file, "--launches", "3"]) == 2
     assert "no meaning with --from" in capsys.readouterr().err
+    for words in (["--nodes", "2"], ["--settings"], ["-n", "4"], ["--campaign", "a.toml"]):
+        assert main(["tune", "--from", file, *words]) == 2
+        assert "no meaning with --from" in capsys.readouterr().err
     assert main(["tune", "--from", file, "b.bench.jsonl"]) == 2
     assert "--from A --from B" in capsys.readouterr().err
     assert main(["tune", "--from", file]) == 1, "there is no such file"
@@ -305,3 +308,49 @@ def test_results_of_several_mpis_make_no_one_table(
     assert len(files) == 2
     assert main(["tune", "--from", str(files[0]), "--from", str(files[1])]) == 1
     assert "a table is for one MPI" in capsys.readouterr().err
+
+
+def test_a_copy_of_a_measurement_is_no_second_launch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Six copies of one file would be significant; the same file named twice as well."""
+    for i in range(6):
+        (tmp_path / f"run{i}.log").write_text(printed({8 << k: 3.21 + k for k in range(12)}))
+    (tmp_path / "other.log").write_text(printed({8 << k: 3.22 + k for k in range(12)}))
+    words = ["--mpi", "openmpi@5.0.6", "--nodes", "2", "--ppn", "2", "-o", str(tmp_path / "out")]
+    again = str(tmp_path / "other.log")
+    assert main(["import", "osu", str(tmp_path), again, *words]) == 0
+    said = capsys.readouterr()
+    assert "2 launches" in said.out
+    assert said.err.count("which counts once") == 6
+
+
+@pytest.mark.parametrize("name", ["N0n4", "N2n0"])
+def test_no_nodes_or_ranks_are_no_layout(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / f"{name}.log").write_text(printed({8: 3.0}))
+    words = ["--mpi", "openmpi@5.0.6", "--ppn", "2", "--pattern", "N{nodes}n{nranks}.log"]
+    assert main(["import", "osu", str(tmp_path), *words, "-o", str(tmp_path / "out")]) == 1
+    assert "is no layout" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_time_of_zero_is_a_broken_line() -> None:
+    reading = osu.read(printed({8: 0.0, 16: 1.5}), "a.log")
+    assert [line.bytes for line in reading.tables[0].lines] == [16]
+    assert "a.log:3: this line of the table is broken" in reading.problems[0]
+
+
+def test_results_of_several_kinds_of_nodes_make_no_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(printed({8: 3.0}))
+    for nodes, cpu in (("2", "CPU A"), ("4", "CPU B"), ("8", "unknown")):
+        words = ["--mpi", "openmpi@5.0.6", "--nodes", nodes, "--ppn", "2", "--cpu", cpu]
+        assert main(["import", "osu", str(log), *words, "-o", str(tmp_path)]) == 0
+    a, b, c = (str(tmp_path / f"openmpi-5.0.6-{n}x2.bench.jsonl") for n in (2, 4, 8))
+    assert main(["tune", "--from", a, "--from", b]) == 1
+    assert "kinds of nodes are never mixed" in capsys.readouterr().err
+    assert main(["tune", "--from", a, "--from", c]) == 0

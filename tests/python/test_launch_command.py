@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from stretto.errors import StrettoError
-from stretto.launch.command import Command, parse_command, skip_wrappers
+from stretto.launch.command import Application, Command, parse_command, skip_wrappers
 from stretto.launch.job import _launchers_in
 from stretto.launch.layout import Layout, find_layout, parse_hosts
+from stretto.launch.naming import app_name
 
 VERSIONS = {
     "openmpi4": "mpirun (Open MPI) 4.1.4",
@@ -178,3 +180,22 @@ def test_wrappers() -> None:
 )
 def test_launchers_in_scripts(script: str, found: list[str]) -> None:
     assert _launchers_in(script) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("mpirun -n 2 ./shallow case.nml", "shallow"),
+        ("mpirun -n 2 python3 sim.py case.nml", "sim"),
+        ("mpirun -n 2 bash job.sh", "job"),
+        ("mpirun -n 2 python3.11 -m solver", "python3.11"),
+    ],
+)
+def test_files_are_called_by_the_program(line: str, name: str) -> None:
+    """Not by its input, where a program's name only begins like an interpreter's."""
+    words = line.split()
+    end = len(words)
+    job = SimpleNamespace(
+        command=SimpleNamespace(words=words, applications=[Application(3, 3, end)])
+    )
+    assert app_name(job) == name  # type: ignore[arg-type]

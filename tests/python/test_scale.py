@@ -17,10 +17,13 @@ from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.scale import Header, ScaleRun, ScaleWriter, parse_scale, read_scale
 from stretto.files.verdict import Metric
+from stretto.launch.execute import Result
 from stretto.launch.resize import Point, resize
 from stretto.scaling.analyse import analyse
-from stretto.scaling.measure import Tuned, steps
+from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, steps
 from stretto.scaling.show import sentences
+from stretto.tune.place import Place
+from stretto.tune.trials import find_value, make_metric
 
 SOURCE = REPOSITORY / "tests" / "apps" / "scaling.c"
 VERSIONS = {
@@ -193,10 +196,74 @@ def test_every_round_visits_everything_in_an_order_of_its_own() -> None:
     plan = steps(points, {points[2]: table}, 3, 1)
     assert [s.round for s in plan] == [0] * 4 + [1] * 4 + [2] * 4
     assert len({tuple((s.point, s.kind) for s in plan[i : i + 4]) for i in (0, 4, 8)}) > 1
-    done = [ScaleRun(s.point.nodes, s.point.ppn, None, s.kind, s.round, 1.0, 1.0, 0) for s in plan]
+    done = [
+        ScaleRun(s.point.nodes, s.point.ppn, None, s.kind, s.round, 1.0, 1.0, 0,
+                 detail="t" if s.kind == "tuned" else "")
+        for s in plan
+    ]  # fmt: skip
     assert steps(points, {points[2]: table}, 3, 1, done[:7]) == plan[7:]
     failed = ScaleRun(1, 1, None, "native", 0, None, 1.0, 1)
     assert len(steps(points, {}, 1, 1, [failed])) == 3, "a failed run is made again"
+
+
+def test_runs_with_another_table_do_not_count() -> None:
+    """After tuning anew, or with another --table, old gains must not be told as the new one's."""
+    here = Point(1, 2)
+    old = [ScaleRun(1, 2, None, "tuned", i, 5.0, 5.0, 0, detail="a (1)") for i in range(6)]
+    native = [ScaleRun(1, 2, None, "native", i, 10.0, 10.0, 0) for i in range(6)]
+    now = {here: Tuned((), {}, "a (2)")}
+    assert [s.kind for s in steps([here], now, 6, 1, [*native, *old])] == ["tuned"] * 6
+    assert of_table([*native, *old], now) == native
+    assert of_table([*native, *old], {}) == [*native, *old]
+    new = ScaleRun(1, 2, None, "tuned", 0, 20.0, 20.0, 0, detail="a (2)")
+    found = analyse([*native, *old, new], Metric(), None)
+    assert found is not None
+    (tuned,) = found.of("tuned")
+    assert (tuned.value.median, tuned.value.n) == (20.0, 1)
+
+
+def test_a_point_that_failed_is_tried_again_by_the_next_call(tmp_path: Path) -> None:
+    """A node that was down is up again: the same command goes on."""
+    path, point = tmp_path / "a.scale.jsonl", Point(1, 2)
+    with ScaleWriter(path, header(["x"])) as writer:
+        for number in range(2):
+            writer.write(ScaleRun(1, 2, None, "native", number, None, 1.0, 1, detail="node down"))
+    place = Place(tmp_path, tmp_path / "copies", None, True)
+    wanted = Wanted(["x"], [point], 3, Metric(), place, path, {}, {}, yes=True)
+    measuring, said = Measuring(wanted, lambda text: None), []
+
+    def one(step: Step) -> ScaleRun:
+        said.append(step.round)
+        return ScaleRun(1, 2, None, "native", step.round, 1.0, 1.0, 0)
+
+    measuring._one = one  # type: ignore[method-assign]
+    measuring.run(header(["x"]))
+    assert sorted(said) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--ranks", "4-2"], "no list of numbers"),
+        (["--ranks", "2", "--metric", "("], "not a regular expression"),
+        (["--ranks", "2", "--price", "nan"], "no price"),
+        (["--ranks", "2", "--budget", "soon"], "not a time"),
+    ],
+)
+def test_mistyped_options_are_told_before_anything_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    words: list[str], message: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main(["scale", *words, "--", "mpirun", "-n", "2", "true"]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_figure_that_is_no_number_is_none() -> None:
+    metric = make_metric(r"residual: (\S+)", "lower", None)
+    assert find_value(metric, Result(0, 1.0, "residual: nan\n")) is None
+    assert find_value(metric, Result(0, 1.0, "residual: 1D3\n")) == 1000
 
 
 def header(words: list[str]) -> Header:
@@ -302,7 +369,7 @@ def test_tuned_runs_prove_that_they_were(case: Path, capsys: pytest.CaptureFixtu
         (1, "native"), (2, "native"), (2, "tuned"), (4, "native"),
     ]  # fmt: skip
     (tuned,) = [r for r in read_scale(Path(found["file"])).runs if r.kind == "tuned"]
-    assert tuned.ranks == 2 and tuned.detail == str(table)
+    assert tuned.ranks == 2 and tuned.detail.startswith(f"{table} (")
     assert tuned.calls is not None and 0 < tuned.calls <= 2 * 5
     assert found["gains"][0]["outcome"] == "untested"
 

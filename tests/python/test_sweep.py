@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 import sweeps
 from stretto.campaign.settings import Settings, make_case, variants_of
+from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
 from stretto.files.table import read_table, write_table
 from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
-from stretto.sweep.command import lines_of, request_of
+from stretto.sweep.command import lines_of, request_of, tune_campaign
 from stretto.sweep.decide import LOSS, complexity, smooth
 from stretto.sweep.elimination import Medians, Policy, not_begun, shape_of, state
 from stretto.sweep.interpolate import around
@@ -24,6 +25,7 @@ from stretto.sweep.placement import Place, check_places, hang_remedy
 from stretto.sweep.plan import expected_s
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.run import conclude
+from stretto.sweep.status import read_status
 from sweeps import Fake, worker_of
 
 FILE = """
@@ -72,6 +74,10 @@ def test_a_campaign_file_and_options_over_it(tmp_path: Path) -> None:
         ("interpolate = ['4']", "no layout"),
         ("hosts = [1]", "list of words"),
         ("budget = 'soon'", "not a time"),
+        ("launches = inf", "at least 1"),
+        ("launches = nan", "at least 1"),
+        ("platform = []", "one word"),
+        ("hosts = []", "list of words"),
     ],
 )
 def test_bad_files_are_explained(tmp_path: Path, text: str, message: str) -> None:
@@ -309,3 +315,49 @@ def test_ranks_must_fill_node_after_node() -> None:
 
 def test_numbers_of_ranks_are_distances_in_doublings() -> None:
     assert math.isclose(Layout(2, 8).distance(Layout(4, 2)), 3)
+
+
+def test_a_campaign_that_measured_nothing_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must not read as if native had won, nor as success."""
+    request = sweeps.request_of(tmp_path, layouts=(Layout(16, 1),))
+    worker = worker_of(request, Fake())
+    outcome = conclude(request, worker, lambda text: None, worker.run())
+    assert outcome.table is None and outcome.complete
+    assert "nothing was measured" in " ".join(lines_of(outcome))
+    assert "native stays" not in " ".join(lines_of(outcome))
+    monkeypatch.setattr("stretto.sweep.command.run_campaign", lambda *words: [outcome])
+    with pytest.raises(StrettoError, match="nothing was measured: 16 x 1: no such nodes"):
+        tune_campaign(None, {"nodes": "16"}, lambda text: None, True, False, False)
+    assert "nothing was measured" in capsys.readouterr().out
+
+
+def test_two_kinds_of_nodes_have_two_tables(tmp_path: Path) -> None:
+    request = sweeps.request_of(tmp_path, layouts=(Layout(1, 2),), launches=1)
+    found = []
+    for cpu in ("A CPU", "Another CPU", "A CPU"):
+        worker = worker_of(request, Fake(cpu=cpu), node_cpu=cpu, base=tmp_path / cpu)
+        table = conclude(request, worker, lambda text: None, worker.run()).table
+        assert table is not None and read_table(table).cpu == cpu
+        found.append(table)
+    assert found[0] == found[2] != found[1]
+    assert read_table(found[0]).cpu == "A CPU", "the second kind's has not replaced it"
+
+
+@pytest.mark.parametrize("more", ["", ', "launches": "x", "layouts": []', ', "launches": 0'])
+def test_status_of_a_damaged_campaign(tmp_path: Path, more: str) -> None:
+    (tmp_path / "campaign.json").write_text(f'{{"schema": "stretto-campaign", "version": 1{more}}}')
+    with pytest.raises(StrettoError, match="does not say"):
+        read_status(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words", [["-n", "8"], ["--settings"], ["--metric", "x"], ["--pairs", "6"]]
+)
+def test_options_that_a_campaign_would_pass_over_are_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``-n 8 --nodes 2`` is not measured on 2 x 1 without a word."""
+    assert main(["tune", "--nodes", "2", "--hosts", "a,b", *words]) == 2
+    assert "no meaning with a campaign" in capsys.readouterr().err

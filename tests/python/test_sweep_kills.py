@@ -20,12 +20,14 @@ import sweeps
 from stretto.errors import StrettoError
 from stretto.files.bench import Sample, read_bench
 from stretto.files.identity import MPIIdentity
+from stretto.sweep.alone import alone_on
 from stretto.sweep.claims import Claims, Holder, gone, me
+from stretto.sweep.hosts import named_here
 from stretto.sweep.layout import Layout
 from stretto.sweep.request import Request
 from stretto.sweep.run import conclude
 from stretto.sweep.status import read_status, status_lines
-from stretto.sweep.worker import Worker
+from stretto.sweep.worker import Worker, stops_gently
 from sweeps import Fake, request_of, worker_of
 
 SMALL = (Layout(1, 2), Layout(2, 2), Layout(4, 2))
@@ -238,8 +240,12 @@ def test_stale_claims(tmp_path: Path) -> None:
     os.utime(tmp_path / "00004.1", (old, old))
     os.utime(tmp_path / "00005.1", (old, old))  # a live process of this machine, however slow
     (tmp_path / "00006.1").write_text("")  # being written, where links are not to be had
-    states = {k: claims.state(k, claims.listing())[0] for k in range(1, 7)}
-    assert states == {1: "open", 2: "open", 3: "held", 4: "open", 5: "held", 6: "held"}
+    (tmp_path / "00007.1").write_text('{"pla')  # killed while it was written, long ago
+    os.utime(tmp_path / "00007.1", (old, old))
+    states = {k: claims.state(k, claims.listing())[0] for k in range(1, 8)}
+    assert states == {
+        1: "open", 2: "open", 3: "held", 4: "open", 5: "held", 6: "held", 7: "open",
+    }  # fmt: skip
 
 
 def test_claims_of_batch_jobs() -> None:
@@ -316,3 +322,66 @@ def test_another_plan_is_refused_and_more_launches_are_not(tmp_path: Path) -> No
     more = Fake()
     assert worker_of(replace(request, launches=2), more).run()
     assert {launch for _, launch in more.launches} == {4, 5, 6}, "7 is hopeless by now"
+
+
+def test_a_launch_that_outlasts_the_warning_is_ended_in_a_slurm_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm would end the job at its limit, and not put it into the queue again."""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setattr("stretto.sweep.worker.GRACE_S", 0.1)
+    request = small(tmp_path, layouts=(Layout(1, 2),))
+    backend = Fake()
+    worker = worker_of(request, backend)
+
+    def between() -> None:
+        if backend.cells == 3:
+            signal.raise_signal(signal.SIGUSR1)
+            time.sleep(30)
+
+    backend.between = between
+    with pytest.raises(KeyboardInterrupt), stops_gently(worker, lambda text: None):
+        worker.run()
+    assert worker.stopping.is_set()
+    (end,) = worker.base.glob("*/claims/*.end")
+    assert end.read_text() == "free\n"
+    assert worker_of(request, Fake()).run(), "another start goes on"
+
+
+def test_one_process_on_a_node(tmp_path: Path) -> None:
+    with alone_on(tmp_path, ["n1", "n2"]):
+        with pytest.raises(StrettoError, match="measures on n2"), alone_on(tmp_path, ["n2", "n3"]):
+            pass
+        with alone_on(tmp_path, ["n3"]):
+            pass
+    with alone_on(tmp_path, ["n2"]):
+        pass
+
+
+def test_named_nodes_inside_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each job of an array measures on those that are its own."""
+    said: list[str] = []
+    monkeypatch.setattr("stretto.sweep.hosts.allocated", lambda environ: ("n2", "n3"))
+    assert named_here(("n1", "n2.cluster"), said.append) == ("n2.cluster",)
+    assert "n1 left out" in said[0] and named_here((), said.append) == ()
+    with pytest.raises(StrettoError, match="none of the nodes"):
+        named_here(("n8",), said.append)
+    monkeypatch.setattr("stretto.sweep.hosts.allocated", lambda environ: ())
+    assert named_here(("n8",), said.append) == ("n8",)
+
+
+def test_a_hole_in_one_jobs_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    """As a node leaves it that loses its power: what stands before counts, the rest is named."""
+    request = small(tmp_path, layouts=(Layout(1, 2),), launches=2)
+    assert worker_of(request, Fake()).run()
+    (path,) = tmp_path.glob("mpi/1x2/*.bench.jsonl")
+    lines = path.read_bytes().split(b"\n")
+    lines[20] = b"\0" * len(lines[20])
+    path.write_bytes(b"\n".join(lines))
+    more = small(tmp_path, layouts=(Layout(1, 2),), launches=3)
+    worker, said = worker_of(more, Fake()), []
+    outcome = conclude(more, worker, said.append, worker.run())
+    assert outcome.complete and outcome.table is not None
+    assert any(f"not used: {path}: line 21 and what stands behind it" in text for text in said)
+    kept = worker.sites[Layout(1, 2)].folder.merged().bench
+    assert {s.launch for s in kept.samples} >= {0, 2 * worker.sites[Layout(1, 2)].plan.nvariants}

@@ -15,11 +15,21 @@ import pytest
 from mpis import MPIS, REPOSITORY, one_job_at_a_time
 from stretto.cli import main
 from stretto.errors import StrettoError
-from stretto.files.settings import check, read_settings
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.settings import (
+    SettingRun,
+    SettingsFile,
+    Tried,
+    check,
+    read_settings,
+    write_settings,
+)
+from stretto.files.verdict import Metric
 from stretto.mpi.detect import find_installation
 from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import without
 from stretto.mpi.variables import control_variables
+from stretto.tune.settings import SettingsTuning
 
 SOURCE = REPOSITORY / "tests" / "apps" / "settings.c"
 LAUNCHERS = {"openmpi4": "mpirun.openmpi"}
@@ -202,6 +212,54 @@ def test_the_setting_that_helps_is_found_confirmed_and_applied(
     assert "export OMPI_MCA" in capsys.readouterr().out
     with pytest.raises(StrettoError, match="do not fit"):
         check(dataclasses.replace(kept, chosen={}), "f")
+
+
+@pytest.mark.mpi
+def test_settings_apply_to_the_program_that_they_were_tried_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files are found by the program's last name, which several may share."""
+    monkeypatch.chdir(tmp_path)
+    start = [launcher("openmpi4"), "-n", "2"]
+    for name in ("a/app", "b/app", "python3"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    mpi = find_installation(start[0]).identity
+
+    def keep(*program: str) -> None:
+        tried = Tried("s", "w", {"OMPI_MCA_x": "1"}, "faster")
+        file = SettingsFile("0", "t", Host("h", "c", 2, "k", 1), mpi, [*start, *program], Metric(),
+                            1, 2, [tried], [], {"OMPI_MCA_x": "1"}, "s")  # fmt: skip
+        name = Path(program[0]).name
+        write_settings(file, tmp_path / f"stretto-{name}" / f"{name}.settings.json")
+
+    def applied(*program: str) -> bool:
+        assert main(["env", "--", *start, *program]) == 0
+        out = capsys.readouterr()
+        assert ("OMPI_MCA_x" in out.out) != ("another program" in out.err)
+        return "OMPI_MCA_x" in out.out
+
+    keep("a/app", "input")
+    assert applied("a/app") and applied(f"{tmp_path}/a/app", "other input")
+    assert not applied("b/app", "input")
+    keep("./python3", "-m", "solver")
+    assert applied("./python3", "-m", "solver") and not applied("./python3", "-m", "mesher")
+
+
+def test_what_another_settings_confirmation_measured_is_not_paired(tmp_path: Path) -> None:
+    """Native's runs were made in turn with the other's, maybe days ago."""
+    old = [SettingRun(n, i, True, 1.0, 1.0, 0) for i in range(6) for n in ("native", "x")]
+    first = [SettingRun("native", 0, False, 1.0, 1.0, 0)]
+    tuning = object.__new__(SettingsTuning)
+    tuning.file = SettingsFile("0", "t", Host("h", "c", 2, "k", 1),
+                               MPIIdentity("openmpi", "openmpi", "4"), ["c"], Metric(), 1, 2,
+                               [Tried("x", "", {"A": "1"}), Tried("y", "", {"A": "2"})],
+                               [*first, *old])  # fmt: skip
+    tuning.forget_other_confirmations("x")
+    assert tuning.file.runs == [*first, *old]
+    tuning.forget_other_confirmations("y")
+    assert tuning.file.runs == first
 
 
 @pytest.mark.mpi

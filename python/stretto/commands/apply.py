@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from stretto.files.table import Table, check_choices, read_table
 from stretto.files.verdict import read_verdict
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
-from stretto.launch.naming import app_name, tuned_directory
+from stretto.launch.naming import INTERPRETER, app_name, tuned_directory
 
 
 @dataclass(frozen=True)
@@ -66,15 +68,36 @@ def applied_to(
 
 
 def _differences(tried: SettingsFile, job: Job) -> list[str]:
-    """Say in what settings were tried on another MPI or layout than the job's."""
+    """Say in what settings were tried on another MPI, program or layout than the job's."""
     out = []
-    if tried.mpi.version != job.mpi.version:
-        out.append(f"it was made with {tried.mpi.version}, and this is {job.mpi.name}")
+    mpi = tried.mpi
+    if (mpi.family, mpi.version) != (job.mpi.family, job.mpi.version):
+        out.append(f"it was made with {mpi.family} {mpi.version}, and this is {job.mpi.name}")
+    if not _same_program(tried.command, job):
+        out.append(f"it was made with another program: {shlex.join(tried.command)}")
     mine, theirs = (job.layout.nodes, job.layout.ppn), (tried.nodes, tried.ppn)
     if mine != theirs:
         out.append(f"it was made on {theirs[0]} x {theirs[1]} (nodes x ranks), not on "
                    f"{mine[0]} x {mine[1]}")  # fmt: skip
     return out
+
+
+def _same_program(tried: Sequence[str], job: Job) -> bool:
+    """Return whether a command runs the job's program: files are found by its last name only."""
+    words = job.command.words
+    for application in job.command.applications:
+        if application.program is None:
+            continue
+        mine = words[application.program]
+        if mine not in tried and (job.cwd / mine).resolve() not in {
+            (job.cwd / w).resolve() for w in tried if "/" in w
+        }:
+            return False
+        if Path(mine).name == app_name(job) and INTERPRETER.match(Path(mine).name):
+            # `python -m NAME`: only the arguments tell
+            arguments = list(words[application.program + 1 : application.end])
+            return list(tried[len(tried) - len(arguments) :]) == arguments
+    return True
 
 
 def _own_settings(job: Job) -> Path | None:

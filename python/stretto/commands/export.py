@@ -32,6 +32,10 @@ TARGETS = {
 }
 
 
+#: results and options in any order: nothing of a user's command stands here
+CONTEXT = {"allow_interspersed_args": True}
+
+
 def command(
     results: Annotated[
         list[Path] | None,
@@ -96,6 +100,8 @@ def _write(
     from stretto.export.output import write
     from stretto.export.rules import for_layouts, read_rules
 
+    if to is None:
+        raise UsageError("for which MPI?", "--to", f"say one of {', '.join(TARGETS)}")
     if to not in TARGETS:
         raise UsageError(f"there is no export to {to!r}", "--to", f"there are {', '.join(TARGETS)}")
     measured = read_rules(results)

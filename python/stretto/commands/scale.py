@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import math
 import os
 import shlex
 from collections.abc import Mapping
@@ -108,6 +110,13 @@ def command(
         raise UsageError("there is no command to run", None, "write: -- mpirun -n 4 ./app")
     if reset_command is not None and in_place:
         raise UsageError("--reset-command and --in-place exclude one another", None, "take one")
+    limits = (
+        None if budget is None else parse_duration(budget),
+        None if timeout is None else parse_duration(timeout, "--timeout"),
+    )
+    wanted_metric = make_metric(metric, metric_better, metric_unit)
+    if price is not None and not math.isfinite(price):
+        raise UsageError(f"{price} is no price", "--price", "write for example --price 3.89")
     environ = dict(os.environ)
     points = points_of(words, ranks, nodes, ppn, threads)
     here = cores() if max(p.nodes for p in points) == 1 else None
@@ -142,13 +151,11 @@ def command(
     identity = collect(first.mpi.identity)
     header = Header(
         identity.stretto, identity.created, identity.host, identity.mpi, words,
-        make_metric(metric, metric_better, metric_unit), seed,
+        wanted_metric, seed,
     )  # fmt: skip
     wanted = Wanted(
         words, points, rounds, header.metric, place, path, environ, tuned, mpi,
-        None if budget is None else parse_duration(budget),
-        None if timeout is None else parse_duration(timeout, "--timeout"),
-        seed, here, yes,
+        *limits, seed, here, yes,
     )  # fmt: skip
     scale = Measuring(wanted, say).run(header)
     found = analyse(scale.runs, header.metric, price)
@@ -219,7 +226,8 @@ def parse_numbers(text: str | None, option: str) -> list[int]:
     out: list[int] = []
     for part in (text or "").split(","):
         low, dash, high = part.strip().partition("-")
-        if not low.isdigit() or int(low) < 1 or (dash and not high.isdigit()):
+        good = low.isdigit() and int(low) >= 1
+        if not good or (dash and not (high.isdigit() and int(high) >= int(low))):
             raise UsageError(f"{text!r} is no list of numbers", option, f"write them {NUMBERS}")
         at = int(low)
         while at <= (int(high) if dash else at):
@@ -241,6 +249,10 @@ def _fitting(job: Job, point: Point) -> Job:
     return job
 
 
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
 def tables_for(jobs: Mapping[Point, Job], table: Path | None) -> dict[Point, Tuned]:
     """Return what `stretto run` would apply at each point, where it finds a table."""
     from stretto.commands.apply import settings_for
@@ -255,6 +267,7 @@ def tables_for(jobs: Mapping[Point, Job], table: Path | None) -> dict[Point, Tun
         name = applied.variables.get("STRETTO_TABLE")
         if not applied.libraries or name is None:
             continue
+        content = Path(name).read_bytes()
         rows = [
             r
             for r in read_table(Path(name)).rows
@@ -263,5 +276,7 @@ def tables_for(jobs: Mapping[Point, Job], table: Path | None) -> dict[Point, Tun
         if all(r.choice.startswith("native") for r in rows):
             say(f"stretto: note: {name} changes nothing on {point.words}: only native runs there")
             continue
-        out[point] = Tuned(tuple(applied.libraries), applied.variables, name)
+        out[point] = Tuned(
+            tuple(applied.libraries), applied.variables, f"{name} ({_digest(content)})"
+        )
     return out

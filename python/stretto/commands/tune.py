@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,8 +50,8 @@ def command(
         bool, typer.Option("--in-place", help="Run CMD in this directory, as it is, each time.")
     ] = False,
     nranks: Annotated[
-        int, typer.Option("-n", "--ranks", min=2, help="Ranks of a general table.")
-    ] = 2,
+        int | None, typer.Option("-n", "--ranks", min=2, help="Ranks of a general table (2).")
+    ] = None,
     ppn: Annotated[
         str | None, typer.Option(help="Ranks per node; of a campaign several: 1,2.")
     ] = None,
@@ -138,12 +139,17 @@ def command(
                 f"there are {', '.join(TUNABLE)}",
             )
     names = None if candidates is None else split_candidates(candidates)
+    of_cmd = ((metric, "--metric"), (pairs, "--pairs"), (reset_command, "--reset-command"),
+              (in_place or None, "--in-place"), (timeout, "--timeout"), (ignore, "--ignore"),
+              (compare, "--compare"), (settings or None, "--settings"))  # fmt: skip
     if results:
-        for value, option in ((budget, "--budget"), (hosts, "--hosts"), (launches, "--launches"),
-                              (candidates, "--candidates"), (collective, "--collective"),
-                              (platform, "--platform"), (pairs, "--pairs")):  # fmt: skip
-            if value is not None:
-                raise UsageError(f"{option} has no meaning with --from", option, "leave it out")
+        _refuse("--from", (
+            (budget, "--budget"), (hosts, "--hosts"), (launches, "--launches"), (nodes, "--nodes"),
+            (candidates, "--candidates"), (collective, "--collective"), (platform, "--platform"),
+            (nranks, "--ranks"), (ppn, "--ppn"), (sizes, "--bytes"), (mpi, "--mpi"),
+            (campaign, "--campaign"), (interpolate, "--interpolate"), (launcher, "--launcher"),
+            (refine, "--refine"), (dry_run or None, "--dry-run"), *of_cmd,
+        ))  # fmt: skip
         _from_results(results, cmd, out, as_json)
         return
     sweeps = {"--campaign": campaign, "--interpolate": interpolate, "--launcher": launcher,
@@ -155,6 +161,9 @@ def command(
             raise UsageError(
                 "a campaign never throws results away", "--restart", "name a new directory: --out"
             )
+        _refuse(
+            "a campaign", ((nranks, "--ranks"), *of_cmd), "ranks are nodes x --ppn; no CMD runs"
+        )
         code = tune_campaign(
             campaign,
             {"nodes": nodes, "ppn": ppn, "hosts": hosts, "collectives": collective, "bytes": sizes,
@@ -233,10 +242,17 @@ def command(
     from stretto.tune.general import Request
 
     request = Request(
-        where(nranks, each, hosts, mpi), out, only, sizes or SIZES, names, launches or 10,
+        where(nranks or 2, each, hosts, mpi), out, only, sizes or SIZES, names, launches or 10,
         seconds, seed, restart, yes, dry_run,
     )  # fmt: skip
     _general(request, as_json)
+
+
+def _refuse(where: str, given: Iterable[tuple[object, str]], remedy: str = "leave it out") -> None:
+    """Refuse options that would silently do nothing."""
+    for value, option in given:
+        if value is not None:
+            raise UsageError(f"{option} has no meaning with {where}", option, remedy)
 
 
 def _from_results(results: list[Path], cmd: Any, out: Path | None, as_json: bool) -> None:

@@ -164,7 +164,7 @@ def _classic(
 
     def lookup(case: Case) -> Found:
         collective, size, ranks = case.call
-        number = openmpi.IDS[collective]
+        number = openmpi.IDS.get(collective, -1)
         if case.nodes > 1 and han_tables.get(number):
             row = _row(han_tables[number], ranks, size)
             if row.component == "han":
@@ -241,7 +241,7 @@ def _intel(
     def lookup(case: Case) -> Found:
         collective, size, ranks = case.call
         for row in manifest.rows:
-            name = row.settings[0][0]
+            name = row.settings[0][0] if row.settings else ""
             if row.collective == collective and clauses.get(name):
                 value = intel.preset_for(clauses[name], intel_bytes(collective, size, ranks), ranks)
                 missing = known and f"{name}={value}" not in known

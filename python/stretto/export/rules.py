@@ -19,7 +19,7 @@ from stretto.campaign.compare import (
 from stretto.campaign.stats import geometric_mean
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
-from stretto.files.identity import MPIIdentity
+from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.tune.decide import Span, choose, one_shape_each, segments
 
@@ -117,6 +117,7 @@ def read_rules(paths: Sequence[Path]) -> Measured:
         collective by collective, the last one that has it.
     """
     mpi: MPIIdentity | None = None
+    hosts: list[Host] = []
     by_place: dict[tuple[Layout, str], list[Rule]] = {}
     for path in paths:
         bench = read_bench(path)
@@ -131,6 +132,17 @@ def read_rules(paths: Sequence[Path]) -> Measured:
                 "export each MPI's results by themselves",
             )
         mpi = bench.header.mpi
+        hosts.append(bench.header.host)
+        if any(other_cpu(hosts[-1], other) for other in hosts):
+            raise StrettoError(
+                f"these results are of {hosts[-1].cpu}, the others of {hosts[0].cpu}: kinds of "
+                "nodes are never mixed", path, "export each kind's by themselves",
+            )  # fmt: skip
+        if any(s.source != "measured" for s in bench.samples):
+            raise StrettoError(
+                "these results are simulated, and native files are made of measurements", path,
+                "measure them: stretto bench --candidates 'bare;native:all'",
+            )  # fmt: skip
         layout = layout_of(bench, path)
         for collective, rules in _rules(bench, layout).items():
             by_place[layout, collective] = rules

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import MPIIdentity
+from stretto.files.table import TUNABLE
 
 NAME = "stretto-native.json"
 
@@ -97,6 +98,8 @@ class ExportManifest:
 
 def _check(value: ExportManifest, place: str) -> None:
     for row in value.rows:
+        if row.collective not in TUNABLE:
+            raise StrettoError(f"there is no rule for {row.collective!r}", place, REMEDY)
         if row.nranks < 1 or row.low < 0 or (row.high is not None and row.high < row.low):
             raise StrettoError(f"a row makes no sense: {row.words}", place, REMEDY)
         if any(len(pair) != 2 for pair in row.settings):

@@ -164,6 +164,17 @@ def count_cores(root: Path = Path("/")) -> int:
     return len(cores) or os.cpu_count() or 1
 
 
+def other_cpu(one: Host, two: Host) -> bool:
+    """Return whether two hosts are known to have different processors.
+
+    Parameters
+    ----------
+    one, two
+        The hosts; imported results may not know theirs (``unknown``).
+    """
+    return len({cpu_slug(one.cpu), cpu_slug(two.cpu)} - {"unknown"}) > 1
+
+
 def cpu_slug(cpu: str) -> str:
     """Return a CPU model as a directory name: ``"AMD EPYC 9R14"`` gives ``amd-epyc-9r14``.
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
-from stretto.errors import StrettoError, from_oserror
+from stretto.errors import StrettoError
+from stretto.files.append import LineFile
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.io import check_schema, parse_json, read_text
 from stretto.files.schema import decode, encode
@@ -109,7 +106,7 @@ def read_scale(path: Path) -> Scale:
     return parse_scale(read_text(path, WHAT, "make one with: stretto scale -- CMD"), str(path))
 
 
-class ScaleWriter:
+class ScaleWriter(LineFile):
     """Appends runs to a file, or goes on with one; use it in a ``with`` statement.
 
     Parameters
@@ -126,35 +123,18 @@ class ScaleWriter:
     """
 
     def __init__(self, path: Path, header: Header) -> None:
-        self.path = path
         self.previous = Scale(header)
+        super().__init__(path, "another stretto scale", "a run")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise from_oserror(error, "cannot open the results file", path) from error
-        try:
-            self._lock()
             text = read_text(path, WHAT)
             if "\n" in text:
                 self._resume(text, header)
             else:
-                os.ftruncate(self._handle, 0)
-                self._append(_line(header, schema=SCHEMA, version=VERSION))
+                self.cut(0)
+                self.append(_line(header, schema=SCHEMA, version=VERSION), sync=True)
         except BaseException:
             self.close()
             raise
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StrettoError(
-                "another stretto scale is writing to this file", self.path,
-                "wait for it, or name another directory (--out)",
-            ) from error  # fmt: skip
-        except OSError:
-            return  # some network file systems have no locks; appending is still safe
 
     def _resume(self, text: str, header: Header) -> None:
         self.previous = parse_scale(text, str(self.path))
@@ -171,41 +151,8 @@ class ScaleWriter:
                     "begin again with --restart (the old file is kept), or name another --out",
                 )  # fmt: skip
         if self.previous.truncated:
-            os.ftruncate(self._handle, len(text[: text.rindex("\n") + 1].encode()))
+            self.cut(len(text[: text.rindex("\n") + 1].encode()))
 
     def write(self, run: ScaleRun) -> None:
         """Append one run, and bring it to disk: each has cost its time."""
-        self._append(_line(run))
-
-    def _append(self, line: str) -> None:
-        data = line.encode()
-        before = os.fstat(self._handle).st_size
-        try:
-            if os.write(self._handle, data) != len(data):
-                raise OSError(28, "the line could be written only in parts")
-            os.fsync(self._handle)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._handle, before)
-            raise from_oserror(
-                error, "cannot write a run (earlier ones are kept)", self.path
-            ) from error
-
-    def close(self) -> None:
-        """Close the file (and so give up the lock)."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
-
-    def __enter__(self) -> ScaleWriter:
-        """Return the writer itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()
+        self.append(_line(run), sync=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import defaultdict
@@ -23,6 +24,8 @@ from stretto.imports.printed import REDUCTIONS, Printed, Reading
 Which = Literal["max", "avg"]
 WHAT = "a benchmark's output"
 MOST_BYTES = 64 << 20
+#: two launches do not print so many digits alike; a table of one short line they might
+DIGITS = 40
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ def gather(
         Gets a sentence for each file or line that is not taken.
     """
     items: list[Item] = []
+    seen: dict[object, Path] = {}
     for path in files_in(paths):
         facts = Facts() if asked.pattern is None else match(asked.pattern, path)
         if facts is None:
@@ -142,13 +146,29 @@ def gather(
         if path.is_file() and path.stat().st_size > MOST_BYTES:
             left_out.append(f"{path}: too large to be what a benchmark printed")
             continue
-        reading = read(_text(path), str(path))
+        text = _text(path)
+        other = _twin(path, text, facts, seen)
+        if other is not None:  # as a second launch it would make chance look like significance
+            left_out.append(f"{path}: the same measurement as {other}, which counts once")
+            continue
+        reading = read(text, str(path))
         left_out += reading.problems
         if not reading.tables:
             left_out.append(f"{path}: there is no table of a collective in it")
         whole = max((t.nranks or 0 for t in reading.tables), default=0) or None
         items += [_place(t, _all(facts, asked.facts), whole, asked, naming) for t in reading.tables]
     return items
+
+
+def _twin(path: Path, text: str, facts: Facts, seen: dict[object, Path]) -> Path | None:
+    """Return the file that was read already, by this name or as a copy that says the same."""
+    keys: list[object] = [path.resolve()]
+    if sum(c.isdigit() for c in text) >= DIGITS:
+        keys.append((text, replace(facts, launch=None)))
+    other = next((seen[k] for k in keys if k in seen), None)
+    for key in keys:
+        seen.setdefault(key, path)
+    return other
 
 
 def _text(path: Path) -> str:
@@ -204,6 +224,11 @@ def _layout(table: Printed, facts: Facts, whole: int | None) -> tuple[int, int, 
             table.place,
             "say it: --nodes 8 --ppn 36, or {nodes}, {ppn} and {nranks} in --pattern",
         )
+    if min(nranks, ppn, 1 if nodes is None else nodes) < 1:
+        raise StrettoError(
+            f"{nranks} ranks on {nodes} nodes x {ppn} ranks is no layout", table.place,
+            "correct --pattern, or the name",
+        )  # fmt: skip
     if nodes and nranks > nodes * ppn:
         raise StrettoError(
             f"{nranks} ranks do not fit on {nodes} nodes x {ppn} ranks", table.place,
@@ -294,16 +319,19 @@ def write(
         launches = samples = 0
         part = path.with_name(f".{path.name}.part")
         part.unlink(missing_ok=True)
-        with BenchWriter(part, header) as writer:
-            for number, item in enumerate(sorted(members, key=lambda i: i.order)):
-                records = _records(number, item, value)
-                for record in records:
-                    writer.write(record)
-                    if isinstance(record, Sample):
-                        samples += 1
-                        counts[layout, record.collective, record.candidate, record.bytes] += 1
-                launches += 1
-        part.replace(path)
+        try:
+            with BenchWriter(part, header) as writer:
+                for number, item in enumerate(sorted(members, key=lambda i: i.order)):
+                    for record in _records(number, item, value):
+                        writer.write(record)
+                        if isinstance(record, Sample):
+                            samples += 1
+                            counts[layout, record.collective, record.candidate, record.bytes] += 1
+                    launches += 1
+            part.replace(path)
+        finally:
+            with contextlib.suppress(OSError):
+                part.unlink()
         done.files[path] = (launches, samples)
     done.fewest = min(counts.values(), default=0)
     return done

@@ -96,9 +96,9 @@ def whole_lines(text: str, place: str, problems: list[str]) -> list[str]:
 
 
 def number(word: str) -> float | None:
-    """Return a time that can be one, else None (``nan``, ``-1``, half a word)."""
+    """Return a time that can be one, else None (``nan``, ``-1``, ``0.00``, half a word)."""
     try:
         value = float(word)
     except ValueError:
         return None
-    return value if 0 <= value < float("inf") else None
+    return value if 0 < value < float("inf") else None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from stretto.launch.job import Job
+
+#: programs that run another one, which stands in their arguments
+INTERPRETER = re.compile(r"(python|perl|bash|sh)[0-9.]*(-.*)?\Z")
 
 
 def app_name(job: Job) -> str:
@@ -16,7 +20,7 @@ def app_name(job: Job) -> str:
     assert application.program is not None
     words = job.command.words
     name = Path(words[application.program]).name
-    if name.startswith(("python", "perl", "bash", "sh")):
+    if INTERPRETER.match(name):
         for word in words[application.program + 1 : application.end]:
             if not word.startswith("-") and Path(word).suffix:
                 name = Path(word).stem

@@ -263,11 +263,12 @@ def _with_distances(drafts: Sequence[Ranking]) -> list[Ranking]:
             default = default_of(ranking.entries, mpi)
             if default is None:
                 continue
-            own = [e for e in ranking.entries if e.mpi == mpi and e.kind == "own"]
+            # what a model says is no rival of what was measured
+            peers = [e for e in ranking.entries if e.simulated == default.simulated]
+            own = [e for e in peers if e.mpi == mpi and e.kind == "own"]
             best = min([default, *own], key=_by_time)
-            rivals = [e for e in ranking.entries if e.kind != "default"]
-            rivals += [d for m in {e.mpi for e in ranking.entries}
-                       if (d := default_of(ranking.entries, m))]  # fmt: skip
+            rivals = [e for e in peers if e.kind != "default"]
+            rivals += [d for m in {e.mpi for e in peers} if (d := default_of(peers, m))]
             pairs.append((i, mpi, default, best, min(rivals, key=_by_time)))
     raw = [_compared(d, b) for _, _, d, own, every in pairs for b in (own, every)]
     adjusted = benjamini_hochberg([p for _, p in raw])

@@ -71,8 +71,9 @@ def distance_lines(ranking: Ranking) -> list[str]:
     """Return how far each MPI's default is from its own best and from the best of all."""
     out = []
     for d in ranking.distances:
+        model = " (simulated)" if d.default.simulated else ""
         out.append(
-            f"  {d.mpi}: default {us(d.default.time.median)} us; own best: "
+            f"  {d.mpi}{model}: default {us(d.default.time.median)} us; own best: "
             f"{gap_words(d.own, d.default)}; best of all: {gap_words(d.every, d.default)}"
         )
     out += [f"  {mpi}: not measured in {ranking.mode} here (--mode)" for mpi in ranking.missing]
@@ -135,6 +136,7 @@ def _distance_json(d: Distance) -> dict[str, Any]:
     return {
         "mpi": d.mpi,
         "default_us": d.default.time.median,
+        "simulated": d.default.simulated,
         **{
             key: {
                 "mpi": gap.best.mpi,

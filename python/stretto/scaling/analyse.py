@@ -103,10 +103,15 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
     """
     values: dict[tuple[Point, Kind], dict[int, ScaleRun]] = defaultdict(dict)
     last: dict[tuple[Point, Kind], str] = {}
+    tables = {  # the latest one of each point
+        Point(r.nodes, r.ppn, r.threads): r.detail
+        for r in runs if r.kind == "tuned" and r.status == 0
+    }  # fmt: skip
     for r in runs:
         key = Point(r.nodes, r.ppn, r.threads), r.kind
         if r.status == 0 and r.value is not None:
-            values[key][r.round] = r
+            if r.kind == "native" or r.detail == tables[key[0]]:
+                values[key][r.round] = r
         else:
             last[key] = r.detail
     if not values:

@@ -33,7 +33,10 @@ MOST_FAILURES = 2
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a tuned run of a point gets: the libraries and settings, and the table's name."""
+    """What a tuned run of a point gets: the libraries and settings, and the table.
+
+    `table` is its name with a digest of its contents: runs with another table do not count.
+    """
 
     libraries: tuple[Path, ...]
     variables: Mapping[str, str]
@@ -97,7 +100,10 @@ def steps(
     done
         Runs that are there already, the failed ones among them.
     """
-    made = {(r.round, Point(r.nodes, r.ppn, r.threads), r.kind) for r in done if r.status == 0}
+    made = {
+        (r.round, Point(r.nodes, r.ppn, r.threads), r.kind) for r in of_table(done, tuned)
+        if r.status == 0
+    }  # fmt: skip
     out: list[Step] = []
     for number in range(rounds):
         kinds: list[Step] = [Step(number, p, "native") for p in points]
@@ -105,6 +111,26 @@ def steps(
         random.Random(seed * 1000003 + number).shuffle(kinds)
         out += [s for s in kinds if (s.round, s.point, s.kind) not in made]
     return out
+
+
+def of_table(runs: Sequence[ScaleRun], tuned: Mapping[Point, Tuned]) -> list[ScaleRun]:
+    """Leave out what was measured with another table than the present one.
+
+    Parameters
+    ----------
+    runs
+        As far as they were made.
+    tuned
+        By point; at points without a table everything stays.
+    """
+
+    def other(run: ScaleRun) -> bool:
+        now = tuned.get(Point(run.nodes, run.ppn, run.threads))
+        return (
+            run.kind == "tuned" and run.status == 0 and now is not None and now.table != run.detail
+        )
+
+    return [r for r in runs if not other(r)]
 
 
 class Measuring:
@@ -123,11 +149,16 @@ class Measuring:
         self.say = say
         self.begin = time.monotonic()
         self.runs: list[ScaleRun] = []
+        self.before = 0  # of them, from earlier calls
 
     def run(self, header: Header) -> Scale:
         """Make all runs that are missing, as far as the budget goes."""
         with ScaleWriter(self.w.path, header) as writer:
-            self.runs = list(writer.previous.runs)
+            self.runs = of_table(writer.previous.runs, self.w.tuned)
+            self.before = len(self.runs)
+            others = len(writer.previous.runs) - len(self.runs)
+            if others:
+                self.say(f"stretto: note: {others} runs with another table do not count")
             plan = steps(self.w.points, self.w.tuned, self.w.rounds, self.w.seed, self.runs)
             kept = f"runs so far are in {self.w.path}; the same command goes on"
             with keeping(kept), Progress("scaling", len(plan)) as progress:
@@ -200,8 +231,11 @@ class Measuring:
         return time.monotonic() - self.begin + self.expected_s(step.point) > self.w.budget_s
 
     def _failed_often(self, step: Step) -> bool:
+        """Whether a point is given up; what failed in an earlier call may have been mended."""
         failures = Counter(
-            (Point(r.nodes, r.ppn, r.threads), r.kind) for r in self.runs if r.status != 0
+            (Point(r.nodes, r.ppn, r.threads), r.kind)
+            for r in self.runs[self.before :]
+            if r.status != 0
         )
         return failures[step.point, step.kind] >= MOST_FAILURES
 

@@ -202,12 +202,18 @@ class Claims:
 
     def _stale(self, path: Path) -> bool:
         try:
-            with path.open(encoding="utf-8") as stream:  # opening asks an NFS server anew
-                value = json.load(stream)
+            with path.open(
+                encoding="utf-8", errors="replace"
+            ) as stream:  # opening asks an NFS server anew
+                text = stream.read()
                 touched = os.fstat(stream.fileno()).st_mtime
-            holder = Holder(**value)
-        except (OSError, ValueError, TypeError):
+        except OSError:
             return False
+        try:
+            holder = Holder(**json.loads(text))
+        except (ValueError, TypeError):
+            # Cut off by a kill or a full disk, where links are not to be had: nobody can be asked.
+            return self._file_system_time() - touched > self.stale_s
         if gone(holder, self.holder, self._job_ended):
             return True
         if holder.place == self.holder.place:

@@ -10,7 +10,7 @@ from typing import Any
 
 from stretto.campaign.request import split_candidates
 from stretto.cli import print_json
-from stretto.errors import EXIT_INTERRUPTED, UsageError
+from stretto.errors import EXIT_INTERRUPTED, StrettoError, UsageError
 from stretto.sweep.request import Request, make_request, read_values
 from stretto.sweep.run import Outcome, run_campaign
 
@@ -78,6 +78,12 @@ def tune_campaign(
             f"on, and `stretto campaign status {request.out}` shows how far it is"
         )
         return EXIT_INTERRUPTED
+    if all(o.table is None for o in outcomes):
+        first = next((x for o in outcomes for x in o.left_out), "there is no layout to measure")
+        raise StrettoError(
+            f"nothing was measured: {first}", request.out,
+            "name nodes that can be used (--hosts), or layouts that fit; --dry-run shows the plan",
+        )  # fmt: skip
     return 0
 
 
@@ -100,7 +106,9 @@ def lines_of(outcome: Outcome) -> list[str]:
             f"  {row.collective:12} {row.nodes}x{row.ppn:<4} {row.low}-{high} B: {row.choice}, "
             f"time x {row.evidence.get('ratio')}{mark}"
         )
-    if len(out) == 1:
+    if outcome.table is None:
+        out.append("  nothing was measured, so there is no table")
+    elif len(out) == 1:
         out.append("  native stays everywhere: nothing was faster than it with significance")
     if outcome.regret:
         out.append(f"  {outcome.regret}")

@@ -48,11 +48,17 @@ class Session:
     offset: int = 0
     lines: int = 0
     strange: str | None = None
+    damaged: str | None = None  # a line in it; what stands before counts
     launches: dict[int, Launch] = field(default_factory=dict)
     counts: Counter[int] = field(default_factory=Counter)
 
     def refresh(self) -> bool:
-        """Read the lines that are new; return whether there were any."""
+        """Read the lines that are new, up to a damaged one; return whether there were any.
+
+        A node that loses its power leaves holes in a file: one job's must not stop all others.
+        """
+        if self.damaged is not None:
+            return False
         try:
             with self.path.open("rb") as stream:
                 if os.fstat(stream.fileno()).st_size <= self.offset:
@@ -67,7 +73,13 @@ class Session:
         self.offset += complete
         for line in data[:complete].decode("utf-8", "replace").splitlines():
             self.lines += 1
-            self._take(line)
+            try:
+                self._take(line)
+            except StrettoError as error:
+                if self.header is None:
+                    raise
+                self.damaged = f"line {self.lines} and what stands behind it: {error.message}"
+                break
         return True
 
     def _take(self, line: str) -> None:
@@ -120,7 +132,7 @@ class Merged:
     dropped
         Samples that do not count, because their cell was measured again as a whole.
     aside
-        A sentence for each file that was not used.
+        A sentence for each file that was not used, or not all of it.
     """
 
     bench: Bench
@@ -212,7 +224,7 @@ def merge(sessions: Sequence[Session], mine: Identity, modes: Sequence[str]) -> 
     header = used[0].header if used else None
     bench = Bench(header or Header(mine.stretto, mine.created, mine.host, mine.mpi, []))
     bench.records = [r for records in by_launch.values() for r in records]
-    aside = tuple(f"{s.path}: {s.strange}" for s in sessions if s.strange is not None)
+    aside = tuple(f"{s.path}: {s.strange or s.damaged}" for s in sessions if s.strange or s.damaged)
     return Merged(bench, total - kept, aside)
 
 

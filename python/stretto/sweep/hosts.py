@@ -57,6 +57,35 @@ def allocated(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(done.stdout.split())
 
 
+def named_here(names: tuple[str, ...], say: Callable[[str], None]) -> tuple[str, ...]:
+    """Return the nodes that the user named, inside a Slurm job those of them that it has.
+
+    An array of jobs on one campaign would otherwise measure on the same nodes all at once.
+
+    Parameters
+    ----------
+    names
+        As the user has them.
+    say
+        Prints a sentence to the user.
+    """
+    try:
+        have = {name.split(".")[0] for name in allocated(os.environ)} if names else set()
+    except StrettoError:
+        return names  # Slurm does not say
+    kept = tuple(n for n in names if n.split(".")[0] in have) if have else names
+    if names and not kept:
+        raise StrettoError(
+            "this Slurm job has none of the nodes that were named",
+            ", ".join(names[:8]),
+            "leave hosts out, so that the job's own are taken, or ask for them: --nodelist",
+        )
+    if len(kept) < len(names):
+        lost = ", ".join(n for n in names if n not in kept)
+        say(f"stretto: warning: {lost} left out: not of this Slurm job")
+    return kept
+
+
 def find_hosts(
     request: Request,
     installation: MPIInstallation,
@@ -72,7 +101,7 @@ def find_hosts(
     ask_nodes
         Start a line of shell on each; otherwise nothing is known of them.
     """
-    names = request.hosts or allocated(os.environ)
+    names = named_here(request.hosts, say) or allocated(os.environ)
     by_srun = request.launcher == "srun" or (
         request.launcher == "auto" and installation.launcher is None
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -99,7 +100,7 @@ class Request:
 
 def _words(value: Any, key: str) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
-    if not all(isinstance(x, str) and x.strip() for x in items):
+    if not items or not all(isinstance(x, str) and x.strip() for x in items):
         raise UsageError(f"{key} must be a list of words", key, f'write for example {key} = ["a"]')
     return tuple(x.strip() for x in items)
 
@@ -128,6 +129,7 @@ def _sizes(value: Any, key: str) -> tuple[int, ...]:
 def _number(kind: type, least: float) -> Callable[[Any, str], Any]:
     def read(value: Any, key: str) -> Any:
         good = isinstance(value, int | float) and not isinstance(value, bool)
+        good = good and math.isfinite(value)
         if not good or (kind is int and value != int(value)) or value < least:
             raise UsageError(f"{key} must be a number of at least {least:g}", key, "correct it")
         return kind(value)
@@ -151,7 +153,9 @@ def _one_of(*names: str) -> Callable[[Any, str], str]:
 
 
 def _text(value: Any, key: str) -> str:
-    return _words(value, key)[0]
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{key} must be one word", key, f'write for example {key} = "a"')
+    return value.strip()
 
 
 def _time(value: Any, key: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +16,12 @@ from stretto.campaign.fitting import require_layout
 from stretto.campaign.show import size_words
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.bench import Bench, format_record
-from stretto.files.identity import Identity, collect, cpu_slug, now
+from stretto.files.identity import Identity, MPIIdentity, collect, cpu_slug, now
 from stretto.files.io import dump_json, write_atomic
-from stretto.files.table import Row, Table, write_table
+from stretto.files.table import Row, Table, read_table, write_table
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
+from stretto.sweep.alone import alone_on
 from stretto.sweep.backend import Backend, oversubscribed
 from stretto.sweep.decide import decide_all, regret_words, untested
 from stretto.sweep.elimination import Policy
@@ -204,9 +206,11 @@ def measure_system(
         No progress bar.
     """
     notes: list[str] = []
+    names: Sequence[str] = ()
     if backend is None:
         launches = make_backend(request, system.installation, system.hosts, say)
         notes, backend = launches.notes, launches
+        names = system.hosts.names or (os.uname().nodename,)
     worker = Worker(
         system.plans,
         system.base,
@@ -219,7 +223,7 @@ def measure_system(
         quiet,
         node_cpu=system.hosts.cpu,
     )
-    with stops_gently(worker, say):
+    with alone_on(request.out, names), stops_gently(worker, say):
         complete = worker.run()
     outcome = conclude(request, worker, say, complete)
     outcome.notes = notes
@@ -279,7 +283,7 @@ def conclude(
     if request.refine is not None:
         rows, kept = refined(rows, read_simulated(request.refine, mpi.family))
         say(f"stretto: {kept} rows are simulated ({request.refine}): nobody measured there")
-    path = request.out / f"{name}.table"
+    path = table_place(request.out, mpi, worker.node_cpu or worker.identity.host.cpu)
     write_campaign_table(path, worker.identity, worker.node_cpu, rows)
     few = [d for d in decided.values() if untested(d)]
     if few:
@@ -290,6 +294,24 @@ def conclude(
     return Outcome(
         name, path, results, rows, regret_words(list(decided.values())), complete, left_out
     )
+
+
+def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
+    """Return where the table of an MPI on a kind of node goes: never over another kind's.
+
+    Parameters
+    ----------
+    out
+        The campaign's directory.
+    mpi, cpu
+        What it is for.
+    """
+    path = out / f"{mpi.family}-{mpi.version}.table"
+    try:
+        other = cpu_slug(read_table(path).cpu) != cpu_slug(cpu) if path.exists() else False
+    except StrettoError:
+        other = False  # damaged: made anew
+    return path.with_name(f"{mpi.family}-{mpi.version}.{cpu_slug(cpu)}.table") if other else path
 
 
 def write_campaign_table(

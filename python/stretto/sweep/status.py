@@ -15,7 +15,7 @@ from stretto.files.io import check_schema, parse_json, read_text
 from stretto.sweep.elimination import Policy
 from stretto.sweep.layout import ordered, parse_layout
 from stretto.sweep.plan import FILE, LayoutPlan, read_plan, round_s
-from stretto.sweep.run import CAMPAIGN
+from stretto.sweep.run import CAMPAIGN, table_place
 from stretto.sweep.worker import Site, Worker
 
 _WHAT = "a campaign's directory"
@@ -70,6 +70,13 @@ def read_about(directory: Path) -> dict[str, Any]:
     text = read_text(path, _WHAT, "give the directory of: stretto tune --campaign FILE")
     value = parse_json(text, str(path), _WHAT)
     check_schema(value, "stretto-campaign", 1, str(path), _WHAT)
+    launches, layouts = value.get("launches"), value.get("layouts")
+    good = isinstance(launches, int) and not isinstance(launches, bool) and launches > 0
+    if not good or not isinstance(layouts, list) or not all(isinstance(x, str) for x in layouts):
+        raise StrettoError(
+            "this does not say the campaign's launches and layouts", path,
+            "the file is damaged; the command that measures writes it anew",
+        )  # fmt: skip
     return value
 
 
@@ -104,7 +111,7 @@ def _worker(base: Path, about: dict[str, Any], policy: Policy | None) -> Worker:
 def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) -> dict[str, Any]:
     layouts = [_layout(worker, site, policy) for site in worker.all()]
     mpi = worker.identity.mpi
-    table = directory / f"{mpi.family}-{mpi.version}.table"
+    table = table_place(directory, mpi, worker.node_cpu or worker.identity.host.cpu)
     return {
         "mpi": f"{mpi.family} {mpi.version}",
         "cpu": worker.node_cpu or worker.identity.host.cpu,

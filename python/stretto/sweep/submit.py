@@ -59,7 +59,7 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
         raise UsageError(f"{job.time!r} is no time for sbatch", "--time", "write H:MM:SS or MIN")
     nodes = max(x.nodes for x in request.layouts)
     ppn = max(x.ppn for x in request.layouts)
-    out = request.out.absolute()
+    out, log = request.out.absolute(), "A_%a" if job.jobs > 1 else "j"
     head = [
         "#!/bin/bash",
         f"#SBATCH --job-name=stretto-{re.sub(r'[^A-Za-z0-9_.-]', '-', file.stem)}",
@@ -72,7 +72,7 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
         "#SBATCH --requeue",
         "#SBATCH --open-mode=append",
         f"#SBATCH --signal=B:USR1@{WARNING_S}",
-        f"#SBATCH --output={out}/slurm-%{'A_%a' if job.jobs > 1 else 'j'}.log",
+        f"#SBATCH --output={shlex.quote(f'{out}/slurm-%{log}.log')}",
     ]
     if job.jobs > 1:
         head.append(f"#SBATCH --array=1-{job.jobs}")

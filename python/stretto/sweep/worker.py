@@ -8,6 +8,7 @@ nothing else, and any number of these processes may work on one directory.
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import signal
 import threading
@@ -32,6 +33,8 @@ from stretto.sweep.plan import LayoutPlan, keep_plan
 
 #: s: between two looks at what other processes have done, when there is nothing to do oneself
 POLL_S = 2.0
+#: s: that a launch still has after SIGUSR1 in a Slurm job (warned so long before its end: submit)
+GRACE_S = 80.0
 #: after so many launches in a row that brought nothing, a layout is left for another start
 FRUITLESS = 3
 
@@ -336,12 +339,26 @@ class Worker:
 
 @contextlib.contextmanager
 def stops_gently(worker: Worker, say: Callable[[str], None]) -> Iterator[None]:
-    """Let SIGUSR1 (a batch system's warning before the end) make the launch under way the last."""
+    """Let SIGUSR1 (a batch system's warning before the end) make the launch under way the last.
+
+    In a Slurm job it is ended as by Ctrl-C when it takes too long: a job that runs into its limit
+    is not put into the queue again.
+    """
+    main = threading.main_thread().ident
+    timers: list[threading.Timer] = []
+
+    def end() -> None:
+        if main is not None:
+            signal.pthread_kill(main, signal.SIGINT)
 
     def stop(number: int, frame: FrameType | None) -> None:
         del number, frame
         worker.stopping.set()
         say("stretto: told to stop (SIGUSR1): the launch under way is the last; nothing is lost")
+        if os.environ.get("SLURM_JOB_ID") and not timers:
+            timers.append(threading.Timer(GRACE_S, end))
+            timers[0].daemon = True
+            timers[0].start()
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -350,4 +367,6 @@ def stops_gently(worker: Worker, say: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     finally:
+        for timer in timers:
+            timer.cancel()
         signal.signal(signal.SIGUSR1, old)

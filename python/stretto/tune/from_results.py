@@ -11,6 +11,7 @@ from stretto.campaign.compare import Cell, Comparison, Timing, best, decisive, t
 from stretto.campaign.show import size_words
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
+from stretto.files.identity import other_cpu
 from stretto.files.table import Row, Table, write_table
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.tune.decide import decide
@@ -63,6 +64,12 @@ def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[Decided],
                 path,
                 "make a table of each; stretto compare shows them side by side",
             )
+        here, there = bench.header.host, (found[0].bench if found else bench).header.host
+        if other_cpu(here, there):
+            raise StrettoError(
+                f"these results are of {here.cpu}, the first ones of {there.cpu}: kinds of nodes "
+                "are never mixed in a table", path, "make a table of each",
+            )  # fmt: skip
         nodes, ppn = _layout(bench, path)
         for collective in {s.collective for s in bench.samples}:
             other = seen.setdefault((nodes, ppn, collective), path)

@@ -216,6 +216,7 @@ class SettingsTuning(SettingRuns):
     ) -> SettingsFile:
         """Choose the fastest if fresh runs show its gain too, and its outputs are the same."""
         setting = Setting(winner.name, winner.what, tuple(winner.environment.items()))
+        self.forget_other_confirmations(winner.name)
         name = f"{setting.name} ({gain_words(judged.gain)})"
         self.say(f"stretto: {name} is confirmed by {2 * rounds} fresh runs")
         for number, kind in enumerate(order(rounds, self.o.seed)):
@@ -238,6 +239,11 @@ class SettingsTuning(SettingRuns):
                     f"confirmed ({run.detail}); nothing is set"
                 )
         return self._end(self._conclude(winner, setting, rounds))
+
+    def forget_other_confirmations(self, winner: str) -> None:
+        """Drop runs that confirmed another setting, native's with them: those are no pairs."""
+        if any(r.confirming and r.setting not in (NATIVE, winner) for r in self.file.runs):
+            self.file.runs = [r for r in self.file.runs if not r.confirming]
 
     def _conclude(self, winner: Tried, setting: Setting, rounds: int) -> str:
         lower = self.o.metric.better == "lower"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ class Trial:
 
 
 def find_value(metric: Metric, result: Result) -> float | None:
-    """Return the metric's value of one run, None when the command printed none.
+    """Return the metric's value of one run, None when the command printed none (or nan, inf).
 
     The last match counts (a program that prints its rate now and then ends with the final one).
 
@@ -45,9 +46,10 @@ def find_value(metric: Metric, result: Result) -> float | None:
     if not found:
         return None
     try:
-        return float(str(found[-1]).replace("D", "E"))
+        value = float(str(found[-1]).replace("D", "E"))
     except ValueError:
         return None
+    return value if math.isfinite(value) else None
 
 
 def make_metric(pattern: str | None, better: str, unit: str | None) -> Metric:
