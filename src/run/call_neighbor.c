@@ -249,9 +249,13 @@ static int run(stretto_comm *c, const stretto_decision *d, stretto_collective co
     if (!cached)             /* a refusal is everybody's */
         return STRETTO_PASS;
     int rc = MPI_SUCCESS;
+    c->pinned = cached; /* while this one waits in a fibre, others are decided on */
     if (cached->plan.tmp_blocks || count_tellings(&cached->plan))
         rc = learn_sizes(c, &cached->plan, b, sizes);
-    return rc == MPI_SUCCESS ? stretto_execute(c, cached, &e, b) : rc;
+    if (rc == MPI_SUCCESS)
+        rc = stretto_execute(c, cached, &e, b);
+    c->pinned = NULL;
+    return rc;
 }
 
 int stretto_call_neighbor(stretto_comm *c, const stretto_decision *d, stretto_collective collective,

@@ -76,3 +76,24 @@ def test_intel_mpi_keeps_its_own(tmp_path: Path) -> None:
     }
     done = mpi.run(2, [str(program), "11", "1", "8"], rank_env=env)
     assert "nonblocking collectives stay with the MPI: Intel MPI" in done.stderr
+
+
+@pytest.mark.parametrize("algorithm", ["direct(128)", "node_aware"])
+def test_the_plan_that_is_carried_out_stays(algorithm: str, tmp_path: Path) -> None:
+    """While a neighbourhood collective waits, more shapes are decided than plans are kept."""
+    mpi = ALL["openmpi4"].require()
+    source = REPOSITORY / "tests" / "apps" / "many_plans.c"
+    program = mpi.compile(source, tmp_path / "many_plans", "-O1")
+    env = {
+        "LD_PRELOAD": str(library(mpi.interposer)),
+        "STRETTO_NONBLOCKING": "calls",
+        "STRETTO_AFTER": "1",
+        "STRETTO_VERBOSE": "1",
+        "STRETTO_FAKE_PPN": "2",
+        "STRETTO_CHOICE": f"neighbor_alltoall={algorithm};bcast=binomial(256)",
+    }
+    done = mpi.run(3, [str(program)], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "many_plans done" in done.stdout
+    for ran in (algorithm, "binomial(256)"):
+        assert f"{ran} (forced)" in done.stderr
