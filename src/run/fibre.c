@@ -74,13 +74,28 @@ __asm__(".text\n"
 
 enum { RETURN = 7 };
 
-/* The caller's modes for a fibre that has been left, or not been entered yet. */
-static void set_modes(uint64_t *frame) {
+enum { MODES = 0, RAISED = 0x3f }; /* of mxcsr: flags, not modes */
+
+static void read_modes(uint32_t *mxcsr, uint16_t *control) {
+    __asm__ volatile("stmxcsr %0" : "=m"(*mxcsr));
+    __asm__ volatile("fnstcw %0" : "=m"(*control));
+}
+
+uint64_t stretto_modes_now(void) {
     uint32_t mxcsr;
     uint16_t control;
-    __asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
-    __asm__ volatile("fnstcw %0" : "=m"(control));
-    frame[0] = mxcsr | (uint64_t)control << 32;
+    read_modes(&mxcsr, &control);
+    return (mxcsr & ~(uint32_t)RAISED) | (uint64_t)control << 32;
+}
+
+void stretto_modes_set(uint64_t modes) {
+    uint32_t mxcsr;
+    uint16_t control;
+    read_modes(&mxcsr, &control);
+    mxcsr = (mxcsr & RAISED) | (uint32_t)modes;
+    control = (uint16_t)(modes >> 32);
+    __asm__ volatile("ldmxcsr %0" : : "m"(mxcsr) : "memory");
+    __asm__ volatile("fldcw %0" : : "m"(control) : "memory");
 }
 #elif defined(__aarch64__)
 enum { FRAME = 22 }; /* words: x19-x30, d8-d15, fpcr, one to align */
@@ -124,10 +139,16 @@ __asm__(".text\n"
 
 enum { RETURN = 11 }; /* x30 */
 
-static void set_modes(uint64_t *frame) {
+enum { MODES = 20 };
+
+uint64_t stretto_modes_now(void) {
     uint64_t fpcr;
     __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
-    frame[20] = fpcr;
+    return fpcr;
+}
+
+void stretto_modes_set(uint64_t modes) {
+    __asm__ volatile("msr fpcr, %0" : : "r"(modes) : "memory");
 }
 #else
 #error "fibres: x86-64 and aarch64 only"
@@ -203,7 +224,8 @@ stretto_fibre *stretto_fibre_new(void (*run)(void *), void *argument) {
     f->run = run;
     f->argument = argument;
     f->ended = false;
-    set_modes(f->sp);
+    /* it has been left, or not been entered yet */
+    ((uint64_t *)f->sp)[MODES] = stretto_modes_now();
     return f;
 }
 

@@ -9,11 +9,18 @@
 #define STRETTO_FIBRE_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+/* The calling thread's modes of floating-point arithmetic (rounding, subnormals), without the flags
+ * that it has raised; and other ones for it. */
+uint64_t stretto_modes_now(void);
+void stretto_modes_set(uint64_t modes);
 
 typedef struct stretto_fibre stretto_fibre;
 
-/* Will call run(argument) when first resumed. NULL without memory. New, resume and free_all by one
- * thread at a time; a stack of 1 MiB, of which what was used stays with the pool. */
+/* Will call run(argument) when first resumed, in the modes that the caller has now. NULL without
+ * memory. New, resume and free_all by one thread at a time; a stack of 1 MiB, of which what was
+ * used stays with the pool. */
 stretto_fibre *stretto_fibre_new(void (*run)(void *), void *argument);
 /* Goes on with it until it yields (false) or returns (true: it is gone). Not from within a fibre.
  */

@@ -25,7 +25,8 @@ typedef struct stretto_operation {
     MPI_Comm comm;
     struct stretto_operation *next; /* on the communicator, or in the list of free ones */
     stretto_fibre *fibre;
-    int progress; /* stretto_progress; written by who carries it out, with release */
+    uint64_t modes; /* of floating-point arithmetic, of who started it: so it is carried out */
+    int progress;   /* stretto_progress; written by who carries it out, with release */
     int rc;
     bool used, persistent, failed; /* failed: a start of it has */
     bool posted; /* without a fibre: this rank's part is written, the others' are to be collected */

@@ -83,8 +83,7 @@ void stretto_outstanding_unlock(void) {
     unlock();
 }
 
-/* As far as o, the first of its communicator, goes without waiting; true: to its end. */
-static bool carry_on(stretto_operation *o) {
+static bool go_on(stretto_operation *o) {
     if (o->posted || (!o->fibre && stretto_operation_post(o)))
         return stretto_operation_collect(o);
     if (!o->fibre && !(o->fibre = stretto_fibre_new(stretto_operation_run, o)))
@@ -93,6 +92,18 @@ static bool carry_on(stretto_operation *o) {
         return false;
     o->fibre = NULL;
     return true;
+}
+
+/* As far as o, the first of its communicator, goes without waiting; true: to its end. The helper
+ * may round in another way than the application, and than who carries it out on other ranks. */
+static bool carry_on(stretto_operation *o) {
+    const uint64_t modes = stretto_modes_now();
+    if (STRETTO_LIKELY(modes == o->modes))
+        return go_on(o);
+    stretto_modes_set(o->modes);
+    const bool over = go_on(o);
+    stretto_modes_set(modes);
+    return over;
 }
 
 /* The first of c is over. */
@@ -240,6 +251,7 @@ void stretto_outstanding_issue(stretto_operation *o) {
     stretto_comm *c = o->c;
     const bool first = !c->first;
     o->next = NULL;
+    o->modes = stretto_modes_now();
     o->progress = STRETTO_ACTIVE;
     __atomic_store_n(&stretto_outstanding, stretto_outstanding + 1, __ATOMIC_RELEASE);
     if (first) {
@@ -266,7 +278,7 @@ void stretto_outstanding_poll(stretto_operation *o) {
     stretto_comm *c = o->c;
     if (stretto_operation_is(o, STRETTO_ACTIVE) && o->posted) {
         for (int i = 0; i < stretto_the_world.wait.spins; i++, relax())
-            if (stretto_operation_collect(o)) {
+            if (carry_on(o)) {
                 finished(c);
                 if (advance(c))
                     take_off(c);

@@ -97,3 +97,22 @@ def test_the_plan_that_is_carried_out_stays(algorithm: str, tmp_path: Path) -> N
     assert "many_plans done" in done.stdout
     for ran in (algorithm, "binomial(256)"):
         assert f"{ran} (forced)" in done.stderr
+
+
+@pytest.mark.parametrize("choice", ["shm", "recursive_doubling"])
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_the_helper_rounds_as_the_application_does(name: str, choice: str, tmp_path: Path) -> None:
+    mpi = ALL[name].require()
+    source = REPOSITORY / "tests" / "apps" / "rounding.c"
+    program = mpi.compile(source, tmp_path / "rounding", "-O1", "-Wl,--no-as-needed,-lm")
+    env = {
+        "LD_PRELOAD": str(library(mpi.interposer)),
+        "STRETTO_NONBLOCKING": "thread",
+        "STRETTO_AFTER": "1",
+        "STRETTO_VERBOSE": "1",
+        "STRETTO_CHOICE": f"allreduce={choice}",
+    }
+    done = mpi.run(2, [str(program)], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rounding done" in done.stdout
+    assert f"{choice} (forced)" in done.stderr

@@ -108,6 +108,18 @@ static void modes(void) {
     CHECK(stretto_fibre_resume(f));
     CHECK(results[0] == upward && results[1] == upward); /* as when it was started */
     CHECK(one / three == nearest);
+    const uint64_t before = stretto_modes_now();
+    CHECK(fetestexcept(FE_INEXACT)); /* a flag is no mode */
+    feclearexcept(FE_INEXACT);
+    CHECK(stretto_modes_now() == before);
+    fesetround(FE_UPWARD);
+    const uint64_t other = stretto_modes_now();
+    CHECK(other != before);
+    stretto_modes_set(before);
+    CHECK(!fetestexcept(FE_INEXACT) && one / three == nearest);
+    stretto_modes_set(other);
+    CHECK(fetestexcept(FE_INEXACT) && one / three == upward);
+    stretto_modes_set(before);
 }
 
 static stretto_fibre *hopping;
