@@ -75,13 +75,18 @@ static stretto_operation *take(void) {
     return o;
 }
 
-void stretto_operation_give_back(stretto_operation *o) {
+void stretto_operation_forget_types(stretto_operation *o) {
     for (int i = 0; i < o->nkept; i++)
         if (o->kept[i] != MPI_DATATYPE_NULL)
             PMPI_Type_free(&o->kept[i]);
     if (o->kept)
         free(o->kept);
     o->kept = NULL;
+    o->nkept = 0;
+}
+
+void stretto_operation_give_back(stretto_operation *o) {
+    stretto_operation_forget_types(o);
     o->used = false;
     o->next = free_ones;
     free_ones = o;

@@ -59,6 +59,9 @@ bool stretto_operation_start(stretto_operation *o, MPI_Request *request);
 bool stretto_operation_can_be_done(const stretto_operation *o);
 /* ... and then: the datatypes stay alive until the record is given back. */
 void stretto_operation_keep_types(stretto_operation *o);
+/* The application's callbacks may run in it (MPICH deletes a freed datatype's attributes with the
+ * last use of it): not with the lock. */
+void stretto_operation_forget_types(stretto_operation *o);
 void stretto_operation_give_back(stretto_operation *o);
 
 /* ---- persistent.c ---------------------------------------------------------------------------- */

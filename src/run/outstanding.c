@@ -66,7 +66,9 @@ static inline bool helper_may_come(void) {
 static inline bool enter(void) {
     if (STRETTO_LIKELY(!helper_may_come()))
         return true;
-    return held = try_lock();
+    if (held || !try_lock()) /* held: called from within, by the application's own callback */
+        return false;
+    return held = true;
 }
 
 void stretto_outstanding_lock(void) {

@@ -52,6 +52,7 @@ bool stretto_operation_restart(stretto_operation *o) {
 bool stretto_operation_free(stretto_operation *o, MPI_Request *request) {
     if (!stretto_operation_can_restart(o))
         return false;
+    stretto_operation_forget_types(o);
     stretto_outstanding_lock(); /* the helper may still be about to take the channel off its list */
     stretto_channel_leave(o->c, o->failed);
     stretto_operation_give_back(o);

@@ -86,6 +86,18 @@ def test_cases(name: str, mode: str, ranks: int, ppn: int, choices: str, tmp_pat
     assert "a persistent allreduce on" in done.stderr
 
 
+@pytest.mark.parametrize("mode", ["calls", "thread"])
+def test_callbacks_while_a_request_is_freed(mode: str, tmp_path: Path) -> None:
+    """They may call anything: none of our locks is held then, or lost."""
+    mpi = ALL["mpich"].require()
+    program = mpi.compile(APPS / "type_callback.c", tmp_path / "type_callback", "-O1")
+    env = environment(mpi, mode, SHM, 0) | {"STRETTO_AFTER": "1"}
+    done = mpi.run(2, [str(program)], rank_env=env, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "type_callback done, 1 within" in done.stdout
+    assert "alltoallv of any size on 2 ranks (1 x 2): shm (forced)" in done.stderr
+
+
 def test_the_programs_are_correct(tmp_path: Path) -> None:
     """Without Stretto. MPICH 5.0.2 makes errors of its own of them (persistent.c tells which)."""
     mpi = ALL["openmpi5"].require()
