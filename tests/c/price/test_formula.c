@@ -68,8 +68,9 @@ static void compare_all(const stretto_formula *row, const stretto_algorithm *a, 
             compare(row, p, 64 * 8 * (size_t)p, parameters[a->param][i]);
         }
     }
-    CHECK_MSG(equal >= 5, "%s %s: equal in %d cases only", stretto_collective_name(row->collective),
-              row->name, equal);
+    /* powers of two are few where the emulator is given few ranks */
+    CHECK_MSG(equal >= (most < 64 ? 3 : 5), "%s %s: equal in %d cases only",
+              stretto_collective_name(row->collective), row->name, equal);
 }
 
 int main(int argc, char **argv) {
