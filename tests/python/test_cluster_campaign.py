@@ -118,7 +118,10 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
         until(lambda: "queue again" in log.read_text())
         before = finished(out)
         until(lambda: state(job, env) == "PENDING")
-        until(lambda: begun_at_once(job, env) and finished(out) > before)
+        try:
+            until(lambda: begun_at_once(job, env) and finished(out) > before, 240)
+        except AssertionError:
+            pytest.fail(f"the job is {state(job, env) or 'gone'}; its log: {log.read_text()}")
         until(lambda: state(job, env) == "", 150)
     text = log.read_text()
     assert "Traceback" not in text and re.search(r"table: .*openmpi-4", text), text
@@ -126,9 +129,9 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
 
 
 def begun_at_once(job: str, env: dict[str, str]) -> bool:
-    """Slurm waits two minutes before it starts such a job again; the test does not.
+    """Slurm waits two minutes before it starts such a job again; the test asks it not to.
 
-    More than once: when the last job step ends, Slurm sets the time again.
+    More than once: when the last job step ends, Slurm may set the time again.
     """
     if state(job, env) != "PENDING":
         return True
