@@ -118,6 +118,7 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
         until(lambda: "queue again" in log.read_text())
         before = finished(out)
         until(lambda: state(job, env) == "PENDING")
+        time.sleep(3)  # a job begun in the second in which its credential was revoked is killed
         try:
             until(lambda: begun_at_once(job, env) and finished(out) > before, 240)
         except AssertionError:
@@ -129,10 +130,7 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
 
 
 def begun_at_once(job: str, env: dict[str, str]) -> bool:
-    """Slurm waits two minutes before it starts such a job again; the test asks it not to.
-
-    More than once: when the last job step ends, Slurm may set the time again.
-    """
+    """Slurm waits two minutes before it starts such a job again; the test asks it not to."""
     if state(job, env) != "PENDING":
         return True
     now = ["scontrol", "update", f"jobid={job}", "StartTime=now"]
