@@ -1,10 +1,13 @@
 /* The nonblocking and the persistent collectives: one text for both, in C and in the large-count
  * form. To be included by their files, which define
  *
- *   WITH_INFO, INFO  the parameter and the argument before the request ("MPI_Info info,"), or
- * nothing LOOK_UP(comm)    the communicator's state, or NULL OURS(comm, collective, count,
- * datatype, op) the record to be filled for a call that is ours, or NULL START(assignments, native)
- *                    the rest of a function: assignments to the record o, then the MPI's own call
+ * - WITH_INFO, INFO: the parameter and the argument before the request ("MPI_Info info,"), or
+ *   nothing;
+ * - LOOK_UP(comm): the communicator's state, or NULL;
+ * - OURS(comm, collective, count, datatype, op): the record to be filled for a call that is ours,
+ *   or NULL;
+ * - START(assignments, native): the rest of a function, that is assignments to the record o, then
+ *   the MPI's own call.
  */
 #include "pmpi/entry.h"
 #include "run/operation.h"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, missing, one_job_at_a_time
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
@@ -109,7 +109,7 @@ def test_binding_is_done_by_the_environment(name: str) -> None:
     mpi = MPIS[name]
     allowed = os.sched_getaffinity(0)
     if len(allowed) < 2:
-        pytest.skip("one core: nothing to be bound to")
+        missing("there is one core: nothing to be bound to")
     found = {s.name: dict(s.environment) for s in settings(installation, 1, 2)[0]}
     (core,) = [e for n, e in found.items() if re.search(r"(?i)bind\w*=core|PIN_DOMAIN=core", n)]
     words = mpi.launcher(2) if name == "mpich" else [launcher(name), "-n", "2"]
