@@ -27,6 +27,11 @@ typedef enum {
     STRETTO_BENCH_GATHER,
     STRETTO_BENCH_SCATTER,
     STRETTO_BENCH_REDUCE_SCATTER_BLOCK,
+    STRETTO_BENCH_ALLGATHERV,
+    STRETTO_BENCH_ALLTOALLV,
+    STRETTO_BENCH_GATHERV,
+    STRETTO_BENCH_SCATTERV,
+    STRETTO_BENCH_REDUCE_SCATTER,
     STRETTO_BENCH_SCAN,
     STRETTO_BENCH_EXSCAN,
     STRETTO_BENCH_BARRIER,
@@ -35,12 +40,12 @@ typedef enum {
 } stretto_bench_collective;
 
 const char *stretto_bench_collective_name(stretto_bench_collective collective);
-/* Allreduce (self too), reduce, reduce_scatter_block, scan, exscan. */
+/* Allreduce (self too), reduce, reduce_scatter, reduce_scatter_block, scan, exscan. */
 bool stretto_bench_reduces(stretto_bench_collective collective);
 
 typedef struct {
     stretto_bench_collective collective;
-    size_t bytes;  /* of the vector; of one block for allgather and alltoall */
+    size_t bytes;  /* of the vector; of one block where there is one for each rank */
     int datatype;  /* index for stretto_bench_datatype */
     int operation; /* index for stretto_bench_operation */
     int root;
@@ -113,13 +118,18 @@ double stretto_bench_clock_cost_ns(const stretto_bench_clock *clock);
 int stretto_bench_clock_nodes(const stretto_bench_clock *clock);
 int stretto_bench_clock_ppn(const stretto_bench_clock *clock); /* largest */
 
-/* ---- call.c: one collective call and its check ----------------------------------------------- */
+/* ---- call.c: one collective call; blocks.c: what is where in it; check.c: is it right? ------- */
+
+/* Bytes behind the receive buffer that nobody may write. */
+enum { STRETTO_BENCH_CANARY = 64 };
 
 typedef struct {
     const stretto_bench_case *shape;
     MPI_Comm comm;
     int rank, nranks;
     size_t count; /* elements per vector or block */
+    size_t own;   /* elements of this rank's block, where a buffer has no other */
+    int *sends, *send_at, *recvs, *recv_at; /* v-forms, else NULL: elements by rank, and where */
     size_t send_bytes, recv_bytes, stride;
     unsigned mask;     /* number of buffers - 1 */
     char *send, *recv; /* first buffers; buffer k at + k * stride */
@@ -129,11 +139,28 @@ typedef struct {
 int stretto_bench_call_open(stretto_bench_call *call, const stretto_bench_case *shape,
                             MPI_Comm comm, bool cold, char *error, size_t error_size);
 void stretto_bench_call_close(stretto_bench_call *call);
+/* Sizes by rank, in elements? (allgatherv, alltoallv, gatherv, scatterv, reduce_scatter) */
+bool stretto_bench_irregular(stretto_bench_collective collective);
+/* Elements that the send (receive) buffer must hold, however the blocks are. */
+size_t stretto_bench_room(const stretto_bench_call *call, bool sends);
+/* 0, or -1: no memory. */
+int stretto_bench_blocks_open(stretto_bench_call *call);
+/* All blocks alike, or (v-forms) ragged; sets send_bytes and recv_bytes, too. */
+void stretto_bench_blocks_set(stretto_bench_call *call, bool ragged);
+typedef struct {
+    size_t at, count; /* elements */
+} stretto_bench_part;
+/* Blocks of the buffers, 1 or the number of ranks, and each one. */
+int stretto_bench_blocks_sent(const stretto_bench_call *call);
+int stretto_bench_blocks_received(const stretto_bench_call *call);
+stretto_bench_part stretto_bench_sent(const stretto_bench_call *call, int block);
+stretto_bench_part stretto_bench_received(const stretto_bench_call *call, int block);
 /* n calls back to back; an MPI error code. */
 int stretto_bench_call_run(stretto_bench_call *call, int n);
 /* Collective: fills, calls, and compares with what must come out, three times with different
- * contents, and looks for writes beyond the buffer. *correct is the same on all ranks; where false,
- * what was seen first stands in detail on rank 0. `clock` serves the barrier's check. */
+ * contents (v-forms: once with ragged blocks), and looks for writes beyond the buffer. *correct is
+ * the same on all ranks; where false, what was seen first stands in detail on rank 0. `clock`
+ * serves the barrier's check. */
 int stretto_bench_call_check(stretto_bench_call *call, MPI_Comm control,
                              const stretto_bench_clock *clock, bool *correct, char *detail,
                              size_t detail_size);

@@ -25,6 +25,11 @@ static const char *const collectives[STRETTO_BENCH_COLLECTIVES] = {
     [STRETTO_BENCH_GATHER] = "gather",
     [STRETTO_BENCH_SCATTER] = "scatter",
     [STRETTO_BENCH_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+    [STRETTO_BENCH_ALLGATHERV] = "allgatherv",
+    [STRETTO_BENCH_ALLTOALLV] = "alltoallv",
+    [STRETTO_BENCH_GATHERV] = "gatherv",
+    [STRETTO_BENCH_SCATTERV] = "scatterv",
+    [STRETTO_BENCH_REDUCE_SCATTER] = "reduce_scatter",
     [STRETTO_BENCH_SCAN] = "scan",
     [STRETTO_BENCH_EXSCAN] = "exscan",
     [STRETTO_BENCH_BARRIER] = "barrier",
@@ -35,6 +40,7 @@ bool stretto_bench_reduces(stretto_bench_collective collective) {
     switch (collective) {
     case STRETTO_BENCH_ALLREDUCE:
     case STRETTO_BENCH_REDUCE:
+    case STRETTO_BENCH_REDUCE_SCATTER:
     case STRETTO_BENCH_REDUCE_SCATTER_BLOCK:
     case STRETTO_BENCH_SCAN:
     case STRETTO_BENCH_EXSCAN:
@@ -99,9 +105,9 @@ static const char *parse_case(stretto_bench_job *job, char **words, int nwords, 
         if (strcmp(words[1], collectives[c]) == 0)
             shape->collective = (stretto_bench_collective)c;
     if (shape->collective == STRETTO_BENCH_COLLECTIVES)
-        return "unknown collective (allreduce, bcast, reduce, allgather, alltoall, gather, "
-               "scatter, "
-               "reduce_scatter_block, scan, exscan, barrier, self)";
+        return "unknown collective (allreduce, bcast, reduce, reduce_scatter, "
+               "reduce_scatter_block, allgather, alltoall, gather, scatter, their v-forms, scan, "
+               "exscan, barrier, self)";
     double bytes;
     if (!parse_number(words[2], 0, 1e12, &bytes))
         return "BYTES is not a size";

@@ -38,6 +38,16 @@ case scatter 300 MPI_CHAR MPI_SUM 1
 candidate CANDIDATE
 case reduce_scatter_block 16 MPI_INT MPI_SUM 0
 candidate CANDIDATE
+case allgatherv 24 MPI_LONG MPI_SUM 0
+candidate CANDIDATE
+case alltoallv 40 MPI_INT MPI_SUM 0
+candidate CANDIDATE
+case gatherv 12 MPI_INT MPI_SUM 1
+candidate CANDIDATE
+case scatterv 300 MPI_CHAR MPI_SUM 1
+candidate CANDIDATE
+case reduce_scatter 16 MPI_INT MPI_SUM 0
+candidate CANDIDATE
 case scan 64 MPI_DOUBLE MPI_PROD 0
 candidate CANDIDATE
 case exscan 8 MPI_LONG MPI_MAX 0
@@ -97,6 +107,34 @@ def test_the_library_carries_out_what_is_chosen(name: str, tmp_path: Path) -> No
     assert all(s["done_by"].startswith("shm") for s in ours)
     theirs = [s for s in samples if s["candidate"] == "native"]
     assert all(s["done_by"].startswith("native") for s in theirs if "done_by" in s)
+
+
+@pytest.mark.parametrize(("name", "ranks"), [("openmpi4", 4), ("mpich", 3)])
+def test_blocks_of_different_sizes_are_right_too(name: str, ranks: int, tmp_path: Path) -> None:
+    """Each check has one call with ragged blocks, of which some are empty at the least size."""
+    choices = {
+        "allgatherv": ("MPI_INT", "ring"),
+        "alltoallv": ("MPI_INT", "bruck_v(2)"),
+        "gatherv": ("MPI_BYTE", "linear"),
+        "scatterv": ("MPI_BYTE", "linear"),
+        "reduce_scatter": ("MPI_INT", "pairwise"),
+    }
+    cases = "".join(
+        f"case {collective} {size} {datatype} MPI_SUM 0\n"
+        f"candidate native\ncandidate shm\ncandidate {own}\n"
+        for collective, (datatype, own) in choices.items()
+        for size in (4, 4000)
+    )
+    mpi = ALL[name].require()
+    text = job(tmp_path, cases, "yield 1")
+    preload = {"LD_PRELOAD": str(library(mpi.family)), "STRETTO_API": "1"}
+    done = bench(name, tmp_path, text, ranks, **preload)
+    assert done.returncode == 0, done.stderr
+    samples = lines(tmp_path)[1:]
+    assert all(s["correct"] and not s.get("refused") for s in samples), samples
+    done_by = {(s["collective"], s["candidate"]): s["done_by"] for s in samples}
+    for collective, (_, own) in choices.items():
+        assert done_by[collective, own].startswith(own), done_by
 
 
 def test_without_the_library_its_choices_are_refused(tmp_path: Path) -> None:

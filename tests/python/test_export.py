@@ -120,7 +120,7 @@ def test_rules_stay_in_their_place() -> None:
 @pytest.mark.parametrize(
     ("collective", "factor"),
     [("allgather", 5), ("gather", 5), ("alltoall", 5), ("reduce_scatter_block", 5), ("bcast", 1),
-     ("scatter", 5), ("reduce", 1)],
+     ("scatter", 5), ("reduce", 1), ("reduce_scatter", 5), ("allgatherv", 1)],
 )  # fmt: skip
 def test_open_mpi_counts_in_its_own_way(collective: str, factor: int) -> None:
     setting = ((f"coll_tuned_{collective}_algorithm", "2"),)

@@ -41,6 +41,11 @@ OPENMPI = [
     Rule("allgather", FIVE, 0, 511, ()),
     Rule("allgather", FIVE, 512, None, tuned("allgather", 4)),
     Rule("barrier", FOUR, 0, None, tuned("barrier", 2)),
+    Rule("allgatherv", FIVE, 0, 511, ()),
+    Rule("allgatherv", FIVE, 512, None, tuned("allgatherv", 3)),
+    Rule("reduce_scatter", FIVE, 0, 511, ()),
+    Rule("reduce_scatter", FIVE, 512, None, tuned("reduce_scatter", 3)),
+    Rule("alltoallv", FIVE, 0, None, tuned("alltoallv", 1)),
 ]
 
 
@@ -67,12 +72,20 @@ MPICH = [
     Rule("allgather", FIVE, 512, 4095, mpir("allgather", "ring")),
     Rule("allgather", FIVE, 4096, None, ()),
     Rule("allreduce", FOUR, 0, None, mpir("allreduce", "recursive_doubling")),
+    Rule("allgatherv", FIVE, 0, 511, ()),
+    Rule("allgatherv", FIVE, 512, 4095, mpir("allgatherv", "ring")),
+    Rule("allgatherv", FIVE, 4096, None, ()),
+    Rule("reduce_scatter", FIVE, 0, 511, ()),
+    Rule("reduce_scatter", FIVE, 512, None, mpir("reduce_scatter", "pairwise")),
 ]
 
 INTEL = [
     Rule("allreduce", FIVE, 0, 99999, preset("allreduce", 1)),
     Rule("allreduce", FIVE, 100000, None, preset("allreduce", 8)),
     Rule("alltoall", FIVE, 0, None, preset("alltoall", 3)),
+    Rule("allgatherv", FIVE, 0, None, preset("allgatherv", 3)),
+    Rule("reduce_scatter", FIVE, 0, 4095, preset("reduce_scatter", 2)),
+    Rule("reduce_scatter", FIVE, 4096, None, preset("reduce_scatter", 4)),
 ]
 
 
@@ -106,9 +119,11 @@ def test_open_mpi_rows_are_proven(
     out = exported(openmpi.classic(OPENMPI, name[-1]), mpi, target, tmp_path)
     with one_job_at_a_time():
         found = by_status(check(out, Plan(mpi), quiet=True))
-    assert not found["wrong"] and not found["unproven"], found
-    assert len(found["proven"]) == 6  # five rows, and the calls without one
-    assert sum("beside it are untouched" in words for words in found["proven"]) == 5
+    assert not found["wrong"], found
+    # its algorithms send the same messages, and no reduction shows their order
+    assert [words.partition(" ")[0] for words in found["unproven"]] == ["alltoallv"], found
+    assert len(found["proven"]) == 8  # seven rows, and the calls without one
+    assert sum("beside it are untouched" in words for words in found["proven"]) == 7
 
 
 def test_intel_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +132,7 @@ def test_intel_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with one_job_at_a_time():
         found = by_status(check(out, Plan(mpi), quiet=True))
     assert not found["wrong"], found
-    assert len(found["proven"]) == 4, found  # with the calls that have no row
+    assert len(found["proven"]) == 7, found  # with the calls that have no row
 
 
 def test_mpich_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +141,7 @@ def test_mpich_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with one_job_at_a_time():
         found = by_status(check(out, Plan(mpi), quiet=True))
     assert not found["wrong"] and not found["unproven"], found
-    assert len(found["proven"]) == 4  # with the calls that have no row
+    assert len(found["proven"]) == 6  # with the calls that have no row
 
 
 Edit = Callable[[str], str]

@@ -165,6 +165,22 @@ def test_columns_broken_lines_and_benchmarks_that_are_none_of_ours() -> None:
     assert len(reading.problems) == 4
 
 
+@pytest.mark.parametrize(
+    ("title", "collective"),
+    [
+        ("Allgatherv", "allgatherv"),
+        ("All-to-Allv Personalized Exchange", "alltoallv"),
+        ("Gatherv", "gatherv"),
+        ("Scatterv", "scatterv"),
+    ],
+)
+def test_forms_with_a_size_for_each_rank_are_read(title: str, collective: str) -> None:
+    text = f"\n# OSU MPI {title} Latency Test v7.5\n# Size       Avg Latency(us)\n8   1.50\n"
+    (table,) = osu.read(text, "f").tables
+    assert (table.collective, table.lines[0].average) == (collective, 1.5)
+    assert osu.read(text.replace(title, "Reduce_scatter"), "f").tables == []
+
+
 def test_wrong_results_stay_wrong() -> None:
     text = "# OSU MPI Reduce Latency Test v7.5\n# Size       Avg Latency(us)        Validation\n"
     (table,) = osu.read(text + "4        1.0      Pass\n8        1.1      Fail\n", "f").tables

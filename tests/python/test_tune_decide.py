@@ -13,9 +13,14 @@ from stretto.tune.decide import Span, choose, decide, segments
 
 
 def comparison(
-    size: int, candidate: str, ratio: float, outcome: Outcome = "faster", root: int = 0
+    size: int,
+    candidate: str,
+    ratio: float,
+    outcome: Outcome = "faster",
+    root: int = 0,
+    collective: str = "allreduce",
 ) -> Comparison:
-    cell = Cell("allreduce", size, "MPI_DOUBLE", "MPI_SUM", root, "throughput")
+    cell = Cell(collective, size, "MPI_DOUBLE", "MPI_SUM", root, "throughput")
     interval = Interval(ratio, ratio * 0.98, ratio * 1.02, 6)
     return Comparison(
         cell, candidate, "native", interval, (ratio,) * 6, 0.002, 0.004, outcome, "because"
@@ -127,3 +132,38 @@ def test_spans_never_break_the_tiling(options: dict[int, dict[str, float]], widt
     assert parts[0].low == 0 and parts[-1].high is None
     assert all(b.low == (a.high or 0) + 1 for a, b in itertools.pairwise(parts))
     assert all(p.high is None or p.low <= p.high for p in parts)
+
+
+def one_row(*found: tuple[int, str, float, Outcome]):  # type: ignore[no-untyped-def]
+    """The one row for alltoallv, whose choice cannot depend on the size."""
+    rows = decide([comparison(*c, collective="alltoallv") for c in found], 1, 2)
+    assert len(rows) == 1 and (rows[0].low, rows[0].high) == (0, None)
+    return rows[0]
+
+
+def test_where_no_rank_knows_all_sizes_one_row_holds_for_all() -> None:
+    row = one_row((8, "shm", 0.5, "faster"), (4096, "shm", 0.9, "faster"))
+    assert row.choice == "shm" and row.evidence["sizes"] == "8,4096"
+
+
+def test_one_row_for_all_sizes_may_gain_nothing_somewhere_but_lose_nowhere() -> None:
+    assert one_row((8, "shm", 0.5, "faster"), (4096, "shm", 1.01, "same")).choice == "shm"
+    assert one_row((8, "shm", 0.5, "faster"), (4096, "shm", 1.025, "same")).choice == "native"
+    assert one_row((8, "shm", 0.1, "faster"), (4096, "shm", 1.2, "slower")).choice == "native"
+    assert one_row((8, "shm", 0.1, "faster"), (4096, "shm", 0.9, "untested")).choice == "native"
+    assert one_row((8, "shm", 0.99, "same"), (4096, "shm", 0.98, "same")).choice == "native"
+
+
+def test_one_row_for_all_sizes_is_of_what_gains_most_in_the_mean() -> None:
+    row = one_row(
+        (8, "shm", 0.5, "faster"),
+        (8, "pairwise", 0.2, "faster"),
+        (4096, "shm", 0.5, "faster"),
+        (4096, "pairwise", 0.9, "faster"),
+    )
+    assert row.choice == "pairwise"
+
+
+def test_a_candidate_that_was_not_measured_at_all_sizes_is_none_for_all() -> None:
+    found = ((8, "shm", 0.5, "faster"), (8, "ring", 0.1, "faster"), (4096, "shm", 0.5, "faster"))
+    assert one_row(*found).choice == "shm"

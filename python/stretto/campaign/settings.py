@@ -13,8 +13,14 @@ from stretto.files.table import TUNABLE as COLLECTIVES
 
 #: what the measuring program can also do, but no table can hold
 EXTRA = ("self",)
-REDUCTIONS = ("allreduce", "reduce", "reduce_scatter_block", "scan", "exscan", "self")
-ROOTED = ("bcast", "reduce", "gather", "scatter")
+REDUCTIONS = (
+    "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan", "self",
+)  # fmt: skip
+ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
+#: a block for each rank on every rank
+_ALL_BLOCKS = (
+    "allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter", "reduce_scatter_block",
+)  # fmt: skip
 LARGEST = 1 << 34
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -102,9 +108,7 @@ class Settings:
         """Return about how long the campaign takes, in seconds."""
         seconds = 0.0
         for case in self.cases:
-            moved = case.bytes * (
-                self.nranks if case.collective in ("allgather", "alltoall") else 1
-            )
+            moved = case.bytes * (self.nranks if case.collective in _ALL_BLOCKS else 1)
             call_us = 1 + moved / 4000
             visit_us = 2.5 * max(self.batch_us, call_us)
             rounds = 0.5 * sum(self.batches)
@@ -229,11 +233,12 @@ def make_case(
     Parameters
     ----------
     collective, size, candidates
-        What to measure; `size` in bytes, of one block for allgather and alltoall.
+        What to measure; `size` in bytes, of one block where each rank has one (their mean,
+        for collectives with a size for each rank: all blocks that are timed are alike).
     datatype, operation
         MPI names; by default the widest that fits, and MPI_SUM.
     root
-        Of bcast and reduce.
+        Of collectives that have one.
     """
     if collective == "barrier":
         return Case(collective, 0, "MPI_BYTE", "MPI_SUM", 0, tuple(candidates))
@@ -244,7 +249,7 @@ def make_case(
             raise UsageError(
                 f"{size} bytes are no whole number of elements to reduce",
                 "--bytes",
-                "use multiples of 4 for allreduce and reduce",
+                "use multiples of 4 for reductions",
             )
         datatype = "MPI_FLOAT" if size % 8 else "MPI_DOUBLE"
     return Case(collective, size, datatype, operation or "MPI_SUM", root, tuple(candidates))

@@ -73,11 +73,11 @@ _NOT_IN_FILES = ("barrier recexch",)
 #: files do not check it, and the job would end
 _POWERS_OF_TWO = (
     "allgather recursive_doubling", "allgatherv recursive_doubling",
-    "reduce_scatter_block noncommutative",
+    "reduce_scatter noncommutative", "reduce_scatter_block noncommutative",
 )  # fmt: skip
 _GREEK = ("alpha", "beta", "gamma", "delta")
 #: collectives whose calls tell whether the operation is commutative
-_OPERATIONS = ("allreduce", "reduce", "reduce_scatter_block")
+_OPERATIONS = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block")
 
 
 def trees(

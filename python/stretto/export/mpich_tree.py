@@ -41,7 +41,7 @@ FILES = {
 _PAGE = 4096
 #: of a call's size in the trees; the others have none that can be used
 AVERAGE = ("allreduce", "bcast", "reduce", "alltoall")
-TOTAL = ("allgather", "reduce_scatter_block")
+TOTAL = ("allgather", "allgatherv", "reduce_scatter", "reduce_scatter_block")
 LARGEST = 2**31 - 1
 
 

@@ -20,8 +20,17 @@ from stretto.campaign.stats import geometric_mean
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
 from stretto.files.identity import Host, MPIIdentity, other_cpu
+from stretto.files.table import WITHOUT_SIZE
 from stretto.mpi.algorithms.base import PREFIX
-from stretto.tune.decide import Span, choose, one_shape_each, segments
+from stretto.tune.decide import (
+    Segment,
+    Span,
+    choose,
+    for_all_sizes,
+    one_choice,
+    one_shape_each,
+    segments,
+)
 
 
 @dataclass(frozen=True)
@@ -49,8 +58,8 @@ class Rule:
     layout
         Where it was measured, and where alone it holds.
     low, high
-        Bytes as Stretto counts them (type size x count, of one block for allgather, alltoall,
-        gather, scatter and reduce_scatter_block), both included; high None: without end.
+        Bytes as Stretto counts them (type size x count, of one block where each rank has one;
+        of the mean block where each has a size of its own), both included; high None: without end.
     settings
         Names and values that force the algorithm; empty: the MPI's own decision.
     ratio
@@ -173,7 +182,13 @@ def _rules(bench: Bench, layout: Layout) -> dict[str, list[Rule]]:
         }
         spans = {0: Span(0, 2**62)} if collective == "barrier" else {}
         rules = []
-        for s in segments(choose(options), spans):
+        if collective in WITHOUT_SIZE:
+            options = dict(for_all_sizes(sizes, lambda c: c.startswith(PREFIX)))
+        chosen = one_choice(collective, choose(options), options)
+        parts = segments(chosen, spans)
+        if collective in WITHOUT_SIZE:
+            parts = [Segment(0, None, next(iter(chosen.values())), tuple(chosen))]
+        for s in parts:
             if s.low >= 2**62:
                 continue
             high = None if s.high is None or s.high >= 2**62 else s.high

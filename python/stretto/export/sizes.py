@@ -1,10 +1,12 @@
 """What each MPI calls the size of a message when it looks for a rule.
 
 Stretto counts type size x count, for allgather, alltoall, gather, scatter and reduce_scatter_block
-that of one block.
+that of one block, for allgatherv and reduce_scatter that of the mean block.
 """
 
 from __future__ import annotations
+
+from stretto.files.table import WITHOUT_SIZE
 
 #: of one block in Stretto's measure
 BLOCKS = ("allgather", "alltoall", "gather", "scatter", "reduce_scatter_block")
@@ -14,7 +16,8 @@ def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
     """Return the size that coll/tuned looks up, None where it looks at none.
 
     From the decision functions of Open MPI 4.1 and 5.0: allgather, gather, scatter, alltoall and
-    reduce_scatter_block are counted with all ranks' blocks; scan and exscan by type size x ranks,
+    reduce_scatter_block are counted with all ranks' blocks, reduce_scatter by the sum of them,
+    allgatherv by their mean (the sum divided by the ranks); scan and exscan by type size x ranks,
     whatever the count, so that no size can be told from another.
 
     Parameters
@@ -22,9 +25,9 @@ def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
     collective, size, nranks
         The call's, in Stretto's measure.
     """
-    if collective in ("alltoallv", "alltoallw", "barrier", "scan", "exscan"):
+    if collective in ("barrier", "scan", "exscan", *WITHOUT_SIZE):
         return None
-    if collective in BLOCKS:
+    if collective in (*BLOCKS, "reduce_scatter"):
         return size * nranks
     return size
 
@@ -41,6 +44,10 @@ def intel_bytes(collective: str, size: int, nranks: int) -> int | None:
     collective, size, nranks
         The call's, in Stretto's measure.
     """
-    if collective in ("barrier", "alltoallv", "alltoallw", "gatherv", "scatterv"):
+    if collective in ("barrier", *WITHOUT_SIZE):
         return None
-    return size * nranks if collective == "reduce_scatter_block" else size
+    return (
+        size * nranks
+        if collective in ("allgatherv", "reduce_scatter", "reduce_scatter_block")
+        else size
+    )

@@ -18,6 +18,7 @@ from stretto.files.rows import Row, Table, layout_name, merge_rows, star
 __all__ = [
     "COLLECTIVES",
     "TUNABLE",
+    "WITHOUT_SIZE",
     "Row",
     "Table",
     "check_choice",
@@ -64,10 +65,17 @@ TUNABLE = (
     "gather",
     "scatter",
     "reduce_scatter_block",
+    "allgatherv",
+    "alltoallv",
+    "gatherv",
+    "scatterv",
+    "reduce_scatter",
     "scan",
     "exscan",
     "barrier",
 )
+#: no rank knows the others' sizes, so that only a row for every size is used (docs/calls.md)
+WITHOUT_SIZE = ("alltoallv", "gatherv", "scatterv")
 _REMEDY = "correct the line, or make the table again with: stretto tune"
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,18})\Z")
 _CHOICE = re.compile(

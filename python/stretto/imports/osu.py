@@ -28,6 +28,7 @@ _NAMES = {
     "broadcast": "bcast",
     "all-to-all personalized exchange": "alltoall",
     "all-to-all": "alltoall",
+    "all-to-allv personalized exchange": "alltoallv",
 }
 _SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES = "size", "avg latency(us)", "min latency(us)", (
     "max latency(us)"

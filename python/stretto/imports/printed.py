@@ -10,6 +10,7 @@ from typing import Literal
 #: allgather, alltoall, gather and scatter)
 SAME_SIZES = (
     "allreduce", "bcast", "reduce", "allgather", "alltoall", "gather", "scatter", "barrier",
+    "allgatherv", "alltoallv", "gatherv", "scatterv",
 )  # fmt: skip
 REDUCTIONS = ("allreduce", "reduce")
 

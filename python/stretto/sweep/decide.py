@@ -31,7 +31,7 @@ from stretto.files.rows import Row
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.sweep.elimination import medians
 from stretto.sweep.layout import Layout
-from stretto.tune.decide import decide, one_shape_each
+from stretto.tune.decide import decide, one_choice, one_shape_each
 
 #: a choice may be so much slower than the best one, for a shorter or simpler table
 LOSS = 0.02
@@ -154,9 +154,8 @@ def decide_layout(
     def choose(collective: str, options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
         ratios[collective] = {size: dict(found) for size, found in options.items()}
         tied = {size: _tied(times, collective, size, found) for size, found in options.items()}
-        chosen[collective] = smooth(
-            options, before.chosen.get(collective) if before is not None else None, tied
-        )
+        found = smooth(options, before.chosen.get(collective) if before is not None else None, tied)
+        chosen[collective] = one_choice(collective, found, options)
         return chosen[collective]
 
     rows = decide(

@@ -2,7 +2,8 @@
 
 Neighbouring sizes are merged by a shortest path: a row costs as much as `ROW_COST` of gain, so that
 the table does not change its mind where nothing is gained by it; but at no size may a choice stand
-that was not significantly faster than native there.
+that was not significantly faster than native there. Collectives in which no rank knows the others'
+sizes have one row for all sizes (`for_all_sizes`).
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from dataclasses import dataclass
 from stretto.campaign.compare import BARE, NATIVE, Comparison
 from stretto.campaign.settings import REDUCTIONS, ROOTED
 from stretto.campaign.stats import geometric_mean
-from stretto.files.table import Row
+from stretto.files.table import WITHOUT_SIZE, Row
 
 #: a change of choice must gain more than this (sum of log ratios over the sizes)
 ROW_COST = math.log(1.03)
 #: between sizes that lie further apart nothing is concluded
 GAP = 16
+#: where one choice has to do for all sizes, it may be so much slower than native at some of them
+SAME = 0.02
 #: what holds at this size holds for all smaller ones: one cache line or less either way
 SMALLEST = 16
 
@@ -152,6 +155,59 @@ def _append(out: list[Segment], segment: Segment) -> None:
         out.append(segment)
 
 
+def for_all_sizes(
+    comparisons: Mapping[int, Sequence[Comparison]], usable: Callable[[str], bool]
+) -> dict[int, dict[str, float]]:
+    """Return the options of a collective whose choice cannot depend on the size.
+
+    A candidate is one where it was significantly faster than the MPI at one size or more, and
+    nowhere slower: by the test, or by more than `SAME` in the median.
+
+    Parameters
+    ----------
+    comparisons
+        By size, of one collective on one layout.
+    usable
+        Whether a candidate may be chosen.
+
+    Returns
+    -------
+    dict
+        As `Options`: the same at each size, with the mean of the ratios.
+    """
+    ratios: dict[str, list[float]] = defaultdict(list)
+    faster: set[str] = set()
+    for found in comparisons.values():
+        for c in one_shape_each(found):
+            harmless = c.outcome == "same" and c.ratio.median <= 1 + SAME
+            if usable(c.candidate) and (c.outcome == "faster" or harmless):
+                ratios[c.candidate].append(c.ratio.median)
+                faster |= {c.candidate} if c.outcome == "faster" else set()
+    means = {
+        name: geometric_mean(found)
+        for name, found in ratios.items()
+        if name in faster and len(found) == len(comparisons)
+    }
+    return {size: dict(means) for size in comparisons}
+
+
+def one_choice(collective: str, chosen: dict[int, str], options: Options) -> dict[int, str]:
+    """Return choices by size, the same at all of them where the choice cannot depend on the size.
+
+    Parameters
+    ----------
+    collective
+        Whose.
+    chosen, options
+        What was chosen at each size, and of what.
+    """
+    if collective not in WITHOUT_SIZE or len(set(chosen.values())) < 2:
+        return chosen
+    ratio = next(iter(options.values()))
+    best = min(chosen.values(), key=lambda n: (ratio.get(n, 1.0), n))
+    return dict.fromkeys(chosen, best)
+
+
 def _choose(collective: str, options: Options) -> dict[int, str]:
     del collective
     return choose(options)
@@ -203,7 +259,14 @@ def decide(
         own_spans = (spans or {}).get(collective, {})
         if collective == "barrier":
             own_spans = {size: Span(0, 2**63 - 1) for size in sizes}
-        for segment in segments(choose(collective, options), own_spans):
+        if collective in WITHOUT_SIZE:
+            options = for_all_sizes(sizes, usable)
+        chosen = one_choice(collective, choose(collective, options), options)
+        if collective in WITHOUT_SIZE:
+            parts = [Segment(0, None, next(iter(chosen.values())), tuple(sorted(chosen)))]
+        else:
+            parts = segments(chosen, own_spans)
+        for segment in parts:
             behind = [
                 c
                 for size in segment.measured
