@@ -11,7 +11,7 @@ void stretto_small_allgather(stretto_node *node, const void *src, void *dst, siz
     unsigned char *blocks = dst;
     stretto_lines_put(node, STRETTO_UP, call, src, bytes);
     if (blocks + (size_t)node->me * bytes != src)
-        memcpy(blocks + (size_t)node->me * bytes, src, bytes);
+        stretto_copy(blocks + (size_t)node->me * bytes, src, bytes);
     for (int i = 1; i < node->nlocal; i++) {
         int rank = (node->me + i) % node->nlocal;
         stretto_lines_get(node, rank, STRETTO_UP, call, blocks + (size_t)rank * bytes, bytes);
@@ -26,7 +26,7 @@ static void small_allgatherv(stretto_node *node, const void *src, unsigned char 
     uint64_t call = stretto_lines_begin(node, largest);
     stretto_lines_put(node, STRETTO_UP, call, src, bytes[node->me]);
     if (dst + at[node->me] != src && bytes[node->me])
-        memcpy(dst + at[node->me], src, bytes[node->me]);
+        stretto_copy(dst + at[node->me], src, bytes[node->me]);
     for (int i = 1; i < node->nlocal; i++) {
         int rank = (node->me + i) % node->nlocal;
         stretto_lines_get(node, rank, STRETTO_UP, call, dst + at[rank], bytes[rank]);
@@ -65,7 +65,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
                 stretto_publish(&node->publisher,
                                 stretto_slot(node, node->me, base + c, size, depth), from, part);
                 if (own != src)
-                    memcpy(own + c * size, from, part);
+                    stretto_copy(own + c * size, from, part);
             }
             stretto_set(&area->posted, base + c + 1);
         }
@@ -77,9 +77,9 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
             if (t * size >= bytes[rank])
                 continue;
             stretto_await(node, &stretto_area_of(node, rank)->posted.value, base + t + 1);
-            memcpy((unsigned char *)dst + at[rank] + t * size,
-                   stretto_slot(node, rank, base + t, size, depth),
-                   stretto_least(size, bytes[rank] - t * size));
+            stretto_copy((unsigned char *)dst + at[rank] + t * size,
+                         stretto_slot(node, rank, base + t, size, depth),
+                         stretto_least(size, bytes[rank] - t * size));
         }
         stretto_set(&area->taken, base + t + 1);
     }
@@ -99,7 +99,7 @@ void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size
         return;
     if (node->nlocal == 1) {
         if (dst != src)
-            memcpy(dst, src, bytes);
+            stretto_copy(dst, src, bytes);
         return;
     }
     if (bytes <= node->small) {
@@ -121,7 +121,7 @@ void stretto_node_allgatherv(stretto_node *node, const void *src, void *dst, con
         return;
     if (node->nlocal == 1) {
         if ((unsigned char *)dst + at[0] != src)
-            memcpy((unsigned char *)dst + at[0], src, bytes[0]);
+            stretto_copy((unsigned char *)dst + at[0], src, bytes[0]);
     } else if (largest <= node->small) {
         small_allgatherv(node, src, dst, at, bytes, largest);
     } else {

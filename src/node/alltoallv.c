@@ -123,7 +123,7 @@ bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *s
     const size_t own = stretto_least(src_bytes[me], fits[me]);
     bool all_fit = own == src_bytes[me];
     if (source + src_at[me] != into + dst_at[me] && own)
-        memcpy(into + dst_at[me], source + src_at[me], own);
+        stretto_copy(into + dst_at[me], source + src_at[me], own);
     if (n == 1)
         return all_fit;
     uint64_t address[n];

@@ -29,7 +29,7 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
             stretto_set(&mine->posted, base + c + 1);
         } else {
             stretto_await(node, &stretto_area_of(node, root)->posted.value, base + c + 1);
-            memcpy(data, shared, part);
+            stretto_copy(data, shared, part);
             stretto_set(&mine->taken, base + c + 1);
         }
     }
@@ -225,9 +225,9 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
                 const stretto_area *theirs = stretto_area_of(node, r);
                 stretto_await(node, &theirs->taken.value, base + t + 1);
                 if (wants)
-                    memcpy(dst + first * size,
-                           theirs->chunks + results + (base + t) % depth * share * size,
-                           (end - first) * size);
+                    stretto_copy(dst + first * size,
+                                 theirs->chunks + results + (base + t) % depth * share * size,
+                                 (end - first) * size);
             }
         }
     }

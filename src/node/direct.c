@@ -49,7 +49,7 @@ void stretto_direct_allgather(stretto_node *node, const void *src, void *dst, co
     unsigned char *blocks = dst;
     stretto_small_allgather(node, &mine, address, sizeof mine);
     if (bytes[node->me] && blocks + at[node->me] != src)
-        memcpy(blocks + at[node->me], src, bytes[node->me]);
+        stretto_copy(blocks + at[node->me], src, bytes[node->me]);
     bool ok = true;
     for (int i = 1; i < node->nlocal && ok; i++) {
         int rank = (node->me + i) % node->nlocal;

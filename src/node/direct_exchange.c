@@ -32,7 +32,7 @@ void stretto_direct_gather(stretto_node *node, const void *src, void *dst, size_
     if (node->me == root) {
         unsigned char *own = (unsigned char *)dst + (size_t)root * bytes;
         if (own != src)
-            memcpy(own, src, bytes);
+            stretto_copy(own, src, bytes);
     } else {
         stretto_remote top;
         ok = stretto_remote_open(node, root, address + (size_t)node->me * bytes, bytes, &top);
@@ -52,7 +52,7 @@ void stretto_direct_scatter(stretto_node *node, const void *src, void *dst, size
     if (node->me == root) {
         const unsigned char *own = (const unsigned char *)src + (size_t)root * bytes;
         if (own != dst)
-            memcpy(dst, own, bytes);
+            stretto_copy(dst, own, bytes);
     } else {
         ok = stretto_remote_copy(node, root, address + (size_t)node->me * bytes, dst, bytes);
     }

@@ -26,7 +26,8 @@ void stretto_domain_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, 
         size_t part = stretto_least(size, bytes - c * size);
         if (!is_root) {
             stretto_await(node, &source->posted.value, base + c + 1);
-            memcpy(data, stretto_slot(node, fills ? root : lead, base + c, size, depth), part);
+            stretto_copy(data, stretto_slot(node, fills ? root : lead, base + c, size, depth),
+                         part);
             stretto_set(&mine->taken, base + c + 1);
         }
         if (!is_root && (!fills || inside == 1))
@@ -239,8 +240,8 @@ static void fetch_shares(const work *w, size_t t, span s, unsigned char *to) {
         size_t from = theirs.from > s.from ? theirs.from : s.from;
         size_t end = stretto_least(theirs.to, s.to);
         await_stage(w, r, C, t);
-        memcpy(to + (from - s.from) * w->size, share_at(w, r, t) + (from - theirs.from) * w->size,
-               (end - from) * w->size);
+        stretto_copy(to + (from - s.from) * w->size,
+                     share_at(w, r, t) + (from - theirs.from) * w->size, (end - from) * w->size);
     }
 }
 
@@ -271,7 +272,8 @@ static void collect_parts(const work *w, size_t t, unsigned char *dst) {
         const int rank = stretto_domain_ranks(w->d, w->d->mine)[place];
         span part = part_of(w, t, place, k);
         await_stage(w, rank, D, t);
-        memcpy(dst + part.from * w->size, shown_at(w, rank, t), (part.to - part.from) * w->size);
+        stretto_copy(dst + part.from * w->size, shown_at(w, rank, t),
+                     (part.to - part.from) * w->size);
     }
 }
 

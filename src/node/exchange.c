@@ -56,8 +56,8 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
             stretto_await(node, &theirs->posted.value, number + i);
             const size_t kept = stretto_least(got[from], fits[from]);
             if (kept > offset)
-                memcpy(dst + got_at[from] + offset, theirs->chunks + (place + i) * size,
-                       stretto_least(size, kept - offset));
+                stretto_copy(dst + got_at[from] + offset, theirs->chunks + (place + i) * size,
+                             stretto_least(size, kept - offset));
             stretto_set(&mine->taken, number + i);
         }
     }

@@ -66,13 +66,13 @@ void stretto_chunk_gather(stretto_node *node, const void *src, void *dst, size_t
             if (r == root)
                 continue;
             stretto_await(node, &stretto_area_of(node, r)->posted.value, base + c + 1);
-            memcpy(into + (size_t)r * bytes + c * size,
-                   stretto_slot(node, r, base + c, size, depth), part);
+            stretto_copy(into + (size_t)r * bytes + c * size,
+                         stretto_slot(node, r, base + c, size, depth), part);
         }
         stretto_set(&mine->taken, base + c + 1);
     }
     if (node->me == root && into + (size_t)root * bytes != src)
-        memcpy(into + (size_t)root * bytes, src, bytes);
+        stretto_copy(into + (size_t)root * bytes, src, bytes);
     stretto_finish(node, node->me == root);
 }
 
@@ -87,7 +87,7 @@ void stretto_chunk_scatter(stretto_node *node, const void *src, void *dst, size_
         got[r] = (int)r == root && node->me != root ? bytes : 0;
     }
     if (node->me == root && (const unsigned char *)src + (size_t)root * bytes != dst)
-        memcpy(dst, (const unsigned char *)src + (size_t)root * bytes, bytes);
+        stretto_copy(dst, (const unsigned char *)src + (size_t)root * bytes, bytes);
     stretto_chunk_exchange(node, src, sent_at, sent, dst, got_at, got, got, bytes, 0);
 }
 
@@ -96,7 +96,7 @@ void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t 
         return;
     if (node->nlocal == 1) {
         if (dst != src)
-            memcpy(dst, src, bytes);
+            stretto_copy(dst, src, bytes);
     } else if (bytes <= node->small) {
         small_gather(node, src, dst, bytes, root);
     } else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH,
@@ -112,7 +112,7 @@ void stretto_node_scatter(stretto_node *node, const void *src, void *dst, size_t
         return;
     if (node->nlocal == 1) {
         if (dst != src)
-            memcpy(dst, src, bytes);
+            stretto_copy(dst, src, bytes);
     } else if ((size_t)(node->nlocal - 1) * bytes <= node->small) {
         small_scatter(node, src, dst, bytes, root);
     } else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH,

@@ -17,7 +17,7 @@ static inline void stretto_copy_tail(void *to, const void *from, size_t bytes) {
     if (bytes == 8)
         memcpy(to, from, 8);
     else if (bytes)
-        memcpy(to, from, bytes);
+        stretto_copy(to, from, bytes);
 }
 
 /* Begins a call: its number, and the certainty that its lines may be overwritten. bytes: the

@@ -177,7 +177,7 @@ void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t 
         return;
     } else if (node->nlocal == 1) {
         if (dst != src)
-            memcpy(dst, src, bytes);
+            stretto_copy(dst, src, bytes);
     } else if (folds_by_domain(node)) {
         if (bytes <= node->small)
             stretto_domain_small_reduce(node, src, dst, count, size, reduce, root);
@@ -202,7 +202,7 @@ void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size
         return;
     } else if (node->nlocal == 1) {
         if (dst != src)
-            memcpy(dst, src, bytes);
+            stretto_copy(dst, src, bytes);
     } else if (folds_by_domain(node)) {
         if (bytes <= node->small)
             stretto_domain_small_allreduce(node, src, dst, count, size, reduce);

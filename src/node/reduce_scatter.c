@@ -37,7 +37,7 @@ static void small_reduce_scatter(stretto_node *node, const unsigned char *src, v
                 reduce(left, right, sum, mine / size);
             left = r ? sum : right;
         }
-        memcpy(dst, sum, mine);
+        stretto_copy(dst, sum, mine);
     }
     stretto_finish(node, mine > 0);
 }
@@ -55,7 +55,7 @@ static void by_reductions(stretto_node *node, const unsigned char *src, void *ds
         if (counts[r])
             stretto_chunk_reduce(node, src, r == node->me ? result : NULL, counts[r], size, reduce,
                                  r);
-    memcpy(dst, result, counts[node->me] * size);
+    stretto_copy(dst, result, counts[node->me] * size);
     free(result);
 }
 
@@ -112,7 +112,7 @@ void stretto_chunk_reduce_scatter(stretto_node *node, const void *src, void *dst
         unsigned char *out = src == dst ? beside : result;
         stretto_fold(source, node->nlocal, 0, out, NULL, part, reduce);
         if (out != result)
-            memcpy(result, out, part * size);
+            stretto_copy(result, out, part * size);
         stretto_set(&mine->taken, number + others - 1);
     }
     stretto_finish(node, counts[me] > 0);
@@ -130,14 +130,14 @@ void stretto_node_reduce_scatter(stretto_node *node, const void *src, void *dst,
         return;
     if (node->nlocal == 1) {
         if (dst != src)
-            memcpy(dst, src, mine);
+            stretto_copy(dst, src, mine);
     } else if (total <= node->small && node->nlocal <= STRETTO_NODE_FAN) {
         small_reduce_scatter(node, src, dst, before, mine, total, size, reduce);
     } else if (total <= node->small) {
         unsigned char whole[STRETTO_SMALL_MAX];
         stretto_small_allreduce(node, src, whole, total / size, size, reduce);
         if (mine)
-            memcpy(dst, whole + before, mine);
+            stretto_copy(dst, whole + before, mine);
     } else if (size <= STRETTO_NODE_DIRECT_PIECE &&
                stretto_direct_fits(node, largest * size, STRETTO_NODE_ATTACH, SIZE_MAX)) {
         stretto_direct_reduce_scatter(node, src, dst, counts, size, reduce);

@@ -31,7 +31,7 @@ static void copy(const stretto_node *node, unsigned char *to, const unsigned cha
                  size_t bytes) {
     while (bytes) {
         size_t part = stretto_least(bytes, STRETTO_NODE_DIRECT_PIECE);
-        memcpy(to, from, part);
+        stretto_copy(to, from, part);
         to += part, from += part, bytes -= part;
         if (bytes)
             node->wait.progress(node->wait.progress_arg);

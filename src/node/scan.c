@@ -17,7 +17,7 @@ static void add(stretto_node *node, bool *has, const void *right, size_t count, 
     if (*has)
         reduce(node->scratch[0], right, node->scratch[0], count);
     else
-        memcpy(node->scratch[0], right, bytes);
+        stretto_copy(node->scratch[0], right, bytes);
     *has = true;
 }
 
@@ -38,7 +38,7 @@ static void small_scan(stretto_node *node, const void *src, void *dst, size_t co
             add(node, &has, next, count, bytes, reduce);
         }
         add(node, &has, src, count, bytes, reduce);
-        memcpy(total, node->scratch[0], bytes);
+        stretto_copy(total, node->scratch[0], bytes);
         stretto_lines_put(node, STRETTO_DOWN, call, total, bytes);
         has = false;
     }
@@ -53,7 +53,7 @@ static void small_scan(stretto_node *node, const void *src, void *dst, size_t co
     if (!exclusive)
         add(node, &has, src, count, bytes, reduce);
     if (has)
-        memcpy(dst, node->scratch[0], bytes);
+        stretto_copy(dst, node->scratch[0], bytes);
     stretto_finish(node, me == n - 1);
 }
 
@@ -80,7 +80,7 @@ static void chunk_scan(stretto_node *node, const unsigned char *src, unsigned ch
             stretto_publish(&node->publisher, shown, operand, part * size);
             stretto_set(&mine->posted, base + c + 1);
             if (!exclusive && dst != src)
-                memcpy(dst + from, operand, part * size);
+                stretto_copy(dst + from, operand, part * size);
             continue;
         }
         const unsigned char *before = stretto_slot(node, me - 1, base + c, room, depth);
@@ -88,9 +88,9 @@ static void chunk_scan(stretto_node *node, const unsigned char *src, unsigned ch
         if (me < last) {
             reduce(before, operand, shown, part);
             stretto_set(&mine->posted, base + c + 1);
-            memcpy(dst + from, exclusive ? before : shown, part * size);
+            stretto_copy(dst + from, exclusive ? before : shown, part * size);
         } else if (exclusive) {
-            memcpy(dst + from, before, part * size);
+            stretto_copy(dst + from, before, part * size);
         } else {
             reduce(before, operand, dst + from, part);
         }
@@ -132,7 +132,7 @@ void stretto_node_scan(stretto_node *node, const void *src, void *dst, size_t co
         return;
     if (node->nlocal == 1) {
         if (!exclusive && dst != src)
-            memcpy(dst, src, bytes);
+            stretto_copy(dst, src, bytes);
     } else if (bytes <= node->small) {
         small_scan(node, src, dst, count, size, reduce, exclusive);
     } else if (size <= node->area / 2) {

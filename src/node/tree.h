@@ -66,7 +66,7 @@ static inline void stretto_tree_fold(stretto_node *node, const stretto_tree *tre
         left = result;
     }
     if (left == mine && out != mine && bytes)
-        memcpy(out, mine, bytes); /* a group of one */
+        stretto_copy(out, mine, bytes); /* a group of one */
 }
 
 /* Contributions to the top. Returns the width of the topmost level at which this rank acts;

@@ -86,6 +86,14 @@
 /* Least number of segments that have a place of their own; the reuse argument in chunk.c is for 3.
  */
 #define STRETTO_NODE_DEPTH 3
+/* Copied by one memcpy on x86-64 (copy.h): less than any glibc's threshold, 2048 and more, and a
+ * multiple of a line. Copies from MOST bytes on are one memcpy whatever their length. */
+#ifndef STRETTO_NODE_COPY_PIECE
+#define STRETTO_NODE_COPY_PIECE 1984
+#endif
+#ifndef STRETTO_NODE_COPY_MOST
+#define STRETTO_NODE_COPY_MOST (1024 * 1024)
+#endif
 /* Pieces from so many bytes on may be written past the caches (x86-64; see copy.h), when a lap of
  * the ring with ordinary stores took more than TICKS ticks of the time stamp counter for
  * TICKS_BYTES bytes (about 7 GB/s). After PROBE laps ordinary stores are tried again. */

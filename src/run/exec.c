@@ -5,6 +5,7 @@
  * phases, whose waits drive the MPI, so that messages of the application go on while it waits for
  * us.
  */
+#include "node/copy.h"
 #include "run/exec.h"
 #include "run/outstanding.h"
 
@@ -210,7 +211,12 @@ int stretto_copy_piece(const stretto_running *r, stretto_piece from, stretto_pie
     if (from.n == 0 || from.at == to.at)
         return MPI_SUCCESS;
     if (r->e->type == MPI_BYTE) {
-        memmove(to.at, from.at, from.n * (size_t)r->e->stride);
+        const size_t bytes = from.n * (size_t)r->e->stride;
+        const uintptr_t up = (uintptr_t)to.at - (uintptr_t)from.at;
+        if (STRETTO_LIKELY(up >= bytes && -up >= bytes))
+            stretto_copy(to.at, from.at, bytes);
+        else /* the program's buffers overlap */
+            memmove(to.at, from.at, bytes);
         return MPI_SUCCESS;
     }
     /* to oneself on the shadow: one collective at a time there, so that threads cannot mix messages
