@@ -125,7 +125,7 @@ def _setting(value: object) -> str:
 def files(system: System) -> list[dict[str, str]]:
     """Return what each file is and who made it."""
     tables, benches = iter(system.tables), iter(system.benches)
-    forecasts = iter(system.forecasts)
+    forecasts, settings = iter(system.forecasts), iter(system.settings)
     out = []
     for kind, path in system.files:
         row = {"kind": kind, "path": str(path)}
@@ -136,6 +136,10 @@ def files(system: System) -> list[dict[str, str]]:
         elif kind == "forecast":
             f = next(forecasts)
             row |= {"created": "", "stretto": f.stretto, "host": f.platform, "mpi": "simulated"}
+        elif kind == "settings":
+            s = next(settings)
+            row |= {"created": s.created, "stretto": s.stretto, "host": s.host.name}
+            row["mpi"] = f"{s.mpi.family} {s.mpi.version}"
         else:
             source = {"profile": system.profile, "verdict": system.verdict}.get(kind)
             one = source.identity if source is not None else next(benches).header.identity

@@ -11,6 +11,7 @@ from stretto.files.bench import Bench, read_bench
 from stretto.files.forecast import ForecastFile, read_forecast
 from stretto.files.identity import Identity
 from stretto.files.profile import Profile, read_profile
+from stretto.files.settings import SettingsFile, read_settings
 from stretto.files.table import Table, read_table
 from stretto.files.verdict import Verdict, read_verdict
 from stretto.report import sums
@@ -22,6 +23,7 @@ PATTERNS = {
     "table": "*.table",
     "verdict": "*.verdict.json",
     "forecast": "*.forecast.json",
+    "settings": "*.settings.json",
 }
 _KINDS = ", ".join(PATTERNS.values())
 
@@ -49,6 +51,7 @@ class System:
     tables: list[Table] = field(default_factory=list)
     verdict: Verdict | None = None
     forecasts: list[ForecastFile] = field(default_factory=list)
+    settings: list[SettingsFile] = field(default_factory=list)
     panels: list[Panel] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -159,7 +162,7 @@ def kind_of(path: Path) -> str:
         raise from_oserror(error, "cannot read the file", path) from error
     if head.startswith(b"stretto-table"):
         return "table"
-    for kind in ("profile", "bench", "verdict", "forecast"):
+    for kind in ("profile", "bench", "verdict", "forecast", "settings"):
         if f'"stretto-{kind}"'.encode() in head:
             return kind
     raise StrettoError(
@@ -187,6 +190,8 @@ def _system(name: str, files: list[tuple[str, Path]]) -> System:
             out.verdict = read_verdict(path)
         elif kind == "forecast":
             out.forecasts.append(read_forecast(path))
+        elif kind == "settings":
+            out.settings.append(read_settings(path))
         elif kind == "table":
             # names are not checked: a table of a newer Stretto can still be shown
             out.tables.append(read_table(path, check_names=False))
@@ -209,12 +214,16 @@ def _same_mpi(system: System) -> None:
     """Refuse files of different MPIs: their times must never share an axis unnamed."""
     first: tuple[str, Path] | None = None
     tables, benches = iter(system.tables), iter(system.benches)
+    settings = iter(system.settings)
     for kind, path in system.files:
         if kind == "forecast":
             continue  # a model's, of no MPI
         if kind == "table":
             table = next(tables)
             mpi = f"{table.family} {table.mpi_version}"
+        elif kind == "settings":
+            tried = next(settings)
+            mpi = f"{tried.mpi.family} {tried.mpi.version}"
         else:
             source = (
                 system.profile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,16 @@ from typing import Any
 from stretto.report import format as fmt
 from stretto.report import tables, theme
 from stretto.report.breakdown import Breakdown, breakdown
-from stretto.report.figures import bars, curves, forecast, matrix, profile, runs, timeline
+from stretto.report.figures import (
+    bars,
+    curves,
+    forecast,
+    matrix,
+    profile,
+    runs,
+    settings,
+    timeline,
+)
 from stretto.report.load import System
 from stretto.report.plans import Drawn, plans
 from stretto.report.points import NATIVE, Layout, Panel
@@ -44,6 +54,16 @@ class Outlook:
 
 
 @dataclass
+class Tried:
+    """Settings of the MPI tried on the command: the picture, what came of it, each one."""
+
+    figure: Figure | None
+    finding: str
+    command: str
+    rows: list[dict[str, str]]
+
+
+@dataclass
 class Content:
     """Everything that the page of one system shows."""
 
@@ -61,6 +81,7 @@ class Content:
     rows: list[dict[str, Any]]
     plans: list[Drawn]
     forecasts: list[Outlook]
+    settings: list[Tried]
     left_out: str
 
     def figures(self) -> Iterable[Figure]:
@@ -74,6 +95,7 @@ class Content:
             yield from row
         yield from self.matrices
         yield from (outlook.figure for outlook in self.forecasts)
+        yield from (tried.figure for tried in self.settings if tried.figure is not None)
 
 
 def candidate_colours(system: System) -> dict[str, str]:
@@ -165,6 +187,7 @@ def build(system: System) -> Content:
         tables.rows(system, views),
         plans(system),
         _forecasts(system),
+        _settings(system),
         left_out,
     )
 
@@ -207,6 +230,28 @@ def _forecasts(system: System) -> list[Outlook]:
         if f.unpriced:
             about += f" Not priced and left out: {', '.join(f.unpriced)}."
         out.append(Outlook(figure, finding, rows, about))
+    return out
+
+
+def _settings(system: System) -> list[Tried]:
+    out = []
+    for number, f in enumerate(system.settings, start=1):
+        rows = [
+            {
+                "name": t.name,
+                "what": t.what,
+                "environment": " ".join(f"{k}={v}" for k, v in t.environment.items()),
+                "outcome": t.outcome,
+                "why": t.why,
+                "gain": runs.gain_text(t.gain) if t.gain is not None else fmt.NONE,
+                "p": fmt.NONE if t.gain is None or t.gain.p is None else f"{t.gain.p:.2g}",
+                "runs": str(sum(r.setting == t.name and r.value is not None for r in f.runs)),
+                "chosen": "yes" if t.name == f.setting else "",
+            }
+            for t in f.tried
+        ]
+        finding = f.conclusion or "No setting has been decided on yet: the runs are not complete."
+        out.append(Tried(settings.gains(f, number), finding, shlex.join(f.command), rows))
     return out
 
 

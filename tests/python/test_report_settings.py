@@ -1,0 +1,72 @@
+"""The report's section on settings that were tried on the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from report_samples import make
+from stretto.errors import StrettoError
+from stretto.files.identity import Host, MPIIdentity, collect
+from stretto.files.settings import SettingRun, SettingsFile, Tried, write_settings
+from stretto.files.verdict import Gain, Metric
+from stretto.report.load import load
+from stretto.report.make import report
+
+EAGER = {"OMPI_MCA_btl_tcp_eager_limit": "1000000"}
+
+
+def written(path: Path, version: str = "4.1.4", chosen: bool = True) -> Path:
+    """A file with a setting that helps, one that fails, and one that was never run."""
+    mpi = MPIIdentity("openmpi", "openmpi", version, "Open MPI")
+    helps = Tried(
+        "eager=1M", "larger eager messages", EAGER, "faster", "", Gain(0.05, 0.08, 0.12, 0.01)
+    )
+    fails = Tried("han", "HAN on", {"OMPI_MCA_coll_han_priority": "60"}, "failed", "exit <1>")
+    unseen = Tried("links=2", "two links", {"OMPI_MCA_btl_tcp_links": "2"})
+    runs = [SettingRun(s, r, False, 1.0, 1.0, 0) for s in ("native", "eager=1M") for r in range(6)]
+    runs.append(SettingRun("han", 0, False, None, 0.1, 1, "exit <1>"))
+    found = SettingsFile(
+        "1.0", "2026-11-22T00:00:00Z", _host(), mpi, ["mpirun", "-n", "2", "./app <x>"],
+        Metric(), 1, 2, [helps, fails, unseen], runs,
+    )  # fmt: skip
+    if chosen:
+        found.chosen, found.setting = EAGER, "eager=1M"
+        found.confirmed = Gain(0.04, 0.07, 0.1, 0.02)
+        found.conclusion = "eager=1M is 7% faster"
+    write_settings(found, path)
+    return path
+
+
+def _host() -> Host:
+    return collect(MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI")).host
+
+
+def test_the_page_shows_each_setting_with_what_became_of_it(tmp_path: Path) -> None:
+    out = report([written(tmp_path / "app.settings.json")], tmp_path / "report.html")
+    assert "settings-1" in out["figures"]
+    page = (tmp_path / "report.html").read_text()
+    assert 'id="settings"' in page and 'href="#settings"' in page
+    assert "eager=1M is 7% faster" in page
+    for words in ("larger eager messages", "OMPI_MCA_coll_han_priority=60", "two links", "failed"):
+        assert words in page
+    assert "exit &lt;1&gt;" in page and "exit <1>" not in page  # what a program printed is no HTML
+    assert "eager=1M, confirmed" in page  # in the picture
+
+
+def test_a_campaign_that_is_not_complete_says_so(tmp_path: Path) -> None:
+    report([written(tmp_path / "app.settings.json", chosen=False)], tmp_path / "report.html")
+    assert "No setting has been decided on yet" in (tmp_path / "report.html").read_text()
+
+
+def test_without_such_a_file_there_is_no_such_section(tmp_path: Path) -> None:
+    report([make.make(tmp_path / "sample")], tmp_path / "report.html")
+    assert 'id="settings"' not in (tmp_path / "report.html").read_text()
+
+
+def test_settings_of_another_mpi_do_not_go_onto_the_page(tmp_path: Path) -> None:
+    written(tmp_path / "app.settings.json")
+    other = written(tmp_path / "other.settings.json", version="5.0.11")
+    with pytest.raises(StrettoError, match="different MPIs"):
+        load([tmp_path / "app.settings.json", other])
