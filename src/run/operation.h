@@ -13,6 +13,8 @@
 #include "run/fibre.h"
 #include "run/outstanding.h"
 
+#include <pthread.h>
+
 typedef enum { STRETTO_INACTIVE, STRETTO_ACTIVE, STRETTO_DONE } stretto_progress;
 
 typedef struct stretto_operation {
@@ -136,6 +138,9 @@ void stretto_outstanding_poll(stretto_operation *o);
 void stretto_outstanding_wait_step(void);
 /* At Init, collective over the world: whether this job can have them. Starts the helper thread. */
 void stretto_outstanding_begin(void);
+/* Puts the helper thread where STRETTO_NONBLOCKING_CPU says, and says when it cannot. Collective
+ * over the node's ranks. */
+void stretto_helper_place(pthread_t helper);
 void stretto_outstanding_end(void);
 /* What the application asked the MPI for as its level of threads (MPI_Init: SINGLE). */
 extern int stretto_threads_asked;

@@ -187,35 +187,13 @@ static void *help(void *arg) {
     return NULL;
 }
 
-/* The hardware thread for this rank's helper: an element of a list of numbers; -1: any. */
-static int cpu_for(int rank) {
-    int numbers[64], n = 0;
-    for (const char *at = stretto_config.nonblocking_cpus; *at && n < 64;) {
-        char *end;
-        long cpu = strtol(at, &end, 10);
-        if (end == at || cpu < 0 || cpu >= CPU_SETSIZE)
-            return -1;
-        numbers[n++] = (int)cpu;
-        at = *end ? end + 1 : end;
-    }
-    return n ? numbers[rank % n] : -1;
-}
-
 static bool start_helper(void) {
     sigset_t all, before;
-    int cpu = cpu_for(stretto_the_world.node_rank);
     atomic_store(&stop, false);
     sigfillset(&all); /* signals are the application's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     has_helper = pthread_create(&helper, NULL, help, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (has_helper && cpu >= 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET(cpu, &set);
-        if (pthread_setaffinity_np(helper, sizeof set, &set))
-            stretto_say("STRETTO_NONBLOCKING_CPU: cannot use hardware thread %d", cpu);
-    }
     return has_helper;
 }
 
@@ -352,6 +330,7 @@ void stretto_outstanding_begin(void) {
         all = 0;
     if (all) {
         w->nonblocking = stretto_config.nonblocking;
+        stretto_helper_place(helper);
         return;
     }
     stop_helper();

@@ -1,7 +1,7 @@
 /* See topo.h. Of sysfs only lists of processors are read, as the kernel's documentation describes
  * them (Documentation/ABI/stable/sysfs-devices-node, .../testing/sysfs-devices-system-cpu); a file
  * that is not there means that this kernel, or this machine, does not tell. */
-#include "topo/topo.h"
+#include "topo/sysfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +81,7 @@ static bool read_cpus(const char *root, const char *path, stretto_cpus *cpus) {
     return read_text(root, path, text, sizeof text) && stretto_cpus_parse(text, cpus);
 }
 
-static int lowest(const stretto_cpus *cpus) {
+int stretto_cpus_lowest(const stretto_cpus *cpus) {
     for (int cpu = 0; cpu < STRETTO_TOPO_CPUS; cpu++)
         if (stretto_cpus_has(cpus, cpu))
             return cpu;
@@ -113,25 +113,38 @@ static int numa_of(const char *root, const stretto_cpus *mine) {
     return -1;
 }
 
-/* The set's lowest processor when it holds all of `mine`. Newer and older kernels' names. */
-static int package_of(const char *root, const stretto_cpus *mine, int cpu) {
-    static const char *const names[] = {"package_cpus_list", "core_siblings_list"};
-    stretto_cpus cpus;
+bool stretto_sysfs_online(const char *root, stretto_cpus *cpus) {
+    return read_cpus(root, "cpu/online", cpus);
+}
+
+/* Newer and older kernels' names. */
+static bool read_topology(const char *root, int cpu, const char *newer, const char *older,
+                          stretto_cpus *cpus) {
+    const char *const names[] = {newer, older};
     for (size_t i = 0; i < 2; i++) {
         char path[96];
         snprintf(path, sizeof path, "cpu/cpu%d/topology/%s", cpu, names[i]);
-        if (read_cpus(root, path, &cpus))
-            return within(mine, &cpus) ? lowest(&cpus) : -1;
+        if (read_cpus(root, path, cpus))
+            return true;
     }
-    return -1;
+    return false;
+}
+
+bool stretto_sysfs_core(const char *root, int cpu, stretto_cpus *cpus) {
+    return read_topology(root, cpu, "core_cpus_list", "thread_siblings_list", cpus);
+}
+
+bool stretto_sysfs_package(const char *root, int cpu, stretto_cpus *cpus) {
+    return read_topology(root, cpu, "package_cpus_list", "core_siblings_list", cpus);
 }
 
 /* Of the caches for data the one of the highest level. */
-static int cache_of(const char *root, const stretto_cpus *mine, int cpu) {
-    stretto_cpus cpus;
-    int highest = 0, found = -1;
+bool stretto_sysfs_cache(const char *root, const stretto_cpus *mine, int cpu, stretto_cpus *cpus) {
+    int highest = 0;
+    bool found = false;
     for (int index = 0; index < 16; index++) {
         char path[96], text[64];
+        stretto_cpus these;
         snprintf(path, sizeof path, "cpu/cpu%d/cache/index%d/type", cpu, index);
         if (!read_text(root, path, text, sizeof text))
             break;
@@ -140,24 +153,28 @@ static int cache_of(const char *root, const stretto_cpus *mine, int cpu) {
         snprintf(path, sizeof path, "cpu/cpu%d/cache/index%d/level", cpu, index);
         int level = read_text(root, path, text, sizeof text) ? atoi(text) : 0;
         snprintf(path, sizeof path, "cpu/cpu%d/cache/index%d/shared_cpu_list", cpu, index);
-        if (level <= highest || !read_cpus(root, path, &cpus))
+        if (level <= highest || !read_cpus(root, path, &these))
             continue;
         highest = level;
-        found = within(mine, &cpus) ? lowest(&cpus) : -1;
+        found = within(mine, &these);
+        *cpus = these;
     }
     return found;
 }
 
 stretto_place stretto_topo_place(const char *root, const stretto_cpus *allowed) {
     stretto_cpus mine = *allowed, online;
-    if (read_cpus(root, "cpu/online", &online))
+    if (stretto_sysfs_online(root, &online))
         for (size_t i = 0; i < sizeof mine.bits; i++)
             mine.bits[i] &= online.bits[i];
-    int cpu = lowest(&mine);
+    int cpu = stretto_cpus_lowest(&mine);
     if (cpu < 0)
         return (stretto_place){-1, -1, -1};
-    return (stretto_place){numa_of(root, &mine), package_of(root, &mine, cpu),
-                           cache_of(root, &mine, cpu)};
+    stretto_cpus cpus;
+    bool one = stretto_sysfs_package(root, cpu, &cpus) && within(&mine, &cpus);
+    int package = one ? stretto_cpus_lowest(&cpus) : -1;
+    one = stretto_sysfs_cache(root, &mine, cpu, &cpus);
+    return (stretto_place){numa_of(root, &mine), package, one ? stretto_cpus_lowest(&cpus) : -1};
 }
 
 /* A machine that does not tell its packages has one; that some ranks' are known and others' not

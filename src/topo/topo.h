@@ -39,4 +39,11 @@ stretto_place stretto_topo_place(const char *root, const stretto_cpus *allowed);
  * one domain: then all count as one. */
 bool stretto_topo_domains(const stretto_place *places, int n, bool caches, int *out);
 
+/* A hardware thread for a helper of each of n processes of this machine that may run on allowed[i]:
+ * one where no process may run of its core; its own second one, when no other process may run on
+ * its own; one where none may run of its last-level cache, or of its package. Given to one only.
+ * out[i]: its number, -1 where there is none (processes that are not bound have none). False: no
+ * memory. */
+bool stretto_topo_spare(const char *root, const stretto_cpus *allowed, int n, int *out);
+
 #endif

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -116,3 +117,48 @@ def test_the_helper_rounds_as_the_application_does(name: str, choice: str, tmp_p
     assert done.returncode == 0, done.stdout + done.stderr
     assert "rounding done" in done.stdout
     assert f"{choice} (forced)" in done.stderr
+
+
+def _threads(
+    tmp_path: Path, ranks: int, cpu: str, *before: str, mpi: str = "openmpi4"
+) -> tuple[list[set[str]], str]:
+    """On which hardware threads the threads of each rank may run, and what was said."""
+    found = ALL[mpi].require()
+    source = REPOSITORY / "tests" / "apps" / "helper_place.c"
+    program = found.compile(source, tmp_path / "helper_place", "-O1")
+    env = {
+        "LD_PRELOAD": str(library(found.interposer)),
+        "STRETTO_NONBLOCKING": "thread",
+        "STRETTO_NONBLOCKING_CPU": cpu,
+        "STRETTO_AFTER": "1",
+        "STRETTO_CHOICE": "allreduce=recursive_doubling",
+    }
+    done = found.run(ranks, [*before, str(program)], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = re.findall(r"rank \d+ may run on: (.*)", done.stdout)
+    assert len(lines) == ranks
+    return [set(line.split(" / ")) for line in lines], done.stderr
+
+
+@pytest.mark.parametrize("mpi", ["openmpi4", "mpich"])
+def test_the_helper_runs_where_it_is_told(mpi: str, tmp_path: Path) -> None:
+    first = str(min(os.sched_getaffinity(0)))
+    for threads in _threads(tmp_path, 2, first, mpi=mpi)[0]:
+        assert first in threads  # that one thread, and the others wherever they were
+    assert all(first not in t for t in _threads(tmp_path, 2, "", mpi=mpi)[0])
+
+
+def test_a_helper_beside_a_bound_rank_and_none_beside_unbound_ones(tmp_path: Path) -> None:
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    (threads,), said = _threads(tmp_path, 1, "spare", "taskset", "-c", str(first))
+    assert "no hardware thread" not in said
+    others = [t for t in threads if t.isdigit() and int(t) != first]
+    assert len(others) == 1, (threads, second)
+    unbound, said = _threads(tmp_path, 2, "spare")
+    assert "no hardware thread of this node is left over" in said
+    assert len({frozenset(t) for t in unbound}) == 1
+
+
+def test_a_place_that_is_none_is_said(tmp_path: Path) -> None:
+    assert "'1,x' is neither `spare` nor numbers" in _threads(tmp_path, 1, "1,x")[1]
+    assert "cannot use hardware thread 8000" in _threads(tmp_path, 1, "8000")[1]

@@ -16,6 +16,7 @@
 #endif
 
 static char root[64];
+static int tested; /* lines about spare hardware threads */
 static const char *machine;
 
 /* root/sys/devices/system/PATH with the text, folders made on the way. */
@@ -111,6 +112,26 @@ static void check_domains(char *line) {
     }
 }
 
+/* "CPUS/CPUS/... = CPU CPU ...": the spare hardware threads of ranks with those masks. */
+static void check_spare(char *line) {
+    enum { MOST = 64 };
+    static stretto_cpus allowed[MOST];
+    int n = 0, out[MOST];
+    char *expected = strstr(line, " = "), *save = NULL;
+    CHECK_MSG(expected, "%s: %s", machine, line);
+    *expected = '\0';
+    for (char *mask = strtok_r(line, "/", &save); mask && n < MOST;
+         mask = strtok_r(NULL, "/", &save))
+        CHECK_MSG(stretto_cpus_parse(mask, &allowed[n++]), "%s: %s", machine, mask);
+    CHECK(stretto_topo_spare(root, allowed, n, out));
+    char *number = expected + 3;
+    for (int i = 0; i < n; i++) {
+        long wanted = strtol(number, &number, 10);
+        CHECK_MSG(out[i] == wanted, "%s: spare of rank %d is %d, not %ld", machine, i, out[i],
+                  wanted);
+    }
+}
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at) {
     (void)st, (void)type, (void)at;
     return remove(path);
@@ -118,7 +139,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void run(const char *path) {
     char line[512], a[256], b[256], c[256], nodes[256] = "";
-    int x, y, z, places = 0;
+    int x, y, z, places = 0, spares = 0;
     FILE *file = fopen(path, "r");
     machine = strrchr(path, '/') + 1;
     strcpy(root, "/tmp/stretto-topo-XXXXXX");
@@ -139,6 +160,10 @@ static void run(const char *path) {
             put_each(a, "package_cpus_list", a);
         } else if (sscanf(line, "siblings %255s", a) == 1) {
             put_each(a, "core_siblings_list", a);
+        } else if (sscanf(line, "core %255s", a) == 1) {
+            put_each(a, "core_cpus_list", a);
+        } else if (sscanf(line, "threads %255s", a) == 1) {
+            put_each(a, "thread_siblings_list", a);
         } else if (sscanf(line, "cache %255s %255s %255s", a, b, c) == 3) {
             put_cache(a, b, c);
         } else if (sscanf(line, "place %255s %d %d %d", a, &x, &y, &z) == 4) {
@@ -146,11 +171,15 @@ static void run(const char *path) {
             places++;
         } else if (strncmp(line, "domains ", 8) == 0) {
             check_domains(line + 8);
+        } else if (strncmp(line, "spare ", 6) == 0) {
+            check_spare(line + 6);
+            spares++;
         } else {
             CHECK_MSG(false, "%s: what is '%s'?", machine, line);
         }
     }
     CHECK_MSG(places, "%s: no places", machine);
+    tested += spares;
     fclose(file);
     nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -185,6 +214,7 @@ int main(void) {
     for (size_t i = 0; i < files.gl_pathc; i++)
         run(files.gl_pathv[i]);
     globfree(&files);
+    CHECK(tested >= 8);
     check_lists();
     check_here();
     return check_report("where ranks sit");
