@@ -29,8 +29,9 @@ from stretto.campaign.compare import (
 from stretto.files.bench import Bench
 from stretto.files.rows import Row
 from stretto.mpi.algorithms.base import PREFIX
-from stretto.sweep.elimination import medians
+from stretto.sweep.elimination import Medians, medians
 from stretto.sweep.layout import Layout
+from stretto.sweep.pooled import Estimate, Point, estimates
 from stretto.tune.decide import decide, one_choice, one_shape_each
 
 #: a choice may be so much slower than the best one, for a shorter or simpler table
@@ -42,6 +43,7 @@ TIED = 0.10
 CHANGE, STRANGER, COMPLEX = 1.0, 0.05, 0.01
 
 Chosen = dict[str, dict[int, str]]  # collective -> size -> choice
+Fitted = Mapping[str, Mapping[int, Mapping[str, Estimate]]]  # collective -> size -> candidate
 
 
 def complexity(choice: str) -> int:
@@ -131,7 +133,11 @@ class Decided:
 
 
 def decide_layout(
-    bench: Bench, layout: Layout, nvariants: int, before: Decided | None = None
+    bench: Bench,
+    layout: Layout,
+    nvariants: int,
+    before: Decided | None = None,
+    fitted: Fitted | None = None,
 ) -> Decided:
     """Decide on one layout.
 
@@ -145,6 +151,8 @@ def decide_layout(
         Launches of a round.
     before
         The nearest layout that was decided already.
+    fitted
+        By collective and size, what all layouts together say of the candidates' times here.
     """
     times = timings(bench)
     comparisons = decisive(fair(times), times)
@@ -153,8 +161,11 @@ def decide_layout(
 
     def choose(collective: str, options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
         ratios[collective] = {size: dict(found) for size, found in options.items()}
-        tied = {size: _tied(times, collective, size, found) for size, found in options.items()}
-        found = smooth(options, before.chosen.get(collective) if before is not None else None, tied)
+        here = (fitted or {}).get(collective, {})
+        told, tied = {}, {}
+        for size, seen in options.items():
+            told[size], tied[size] = _judged(times, collective, size, seen, here.get(size, {}))
+        found = smooth(told, before.chosen.get(collective) if before is not None else None, tied)
         chosen[collective] = one_choice(collective, found, options)
         return chosen[collective]
 
@@ -170,16 +181,58 @@ def decide_layout(
     )
 
 
+def _judged(
+    times: Mapping[Cell, Mapping[str, Timing]],
+    collective: str,
+    size: int,
+    ratios: Mapping[str, float],
+    fitted: Mapping[str, Estimate],
+) -> tuple[dict[str, float], set[str]]:
+    """Return what counts as each candidate's ratio to native, and who is tied with the fastest.
+
+    Where a fit knows all of them, it says who is fastest and by how much, except of those that the
+    rank test finds slower than its choice: they keep what was measured, if that is more.
+    """
+    if len(ratios) < 2 or not all(n in fitted for n in ratios):
+        best = min(ratios, key=lambda n: (ratios[n], n), default="")
+        return dict(ratios), _tied(times, collective, size, ratios, best)
+    order = sorted(ratios, key=lambda n: (fitted[n].mean, n))
+    # A candidate that the test finds slower than another one is not the fastest, fit or not.
+    best = next((n for n in order if not _beaten(times, collective, size, ratios, n)), order[0])
+    tied = _tied(times, collective, size, ratios, best)
+    out = {}
+    for name in ratios:
+        lag = fitted[name].mean - fitted[best].mean
+        out[name] = min(ratios[best] * math.exp(lag), 1.0)
+        if name not in tied:
+            out[name] = max(out[name], ratios[name], ratios[best])
+        elif lag + math.hypot(fitted[name].sd, fitted[best].sd) > math.log1p(TIED):
+            tied.discard(name)
+    return out, tied
+
+
+def _beaten(
+    times: Mapping[Cell, Mapping[str, Timing]],
+    collective: str,
+    size: int,
+    ratios: Mapping[str, float],
+    name: str,
+) -> bool:
+    """Return whether the rank test finds a candidate slower than the one with the least ratio."""
+    least = min(ratios, key=lambda n: (ratios[n], n))
+    return name != least and name not in _tied(times, collective, size, ratios, least)
+
+
 def _tied(
     times: Mapping[Cell, Mapping[str, Timing]],
     collective: str,
     size: int,
     ratios: Mapping[str, float],
+    best: str,
 ) -> set[str]:
-    """Return the candidates that no rank test tells from the fastest, in any mode or shape."""
+    """Return the candidates that no rank test tells from the best, in any mode or shape."""
     if len(ratios) < 2:
         return set(ratios)
-    best = min(ratios, key=lambda n: (ratios[n], n))
     out = set(ratios)
     for cell, found in times.items():
         if (cell.collective, cell.bytes) != (collective, size) or best not in found:
@@ -236,12 +289,43 @@ def decide_all(
     nvariants
         Launches of a round on each.
     """
+    fitted = _fit({x: medians(b, nvariants[x]) for x, b in benches.items()})
     out: dict[Layout, Decided] = {}
     for layout in sorted(benches):
         near = min(out, key=lambda x: (x.distance(layout), x), default=None)
         out[layout] = decide_layout(
-            benches[layout], layout, nvariants[layout], out[near] if near is not None else None
+            benches[layout],
+            layout,
+            nvariants[layout],
+            out[near] if near is not None else None,
+            fitted[layout],
         )
+    return out
+
+
+def _fit(times: Mapping[Layout, Medians]) -> Mapping[Layout, Fitted]:
+    """Return what all sizes and layouts together say of each point.
+
+    Where roots or datatypes differ at one size, the slowest counts.
+    """
+    out: dict[Layout, dict[str, dict[int, dict[str, Estimate]]]]
+    out = {x: defaultdict(lambda: defaultdict(dict)) for x in times}
+    seen: dict[tuple[str, str, int], dict[str, dict[Point, tuple[float, ...]]]]
+    seen = defaultdict(lambda: defaultdict(dict))
+    for layout, shapes in times.items():
+        for (collective, size, _, operation, root), candidates in shapes.items():
+            at = Point(layout.nodes, layout.ppn, size)
+            for name, launches in candidates.items():
+                mine = seen[collective, operation, root][name]
+                mine[at] = (*mine.get(at, ()), *(t for _, t in sorted(launches.items())))
+    for (collective, _, _), names in seen.items():
+        for name, points in names.items():
+            if name in (NATIVE, BARE):
+                continue  # it changes its algorithm where it likes: nothing smooth
+            for at, found in estimates({name: points}, sorted(points)).get(name, {}).items():
+                known = out[Layout(at.nodes, at.ppn)][collective][at.bytes]
+                if name not in known or known[name].mean < found.mean:
+                    known[name] = found
     return out
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, deciding_mode
-from stretto.campaign.settings import Case, Settings
+from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, compare_times, deciding_mode
+from stretto.campaign.settings import Case, Settings, variant_for
 from stretto.campaign.stats import FEWEST, rank_sum_test
 from stretto.files.bench import Bench, standing_exclusions
 
@@ -45,6 +45,16 @@ class Policy:
         the best on both, at a size and its neighbours, are not begun with.
     priced
         Candidates that the model prices at more than so many times the best are not begun with.
+    gain, doubts
+        Where a fit is possible (`stretto.sweep.contest`): a candidate is measured while, within so
+        many standard deviations, it may be faster than the best by so much (of the logarithm).
+    chances
+        After so many launches at a size: how many candidates may have that chance.
+    latest
+        After more launches than this no candidate is begun with, but in place of one in doubt.
+    worried, clear
+        From so many launches on: where the best is faster than the MPI's own choice in a smaller
+        share of all pairs of launches, those that come next are measured as well.
     """
 
     factors: tuple[tuple[int, float], ...] = ((1, 1.4), (2, 1.25), (3, 1.15), (5, 1.1))
@@ -54,6 +64,12 @@ class Policy:
     sure: float = 0.004
     guided: float = 1.25
     priced: float = 3.0
+    gain: float = 0.02
+    doubts: float = 2.0
+    chances: tuple[tuple[int, int], ...] = ((0, 14), (1, 8), (2, 5), (3, 4), (4, 3), (6, 2))
+    latest: int = 3
+    worried: int = 4
+    clear: float = 0.85
 
     def factor(self, launches: int) -> float:
         """Return the factor after so many launches; infinite before the first."""
@@ -63,6 +79,10 @@ class Policy:
     def most(self, launches: int) -> int:
         """Return how many candidates stay at a size after so many launches (at least one)."""
         return [m for n, m in self.finalists if launches >= n][-1]
+
+    def with_chances(self, launches: int) -> int:
+        """Return how many may have a chance at a size after so many launches, where fitted."""
+        return [m for n, m in self.chances if launches >= n][-1]
 
 
 @dataclass(frozen=True)
@@ -157,8 +177,8 @@ def state(
 
     for shape in alive:
         drop(shape, (begun or {}).get(shape, {}), 0)
-    chains = _chains(alive)
-    decided: set[Shape] = set()
+    groups = chains(alive)
+    over: set[Shape] = set()
     for done in range(1, turn + 1):
         slow = {
             shape: _slow(times.get(shape, {}), names, done, policy.factor(done))
@@ -166,7 +186,7 @@ def state(
         }
         best = {s: _best(times.get(s, {}), names, done) for s, names in alive.items()}
         hopeless: dict[Shape, dict[str, str]] = {}
-        for chain in chains:
+        for chain in groups:
             for i, shape in enumerate(chain):
                 near = chain[max(0, i - 1) : i] + chain[i + 1 : i + 2]
                 names = {
@@ -184,17 +204,17 @@ def state(
                 hopeless[shape] = names
         for shape, names in hopeless.items():
             drop(shape, names, done)
-            if done >= FEWEST and _decided(times.get(shape, {}), alive[shape], done, policy.sure):
-                decided.add(shape)
+            if done >= FEWEST and decided(times.get(shape, {}), alive[shape], done, policy.sure):
+                over.add(shape)
     cases = []
     for case in settings.cases:
         names_left = tuple(alive[shape_of(case)])
-        if names_left and shape_of(case) not in decided:
+        if names_left and shape_of(case) not in over:
             cases.append(replace(case, candidates=names_left))
     return State(tuple(cases), tuple(dropped))
 
 
-def _chains(shapes: Iterable[Shape]) -> list[list[Shape]]:
+def chains(shapes: Iterable[Shape]) -> list[list[Shape]]:
     """Return the shapes by everything but the size, sizes ascending."""
     groups: dict[tuple[str, str, int], list[Shape]] = defaultdict(list)
     for shape in shapes:
@@ -212,7 +232,7 @@ def _best(times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: 
     return sorted((n for n in known if known[n]), key=lambda n: (median(known[n]), n))
 
 
-def _decided(
+def decided(
     times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: int, sure: float
 ) -> bool:
     """Return whether more launches would not change the choice: see `Policy.sure`."""
@@ -223,8 +243,33 @@ def _decided(
     base, mine = _until(times[own], done), _until(times[best[0]], done)
     if not base or median(mine) > (1 - THRESHOLD) * median(base):
         return True
-    p = rank_sum_test(mine, base)
-    return p is not None and p < sure
+    return proven(times, names, done, sure)
+
+
+def proven(
+    times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: int, sure: float
+) -> bool:
+    """Return whether the best candidate is surely faster than the MPI's own choice.
+
+    Parameters
+    ----------
+    times, names
+        Of a shape, by candidate and round; the candidates that are measured still.
+    done
+        The rounds that count.
+    sure
+        See `Policy.sure`.
+    """
+    own = next((n for n in (NATIVE, BARE) if n in names and n in times), None)
+    best = _best(times, names, done)
+    if own is None or not best:
+        return False
+    first, second = ({r: t for r, t in times[n].items() if r < done} for n in (best[0], own))
+    if variant_for(best[0]) == variant_for(own):  # in one launch: pairs, as the decision has them
+        ratio, _, p, _ = compare_times(first, second)
+        return p is not None and p < sure and ratio.median < 1
+    p = rank_sum_test(list(first.values()), list(second.values()))
+    return p is not None and p < sure and median(first.values()) < median(second.values())
 
 
 def _slow(
@@ -266,7 +311,7 @@ def not_begun(
     cases = {shape_of(c): c for c in mine}
     ratios = [{s: _ratios(t) for s, t in g.items()} for g in guides]
     out: dict[Shape, dict[str, str]] = defaultdict(dict)
-    for chain in _chains(cases):
+    for chain in chains(cases):
         for i, shape in enumerate(chain):
             near = chain[max(0, i - 1) : i + 2]
             for name in cases[shape].candidates:

@@ -104,6 +104,24 @@ def guides(layout: Layout, order: Sequence[Layout]) -> list[Layout]:
     return best[:GUIDES]
 
 
+def teachers(layout: Layout, order: Sequence[Layout]) -> list[Layout]:
+    """Return the guides of a layout, and those that they learned from, the nearest first.
+
+    Parameters
+    ----------
+    layout, order
+        As for `guides`.
+    """
+    out: list[Layout] = []
+    todo = guides(layout, order)
+    while todo:
+        one = todo.pop(0)
+        if one not in out:
+            out.append(one)
+            todo += guides(one, order)
+    return out
+
+
 def _between(x: Layout, a: Layout, b: Layout) -> bool:
     return min(a.nodes, b.nodes) <= x.nodes <= max(a.nodes, b.nodes) and min(
         a.ppn, b.ppn

@@ -26,9 +26,10 @@ from stretto.files.identity import Identity
 from stretto.progress import Progress
 from stretto.sweep.backend import Backend
 from stretto.sweep.claims import Claims, Holder, me
-from stretto.sweep.elimination import Medians, Policy, State, medians, not_begun, state
+from stretto.sweep.contest import contest
+from stretto.sweep.elimination import Medians, Policy, State, medians
 from stretto.sweep.folder import Folder, session_path
-from stretto.sweep.layout import Layout, guides
+from stretto.sweep.layout import Layout, guides, teachers
 from stretto.sweep.plan import LayoutPlan, keep_plan
 
 #: s: between two looks at what other processes have done, when there is nothing to do oneself
@@ -47,6 +48,7 @@ class Site:
     folder: Folder
     claims: Claims
     guides: list[Layout]
+    teachers: list[Layout]  # its guides, and those that they learned from
     writer: BenchWriter | None = None
     given_up: set[int] = field(default_factory=set)
     fruitless: int = 0
@@ -145,6 +147,7 @@ class Worker:
                 Folder(directory, identity, plan.settings.modes, node_cpu),
                 Claims(directory / "claims", self.holder, **more),
                 guides(plan.layout, order) if policy is not None else [],
+                teachers(plan.layout, order) if policy is not None else [],
             )
 
     def run(self) -> bool:
@@ -191,7 +194,7 @@ class Worker:
             if reason is not None:
                 self._close(site, reason)
                 continue
-            if not all(self._settled(self.sites[g]) for g in site.guides):
+            if not all(self._settled(self.sites[x]) for x in site.teachers):
                 continue
             unit = self._unit_of(site)
             if unit is not None:
@@ -243,12 +246,16 @@ class Worker:
             return State(site.plan.settings.cases, ())
         if site.known is not None and site.known[0] == turn:
             return site.known[1]  # it rests on the rounds before, which are complete
-        begun = dict(site.plan.unlikely)
-        for shape, names in not_begun(
-            site.plan.settings.cases, [self.times(self.sites[g]) for g in site.guides], self.policy
-        ).items():
-            begun[shape] = {**begun.get(shape, {}), **names}
-        found = state(site.plan.settings, self.times(site), turn, self.policy, begun)
+        found = contest(
+            site.plan.settings,
+            site.plan.layout,
+            self.times(site),
+            {x: self.times(self.sites[x]) for x in site.teachers},
+            [self.times(self.sites[x]) for x in site.guides],
+            turn,
+            self.policy,
+            site.plan.unlikely,
+        )
         site.known = (turn, found)
         return found
 

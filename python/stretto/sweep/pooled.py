@@ -1,0 +1,211 @@
+"""What a candidate takes at a size and layout, as all its sizes and layouts together tell it.
+
+A single launch may lie tens of per cent above what is usual, so that the few launches of one point
+say little. But a candidate's time changes smoothly with nodes, ranks per node and size. Here it is
+fitted by terms of latency and bandwidth, and what they leave by a stationary covariance (kriging):
+the fit gives an estimate with its uncertainty wherever it was measured, and between.
+
+The fit guides what is measured and picks among candidates that no test tells apart. It never
+stands in for a test: a row of a table rests on launches of its own point.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+from scipy.optimize import nnls
+
+#: the usual spread of a launch (of a time's logarithm): what one launch is believed to be worth
+SPREAD = 0.12
+#: and so many launches is that belief worth against those of the point itself
+BELIEF = 2.0
+#: what no number of launches removes: launches of a point share whatever was odd about it
+FLOOR = 0.012
+#: a launch is disturbed upwards: where the launches of a point lie
+QUANTILE = 0.35
+#: doublings of nodes, ranks per node and bytes over which what the terms leave stays alike
+REACH = (2.0, 3.0, 4.0)
+#: sizes of what the terms leave that are tried (of a time's logarithm); the likeliest is taken
+DEPARTURES = (0.03, 0.06, 0.12, 0.25)
+#: a term may be wrong by so much of the whole time, where it counts most
+FREE = 0.3
+#: weight of a residual above the fit falls off from so many spreads on (Student's t)
+FREEDOM = 3.0
+#: fewer points than this are not fitted
+FEWEST_POINTS = 4
+#: nor more than this: the time would be felt
+MOST_POINTS = 600
+
+
+@dataclass(frozen=True, order=True)
+class Point:
+    """A layout and a size in bytes."""
+
+    nodes: int
+    ppn: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The logarithm of a time in us, and how uncertain it is (standard deviation)."""
+
+    mean: float
+    sd: float
+
+
+#: launches' times in us at each point
+Seen = Mapping[Point, Sequence[float]]
+Array = NDArray[np.float64]
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def location(times: tuple[float, ...]) -> tuple[float, float]:
+    """Return where launches lie in logarithms, and how uncertain that is.
+
+    Parameters
+    ----------
+    times
+        Of at least one launch, in us, above zero.
+    """
+    logs = np.log(np.sort(np.asarray(times, dtype=float)))
+    n = logs.size
+    at = float(logs[0]) if n <= 2 else float(np.quantile(logs, QUANTILE))
+    # The lower part tells what calm launches are like; half of the launches lie in it.
+    off = np.clip(logs - at, -2 * SPREAD, 2 * SPREAD)
+    spread2 = (BELIEF * SPREAD**2 + float(off @ off)) / (BELIEF + n - 1)
+    return at, math.sqrt(spread2 / n + FLOOR**2)
+
+
+def estimates(
+    seen: Mapping[str, Seen], wanted: Sequence[Point]
+) -> dict[str, dict[Point, Estimate]]:
+    """Return what candidates take at points; without those whose measurements are too few.
+
+    Parameters
+    ----------
+    seen
+        By candidate, what was measured.
+    wanted
+        The points.
+    """
+    out: dict[str, dict[Point, Estimate]] = {}
+    asked = tuple(wanted)
+    for name, points in seen.items():
+        data = tuple(sorted((p, tuple(t)) for p, t in points.items() if t and min(t) > 0))
+        found = _fit(data, asked) if asked else None
+        if found is not None:
+            out[name] = dict(zip(asked, found, strict=True))
+    return out
+
+
+@functools.lru_cache(maxsize=8192)
+def _fit(
+    data: tuple[tuple[Point, tuple[float, ...]], ...], wanted: tuple[Point, ...]
+) -> tuple[Estimate, ...] | None:
+    """Return the estimates at the points asked for, None where nothing can be fitted."""
+    if not FEWEST_POINTS <= len(data) <= MOST_POINTS:
+        return None
+    points = [p for p, _ in data]
+    at, sd = (np.array(x) for x in zip(*(location(t) for _, t in data), strict=True))
+    basis, asked = _terms(points), _terms(wanted)
+    scale = basis.max(axis=0)
+    scale[scale == 0] = 1.0
+    places, targets = _coordinates(points), _coordinates(wanted)
+    near, far = _alike(places, places), _alike(targets, places)
+    noise = sd**2
+    fitted: tuple[Array, Array] | None = None
+    departures: Sequence[float] = DEPARTURES
+    for _ in range(3):
+        trend, there = _trend(basis / scale, asked / scale, at, noise)
+        left = at - trend
+        share, other = basis / np.exp(trend)[:, None], asked / np.exp(there)[:, None]
+        most = share.max(axis=0)
+        most[most == 0] = 1.0
+        gap, mean, variance, departure = _krige(
+            near, far, share / most, other / most, left, noise, departures
+        )
+        fitted, departures = (there + mean, variance), (departure,)
+        above = np.maximum(gap, 0.0)
+        noise = sd**2 * (1 + above**2 / (FREEDOM * sd**2))
+    assert fitted is not None
+    if not (np.all(np.isfinite(fitted[0])) and np.all(np.isfinite(fitted[1]))):
+        return None
+    # Rounded: jobs on nodes of several kinds must come to the same answer.
+    return tuple(
+        Estimate(round(float(m), 6), round(math.sqrt(float(v)), 6))
+        for m, v in zip(*fitted, strict=True)
+    )
+
+
+def _terms(points: Sequence[Point]) -> Array:
+    """Return latency and bandwidth, each by rounds and by partners: one row a point."""
+    rows = []
+    for p in points:
+        shape = [1.0, math.log2(p.nodes), math.log2(p.ppn), p.nodes, p.ppn, p.nodes * p.ppn]
+        rows.append([*shape, *(p.bytes * x for x in shape)])
+    return np.array(rows, dtype=float).reshape(len(rows), 12)
+
+
+def _coordinates(points: Sequence[Point]) -> Array:
+    return np.array(
+        [
+            [math.log2(x) / r for x, r in zip((p.nodes, p.ppn, p.bytes + 8), REACH, strict=True)]
+            for p in points
+        ],
+        dtype=float,
+    ).reshape(len(points), 3)
+
+
+def _alike(a: Array, b: Array) -> Array:
+    """Return the correlation of points (Matern's, with one derivative)."""
+    d = math.sqrt(3) * np.sqrt(((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
+    return np.asarray((1 + d) * np.exp(-d), dtype=np.float64)
+
+
+def _trend(basis: Array, asked: Array, at: Array, noise: Array) -> tuple[Array, Array]:
+    """Return the logarithm of the sum of terms, none negative, at the points and where asked."""
+    us = np.exp(at - at.max())
+    weight = 1 / (us * np.sqrt(noise + DEPARTURES[1] ** 2))
+    share, _ = nnls(basis * weight[:, None], us * weight)
+    least = us.min() * 1e-3
+    here, there = np.maximum(basis @ share, least), np.maximum(asked @ share, least)
+    return np.log(here) + at.max(), np.log(there) + at.max()
+
+
+def _krige(
+    near: Array,
+    far: Array,
+    share: Array,
+    other: Array,
+    left: Array,
+    noise: Array,
+    departures: Sequence[float],
+) -> tuple[Array, Array, Array, float]:
+    """Return what the fit leaves at the points, mean and variance where asked, and the departure.
+
+    Each term may be more or less than the trend has it: far from what was measured, where a term
+    counts that counted for little there, the estimate is as uncertain as that.
+    """
+    best: tuple[float, float, Array, Array] | None = None
+    terms = FREE**2 * share @ share.T
+    for departure in departures:
+        lower = np.linalg.cholesky(departure**2 * near + terms + np.diag(noise))
+        solved = cho_solve((lower, True), left)
+        # A departure is likely to be moderate: one point more or less must not decide.
+        loss = 0.5 * float(left @ solved) + float(np.log(np.diag(lower)).sum())
+        loss += 0.5 * math.log(departure / DEPARTURES[1]) ** 2
+        if best is None or loss < best[0]:
+            best = (loss, departure**2, solved, lower)
+    assert best is not None
+    _, tau, solved, lower = best
+    cross = tau * far + FREE**2 * other @ share.T
+    own = tau + FREE**2 * (other**2).sum(axis=1)
+    variance = own - np.einsum("ij,ji->i", cross, cho_solve((lower, True), cross.T))
+    return noise * solved, cross @ solved, np.maximum(variance, 1e-8), math.sqrt(tau)

@@ -1,0 +1,190 @@
+"""The fit over sizes and layouts, and the elimination and the choice that rest on it."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+
+from stretto.campaign.settings import Settings, make_case, variants_of
+from stretto.sweep.contest import contest
+from stretto.sweep.decide import smooth
+from stretto.sweep.elimination import Medians, Policy, shape_of
+from stretto.sweep.layout import Layout, guides, ordered, teachers
+from stretto.sweep.pooled import Point, estimates, location
+
+SIZES = (8, 24, 128, 1000, 4096, 36000, 131072)
+LAYOUTS = tuple(Layout(n, p) for n in (2, 4, 8) for p in (1, 3, 8))
+
+
+def time_us(point: Point, latency: float, bandwidth: float) -> float:
+    rounds = math.log2(point.nodes) + 0.5 * math.log2(point.ppn) ** 1.3
+    return 1 + latency * rounds + point.bytes / bandwidth * (1 + 0.2 * rounds)
+
+
+def points(layouts: tuple[Layout, ...] = LAYOUTS) -> list[Point]:
+    return [Point(x.nodes, x.ppn, size) for x in layouts for size in SIZES]
+
+
+def test_a_smooth_surface_is_recovered_under_noise() -> None:
+    """Better than one launch tells, and between what was measured, with an honest uncertainty."""
+    chance = random.Random(3)
+    seen: dict[Point, tuple[float, ...]] = {}
+    for p in points():
+        noise = chance.expovariate(1 / 0.1) if chance.random() < 0.5 else -0.01 * chance.random()
+        seen[p] = (time_us(p, 5, 4000) * math.exp(noise),)
+    worst = max(abs(math.log(t[0] / time_us(p, 5, 4000))) for p, t in seen.items())
+    assert worst > 0.25, "the noise is worth its name"
+    found = estimates({"a": seen}, points())["a"]
+    errors = [abs(e.mean - math.log(time_us(p, 5, 4000))) for p, e in found.items()]
+    assert sorted(errors)[len(errors) // 2] < 0.06 and max(errors) < 0.2 < worst
+    inside = [e < 3 * found[p].sd for e, p in zip(errors, found, strict=True)]
+    assert sum(inside) >= 0.9 * len(inside)
+    between = Point(4, 2, 10000)
+    guess = estimates({"a": seen}, [between])["a"][between]
+    assert abs(guess.mean - math.log(time_us(between, 5, 4000))) < max(3 * guess.sd, 0.1)
+    far = Point(512, 64, 1 << 26)
+    assert estimates({"a": seen}, [far])["a"][far].sd > 2 * guess.sd, "beyond, it knows less"
+
+
+def test_launches_lie_where_the_calm_ones_are() -> None:
+    calm, wild = location((10.0,) * 6), location((10.0, 10.1, 10.0, 17.0, 10.1, 25.0))
+    assert abs(calm[0] - math.log(10)) < 1e-9 and abs(wild[0] - math.log(10)) < 0.02
+    assert location((10.0,))[1] > location((10.0, 10.0))[1] > calm[1] > 0
+    assert wild[1] > calm[1]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {},
+        {Point(2, 1, 8): (5.0,)},
+        {Point(2, 1, s): (0.0,) for s in SIZES},
+        {Point(2, 1, s): () for s in SIZES},
+        {Point(2, 1, s): (5.0,) for s in SIZES[:3]},
+    ],
+)
+def test_too_little_is_not_fitted(seen: dict[Point, tuple[float, ...]]) -> None:
+    assert estimates({"a": seen}, [Point(2, 1, 8)]) == {}
+    assert estimates({"a": seen}, []) == {}
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {Point(2, 1, s): (5.0,) * 6 for s in SIZES},
+        {Point(3, 7, s): (1e-3,) for s in (0, 1, 3, 5, 7)},
+        {Point(1, 1, s): (1e9, 1e-3) for s in SIZES},
+        {Point(n, 1, 8): (float(n),) for n in (1, 2, 3, 5, 6, 7)},
+        {Point(n, p, s): (4.0,) for n in (1, 3) for p in (1, 5) for s in (1 << 33, 1 << 34)},
+    ],
+)
+def test_odd_measurements_are_fitted_without_a_fault(
+    seen: dict[Point, tuple[float, ...]],
+) -> None:
+    for e in estimates({"a": seen}, sorted(seen))["a"].values():
+        assert math.isfinite(e.mean) and math.isfinite(e.sd) and e.sd > 0
+
+
+NAMES = {"a": (4.0, 3000), "b": (6.0, 9000), "c": (30.0, 500), "d": (4.2, 1000), "e": (9.0, 8000)}
+CASES = tuple(make_case("allreduce", s, ("native", *NAMES)) for s in SIZES)
+Noise = Callable[[Layout, int, str, int], float]
+
+
+def settings_of(layout: Layout, rounds: int = 12) -> Settings:
+    return Settings(layout.nranks, CASES, variants_of(CASES), ppn=layout.ppn, launches=rounds)
+
+
+def true_us(layout: Layout, size: int, name: str) -> float:
+    latency, bandwidth = NAMES.get(name, (12.0, 1500))
+    return time_us(Point(layout.nodes, layout.ppn, size), latency, bandwidth)
+
+
+def campaign(noise: Noise) -> tuple[dict[Layout, Medians], int]:
+    """Measure all layouts as a campaign would; return the times and how many cells that took."""
+    order = ordered(LAYOUTS)
+    done: dict[Layout, Medians] = {}
+    cells = 0
+    for layout in order:
+        times: dict[tuple[str, int, str, str, int], dict[str, dict[int, float]]]
+        times = {shape_of(c): {} for c in CASES}
+        others = {x: done[x] for x in teachers(layout, order)}
+        near = [done[x] for x in guides(layout, order)]
+        for turn in range(12):
+            found = contest(settings_of(layout), layout, times, others, near, turn, Policy())
+            again = contest(settings_of(layout), layout, times, others, near, turn, Policy())
+            assert found == again
+            for case in found.cases:
+                assert "native" in case.candidates, "the MPI's own choice is never dropped"
+                for name in case.candidates:
+                    us = true_us(layout, case.bytes, name) * noise(layout, case.bytes, name, turn)
+                    times[shape_of(case)].setdefault(name, {})[turn] = us
+                    cells += 1
+            early = contest(settings_of(layout), layout, times, others, near, turn, Policy())
+            assert early == found, "rounds to come do not count"
+        done[layout] = times
+    return done, cells
+
+
+def lost(done: dict[Layout, Medians]) -> list[float]:
+    """By how much the best that was measured to the end is slower than the best of all."""
+    out = []
+    for layout, times in done.items():
+        for shape, seen in times.items():
+            kept = [n for n, t in seen.items() if len(t) >= 6 and n != "native"]
+            best = min(true_us(layout, shape[1], n) for n in NAMES)
+            least = min((true_us(layout, shape[1], n) for n in kept), default=math.inf)
+            if best < 0.9 * true_us(layout, shape[1], "native"):
+                out.append(least / best - 1)
+    return out
+
+
+def test_the_best_is_never_dropped_without_noise() -> None:
+    done, cells = campaign(lambda layout, size, name, turn: 1.0)
+    found = lost(done)
+    assert len(found) > 40 and max(found) < 0.03, "but for ties"
+    assert cells < 0.7 * len(LAYOUTS) * len(CASES) * 6 * 6, "and much is spared"
+
+
+def test_the_best_is_kept_under_noise() -> None:
+    def noise(layout: Layout, size: int, name: str, turn: int) -> float:
+        chance = random.Random(f"{layout} {size} {name} {turn}")
+        return math.exp(chance.expovariate(12) if chance.random() < 0.5 else 0.0)
+
+    found = lost(campaign(noise)[0])
+    assert len(found) > 40 and max(found) < 0.1
+
+
+def test_who_never_brings_a_time_is_no_yardstick() -> None:
+    """A candidate that is best elsewhere and crashes here: the others are measured all the same."""
+    layout = Layout(4, 3)
+    others = {
+        x: {shape_of(c): {n: dict.fromkeys(range(6), true_us(x, c.bytes, n)) for n in NAMES}
+            for c in CASES}
+        for x in (Layout(2, 1), Layout(8, 8), Layout(2, 8))
+    }  # fmt: skip
+    times: Medians = {
+        shape_of(c): {n: {0: true_us(layout, c.bytes, n)} for n in ("native", "b", "d", "e")}
+        for c in CASES
+    }
+    found = contest(settings_of(layout), layout, times, others, [], 1, Policy())
+    first = next(c for c in found.cases if c.bytes == 8)
+    assert "d" in first.candidates, "second to the one that fails"
+
+
+def test_prices_are_obeyed_and_single_sizes_go_as_before() -> None:
+    layout = Layout(2, 1)
+    why = {shape_of(c): {"a": "priced", "native": "never"} for c in CASES}
+    found = contest(settings_of(layout), layout, {}, {}, [], 0, Policy(), why)
+    assert all("a" not in c.candidates and "native" in c.candidates for c in found.cases)
+    assert {d.why for d in found.dropped} == {"priced"}
+    one = Settings(2, CASES[:1], variants_of(CASES[:1]), ppn=1, launches=12)
+    times = {shape_of(CASES[0]): {n: {0: true_us(layout, 8, n)} for n in ("native", *NAMES)}}
+    left = contest(one, layout, times, {}, [], 1, Policy()).cases[0].candidates
+    assert "a" in left and "c" not in left
+
+
+def test_smooth_is_given_fitted_ratios_at_least_its_own_bounds() -> None:
+    assert smooth({8: {"a": 0.5, "b": 0.54}}, None, {8: {"a"}}) == {8: "a"}
