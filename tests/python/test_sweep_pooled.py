@@ -9,8 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from stretto.campaign.settings import Settings, make_case, variants_of
+from stretto.files.bench import Bench, Header, Launch, Sample
+from stretto.files.identity import Host, MPIIdentity
 from stretto.sweep.contest import contest
-from stretto.sweep.decide import smooth
+from stretto.sweep.decide import decide_all
 from stretto.sweep.elimination import Medians, Policy, shape_of
 from stretto.sweep.layout import Layout, guides, ordered, teachers
 from stretto.sweep.pooled import Point, estimates, location
@@ -186,5 +188,53 @@ def test_prices_are_obeyed_and_single_sizes_go_as_before() -> None:
     assert "a" in left and "c" not in left
 
 
-def test_smooth_is_given_fitted_ratios_at_least_its_own_bounds() -> None:
-    assert smooth({8: {"a": 0.5, "b": 0.54}}, None, {8: {"a"}}) == {8: "a"}
+def bench_of(layout: Layout, us: Callable[[int, str, int], float], launches: int = 8) -> Bench:
+    host, mpi = Host("n", "A CPU", 1, "", 0), MPIIdentity("openmpi", "openmpi", "0", "")
+    bench = Bench(Header("0", "", host, mpi, []))
+    names = ["native", "a", "b"]
+    for k in range(launches):
+        bench.records.append(
+            Launch(k, layout.nodes, layout.ppn, layout.nranks, {"allreduce": names}, 0.1, "stretto")
+        )
+        for size in SIZES:
+            for name in names:
+                bench.records.append(
+                    Sample(k, "allreduce", name, size, "MPI_FLOAT", "MPI_SUM", 0, "latency", 1,
+                           [us(size, name, k)], True)
+                )  # fmt: skip
+    return bench
+
+
+WHERE, ODD = Layout(4, 3), 4096
+
+
+def chosen_at(odd: dict[str, list[float]]) -> dict[int, str]:
+    """The choices on a layout where one size's launches of a candidate are odd, by a factor."""
+    base = {"native": 100.0, "a": 50.0, "b": 54.0}
+
+    def us(layout: Layout, size: int, name: str, launch: int) -> float:
+        steady = base[name] * (1 + size / 5000) * layout.nodes * (1 + 0.004 * (launch % 3))
+        return steady * (odd[name][launch] if (layout, size) == (WHERE, ODD) else 1.0)
+
+    benches = {
+        x: bench_of(x, lambda size, name, launch, x=x: us(x, size, name, launch))  # type: ignore[misc]
+        for x in LAYOUTS
+    }
+    found = decide_all(benches, dict.fromkeys(benches, 1))
+    return found[WHERE].chosen["allreduce"]
+
+
+CALM = [1.0] * 8
+
+
+def test_a_few_disturbed_launches_do_not_change_the_choice() -> None:
+    """Five of eight launches are slow there: no test tells a from b, and all else speaks for a."""
+    odd = {"native": CALM, "b": CALM, "a": [1.0, 1.0, 1.0, 1.13, 1.12, 1.14, 1.12, 1.13]}
+    assert set(chosen_at(odd).values()) == {"a"}
+
+
+def test_the_fit_does_not_overrule_the_test() -> None:
+    odd = {"native": CALM, "b": CALM, "a": [1.3, 1.31, 1.32, 1.3, 1.31, 1.33, 1.3, 1.31]}
+    assert chosen_at(odd)[ODD] == "b", "slower there in every launch, whatever other points say"
+    slow = {"native": CALM, "b": [2.0, 1.0] * 4, "a": [1.0, 2.1] * 4}
+    assert chosen_at(slow)[ODD] == "native", "no row without a test at its own point"
