@@ -99,7 +99,10 @@ def estimates(
     asked = tuple(wanted)
     for name, points in seen.items():
         data = tuple(sorted((p, tuple(t)) for p, t in points.items() if t and min(t) > 0))
-        found = _fit(data, asked) if asked else None
+        try:
+            found = _fit(data, asked) if asked else None
+        except (RuntimeError, np.linalg.LinAlgError):  # no convergence: as if it were not fitted
+            found = None
         if found is not None:
             out[name] = dict(zip(asked, found, strict=True))
     return out
@@ -196,8 +199,9 @@ def _krige(
     best: tuple[float, float, Array, Array] | None = None
     terms = FREE**2 * share @ share.T
     for departure in departures:
-        lower = np.linalg.cholesky(departure**2 * near + terms + np.diag(noise))
-        solved = cho_solve((lower, True), left)
+        full = departure**2 * near + terms + np.diag(noise)
+        lower = np.asarray(np.linalg.cholesky(full), dtype=np.float64)
+        solved = np.asarray(cho_solve((lower, True), left), dtype=np.float64)
         # A departure is likely to be moderate: one point more or less must not decide.
         loss = 0.5 * float(left @ solved) + float(np.log(np.diag(lower)).sum())
         loss += 0.5 * math.log(departure / DEPARTURES[1]) ** 2
