@@ -136,9 +136,9 @@ def test_bytes_are_not_blamed_on_the_algorithm() -> None:
 
 
 def test_what_stretto_leaves_to_the_mpi_promises_no_tuning() -> None:
-    """A slow alltoallv is the algorithm's time, but no table is made for it."""
+    """A slow alltoallw is the algorithm's time, but no table is made for it."""
     slow = row(
-        "MPI_Alltoallv", "collective", calls=[100, 100], time_s=[5.0] * 2, wait_s=[0.0] * 2,
+        "MPI_Alltoallw", "collective", calls=[100, 100], time_s=[5.0] * 2, wait_s=[0.0] * 2,
         transfer_s=[5.0] * 2, sampled=100, typical_s=0.05,
     )  # fmt: skip
     found = diagnose(profile([slow], (0.1, 0.1)))

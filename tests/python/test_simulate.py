@@ -11,7 +11,7 @@ from stretto.campaign.settings import parse_counts
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.bench import read_bench
-from stretto.files.table import read_table
+from stretto.files.table import TUNABLE, read_table
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform_file import load
 from stretto.model.sweep import Answer, Cell, messages_of, rows, simulate
@@ -98,9 +98,11 @@ def test_rows_have_no_gaps() -> None:
 def test_every_collective_with_algorithms_has_a_baseline(baseline: str) -> None:
     from stretto.plan import canonical
 
-    for collective in ("allreduce", "bcast", "reduce", "allgather", "barrier", "alltoall"):
-        for size in (8, 4096, 1 << 20):
-            assert canonical(collective, native_choice(baseline, collective, 24, 3, size))
+    for collective in TUNABLE:
+        for nranks, nodes in ((24, 3), (15, 3), (64, 8)):
+            for size in (8, 4096, 1 << 20):
+                found = native_choice(baseline, collective, nranks, nodes, size)
+                assert canonical(collective, found)
 
 
 def test_what_would_take_minutes_is_recognised() -> None:

@@ -60,6 +60,8 @@ def _openmpi(collective: str, p: int, nodes: int, n: int) -> str | None:
         if n * p < 50000:
             return "recursive_doubling" if power else "bruck_k(2)"
         return "ring"
+    if collective == "allgatherv":
+        return "bruck_k(2)" if n * p < 50000 else "ring" if p % 2 else "neighbor_exchange"
     if collective == "barrier":
         return "recursive_doubling" if power else "dissemination(2)"
     if collective in ("reduce_scatter", "reduce_scatter_block"):
@@ -72,7 +74,9 @@ def _openmpi(collective: str, p: int, nodes: int, n: int) -> str | None:
         return "linear(1048576)" if n < 3000 else "pairwise"
     return {
         "gather": "knomial(2)",
+        "gatherv": "linear",
         "scatter": "knomial(2)",
+        "scatterv": "linear",
         "scan": "linear",
         "exscan": "linear",
     }.get(collective)
