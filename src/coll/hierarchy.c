@@ -12,9 +12,7 @@ bool stretto_collective_composes(stretto_collective c) {
     if (stretto_collective_neighbor(c))
         return false;
     switch (c) {
-    case STRETTO_ALLTOALLV: /* ranks know the sizes of their own blocks only */
-    case STRETTO_GATHERV:
-    case STRETTO_SCATTERV: return false;
+    case STRETTO_ALLTOALLV: return false; /* ranks know the sizes of their own blocks only */
     default: return true;
     }
 }
@@ -117,7 +115,9 @@ typedef int composer(stretto_plan *, const stretto_choice *, const stretto_shape
 static composer *composer_of(stretto_collective c) {
     switch (c) {
     case STRETTO_GATHER:
+    case STRETTO_GATHERV:
     case STRETTO_SCATTER:
+    case STRETTO_SCATTERV:
     case STRETTO_REDUCE_SCATTER_BLOCK:
     case STRETTO_REDUCE_SCATTER: return stretto_build_composed_blocks;
     case STRETTO_SCAN:

@@ -1,8 +1,11 @@
-/* shm+X for gather, scatter and reduce_scatter(_block): X moves or reduces whole nodes' blocks.
+/* shm+X for gather(v), scatter(v) and reduce_scatter(_block): X moves or reduces whole nodes'
+ * blocks.
  *
  * The blocks of a node's ranks travel together between the ranks that stand for the nodes: the
  * leader, or on the root's node the root. Where nodes do not hold consecutive ranks, the rank that
- * has all blocks keeps a copy in TMP that is grouped by node. */
+ * has all blocks keeps a copy in TMP that is grouped by node; in gatherv and scatterv always, since
+ * its own lie where the caller wants them. The sizes of the latter's blocks are told first, by all
+ * phases (stretto_plan.carries); so each block in TMP is written, the root's own, too. */
 #include "coll/network.h"
 
 #include <stdio.h>
@@ -29,7 +32,8 @@ static stretto_span none(void) {
 static void group(blocks *b, stretto_buffer buffer, int first) {
     const stretto_layout *layout = b->layout;
     b->ranked = (stretto_place){buffer, first};
-    b->grouped = stretto_group(b->plan, layout, b->ranked);
+    b->grouped = b->plan->carries ? stretto_group_in_tmp(b->plan, layout)
+                                  : stretto_group(b->plan, layout, b->ranked);
     for (int n = 0; n <= layout->nnodes; n++)
         b->grouped_at[n] = b->grouped.first + layout->node_start[n];
 }
@@ -86,7 +90,7 @@ static int gather(blocks *b) {
     if (b->nlocal > 1)
         stretto_plan_node(b->plan, STRETTO_NODE_GATHER, b->delegate, mine,
                           stands ? collected : none());
-    else if (root && !s->in_place)
+    else if (root && (!s->in_place || b->plan->carries))
         stretto_plan_copy(b->plan, mine, collected);
     if (!stands)
         return 0;
@@ -103,7 +107,7 @@ static int scatter(blocks *b) {
     int status = 0;
     if (root) {
         group(b, STRETTO_IN, 0);
-        sort(b, true, b->nlocal == 1 ? s->rank : -1);
+        sort(b, true, b->nlocal == 1 && !b->plan->carries ? s->rank : -1);
     } else if (stands && b->nlocal > 1) {
         own_run(b);
     } else {
@@ -159,6 +163,7 @@ static int compose_blocks(blocks *b, const stretto_choice *choice, size_t bytes,
     const stretto_shape *s = b->shape;
     const bool rooted = stretto_collective_rooted(s->collective);
     const int root_node = b->layout->node_of[s->root];
+    b->plan->carries = stretto_collective_apart(s->collective);
     b->node = b->layout->node_of[s->rank];
     b->nlocal = stretto_ranks_on(b->layout, b->node);
     b->me = b->layout->local_of[s->rank];
@@ -177,8 +182,10 @@ static int compose_blocks(blocks *b, const stretto_choice *choice, size_t bytes,
         return -1;
     int status;
     switch (s->collective) {
-    case STRETTO_GATHER: status = gather(b); break;
-    case STRETTO_SCATTER: status = scatter(b); break;
+    case STRETTO_GATHER:
+    case STRETTO_GATHERV: status = gather(b); break;
+    case STRETTO_SCATTER:
+    case STRETTO_SCATTERV: status = scatter(b); break;
     default: status = reduce_scatter(b); break;
     }
     if (status != 0)

@@ -64,26 +64,30 @@ static stretto_span translate(const stretto_network *n, const int *tmp_at, stret
                            map->at[span.first + span.count] - map->at[span.first]);
 }
 
-stretto_place stretto_group(stretto_plan *plan, const stretto_layout *layout,
-                            stretto_place ranked) {
-    if (layout->consecutive)
-        return ranked;
+stretto_place stretto_group_in_tmp(stretto_plan *plan, const stretto_layout *layout) {
     const stretto_place grouped = {STRETTO_TMP, plan->tmp_blocks};
     for (int i = 0; i < layout->nranks; i++)
         stretto_plan_tmp(plan, layout->node_ranks[i]);
     return grouped;
 }
 
+stretto_place stretto_group(stretto_plan *plan, const stretto_layout *layout,
+                            stretto_place ranked) {
+    return layout->consecutive ? ranked : stretto_group_in_tmp(plan, layout);
+}
+
 void stretto_regroup(stretto_plan *plan, const stretto_layout *layout, stretto_place ranked,
                      stretto_place grouped, bool into_group, int skip) {
     const int *rank_at = layout->node_ranks;
+    const int most = stretto_collective_apart(plan->shape.collective) ? 1 : layout->nranks;
     if (ranked.buffer == grouped.buffer && ranked.first == grouped.first)
         return;
     for (int i = 0, n; i < layout->nranks; i += n) {
         n = 1;
         if (rank_at[i] == skip)
             continue;
-        while (i + n < layout->nranks && rank_at[i + n] == rank_at[i] + n && rank_at[i + n] != skip)
+        while (n < most && i + n < layout->nranks && rank_at[i + n] == rank_at[i] + n &&
+               rank_at[i + n] != skip)
             n++;
         const stretto_span here = stretto_span_of(grouped.buffer, grouped.first + i, n);
         const stretto_span there = stretto_span_of(ranked.buffer, ranked.first + rank_at[i], n);

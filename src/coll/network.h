@@ -29,10 +29,12 @@ typedef struct {
     int first;
 } stretto_place;
 
-/* Where all ranks' blocks lie grouped by node: where they are in rank order, if nodes hold
- * consecutive ranks, else new room in TMP. */
+/* New room in TMP for all ranks' blocks grouped by node; the second: where they are in rank order,
+ * if nodes hold consecutive ranks. */
+stretto_place stretto_group_in_tmp(stretto_plan *plan, const stretto_layout *layout);
 stretto_place stretto_group(stretto_plan *plan, const stretto_layout *layout, stretto_place ranked);
-/* Copies between the two, runs of consecutive ranks at a time, but not the block of rank `skip`. */
+/* Copies between the two, runs of consecutive ranks at a time where they lie side by side, but not
+ * the block of rank `skip`. */
 void stretto_regroup(stretto_plan *plan, const stretto_layout *layout, stretto_place ranked,
                      stretto_place grouped, bool into_group, int skip);
 static inline stretto_span stretto_node_run(const stretto_layout *layout, stretto_place grouped,

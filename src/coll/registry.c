@@ -33,7 +33,8 @@ const char *stretto_algorithm_fits(const stretto_algorithm *algorithm, const str
         return "it needs a power of two of ranks";
     if ((algorithm->needs & STRETTO_NEEDS_EVEN) && shape->nranks % 2 != 0 && shape->nranks > 1)
         return "it needs an even number of ranks";
-    if ((algorithm->needs & STRETTO_CARRIES) && shape->nranks > STRETTO_PAIRS_MOST)
+    if ((algorithm->needs & STRETTO_CARRIES) && shape->collective == STRETTO_ALLTOALLV &&
+        shape->nranks > STRETTO_PAIRS_MOST)
         return "it is not made for so many ranks";
     if (algorithm->needs & STRETTO_NEEDS_NODES)
         return "it is made of node phases: write shm+ before it";

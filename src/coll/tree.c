@@ -22,6 +22,15 @@ int stretto_tree_subtree(const stretto_tree *tree, int position) {
     return run < tree->n - position ? (int)run : tree->n - position;
 }
 
+int stretto_tree_reserve(stretto_plan *plan, const stretto_tree *tree, int position) {
+    const int p = plan->shape.nranks, n = stretto_tree_subtree(tree, position);
+    const int rank = stretto_tree_rank(plan, tree, position), before = rank + n > p ? p - rank : n;
+    const int at = stretto_plan_tmp_run(plan, rank, before, 1);
+    if (before < n) /* it wraps */
+        stretto_plan_tmp_run(plan, 0, n - before, 1);
+    return at;
+}
+
 /* Child number `at` in units of its distance; it must lie within the subtree. */
 static stretto_child child_at(const stretto_tree *tree, int position, long distance, long at) {
     const long child = position + at * distance;

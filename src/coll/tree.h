@@ -24,6 +24,8 @@ int stretto_tree_rank(const stretto_plan *plan, const stretto_tree *tree, int po
 int stretto_tree_parent(const stretto_tree *tree, int position);
 /* How many positions the subtree of a position has: itself and those that follow. */
 int stretto_tree_subtree(const stretto_tree *tree, int position);
+/* Reserves TMP for a block of each of them (gather(v), scatter(v)); the first's place. */
+int stretto_tree_reserve(stretto_plan *plan, const stretto_tree *tree, int position);
 
 /* A position's children, nearest (smallest subtree) first or last first; position -1: no more. */
 typedef struct {

@@ -62,6 +62,11 @@ bool stretto_collective_neighbor_gathers(stretto_collective collective) {
     return collective == STRETTO_NEIGHBOR_ALLGATHER || collective == STRETTO_NEIGHBOR_ALLGATHERV;
 }
 
+bool stretto_collective_apart(stretto_collective collective) {
+    return collective == STRETTO_ALLTOALLV || collective == STRETTO_GATHERV ||
+           collective == STRETTO_SCATTERV || all[collective].neighbor;
+}
+
 bool stretto_shape_in_place(const stretto_shape *shape) {
     switch (shape->collective) {
     case STRETTO_ALLREDUCE:

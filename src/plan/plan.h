@@ -58,6 +58,8 @@ bool stretto_collective_vector(stretto_collective collective);
  * for all its neighbours (neighbor_allgather(v)), not one for each? */
 bool stretto_collective_neighbor(stretto_collective collective);
 bool stretto_collective_neighbor_gathers(stretto_collective collective);
+/* Need a rank's blocks not lie side by side (alltoallv, gatherv, scatterv, neighbourhoods)? */
+bool stretto_collective_apart(stretto_collective collective);
 
 /* Where the ranks of a communicator live. Shared and immutable while a plan is built. */
 typedef struct {
@@ -95,7 +97,8 @@ typedef struct {
  *     alltoallv a rank knows the sizes of its own blocks only (of IN and of OUT); the others that
  *     its plan names in TMP (stretto_shape_pair) it is told first, see `carries`.
  *   gather(v): IN = 1 block (mine); OUT on the root = P blocks, elsewhere empty. For gatherv the
- *     root knows all sizes, the others their own.
+ *     root knows all sizes, the others their own, and those that their plans name in TMP are told
+ *     first, see `carries`.
  *   scatter(v): IN on the root = P blocks, elsewhere empty; OUT = 1 block (mine); sizes as gather.
  *   reduce_scatter_block, reduce_scatter: IN = P blocks, OUT = 1 block (my share of the result);
  *     sizes of all blocks known on every rank, equal for reduce_scatter_block.
@@ -208,10 +211,11 @@ typedef struct {
     int nactions;
     stretto_action *actions; /* [nactions] */
     bool failed;             /* out of memory while building; stretto_plan_build reports it */
-    /* Blocks of other pairs of ranks pass through (alltoallv; the row says STRETTO_CARRIES, so on
-     * all ranks). Their sizes are learned by carrying the same plan out twice: first on the sizes,
-     * as one number a block, and what TMP holds then are the sizes of its blocks; then on the data.
-     * No node actions. */
+    /* Blocks of other ranks pass through (alltoallv, gatherv, scatterv: the row says
+     * STRETTO_CARRIES, or for the latter two it is shm+X; the same on all ranks). Their sizes are
+     * learned by carrying the same plan out twice: first on the sizes, as one number a block, and
+     * what TMP holds then are the sizes of its blocks; then on the data. Node actions in gatherv
+     * and scatterv only. */
     bool carries;
     /* The builder's own; gone after stretto_plan_finish. */
     int capacity, tmp_capacity, round;
@@ -234,7 +238,8 @@ int stretto_plan_blocks_of(const stretto_plan *plan, stretto_buffer buffer);
 /* Number of blocks that tmp_shape may name: of the vector; else one a rank (allgather, gather,
  * scatter, reduce_scatter, neighbor_allgather(v): rank r's share; alltoallv: OUT block r), or one
  * an edge of the graph (neighbor_alltoall(v); LARGEST is not known to any). For gatherv and
- * scatterv a rank other than the root may name its own only, and not LARGEST. */
+ * scatterv a rank other than the root may name its own only, unless the plan carries; none may name
+ * LARGEST. */
 int stretto_plan_call_blocks(const stretto_plan *plan);
 /* Where blocks [first, first + count) of this rank's contribution to a vector collective lie before
  * stretto_plan_load: in IN, or in OUT with in_place. Saves a rank that only sends them the copy. */

@@ -45,16 +45,16 @@ static int check_plans(verify_state *v) {
                                        "cuts the vector into %d blocks, rank 0 into %d",
                                        v->plans[rank].vector_blocks, v->plans[0].vector_blocks);
         int blocks = stretto_plan_call_blocks(&v->plans[rank]);
-        if (v->plans[rank].carries != v->plans[0].carries ||
-            (v->plans[rank].carries && s->collective != STRETTO_ALLTOALLV))
+        const bool carries = v->plans[rank].carries, pairs = s->collective == STRETTO_ALLTOALLV;
+        const bool tree = s->collective == STRETTO_GATHERV || s->collective == STRETTO_SCATTERV;
+        if (carries != v->plans[0].carries || (carries && !pairs && !tree))
             return stretto_verify_fail(v, rank, -1, "does not carry blocks as rank 0 does");
-        if (v->plans[rank].carries) /* and names those of any pair of ranks */
+        if (carries && pairs) /* and names those of any pair of ranks */
             blocks += v->nranks * v->nranks;
-        bool knows_all = (s->collective != STRETTO_GATHERV && s->collective != STRETTO_SCATTERV) ||
-                         rank == s->root;
+        const bool knows_all = !tree || carries || rank == s->root;
         for (int b = 0; b < v->plans[rank].tmp_blocks; b++) {
             int shape = v->plans[rank].tmp_shape[b];
-            bool largest = shape == STRETTO_SHAPE_LARGEST && !v->plans[rank].carries;
+            bool largest = shape == STRETTO_SHAPE_LARGEST && !carries;
             if (!largest && (shape < 0 || shape >= blocks))
                 return stretto_verify_fail(v, rank, -1, "TMP block %d is like block %d of %d", b,
                                            shape, blocks);

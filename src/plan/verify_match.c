@@ -17,8 +17,7 @@ static int check_span(verify_state *v, int rank, int action, stretto_span span, 
     if (span.buffer == STRETTO_IN && stretto_plan_mine(plan, 0, 0).buffer == STRETTO_OUT &&
         c != STRETTO_SCATTER && c != STRETTO_SCATTERV)
         return stretto_verify_fail(v, rank, action, "touches IN, which is absent in place");
-    const bool apart = c == STRETTO_ALLTOALLV || c == STRETTO_GATHERV || c == STRETTO_SCATTERV ||
-                       stretto_collective_neighbor(c);
+    const bool apart = stretto_collective_apart(c);
     const bool whole_node = plan->actions[action].kind >= STRETTO_NODE_BARRIER;
     if (span.count > 1 && span.buffer != STRETTO_TMP && apart && !whole_node)
         return stretto_verify_fail(v, rank, action,
@@ -87,7 +86,8 @@ static int check_action(verify_state *v, int rank, int i) {
         break;
     default: break;
     }
-    if (a->kind >= STRETTO_NODE_BARRIER && plan->carries)
+    if (a->kind >= STRETTO_NODE_BARRIER && plan->carries &&
+        plan->shape.collective == STRETTO_ALLTOALLV)
         return stretto_verify_fail(v, rank, i, "a node action in a plan that carries blocks");
     if (a->kind >= STRETTO_NODE_BARRIER && !plan->shape.layout)
         return stretto_verify_fail(v, rank, i, "a node action, but no layout is known");

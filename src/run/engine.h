@@ -138,11 +138,12 @@ enum { STRETTO_DECISIONS = 8, STRETTO_PLANS = 64 };
 
 /* Pieces of memory of a communicator, independent of each other, for one call each. */
 enum {
-    STRETTO_SCRATCH_TMP,    /* the plan's TMP */
-    STRETTO_SCRATCH_OUT,    /* OUT where the application has none */
-    STRETTO_SCRATCH_PACK,   /* what is sent, packed */
-    STRETTO_SCRATCH_UNPACK, /* what is received, to be unpacked */
-    STRETTO_SCRATCH_SIZES,  /* offsets and sizes of ragged blocks */
+    STRETTO_SCRATCH_TMP,     /* the plan's TMP */
+    STRETTO_SCRATCH_OUT,     /* OUT where the application has none */
+    STRETTO_SCRATCH_PACK,    /* what is sent, packed */
+    STRETTO_SCRATCH_UNPACK,  /* what is received, to be unpacked */
+    STRETTO_SCRATCH_SIZES,   /* offsets and sizes of ragged blocks */
+    STRETTO_SCRATCH_NUMBERS, /* sizes that are told (exec_told.c) */
     STRETTO_SCRATCHES
 };
 

@@ -339,7 +339,9 @@ int stretto_run_plan(stretto_running *r) {
 int stretto_execute(stretto_comm *c, stretto_cached_plan *cached, const stretto_elements *elements,
                     const stretto_buffers *buffers) {
     if (cached->plan.carries)
-        return stretto_execute_carrying(c, cached, elements, buffers);
+        return cached->plan.shape.collective == STRETTO_ALLTOALLV
+                   ? stretto_execute_carrying(c, cached, elements, buffers)
+                   : stretto_execute_told(c, cached, elements, buffers);
     stretto_running r = {.c = c,
                          .cached = cached,
                          .e = elements,

@@ -35,6 +35,9 @@ int stretto_run_plan(stretto_running *r);
 /* A plan that carries blocks: sizes first, unless they are known (exec_carry.c). */
 int stretto_execute_carrying(stretto_comm *c, stretto_cached_plan *cached,
                              const stretto_elements *elements, const stretto_buffers *buffers);
+/* The same for gatherv and scatterv: sizes are told in every call (exec_told.c). */
+int stretto_execute_told(stretto_comm *c, stretto_cached_plan *cached,
+                         const stretto_elements *elements, const stretto_buffers *buffers);
 /* Carries out a NODE_* action (exec_node.c). */
 void stretto_node_action(const stretto_running *r, const stretto_action *a);
 

@@ -52,7 +52,8 @@ static void scatter(const stretto_running *r, const stretto_action *a, int n, in
                            dst.at ? dst.at : &nothing, to, NULL);
 }
 
-/* Of the shares of a vector, which may differ by an element; every rank knows its own. */
+/* Of the shares of a vector, which may differ by an element, or of blocks of any sizes (in gatherv
+ * always into TMP, where they lie side by side); every rank knows its own. */
 static void gather(const stretto_running *r, const stretto_action *a, int n, int me) {
     static char nothing;
     const size_t stride = (size_t)r->e->stride;
@@ -105,14 +106,15 @@ void stretto_node_action(const stretto_running *r, const stretto_action *a) {
         else
             allgather(r, a, n);
         break;
-    case STRETTO_NODE_GATHER: /* gatherv is not composed */
-        if (p->vector_blocks)
+    case STRETTO_NODE_GATHER: /* which of the two depends on the collective only */
+        if (p->vector_blocks || p->shape.collective == STRETTO_GATHERV)
             gather(r, a, n, me);
         else
             stretto_node_gather(node, src.at, dst.at, src.n * stride, a->peer);
         break;
     case STRETTO_NODE_SCATTER:
-        if (p->shape.collective == STRETTO_REDUCE_SCATTER) {
+        if (p->shape.collective == STRETTO_REDUCE_SCATTER ||
+            p->shape.collective == STRETTO_SCATTERV) {
             scatter(r, a, n, me);
         } else {
             const size_t bytes = (me == a->peer ? src.n / (size_t)n : dst.n) * stride;

@@ -92,11 +92,13 @@ COMPOSED = {
     "bcast": "shm+knomial(2)",
     "exscan": "shm+recursive_doubling",
     "gather": "shm+knomial(2)",
+    "gatherv": "shm+knomial(2)",
     "reduce": "shm+knomial(2)",
     "reduce_scatter": "shm+ring",
     "reduce_scatter_block": "shm+pairwise",
     "scan": "shm+linear",
     "scatter": "shm+linear",
+    "scatterv": "shm+knomial(3)",
 }
 
 

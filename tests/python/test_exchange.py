@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from mpis import MPIS, REPOSITORY, Mpi, library
 
 SOURCE = REPOSITORY / "tests" / "apps" / "exchange.c"
+TREES = SOURCE.with_name("trees.c")
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +81,39 @@ def test_room_made_after_an_error(programs, name: str, choice: str) -> None:
 def test_one_buffer_for_both(programs, name: str) -> None:
     choices = "shm;alltoall=shm"
     run(programs, name, 3, choices, ["alias"])
+
+
+@pytest.mark.parametrize(
+    ("choice", "ranks", "ppn"),
+    [
+        ("shm", 3, 0),
+        ("linear", 3, 1),
+        ("knomial(2)", 3, 1),
+        ("knomial(2)", 7, 1),
+        ("knomial(3)", 5, 2),
+        ("shm+knomial(2)", 3, 2),
+        ("shm+linear", 5, 2),
+        ("shm+knomial(2)", 7, 3),
+    ],
+)
+@pytest.mark.parametrize("name", MPIS)
+def test_gatherv_scatterv_with_too_little_room(
+    programs, name: str, choice: str, ranks: int, ppn: int
+) -> None:
+    """Who has too little room says so; the others' data arrives, and nobody hangs."""
+    mpi: Mpi = MPIS[name].require()
+    if f"trees {name}" not in programs:
+        programs[f"trees {name}"] = mpi.compile(TREES, programs["folder"] / f"trees-{name}", "-O1")
+    env = {
+        "LD_PRELOAD": str(library(mpi.family)),
+        "STRETTO_CHOICE": f"gatherv={choice};scatterv={choice}",
+        "STRETTO_FAKE_PPN": str(ppn),
+        "STRETTO_AFTER": "1",
+        "STRETTO_VERBOSE": "1",
+    }
+    words = ["120"] if choice == "linear" else ["120", "all"]
+    done = mpi.run(ranks, [str(programs[f"trees {name}"]), *words], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"trees: (\d+) calls with too little room, 0 faults", done.stdout)
+    assert found and int(found[1]) > 20, done.stdout
+    assert done.stderr.count("(forced)") == 2, done.stderr

@@ -31,7 +31,8 @@ SHARED = (
 SHM = ";".join(f"{collective}=shm" for collective in SHARED)
 FLAT = (
     "allreduce=ring;bcast=knomial(3);reduce=knomial(2);allgather=bruck_k(3);"
-    "barrier=dissemination(2);alltoall=pairwise;alltoallv=pairwise;scan=linear"
+    "barrier=dissemination(2);alltoall=pairwise;alltoallv=pairwise;scan=linear;"
+    "gatherv=knomial(2);scatterv=knomial(3)"
 )
 
 

@@ -1,7 +1,7 @@
 /* Gather of blocks of any size, directly, with a window.
  *
  * Idea: everybody sends to the root, which posts at most `window` receives at a time. Only the root
- * knows all sizes, and each rank its own: no rank can receive for another without being told first.
+ * knows all sizes, and each rank its own: nobody receives for another, so nobody need be told.
  *
  * Source: folklore.
  * Cost: (P - 1) alpha + N beta at the root, N = all blocks, up to `window` latencies overlapped.

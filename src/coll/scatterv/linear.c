@@ -1,7 +1,7 @@
 /* Scatter of blocks of any size, directly, with a window.
  *
  * Idea: the root sends everybody its block, at most `window` at a time. Only the root knows all
- * sizes, and each rank its own: no rank can hand on blocks without being told first.
+ * sizes, and each rank its own: nobody hands on blocks, so nobody need be told.
  *
  * Source: folklore.
  * Cost: (P - 1) alpha + N beta at the root, N = all blocks, up to `window` latencies overlapped.
