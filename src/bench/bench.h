@@ -43,6 +43,17 @@ const char *stretto_bench_collective_name(stretto_bench_collective collective);
 /* Allreduce (self too), reduce, reduce_scatter, reduce_scatter_block, scan, exscan. */
 bool stretto_bench_reduces(stretto_bench_collective collective);
 
+/* A control variable of the MPI (MPI_T) and the number that it is given. */
+typedef struct {
+    const char *name, *value;
+} stretto_bench_setting;
+
+typedef struct {
+    const char *name; /* choice string; "bare" = do not choose */
+    int nsettings;    /* that are made inside this launch; 0: those of the environment hold */
+    stretto_bench_setting *settings;
+} stretto_bench_choice;
+
 typedef struct {
     stretto_bench_collective collective;
     size_t bytes;  /* of the vector; of one block where there is one for each rank */
@@ -50,7 +61,7 @@ typedef struct {
     int operation; /* index for stretto_bench_operation */
     int root;
     int ncandidates;
-    char **candidates; /* choice strings; "bare" = do not choose */
+    stretto_bench_choice *candidates;
 } stretto_bench_case;
 
 typedef struct {
@@ -203,6 +214,17 @@ int stretto_bench_sample_line(stretto_bench_output *out, const stretto_bench_job
  * 0, or -1 when it could not be written. */
 int stretto_bench_fingerprint_line(stretto_bench_output *out, const stretto_bench_case *shape,
                                    int nranks, uint64_t prints[2][3], uint64_t sent);
+
+/* ---- setting.c: settings of the MPI that are made in a running process ------------------------
+ */
+
+/* Makes the choice's settings, each read back. 0, or -1 with the reason in `why`, and nothing is
+ * changed then. Local; one choice at a time. */
+int stretto_bench_settings_write(const stretto_bench_choice *choice, char *why, size_t size);
+/* Gives the variables the values that they had. 0, or -1 when one did not take it: nothing that
+ * runs after that is what its name says. */
+int stretto_bench_settings_restore(char *why, size_t size);
+void stretto_bench_settings_close(void);
 
 /* ---- messages.c: what this process sends, by peer, where the MPI counts it ------------------- */
 

@@ -8,7 +8,8 @@
  * Each is a digest over all ranks; equal digests mean the same algorithm as far as that goes. The
  * job names the communicator's ranks as candidates: `candidate RANKS` or `candidate RANKS@MS` (with
  * arrivals, the rank held for MS milliseconds). All ranks' part of it goes over MPI_Send, so that
- * the collective under test is the only one used. */
+ * the collective under test is the only one used. Settings of a candidate (`set`) are made before
+ * its communicator is, and unmade afterwards. */
 #include "bench/bench.h"
 
 #include <errno.h>
@@ -212,12 +213,12 @@ static int take(stretto_bench_call *call, int hold_ms, print_of *print) {
 }
 
 /* Twice, so that what differs from call to call is known for that. */
-static int measure(stretto_bench_output *out, const stretto_bench_case *shape, const char *choice,
-                   char *error, size_t size) {
+static int measure(stretto_bench_output *out, const stretto_bench_case *shape,
+                   const stretto_bench_choice *choice, char *error, size_t size) {
     int rank, nranks, ranks = 0, hold_ms = 0;
     MPI_Comm comm;
-    if (sscanf(choice, "%d@%d", &ranks, &hold_ms) < 1 || ranks < 1 || hold_ms < 0) {
-        snprintf(error, size, "candidate wants RANKS or RANKS@MS, not %s", choice);
+    if (sscanf(choice->name, "%d@%d", &ranks, &hold_ms) < 1 || ranks < 1 || hold_ms < 0) {
+        snprintf(error, size, "candidate wants RANKS or RANKS@MS, not %s", choice->name);
         return -1;
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -226,6 +227,8 @@ static int measure(stretto_bench_output *out, const stretto_bench_case *shape, c
         snprintf(error, size, "%d ranks are needed, there are %d", ranks, nranks);
         return -1;
     }
+    if (stretto_bench_settings_write(choice, error, size) != 0)
+        return -1;
     MPI_Comm_split(MPI_COMM_WORLD, rank < ranks ? 0 : MPI_UNDEFINED, rank, &comm);
     int rc = 0;
     if (comm != MPI_COMM_NULL) {
@@ -254,6 +257,8 @@ static int measure(stretto_bench_output *out, const stretto_bench_case *shape, c
         stretto_bench_call_close(&call);
         /* The communicator stays: Open MPI 5's monitoring crashes when one of HAN's is freed. */
     }
+    if (stretto_bench_settings_restore(error, size) != 0)
+        return -1;
     return rc == 0 ? 0 : -1;
 }
 
@@ -270,8 +275,8 @@ int stretto_bench_fingerprint(stretto_bench_output *out, const stretto_bench_job
             if (out)
                 stretto_bench_status(out, done, total,
                                      stretto_bench_collective_name(shape->collective), shape->bytes,
-                                     shape->candidates[c]);
-            if (measure(out, shape, shape->candidates[c], error, error_size) != 0)
+                                     shape->candidates[c].name);
+            if (measure(out, shape, &shape->candidates[c], error, error_size) != 0)
                 return -1;
             join(MPI_COMM_WORLD, 0); /* ranks outside of it wait here */
             done++;

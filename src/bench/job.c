@@ -6,6 +6,7 @@
  *   fake_clock OFFSET_US DRIFT_PPM
  *   case COLLECTIVE BYTES DATATYPE OPERATION ROOT
  *   candidate CHOICE            (of the case above)
+ *   set VARIABLE NUMBER         (of the candidate above: a control variable of MPI_T)
  *   end
  *
  * File names run to the end of their line. All ranks parse the same text, so all agree. */
@@ -133,12 +134,26 @@ static const char *parse_candidate(stretto_bench_job *job, char *choice) {
     if (job->ncases == 0)
         return "candidate before any case";
     stretto_bench_case *shape = &job->cases[job->ncases - 1];
-    char **candidates =
+    stretto_bench_choice *candidates =
         realloc(shape->candidates, (size_t)(shape->ncandidates + 1) * sizeof *shape->candidates);
     if (!candidates)
         return "out of memory";
     shape->candidates = candidates;
-    shape->candidates[shape->ncandidates++] = choice;
+    candidates[shape->ncandidates++] = (stretto_bench_choice){.name = choice};
+    return NULL;
+}
+
+static const char *parse_setting(stretto_bench_job *job, const char *name, const char *value) {
+    stretto_bench_case *shape = job->ncases ? &job->cases[job->ncases - 1] : NULL;
+    if (!shape || shape->ncandidates == 0)
+        return "set before any candidate";
+    stretto_bench_choice *choice = &shape->candidates[shape->ncandidates - 1];
+    stretto_bench_setting *settings =
+        realloc(choice->settings, (size_t)(choice->nsettings + 1) * sizeof *settings);
+    if (!settings)
+        return "out of memory";
+    choice->settings = settings;
+    settings[choice->nsettings++] = (stretto_bench_setting){name, value};
     return NULL;
 }
 
@@ -150,6 +165,8 @@ static const char *parse_words(stretto_bench_job *job, char **words, int nwords,
         return parse_case(job, words, nwords, nranks);
     if (strcmp(key, "candidate") == 0)
         return nwords == 2 ? parse_candidate(job, words[1]) : "candidate wants one CHOICE";
+    if (strcmp(key, "set") == 0)
+        return nwords == 3 ? parse_setting(job, value, value2) : "set wants VARIABLE NUMBER";
     if (strcmp(key, "variant") == 0)
         job->variant = value;
     else if (strcmp(key, "seed") == 0)
@@ -268,8 +285,11 @@ int stretto_bench_job_read(stretto_bench_job *job, const char *path, MPI_Comm co
 }
 
 void stretto_bench_job_free(stretto_bench_job *job) {
-    for (int i = 0; i < job->ncases; i++)
+    for (int i = 0; i < job->ncases; i++) {
+        for (int c = 0; c < job->cases[i].ncandidates; c++)
+            free(job->cases[i].candidates[c].settings);
         free(job->cases[i].candidates);
+    }
     free(job->cases);
     free(job->text);
     memset(job, 0, sizeof *job);

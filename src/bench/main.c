@@ -122,6 +122,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     int failed = prints ? fingerprint(argv[2]) : run(argv[1]);
+    stretto_bench_settings_close();
     MPI_Finalize();
     return failed ? 1 : 0;
 }

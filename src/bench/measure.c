@@ -19,7 +19,8 @@ static unsigned long long draw(unsigned long long *state) {
 /* Makes the candidate the one that runs on the work communicator. Same answer on all ranks. */
 static bool choose(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
-    /* "native:settings" were given to the MPI through the environment of this launch. */
+    /* "native:settings" were given to the MPI through the environment of this launch, or are made
+     * where the candidate runs (places.c). */
     if (strcmp(c->name, "bare") == 0 || strncmp(c->name, "native:", 7) == 0)
         return true;
     if (!bench->choose) {
@@ -38,14 +39,23 @@ static bool choose(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     return rc == 0;
 }
 
-/* First calls, check, and the number of calls that fills a batch. */
-static int prepare(stretto_bench_case_run *m, stretto_bench_candidate *c) {
+/* What is done between has the candidate's settings and communicator. */
+static int within(stretto_bench_case_run *m, stretto_bench_candidate *c,
+                  int (*what)(stretto_bench_case_run *, stretto_bench_candidate *)) {
     stretto_bench *bench = m->bench;
-    c->correct = true;
-    c->active = choose(m, c);
-    c->refused = !c->active;
-    if (!c->active)
-        return MPI_SUCCESS;
+    stretto_bench_status(bench->out, m->index, bench->job->ncases,
+                         stretto_bench_collective_name(m->shape->collective), m->shape->bytes,
+                         c->name);
+    int rc = stretto_bench_place_enter(m, c);
+    if (rc == MPI_SUCCESS)
+        rc = what(m, c);
+    int left = stretto_bench_place_leave(m, c);
+    return rc == MPI_SUCCESS ? left : rc;
+}
+
+/* Check, and the number of calls that fills a batch. */
+static int first_calls(stretto_bench_case_run *m, stretto_bench_candidate *c) {
+    stretto_bench *bench = m->bench;
     int rc = stretto_bench_call_check(&m->call, bench->control, bench->clock, &c->correct,
                                       c->detail, sizeof c->detail);
     if (rc != MPI_SUCCESS || !c->correct) {
@@ -78,12 +88,17 @@ static int prepare(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     return rc;
 }
 
+static int prepare(stretto_bench_case_run *m, stretto_bench_candidate *c) {
+    c->correct = true;
+    c->active = choose(m, c);
+    c->refused = !c->active;
+    int rc = c->active ? stretto_bench_place_open(m, c) : MPI_SUCCESS;
+    return rc == MPI_SUCCESS && c->active ? within(m, c, first_calls) : rc;
+}
+
 static int visit(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
     double us;
-    stretto_bench_status(bench->out, m->index, bench->job->ncases,
-                         stretto_bench_collective_name(m->shape->collective), m->shape->bytes,
-                         c->name);
     choose(m, c);
     int warm = c->batch / 8, rc;
     warm = warm < 1 ? 1 : warm > 32 ? 32 : warm;
@@ -153,7 +168,7 @@ static int rounds(stretto_bench_case_run *m) {
         }
         for (int i = 0; rc == MPI_SUCCESS && i < m->n; i++)
             if (m->candidates[order[i]].active)
-                rc = visit(m, &m->candidates[order[i]]);
+                rc = within(m, &m->candidates[order[i]], visit);
         done++;
         stop = bench->rank == 0 ? enough(m, done, until, share) : 0;
         if (rc == MPI_SUCCESS)
@@ -163,16 +178,20 @@ static int rounds(stretto_bench_case_run *m) {
     return rc;
 }
 
-static int finish(stretto_bench_case_run *m, stretto_bench_candidate *c) {
+static int last_calls(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
-    if (!c->active || !choose(m, c))
-        return MPI_SUCCESS;
     int rc = stretto_bench_call_check(&m->call, bench->control, bench->clock, &c->correct,
                                       c->detail, sizeof c->detail);
     if (bench->last && m->shape->collective != STRETTO_BENCH_SELF &&
         bench->last(bench->work, stretto_bench_collective_name(m->shape->collective), c->done_by,
                     sizeof c->done_by) != 0)
         c->done_by[0] = '\0';
+    return rc;
+}
+
+static int finish(stretto_bench_case_run *m, stretto_bench_candidate *c) {
+    int rc = c->active && choose(m, c) ? within(m, c, last_calls) : MPI_SUCCESS;
+    stretto_bench_place_close(c);
     return rc;
 }
 
@@ -238,10 +257,12 @@ int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t e
     }
     rc = stretto_bench_clock_sync(bench->clock);
     for (int i = 0; rc == MPI_SUCCESS && i < m.n; i++) {
-        m.candidates[i].name = shape->candidates[i];
+        m.candidates[i].name = shape->candidates[i].name;
+        m.candidates[i].choice = &shape->candidates[i];
+        m.candidates[i].comm = MPI_COMM_NULL;
         stretto_bench_status(bench->out, index, bench->job->ncases,
                              stretto_bench_collective_name(shape->collective), shape->bytes,
-                             shape->candidates[i]);
+                             shape->candidates[i].name);
         rc = prepare(&m, &m.candidates[i]);
     }
     if (rc == MPI_SUCCESS)

@@ -14,6 +14,8 @@ typedef struct {
 
 typedef struct {
     const char *name;
+    const stretto_bench_choice *choice;
+    MPI_Comm comm; /* of its own where it has settings, else MPI_COMM_NULL */
     bool active, correct, refused;
     int batch;
     double estimate; /* s per call */
@@ -39,5 +41,17 @@ int stretto_bench_batch(stretto_bench_case_run *m, int n, double *us);
 /* A batch, or single calls in windows of their own, kept with the candidate on rank 0. */
 int stretto_bench_take_throughput(stretto_bench_case_run *m, stretto_bench_candidate *c);
 int stretto_bench_take_latency(stretto_bench_case_run *m, stretto_bench_candidate *c);
+
+/* ---- places.c: where a candidate with settings of its own runs --------------------------------
+ */
+
+/* Collective: makes the communicator, with the settings made; where some rank cannot make them the
+ * candidate is refused. An MPI error code. */
+int stretto_bench_place_open(stretto_bench_case_run *m, stretto_bench_candidate *c);
+/* From here to leave the calls are the candidate's. An MPI error code. */
+int stretto_bench_place_enter(stretto_bench_case_run *m, stretto_bench_candidate *c);
+int stretto_bench_place_leave(stretto_bench_case_run *m, stretto_bench_candidate *c);
+/* Collective: frees the communicator. */
+void stretto_bench_place_close(stretto_bench_candidate *c);
 
 #endif

@@ -145,7 +145,7 @@ void stretto_bench_launch_line(stretto_bench_output *out, const stretto_bench_jo
             put(out, "%s\"%s\": [", comma, stretto_bench_collective_name(shape->collective));
             for (int k = 0; k < shape->ncandidates; k++) {
                 put(out, "%s", k ? ", " : "");
-                put_string(out, shape->candidates[k]);
+                put_string(out, shape->candidates[k].name);
             }
             put(out, "]");
             comma = ", ";

@@ -105,9 +105,9 @@ class Fake:
 
 
 class NoMPI:
-    """Stands for an installation where candidates are given by hand."""
+    """Stands for an installation where candidates are given by hand, each with launches apart."""
 
-    name = "an MPI"
+    name, family, version = "an MPI", "intel", "1"
 
 
 def plans(request: Request) -> list[LayoutPlan]:

@@ -28,9 +28,9 @@ from stretto.campaign.settings import (
     parse_collectives,
     parse_duration,
     parse_sizes,
-    settings_environment,
     variants_of,
 )
+from stretto.campaign.variants import settings_environment
 from stretto.errors import Interrupted, StrettoError, UsageError
 from stretto.files.bench import LaunchEnd, read_bench
 from stretto.files.identity import MPIIdentity, collect

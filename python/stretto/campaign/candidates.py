@@ -9,7 +9,8 @@ from typing import Any
 from stretto.campaign import programs
 from stretto.campaign.baseline import with_bare
 from stretto.campaign.compare import BARE, NATIVE
-from stretto.campaign.settings import EXTRA, variant_for
+from stretto.campaign.settings import EXTRA
+from stretto.campaign.variants import variant_for
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Abi
 from stretto.files.table import TUNABLE

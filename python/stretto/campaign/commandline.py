@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from stretto.campaign import programs
-from stretto.campaign.settings import Settings, settings_environment
+from stretto.campaign.settings import Settings
+from stretto.campaign.variants import SHARED, settings_environment
 from stretto.mpi.base import MPIInstallation
 
 #: makes command line and environment that start a program with variables for its ranks
@@ -44,8 +45,9 @@ def command_line(
     if variant == "stretto":
         variables["LD_PRELOAD"] = str(programs.interposer(abi))
         variables["STRETTO_API"] = "1"  # without a table it would leave everything alone
-    elif variant.startswith("native:"):
-        variables |= settings_environment(installation.family, variant[7:])
+    elif variant.startswith(("native:", SHARED)):
+        settings_text = variant.partition(":")[2]
+        variables |= settings_environment(installation.family, settings_text)
     program = [str(programs.bench_program(abi)), str(job.resolve())]
     if start is not None:
         command, environ = start(program, variables)

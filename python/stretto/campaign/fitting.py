@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from stretto.campaign.settings import Settings
 from stretto.errors import StrettoError
-from stretto.files.bench import Bench
+from stretto.files.bench import Bench, read_bench
 
 
 def require_layout(bench: Bench, nodes: int, ppn: int, path: Path) -> None:
@@ -58,3 +59,37 @@ def check_same(settings: Settings, previous: Bench, path: Path) -> None:
                 path,
                 "name another file (-o), or begin again with --restart (the old file is kept)",
             )
+
+
+def as_begun(settings: Settings, path: Path) -> Settings:
+    """Return the settings with the kinds of launches with which the results were begun.
+
+    The same candidates may have launches apart or share them (``--separate-launches``, or results
+    from before they could share): launches are numbered by that, so it goes on as it was.
+
+    Parameters
+    ----------
+    settings
+        Of the campaign that is to go on.
+    path
+        Its results, which need not be there.
+    """
+    if not path.exists() or path.stat().st_size == 0:
+        return settings
+    return with_variants(settings, read_bench(path).header.settings.get("variants"))
+
+
+def with_variants(settings: Settings, variants: object) -> Settings:
+    """Return the settings with other kinds of launches, if they are such for the same candidates.
+
+    Parameters
+    ----------
+    settings
+        Of a campaign.
+    variants
+        What a file says.
+    """
+    if not isinstance(variants, list) or not all(isinstance(v, str) for v in variants):
+        return settings
+    found = replace(settings, variants=tuple(variants))
+    return found if set(found.launches_needed()) == set(variants) else settings

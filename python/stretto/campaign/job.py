@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ def format_job(
     output: Path,
     status: Path,
     budget_s: float,
+    written: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> str:
     """Return the text of a job.
 
@@ -59,6 +60,8 @@ def format_job(
         Files that the program writes.
     budget_s
         For this launch; 0 for none.
+    written
+        By candidate, the control variables that the program sets for it, and their numbers.
     """
     for path in (output, status):
         if "\n" in str(path):
@@ -82,7 +85,9 @@ def format_job(
         lines.append(
             f"case {case.collective} {case.bytes} {case.datatype} {case.operation} {case.root}"
         )
-        lines += [f"candidate {c}" for c in case.candidates]
+        for candidate in case.candidates:
+            lines.append(f"candidate {candidate}")
+            lines += [f"set {name} {value}" for name, value in (written or {}).get(candidate, ())]
     return "\n".join([*lines, "end", ""])
 
 

@@ -19,6 +19,7 @@ from stretto.campaign import process
 from stretto.campaign.commandline import Starter, command_line
 from stretto.campaign.compare import NATIVE
 from stretto.campaign.fitting import check_same
+from stretto.campaign.inlaunch import written_in
 from stretto.campaign.job import Seen, format_job
 from stretto.campaign.ledger import Ledger
 from stretto.campaign.reader import Reader
@@ -152,10 +153,10 @@ class Campaign:
         directory = _directory(self.writer.path, launch)
         try:
             job, output, status = (directory.resolve() / n for n in ("job", "output", "status"))
+            written = written_in(self.settings, self.installation, launch, cases)
+            text = format_job(self.settings, launch, cases, output, status, budget_s, written)
             try:
-                job.write_text(
-                    format_job(self.settings, launch, cases, output, status, budget_s), "utf-8"
-                )
+                job.write_text(text, "utf-8")
             except OSError as error:
                 raise from_oserror(error, "cannot write the job", job) from error
             command, environ = command_line(

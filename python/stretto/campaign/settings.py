@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from stretto.campaign.compare import BARE, NATIVE
+from stretto.campaign.variants import launch_for, variant_for
 from stretto.errors import UsageError
 from stretto.files.table import TUNABLE as COLLECTIVES
 
@@ -47,7 +48,9 @@ class Settings:
     Attributes
     ----------
     variants
-        Kinds of launches: ``stretto`` (interposer preloaded), ``bare``, ``native:NAME=VALUE``.
+        Kinds of launches: ``stretto`` (interposer preloaded), ``bare``, ``native:NAME=VALUE`` (one
+        candidate), ``natives:NAME=VALUE`` (all that need these settings at the start and have no
+        launch of their own; where they need none, ``bare`` is their launch).
     launches
         How often each variant is launched.
     budget_s
@@ -86,7 +89,7 @@ class Settings:
         """Return the cases that a variant measures, with its own candidates only."""
         out = []
         for case in self.cases:
-            mine = tuple(c for c in case.candidates if variant_for(c) == variant)
+            mine = tuple(c for c in case.candidates if launch_for(c, self.variants) == variant)
             if mine:
                 out.append(
                     Case(
@@ -94,6 +97,11 @@ class Settings:
                     )
                 )
         return out
+
+    def launches_needed(self) -> list[str]:
+        """Return the kinds of launches that the candidates need, in no order."""
+        names = {c for case in self.cases for c in case.candidates}
+        return list({launch_for(c, self.variants) for c in names})
 
     def fixed(self) -> dict[str, Any]:
         """Return what must be equal for results to go into one file."""
@@ -127,13 +135,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     return value
-
-
-def variant_for(candidate: str) -> str:
-    """Return the kind of launch that a candidate runs in."""
-    if candidate == BARE or candidate.startswith("native:"):
-        return candidate
-    return "stretto"
 
 
 def parse_size(text: str) -> int:
@@ -276,9 +277,18 @@ def grid(
     return cases
 
 
-def variants_of(cases: Sequence[Case]) -> tuple[str, ...]:
-    """Return the kinds of launches that the candidates of the cases need."""
-    found = {variant_for(c) for case in cases for c in case.candidates}
+def variants_of(cases: Sequence[Case], shared: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the kinds of launches that the candidates of the cases need.
+
+    Parameters
+    ----------
+    cases
+        Of the campaign.
+    shared
+        Candidates that share a launch, and its name: from `inlaunch.shared_launches`.
+    """
+    together = shared or {}
+    found = {together.get(c, variant_for(c)) for case in cases for c in case.candidates}
     order = {"stretto": 0, BARE: 1}
     return tuple(sorted(found, key=lambda v: (order.get(v, 2), v)))
 
@@ -303,29 +313,4 @@ def check_candidates(collective: str, candidates: Sequence[str]) -> list[str]:
             )
     if NATIVE not in out and any(variant_for(c) == "stretto" for c in out):
         out.insert(0, NATIVE)
-    return out
-
-
-def settings_environment(family: str, text: str) -> dict[str, str]:
-    """Return the variables for a candidate ``native:NAME=VALUE,...``.
-
-    Parameters
-    ----------
-    family
-        Of the MPI: Open MPI's parameters are set as ``OMPI_MCA_NAME``, the others' by their names.
-    text
-        What follows ``native:``.
-    """
-    out = {}
-    for part in text.split(","):
-        name, equals, value = part.partition("=")
-        if not equals or not name:
-            raise UsageError(
-                f"{part!r} is not NAME=VALUE", "--candidates", "write native:NAME=VALUE"
-            )
-        if family == "openmpi" and not name.startswith("OMPI_"):
-            name = f"OMPI_MCA_{name}"
-            if name.startswith("OMPI_MCA_coll_tuned_"):
-                out["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
-        out[name] = value
     return out

@@ -58,6 +58,13 @@ def command(
     stall: Annotated[
         float, typer.Option(min=1, help="Seconds without a sign of life: it hangs.")
     ] = 60.0,
+    separate_launches: Annotated[
+        bool,
+        typer.Option(
+            "--separate-launches",
+            help="A launch for each native:..., even where several can alternate in one.",
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Results file; what it holds already is kept."),
@@ -89,6 +96,8 @@ def command(
         refuse_unknown,
     )
     from stretto.campaign.compare import BARE, NATIVE, compare, timings
+    from stretto.campaign.fitting import as_begun
+    from stretto.campaign.inlaunch import shared_launches
     from stretto.campaign.natives import labels, list_lines, resolve
     from stretto.campaign.request import announce, split_candidates, where
     from stretto.campaign.runner import measure
@@ -137,7 +146,9 @@ def command(
     settings = s.Settings(
         nranks=nranks,
         cases=tuple(cases),
-        variants=s.variants_of(cases),
+        variants=s.variants_of(
+            cases, {} if separate_launches else shared_launches(installation, cases)
+        ),
         launches=launches,
         ppn=ppn,
         hosts=place.hosts,
@@ -148,6 +159,7 @@ def command(
         stall_s=stall,
     )
     path = output or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
+    settings = settings if restart else as_begun(settings, path)
     if not announce(settings, installation.name, path, say, restart, yes, dry_run):
         return
     bench, notes = measure(

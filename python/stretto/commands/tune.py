@@ -107,6 +107,14 @@ def command(
     launcher: Annotated[
         str | None, typer.Option(help="Of a campaign: mpirun, srun or auto.")
     ] = None,
+    separate_launches: Annotated[
+        bool,
+        typer.Option(
+            "--separate-launches",
+            help="Of a campaign: a launch for each of the MPI's own algorithms, even where several "
+            "can alternate in one.",
+        ),
+    ] = False,
     results: Annotated[
         list[Path] | None,
         typer.Option("--from", help="Measure nothing: decide from these bench results."),
@@ -148,12 +156,14 @@ def command(
             (candidates, "--candidates"), (collective, "--collective"), (platform, "--platform"),
             (nranks, "--ranks"), (ppn, "--ppn"), (sizes, "--bytes"), (mpi, "--mpi"),
             (campaign, "--campaign"), (interpolate, "--interpolate"), (launcher, "--launcher"),
-            (refine, "--refine"), (dry_run or None, "--dry-run"), *of_cmd,
+            (refine, "--refine"), (separate_launches or None, "--separate-launches"),
+            (dry_run or None, "--dry-run"), *of_cmd,
         ))  # fmt: skip
         _from_results(results, cmd, out, as_json)
         return
     sweeps = {"--campaign": campaign, "--interpolate": interpolate, "--launcher": launcher,
-              "--refine": refine}  # fmt: skip
+              "--refine": refine,
+              "--separate-launches": separate_launches or None}  # fmt: skip
     if not cmd and platform is None and (nodes is not None or campaign is not None):
         from stretto.sweep.command import tune_campaign
 
@@ -170,7 +180,8 @@ def command(
              "candidates": candidates, "launches": launches, "budget": budget, "mpis": mpi,
              "out": None if out is None else str(out), "interpolate": interpolate,
              "refine": None if refine is None else str(refine),
-             "launcher": launcher, "seed": seed if seed != 1 else None},
+             "launcher": launcher, "seed": seed if seed != 1 else None,
+             "separate_launches": separate_launches or None},
             say, yes, dry_run, as_json,
         )  # fmt: skip
         raise typer.Exit(code)

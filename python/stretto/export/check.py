@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from stretto.campaign.settings import settings_environment
+from stretto.campaign.variants import settings_environment
 from stretto.errors import StrettoError
 from stretto.export import examine, probe
 from stretto.export.cases import Case, cases_of

@@ -52,7 +52,7 @@ class Launch:
     candidates: dict[str, list[str]]
     clock_error_us: float | None = None
     variant: str = (
-        "stretto"  # "bare": without the interposer; "native:SETTINGS": other MPI settings
+        "stretto"  # "bare": without the interposer; "native:SETTINGS", "natives:START": variants.py
     )
 
 

@@ -11,7 +11,10 @@ import json
 import os
 import subprocess
 import sys
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.mpi.base import MPIInstallation
@@ -21,7 +24,7 @@ _TIMEOUT_S = 120
 
 # Handles are an int or a pointer, by MPI; eight bytes hold either. A string is asked for twice: the
 # first answer is its length.
-_ASK = """
+_PROGRAM = """
 import ctypes, json, sys
 c_int, ref, text = ctypes.c_int, ctypes.byref, ctypes.create_string_buffer
 lib = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
@@ -95,6 +98,89 @@ def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
     installation
         The MPI; its library is loaded in a process of its own.
     """
+    libmpi = _library(installation)
+    try:
+        rows = json.loads(cached("variables-2", libmpi, lambda: _ask(installation, libmpi, {})))
+        return {
+            name: Variable(name, words, tuple((int(v), str(item)) for v, item in items), value)
+            for name, words, items, value in rows
+        }
+    except (ValueError, TypeError) as error:
+        raise StrettoError(f"the MPI's list of settings cannot be read: {error}", libmpi) from error
+
+
+def _ask(installation: MPIInstallation, libmpi: Path, settings: Mapping[str, str]) -> str:
+    """Return the program's answer: the variables of a process with some of them set."""
+    env = {**os.environ, **installation.environment()}
+    # what a user has set is not what the MPI does by itself
+    env = {n: v for n, v in env.items() if n != "LD_PRELOAD" and not n.startswith("MPIR_CVAR")}
+    if os.geteuid() == 0:
+        env |= installation.root_environment()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", _PROGRAM, str(libmpi)],
+            env={**env, **settings},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StrettoError(f"the MPI does not list its settings: {error}", libmpi) from error
+    if done.returncode != 0:
+        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise StrettoError(
+            f"the MPI does not list its settings: {words[-1]}",
+            libmpi,
+            "ldd on that file shows what is missing; load the MPI's module first",
+        )
+    return done.stdout
+
+
+def numbers(
+    installation: MPIInstallation, words: Mapping[str, Sequence[str]]
+) -> dict[tuple[str, str], str]:
+    """Return the numbers that an MPICH makes of words in its environment, by variable and word.
+
+    MPI_T gives such a variable as an integer without names for its values. So the library is
+    loaded with each word set, and asked for the variable. It does not load with a word that it does
+    not know.
+
+    Parameters
+    ----------
+    installation
+        The MPI.
+    words
+        By variable; those of its own help (`stretto.mpi.algorithms`).
+
+    Raises
+    ------
+    StrettoError
+        It refuses one of the words.
+    """
+    default = control_variables(installation)
+    libmpi = _library(installation)
+    mine = {n: w for n, w in words.items() if n in default and default[n].value is not None}
+
+    def ask() -> str:
+        found: list[tuple[str, str, str]] = []
+        for turn in range(max((len(w) for w in mine.values()), default=0)):
+            settings = {n: w[turn] for n, w in mine.items() if len(w) > turn}
+            rows = json.loads(_ask(installation, libmpi, settings))
+            values = {name: value for name, _, _, value in rows}
+            found += [(n, w, values[n]) for n, w in settings.items() if values.get(n) is not None]
+        return json.dumps(found)
+
+    kind = f"numbers-{zlib.crc32(json.dumps(mine, sort_keys=True).encode()):08x}"
+    try:
+        found = json.loads(cached(kind, libmpi, ask))
+        return {(n, w): str(v) for n, w, v in found if str(v).lstrip("-").isdigit()}
+    except (ValueError, TypeError) as error:
+        raise StrettoError(f"the MPI's list of settings cannot be read: {error}", libmpi) from error
+
+
+def _library(installation: MPIInstallation) -> Path:
     if installation.libmpi is None:
         raise StrettoError(
             f"the library of {installation.name} was not found, so it cannot be asked for its "
@@ -102,40 +188,4 @@ def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
             installation.prefix,
             "load the MPI's module, so that its lib directory is found",
         )
-    libmpi = installation.libmpi.resolve()
-
-    def ask() -> str:
-        env = {**os.environ, **installation.environment()}
-        # what a user has set is not what the MPI does by itself
-        env = {n: v for n, v in env.items() if n != "LD_PRELOAD" and not n.startswith("MPIR_CVAR")}
-        if os.geteuid() == 0:
-            env |= installation.root_environment()
-        try:
-            done = subprocess.run(
-                [sys.executable, "-I", "-c", _ASK, str(libmpi)],
-                env=env,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=_TIMEOUT_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise StrettoError(f"the MPI does not list its settings: {error}", libmpi) from error
-        if done.returncode != 0:
-            words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-            raise StrettoError(
-                f"the MPI does not list its settings: {words[-1]}",
-                libmpi,
-                "ldd on that file shows what is missing; load the MPI's module first",
-            )
-        return done.stdout
-
-    try:
-        rows = json.loads(cached("variables-2", libmpi, ask))
-        return {
-            name: Variable(name, words, tuple((int(v), str(item)) for v, item in items), value)
-            for name, words, items, value in rows
-        }
-    except (ValueError, TypeError) as error:
-        raise StrettoError(f"the MPI's list of settings cannot be read: {error}", libmpi) from error
+    return installation.libmpi.resolve()

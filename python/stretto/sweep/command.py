@@ -15,7 +15,7 @@ from stretto.sweep.request import Request, make_request, read_values
 from stretto.sweep.run import Outcome, run_campaign
 
 
-def request_of(file: Path | None, options: Mapping[str, str | int | None]) -> Request:
+def request_of(file: Path | None, options: Mapping[str, str | int | bool | None]) -> Request:
     """Return the campaign that a file says, with what options say in its place.
 
     Parameters
@@ -44,7 +44,7 @@ def request_of(file: Path | None, options: Mapping[str, str | int | None]) -> Re
 
 def tune_campaign(
     file: Path | None,
-    options: Mapping[str, str | int | None],
+    options: Mapping[str, str | int | bool | None],
     say: Callable[[str], None],
     yes: bool,
     dry_run: bool,

@@ -12,6 +12,8 @@ from stretto.campaign import settings as s
 from stretto.campaign.baseline import with_bare
 from stretto.campaign.candidates import choice_problem, own_choices
 from stretto.campaign.compare import BARE
+from stretto.campaign.fitting import with_variants
+from stretto.campaign.inlaunch import shared_launches
 from stretto.campaign.natives import resolve
 from stretto.campaign.programs import has_interposer
 from stretto.errors import StrettoError
@@ -136,10 +138,11 @@ def make_plan(
             f"{installation.name}, {layout.words}",
             "name some: candidates = ['own', 'native:all']",
         )
+    together = {} if request.separate_launches else shared_launches(installation, cases)
     settings = s.Settings(
         nranks=layout.nranks,
         cases=tuple(cases),
-        variants=s.variants_of(cases),
+        variants=s.variants_of(cases, together),
         launches=request.launches,
         ppn=layout.ppn,
         seed=request.seed,
@@ -185,6 +188,26 @@ def _unlikely(
                 words = f"priced at {ratio:.1f} times the best on {platform.name} (simulated)"
                 out.setdefault(shape, {})[name] = words
     return out
+
+
+def as_begun(directory: Path, plan: LayoutPlan) -> LayoutPlan:
+    """Return the plan with the launches with which its campaign was begun.
+
+    The same candidates may be measured in launches of their own or share them
+    (``--separate-launches``, or a campaign from before they could): it goes on as it was begun, for
+    its launches are numbered by that.
+
+    Parameters
+    ----------
+    directory
+        Of the layout, which need not be there.
+    plan
+        Of this start.
+    """
+    path = directory / FILE
+    if not path.exists():
+        return plan
+    return replace(plan, settings=with_variants(plan.settings, _read(path).get("variants")))
 
 
 def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: str | None) -> None:
@@ -292,7 +315,7 @@ def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy
     if not cases:
         return 0.0
     settings = plan.in_round(turn, cases, policy)
-    return replace(settings, launches=1, variants=s.variants_of(cases)).estimate_s()
+    return replace(settings, launches=1, variants=tuple(settings.launches_needed())).estimate_s()
 
 
 def expected_s(plan: LayoutPlan, policy: Policy | None) -> float:

@@ -76,6 +76,8 @@ class Request:
         A simulated table, whose rows stay for what is not measured; None: no such rows.
     mpi_type
         For ``srun --mpi=``; None to find out.
+    separate_launches
+        The MPI's own algorithms have launches apart even where they could share one.
     """
 
     out: Path
@@ -95,6 +97,7 @@ class Request:
     refine: Path | None = None
     launcher: str = "auto"
     mpi_type: str | None = None
+    separate_launches: bool = False
     file: Path | None = None
 
 
@@ -181,6 +184,7 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
     "refine": _text,
     "launcher": _one_of(*LAUNCHERS),
     "mpi_type": _text,
+    "separate_launches": _truth,
     "out": _text,
 }
 _FIELDS = {"bytes": "sizes", "budget": "budget_s", "stall": "stall_s"}

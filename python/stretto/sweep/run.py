@@ -28,7 +28,7 @@ from stretto.sweep.elimination import Policy
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.interpolate import interpolated
 from stretto.sweep.layout import ordered
-from stretto.sweep.plan import LayoutPlan, expected_s, make_plan
+from stretto.sweep.plan import LayoutPlan, as_begun, expected_s, make_plan
 from stretto.sweep.refine import read_simulated, refined
 from stretto.sweep.request import OWN, Request
 from stretto.sweep.worker import Worker, stops_gently
@@ -94,7 +94,9 @@ def system_of(
     slug = cpu_slug(hosts.cpu or identity.host.cpu)
     base = request.out / f"{installation.family}-{installation.version}" / slug
     plans = [
-        make_plan(request, installation, layout, oversubscribed(layout))
+        as_begun(
+            base / layout.name, make_plan(request, installation, layout, oversubscribed(layout))
+        )
         for layout in ordered(request.layouts)
     ]
     return System(installation, identity, hosts, base, plans)

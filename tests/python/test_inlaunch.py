@@ -1,0 +1,355 @@
+"""The MPI's own algorithms alternate inside one launch, where what runs is then what is named.
+
+The proof is the fingerprint (order of sums, messages by peer, who waits for whom): a setting made
+in a running process gives the same one as the same setting in the environment of a new process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpis import MPIS, one_job_at_a_time
+from stretto.campaign import inlaunch, runner
+from stretto.campaign.compare import timings
+from stretto.campaign.fitting import as_begun
+from stretto.campaign.inlaunch import shared_launches, written_in
+from stretto.campaign.job import format_job
+from stretto.campaign.ledger import Ledger
+from stretto.campaign.natives import resolve
+from stretto.campaign.runner import measure
+from stretto.campaign.settings import Settings, make_case, variants_of
+from stretto.campaign.variants import (
+    launch_for,
+    settings_environment,
+    shared_settings,
+    single_settings,
+)
+from stretto.errors import StrettoError
+from stretto.files.bench import read_bench
+from stretto.files.identity import collect
+from stretto.mpi import from_launcher
+from stretto.mpi.base import MPIInstallation
+from test_bench_program import bench, job, lines, program
+from test_campaign_runner import FakeMPI, go, mpi, starts
+
+__all__ = ["mpi"]  # the stand-in of test_campaign_runner, as a fixture
+
+A, B, C = (f"native:coll_tuned_allreduce_algorithm={n}" for n in (1, 3, 4))
+TUNED = "natives:coll_tuned_use_dynamic_rules=1"
+SHARING = dict.fromkeys((A, B, C), TUNED)
+SWITCHING = ["openmpi4", "openmpi5", "mpich"]
+
+
+def campaign(names: Sequence[str], shared: Mapping[str, str], **more: object) -> Settings:
+    cases = tuple(make_case("allreduce", size, names) for size in (8, 64))
+    values = {"nranks": 2, "cases": cases, "variants": variants_of(cases, shared), "stall_s": 1.0}
+    return Settings(**(values | more))  # type: ignore[arg-type]
+
+
+def installation(name: str, monkeypatch: pytest.MonkeyPatch) -> MPIInstallation:
+    mine = MPIS[name].require()
+    for variable, value in mine.environment.items():
+        if os.environ.get(variable) != value:
+            monkeypatch.setenv(variable, value)
+    return from_launcher(Path(mine.launcher(1)[0]), mine.environment)
+
+
+# ---- which launches there are --------------------------------------------------------------------
+
+
+def test_candidates_that_start_alike_share_a_launch() -> None:
+    s = campaign(["native", "bare", A, B, "native:btl_tcp_links=2"], SHARING)
+    assert s.variants == ("stretto", "bare", "native:btl_tcp_links=2", TUNED)
+    of = {v: {c for case in s.cases_of(v) for c in case.candidates} for v in s.variants}
+    assert of == {
+        "stretto": {"native"}, "bare": {"bare"}, TUNED: {A, B},
+        "native:btl_tcp_links=2": {"native:btl_tcp_links=2"},
+    }  # fmt: skip
+    assert s.total() == 6 * 4 and s.estimate_s() < campaign(s.cases[0].candidates, {}).estimate_s()
+    assert set(replace_cases(s, ["bare", B]).launches_needed()) == {"bare", TUNED}
+
+
+def replace_cases(s: Settings, names: Sequence[str]) -> Settings:
+    cases = tuple(dataclasses.replace(c, candidates=tuple(names)) for c in s.cases)
+    return dataclasses.replace(s, cases=cases)
+
+
+def test_of_shared_launches_the_one_that_starts_with_most_is_taken() -> None:
+    han = "native:coll_tuned_bcast_algorithm=6,coll_tuned_use_dynamic_rules=1,coll_han_priority=0"
+    both = "natives:coll_han_priority=0,coll_tuned_use_dynamic_rules=1"
+    assert launch_for(han, ("bare", TUNED, both)) == both
+    assert launch_for(A, ("bare", TUNED, both)) == TUNED
+    assert launch_for(A, ("bare", A, TUNED)) == A, "as the campaign was begun"
+    assert launch_for(A, ("stretto",)) == A and launch_for("shm", (TUNED,)) == "stretto"
+    assert shared_settings(both) == {"coll_han_priority": "0", "coll_tuned_use_dynamic_rules": "1"}
+    assert settings_environment("openmpi", both.partition(":")[2]) == {
+        "OMPI_MCA_coll_han_priority": "0",
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    }
+    assert shared_settings("bare") == {}
+    assert single_settings("native:OMPI_MCA_coll_tuned_scan_algorithm=1") == {
+        "coll_tuned_scan_algorithm": "1",
+        "coll_tuned_use_dynamic_rules": "1",
+    }
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_what_an_installed_mpi_can_be_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = installation(name, monkeypatch)
+    names = resolve(["native:every"], here, "allreduce", 4, 2)
+    assert len(names) > 5
+    cases = [make_case("allreduce", 8, [*names, "bare"])]
+    shared = shared_launches(here, cases)
+    variants = variants_of(cases, shared)
+    if name == "intel":
+        assert shared == {} and len(variants) == len(names) + 1
+        return
+    assert len(variants) < len(names) / 2 + 1
+    apart = [c for c in names if c not in shared]
+    if name == "mpich":
+        assert set(shared.values()) == {"bare"}
+        assert all("POSIX" in c or "TREE_TYPE" in c or "COMPOSITION" in c for c in apart)
+    else:
+        (launch,) = set(shared.values())
+        assert shared_settings(launch)["coll_tuned_use_dynamic_rules"] == "1"
+        assert all("coll_han_use" in c or "priority=100" in c for c in apart)
+    settings = campaign([*names, "bare"], shared)
+    launch_number = settings.variants.index(next(iter(shared.values())))
+    mine = settings.cases_of(settings.variant_of(launch_number))
+    written = written_in(settings, here, launch_number, mine)
+    assert set(written) == set(shared)
+    for candidate, pairs in written.items():
+        at_start = shared_settings(shared[candidate])
+        assert {n for n, _ in pairs} == set(single_settings(candidate)) - set(at_start)
+        assert all(value.isdigit() for _, value in pairs)
+    # What was not seen to work is not done: another version, and settings nobody has tried.
+    later = dataclasses.replace(here, version="9.0.0")
+    assert shared_launches(later, cases) == {}
+    odd = ["native:coll_tuned_scatter_min_procs=1", "native:MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE=1"]
+    assert shared_launches(here, [make_case("allreduce", 8, [*odd, "bare"])]) == {}
+    with pytest.raises(StrettoError, match="cannot be told"):
+        written_in(settings, later, launch_number, settings.cases)
+
+
+def test_one_that_would_be_alone_gets_its_settings_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, mpi: FakeMPI
+) -> None:
+    told = {A: (("coll_tuned_allreduce_algorithm", "1"),)}
+    monkeypatch.setattr(inlaunch, "_told", lambda here, names: told)
+    assert shared_launches(mpi, [make_case("allreduce", 8, [A, "bare"])]) == {}
+    told[B] = (("coll_tuned_allreduce_algorithm", "3"),)
+    assert shared_launches(mpi, [make_case("allreduce", 8, [A, B])]) == {A: TUNED, B: TUNED}
+
+
+def test_the_job_says_what_to_set(tmp_path: Path) -> None:
+    s = campaign([A, B], SHARING)
+    written = {A: (("coll_tuned_allreduce_algorithm", "1"),)}
+    text = format_job(s, 0, s.cases, tmp_path / "o", tmp_path / "s", 0, written)
+    assert f"candidate {A}\nset coll_tuned_allreduce_algorithm 1\ncandidate {B}\ncase" in text
+
+
+# ---- a campaign with shared launches -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("what", "reason"), [("crash", "failed"), ("hang", "hung")])
+def test_one_that_fails_in_a_shared_launch_goes_alone(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, reason: str
+) -> None:
+    """The stand-in's behaviour is told by name without `=`: here settings are words."""
+    names = ["bare", "native:a", "native:b", "native:c"]
+    monkeypatch.setattr(runner, "written_in", lambda *of: {})
+    monkeypatch.setattr(runner.process, "GRACE_S", 0.5)
+    monkeypatch.setenv("FAKE", f"native:b={what}")
+    s = campaign(names, dict.fromkeys(names[1:], "bare"), launches=2)
+    found, _ = go(mpi, s, tmp_path / "r.bench.jsonl")
+    assert s.variants == ("bare",)
+    assert [(e.candidate, e.reason) for e in found.excluded] == [("native:b", reason)]
+    rest = {n for t in timings(found).values() for n in t}
+    assert rest == {"bare", "native:a", "native:c"}
+    assert len(found.samples) == 3 * 2 * 2, "the others' are complete in both launches"
+    tries = 2 if what == "crash" else 1  # a crash is tried once more
+    assert len(starts(tmp_path)) == 2 + tries
+
+
+def test_results_go_on_with_the_launches_that_they_were_begun_with(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "written_in", lambda *of: {})
+    path, names = tmp_path / "r.bench.jsonl", ["native", A, B]
+    apart, together = campaign(names, {}, launches=2), campaign(names, SHARING, launches=2)
+    assert len(apart.variants) == 3 and len(together.variants) == 2
+    assert as_begun(together, path) == together
+    go(mpi, apart, path)  # as a Stretto that knows nothing of shared launches wrote it
+    assert as_begun(together, path) == apart
+    assert not any(Ledger(apart, read_bench(path).records).pending(k) for k in range(6))
+    with pytest.raises(StrettoError, match="variants"):
+        go(mpi, together, path)
+    other = campaign([*names, C], SHARING)
+    assert as_begun(other, path) == other, "it is another campaign: refused as ever"
+    new = tmp_path / "s.bench.jsonl"
+    go(mpi, together, new)
+    assert as_begun(apart, new) == together
+    assert {x.variant for x in read_bench(new).launches} == {"stretto", TUNED}
+
+
+# ---- with the MPIs -------------------------------------------------------------------------------
+
+#: by family: two collectives' algorithms (what is written, and what the environment would have)
+ALGORITHMS = {
+    "openmpi": {
+        "allreduce": ["basic_linear", "ring", "recursive_doubling"],
+        "bcast": ["basic_linear", "pipeline", "binomial"],
+    },
+    "mpich": {
+        "allreduce": ["recursive_doubling", "ring", "tree"],
+        "bcast": ["scatter_ring_allgather", "binomial", "tree"],
+    },
+}  # fmt: skip
+CASES = {
+    "allreduce": "case allreduce 8192 MPI_FLOAT MPI_SUM 0\n",
+    "bcast": "case bcast 100000 MPI_BYTE MPI_SUM 0\n",
+}
+RANKS = 4
+
+
+def prints(name: str, tmp: Path, text: str, env: Mapping[str, str]) -> list[dict[str, Any]]:
+    mine = MPIS[name].require()
+    head = f"stretto-job 1\noutput {tmp / 'prints'}\nstatus {tmp / 'status'}\nlaunch 0\n"
+    (tmp / "job").write_text(head + text + "end\n")
+    (tmp / "prints").unlink(missing_ok=True)
+    path = {"LD_LIBRARY_PATH": str(mine.libmpi.parent)}
+    if mine.family == "openmpi":
+        path["OMPI_MCA_pml_monitoring_enable"] = "1"
+    done = mine.run(
+        RANKS,
+        [str(program(mine.family)), "--fingerprint", str(tmp / "job")],
+        env=path,
+        rank_env=path | env,
+    )
+    seen = [json.loads(x) for x in (tmp / "prints").read_text().splitlines()]
+    assert done.returncode == 0, done.stderr
+    return seen
+
+
+def kinds(seen: Mapping[str, Any]) -> dict[str, str]:
+    """What was told the same twice; where one rank is held back that may differ under load."""
+    return {
+        kind: seen[kind][0]
+        for kind in ("sums", "messages", "arrivals")
+        if kind in seen and seen[kind][0] == seen[kind][1]
+    }
+
+
+def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    both = kinds(one).keys() & kinds(other).keys()
+    assert both, (one, other)
+    return all(kinds(one)[k] == kinds(other)[k] for k in both)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", SWITCHING)
+def test_a_setting_made_in_a_launch_is_that_of_the_environment(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = installation(name, monkeypatch)
+    algorithms = ALGORITHMS[here.family]
+    hold = "" if here.family == "openmpi" else "@60"  # messages are counted, or arrivals watched
+    own = f"candidate {RANKS}{hold}\n"
+    natives = {
+        c: [resolve([f"native:{a}"], here, c, RANKS, 1)[0] for a in names]
+        for c, names in algorithms.items()
+    }
+    cases = [make_case(c, 8, names) for c, names in natives.items()]
+    shared = shared_launches(here, cases)
+    (launch,) = set(shared.values())
+    assert len(shared) == 6
+    text = ""
+    for collective, names in natives.items():
+        text += CASES[collective] + own
+        settings = campaign(names, shared)
+        for candidate, pairs in written_in(settings, here, 0, settings.cases).items():
+            assert candidate in names
+            text += own + "".join(f"set {n} {v}\n" for n, v in pairs)
+        text += own
+    start = settings_environment(here.family, launch.partition(":")[2]) if launch != "bare" else {}
+    with one_job_at_a_time():
+        untouched = prints(name, tmp_path, "".join(CASES[c] + own for c in natives), {})
+        inside = prints(name, tmp_path, text, start)
+        for k in range(3):
+            env: dict[str, str] = {}
+            for names in natives.values():
+                env |= settings_environment(here.family, names[k].partition(":")[2])
+            outside = prints(name, tmp_path, "".join(CASES[c] + own for c in natives), env)
+            assert alike(inside[1 + k], outside[0]) and alike(inside[6 + k], outside[1]), k
+    for i, first in enumerate((0, 5)):
+        assert alike(inside[first], untouched[i]), "before"
+        assert alike(inside[first + 4], untouched[i]), "and afterwards the MPI's own choice stands"
+        different = {tuple(sorted(kinds(p).items())) for p in inside[first + 1 : first + 4]}
+        assert len(different) == 3, different
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("name", "setting", "words"),
+    [
+        ("openmpi4", "no_such_variable 1", "is not a control variable"),
+        ("openmpi4", "coll_tuned_priority 7", "cannot be changed any more"),
+        ("openmpi4", "coll_tuned_allreduce_algorithm ring", "only whole numbers"),
+        ("openmpi4", "coll_tuned_allreduce_algorithm 77", "cannot be changed"),
+        ("mpich", "no_such_variable 1", "is not a control variable"),
+        ("mpich", "MPIR_CVAR_BCAST_TREE_TYPE 1", "only whole numbers"),
+        ("intel", "I_MPI_ADJUST_ALLREDUCE 1", "is not a control variable"),
+    ],
+)
+def test_what_cannot_be_set_is_refused_with_the_reason(
+    name: str, setting: str, words: str, tmp_path: Path
+) -> None:
+    cases = (
+        "case allreduce 8 MPI_DOUBLE MPI_SUM 0\ncandidate bare\n"
+        f"candidate native:x\nset {setting}\n"
+    )
+    done = bench(name, tmp_path, job(tmp_path, cases, "modes throughput"))
+    assert done.returncode == 0, done.stderr
+    bare, refused = lines(tmp_path)[1:]
+    assert bare["times_us"] and bare["correct"] and not bare.get("refused")
+    assert refused["refused"] and words in refused["detail"] and not refused["times_us"]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", SWITCHING)
+def test_a_campaign_measures_many_in_one_start(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = installation(name, monkeypatch)
+    monkeypatch.setenv("STRETTO_LIB_DIR", str(program(MPIS[name].family).parent))
+    cases = []
+    for collective in ("allreduce", "barrier", "scan"):
+        names = resolve(["native:all"], here, collective, 2, 1)
+        cases.append(make_case(collective, 64, [*names, "bare"]))
+    shared = shared_launches(here, cases)
+    kept = [
+        dataclasses.replace(
+            c, candidates=tuple(n for n in c.candidates if n in shared or n == "bare")
+        )
+        for c in cases
+    ]
+    settings = Settings(2, tuple(kept), variants_of(kept, shared), launches=1, batches=(3, 4))
+    assert len(settings.variants) == (1 if name == "mpich" else 2)
+    path, said = tmp_path / "r.bench.jsonl", list[str]()
+    with one_job_at_a_time():
+        found, notes = measure(
+            settings, here, path, collect(here.identity), ["t"], said.append, quiet=True
+        )
+    assert not notes and not said and not found.excluded
+    assert len(found.launches) == len(settings.variants)
+    seen = {(s.collective, s.candidate) for s in found.samples if s.times_us and s.correct}
+    assert seen == {(c.collective, n) for c in kept for n in c.candidates}
+    assert len(seen) > 8
+    assert all(v.status == "ok" for v in found.ends.values())
