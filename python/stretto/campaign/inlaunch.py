@@ -122,7 +122,7 @@ def _told(installation: MPIInstallation, natives: Sequence[str]) -> Written:
         written: list[tuple[str, str]] = []
         for name, value in single_settings(candidate).items():
             variable = variables.get(name)
-            if variable is None or not re.fullmatch(pattern, name):
+            if variable is None or variable.constant or not re.fullmatch(pattern, name):
                 continue
             number = _number(variable, value) or words.get((name, value))
             if number is not None:

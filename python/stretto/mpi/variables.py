@@ -21,6 +21,8 @@ from stretto.mpi.base import MPIInstallation
 from stretto.mpi.library import cached
 
 _TIMEOUT_S = 120
+#: MPI_T_SCOPE_CONSTANT and _READONLY of Open MPI, and of the MPICH family
+_CONSTANT = (0, 1, 60438, 60439)
 
 # Handles are an int or a pointer, by MPI; eight bytes hold either. A string is asked for twice: the
 # first answer is its length.
@@ -47,12 +49,13 @@ def ask(i, n, d):
     n, d, level, bind, scope = c_int(n), c_int(d), c_int(), c_int(), c_int()
     failed = lib.MPI_T_cvar_get_info(i, name, ref(n), ref(level), ref(kind), ref(enum), words,
                                      ref(d), ref(bind), ref(scope))
-    return failed, n.value, d.value, name.value, words.value, enum, kind.value & 0xffffffff
+    return (failed, n.value, d.value, name.value, words.value, enum, kind.value & 0xffffffff,
+            scope.value)
 out = []
 for i in range(number.value):
     failed, n, d, *_ = ask(i, 0, 0)
     if not failed:
-        failed, n, d, name, words, enum, kind = ask(i, n + 1, d + 1)
+        failed, n, d, name, words, enum, kind, scope = ask(i, n + 1, d + 1)
     if failed:
         continue
     items = []
@@ -63,7 +66,7 @@ for i in range(number.value):
             if not lib.MPI_T_enum_get_item(enum, j, ref(value), item, ref(length)):
                 items.append([value.value, item.value.decode("utf-8", "replace")])
     out.append([name.decode("utf-8", "replace"), words.decode("utf-8", "replace"), items,
-                setting(i, kind)])
+                setting(i, kind), scope])
 json.dump(out, sys.stdout)
 """
 
@@ -82,12 +85,15 @@ class Variable:
         Number and name of each value, where the MPI tells them.
     value
         What it is when nobody sets it, where it is a number or a word of MPICH's; None elsewhere.
+    constant
+        The MPI says that a running process cannot change it (that it says nothing is no promise).
     """
 
     name: str
     help: str
     items: tuple[tuple[int, str], ...] = ()
     value: str | None = None
+    constant: bool = False
 
 
 def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
@@ -100,10 +106,16 @@ def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
     """
     libmpi = _library(installation)
     try:
-        rows = json.loads(cached("variables-2", libmpi, lambda: _ask(installation, libmpi, {})))
+        rows = json.loads(cached("variables-3", libmpi, lambda: _ask(installation, libmpi, {})))
         return {
-            name: Variable(name, words, tuple((int(v), str(item)) for v, item in items), value)
-            for name, words, items, value in rows
+            name: Variable(
+                name,
+                words,
+                tuple((int(v), str(item)) for v, item in items),
+                value,
+                scope in _CONSTANT,
+            )
+            for name, words, items, value, scope in rows
         }
     except (ValueError, TypeError) as error:
         raise StrettoError(f"the MPI's list of settings cannot be read: {error}", libmpi) from error
@@ -168,7 +180,7 @@ def numbers(
         for turn in range(max((len(w) for w in mine.values()), default=0)):
             settings = {n: w[turn] for n, w in mine.items() if len(w) > turn}
             rows = json.loads(_ask(installation, libmpi, settings))
-            values = {name: value for name, _, _, value in rows}
+            values = {name: value for name, _, _, value, _ in rows}
             found += [(n, w, values[n]) for n, w in settings.items() if values.get(n) is not None]
         return json.dumps(found)
 
