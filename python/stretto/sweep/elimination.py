@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, compare_times, deciding_mode
-from stretto.campaign.settings import Case, Settings, variant_for
+from stretto.campaign.settings import Case, Settings
 from stretto.campaign.stats import FEWEST, rank_sum_test
+from stretto.campaign.variants import variant_for
 from stretto.files.bench import Bench, standing_exclusions
 
 #: one call shape at one size
