@@ -200,3 +200,21 @@ def test_what_nohup_ignores_stays_ignored() -> None:
     argv = ["nohup", sys.executable, "-c", code]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout == "on\n\n", done.stderr
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("way", ["run", "Guarded"])
+def test_an_interrupt_is_not_lost_while_a_process_forks(name: str, way: str) -> None:
+    """Python prints and forgets what is raised in the hooks of a fork (logging has one)."""
+    code = (
+        "import os, signal, sys; from stretto.launch.execute import run;"
+        "from stretto.launch.guarded import Guarded; from stretto.signals import interruptible\n"
+        "os.register_at_fork("
+        "after_in_parent=lambda: [os.kill(os.getpid(), getattr(signal, sys.argv[1])), 1])\n"
+        f"with interruptible():\n    {way}(['sleep', '20'], os.environ)\n"
+    )
+    argv = [sys.executable, "-c", code, name]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(("KeyboardInterrupt", "stretto.errors.Interrupted")), done.stderr
+    assert "ignored" not in done.stderr and done.returncode != 0, done.stderr

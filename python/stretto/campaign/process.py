@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import IO
 
 from stretto.errors import from_oserror
 from stretto.launch.guarded import Guarded
-from stretto.signals import interruptible
+from stretto.signals import interruptible, told
 
 POLL_S = 0.05
 GRACE_S = 3.0
@@ -60,6 +61,8 @@ def run(
         stopped = False
         with Guarded(command, environ, cwd, null, stream, stream, GRACE_S) as process:
             while not process.wait(POLL_S):
+                if told.is_set() and threading.current_thread() is not threading.main_thread():
+                    raise KeyboardInterrupt  # signals are the main thread's
                 if watch():
                     stopped = True
                     process.end(signal.SIGTERM)

@@ -115,6 +115,9 @@ def command(
             "can alternate in one.",
         ),
     ] = False,
+    parallel: Annotated[
+        bool, typer.Option("--parallel", help="Of a campaign: layouts side by side on the nodes.")
+    ] = False,
     results: Annotated[
         list[Path] | None,
         typer.Option("--from", help="Measure nothing: decide from these bench results."),
@@ -157,12 +160,12 @@ def command(
             (nranks, "--ranks"), (ppn, "--ppn"), (sizes, "--bytes"), (mpi, "--mpi"),
             (campaign, "--campaign"), (interpolate, "--interpolate"), (launcher, "--launcher"),
             (refine, "--refine"), (separate_launches or None, "--separate-launches"),
-            (dry_run or None, "--dry-run"), *of_cmd,
+            (dry_run or None, "--dry-run"), (parallel or None, "--parallel"), *of_cmd,
         ))  # fmt: skip
         _from_results(results, cmd, out, as_json)
         return
     sweeps = {"--campaign": campaign, "--interpolate": interpolate, "--launcher": launcher,
-              "--refine": refine,
+              "--refine": refine, "--parallel": parallel or None,
               "--separate-launches": separate_launches or None}  # fmt: skip
     if not cmd and platform is None and (nodes is not None or campaign is not None):
         from stretto.sweep.command import tune_campaign
@@ -181,7 +184,7 @@ def command(
              "out": None if out is None else str(out), "interpolate": interpolate,
              "refine": None if refine is None else str(refine),
              "launcher": launcher, "seed": seed if seed != 1 else None,
-             "separate_launches": separate_launches or None},
+             "separate_launches": separate_launches or None, "parallel": parallel or None},
             say, yes, dry_run, as_json,
         )  # fmt: skip
         raise typer.Exit(code)

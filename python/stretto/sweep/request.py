@@ -78,6 +78,8 @@ class Request:
         For ``srun --mpi=``; None to find out.
     separate_launches
         The MPI's own algorithms have launches apart even where they could share one.
+    parallel
+        Layouts that need half of the nodes or fewer are measured side by side.
     """
 
     out: Path
@@ -98,6 +100,7 @@ class Request:
     launcher: str = "auto"
     mpi_type: str | None = None
     separate_launches: bool = False
+    parallel: bool = False
     file: Path | None = None
 
 
@@ -185,6 +188,7 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
     "launcher": _one_of(*LAUNCHERS),
     "mpi_type": _text,
     "separate_launches": _truth,
+    "parallel": _truth,
     "out": _text,
 }
 _FIELDS = {"bytes": "sizes", "budget": "budget_s", "stall": "stall_s"}

@@ -22,12 +22,13 @@ from stretto.files.table import Row, Table, read_table, write_table
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.sweep.alone import alone_on
-from stretto.sweep.backend import Backend, oversubscribed
+from stretto.sweep.backend import Backend, Launches, oversubscribed
 from stretto.sweep.decide import decide_all, regret_words, untested
 from stretto.sweep.elimination import Policy
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.interpolate import interpolated
-from stretto.sweep.layout import ordered
+from stretto.sweep.layout import Layout, ordered
+from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan, as_begun, expected_s, make_plan
 from stretto.sweep.refine import read_simulated, refined
 from stretto.sweep.request import OWN, Request
@@ -207,28 +208,35 @@ def measure_system(
     quiet
         No progress bar.
     """
-    notes: list[str] = []
+    backends: list[Launches] = []
     names: Sequence[str] = ()
+
+    def launches(hosts: Hosts) -> Launches:
+        backends.append(make_backend(request, system.installation, hosts, say))
+        return backends[-1]
+
+    def worker_of(measures: Backend, silent: bool, only: Sequence[Layout] | None = None) -> Worker:
+        return Worker(
+            system.plans, system.base, measures, identity, command, say,
+            Policy() if request.eliminate else None, stop_at, silent,
+            node_cpu=system.hosts.cpu, only=only,
+        )  # fmt: skip
+
+    def lane_of(hosts: tuple[str, ...], only: tuple[Layout, ...]) -> Worker:
+        return worker_of(launches(replace(system.hosts, names=hosts)), True, only)
+
     if backend is None:
-        launches = make_backend(request, system.installation, system.hosts, say)
-        notes, backend = launches.notes, launches
+        backend = launches(system.hosts)
         names = system.hosts.names or (os.uname().nodename,)
-    worker = Worker(
-        system.plans,
-        system.base,
-        backend,
-        replace(system.identity, created=now()),
-        command,
-        say,
-        Policy() if request.eliminate else None,
-        stop_at,
-        quiet,
-        node_cpu=system.hosts.cpu,
-    )
+    identity = replace(system.identity, created=now())
+    worker = worker_of(backend, quiet)
     with alone_on(request.out, names), stops_gently(worker, say):
-        complete = worker.run()
+        if request.parallel and len(names) > 1:
+            complete = side_by_side(worker, names, lane_of, say)
+        else:
+            complete = worker.run()
     outcome = conclude(request, worker, say, complete)
-    outcome.notes = notes
+    outcome.notes = list(dict.fromkeys(n for x in backends for n in x.notes))
     return outcome
 
 

@@ -13,10 +13,11 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 from stretto.campaign.ledger import Ledger
 from stretto.errors import StrettoError
@@ -38,6 +39,8 @@ POLL_S = 2.0
 GRACE_S = 80.0
 #: after so many launches in a row that brought nothing, a layout is left for another start
 FRUITLESS = 3
+#: one thread at a time takes a name for its file, and makes the file
+_NAMING = threading.Lock()
 
 
 @dataclass
@@ -100,6 +103,9 @@ class Worker:
         See `POLL_S`.
     holder, stale_s
         For the claims.
+    only
+        The layouts that this one measures, those that it prefers first; None: all. The others are
+        looked at only.
 
     Attributes
     ----------
@@ -122,6 +128,7 @@ class Worker:
         holder: Holder | None = None,
         stale_s: float | None = None,
         node_cpu: str | None = None,
+        only: Sequence[Layout] | None = None,
     ) -> None:
         self.base = base
         self.backend = backend
@@ -149,6 +156,7 @@ class Worker:
                 guides(plan.layout, order) if policy is not None else [],
                 teachers(plan.layout, order) if policy is not None else [],
             )
+        self.mine = [self.sites[x] for x in (order if only is None else only)]
 
     def run(self) -> bool:
         """Measure until nothing is left for this process; return whether the campaign is complete.
@@ -159,13 +167,13 @@ class Worker:
         total = sum(len(s.plan.settings.variants) * s.plan.settings.launches for s in self.all())
         try:
             with Progress(f"measuring {self.base.name}", total, quiet=self.quiet) as progress:
-                while not self._enough():
+                while not self.enough():
                     seen = self._claimed()
                     unit = self.next_unit()
                     if unit is not None:
                         self._measure(unit)
                         self._show(progress, unit)
-                    elif all(s.over or s.closed is not None for s in self.all()):
+                    elif all(s.over or s.closed is not None for s in self.mine):
                         return True
                     elif self._others_work() or self._claimed() != seen:
                         self.stopping.wait(self.poll_s)
@@ -181,27 +189,28 @@ class Worker:
         """Return all layouts, in the order of measuring."""
         return list(self.sites.values())
 
-    def _enough(self) -> bool:
+    def enough(self) -> bool:
+        """Return whether no further launch is to be begun."""
         late = self.stop_at is not None and time.monotonic() >= self.stop_at
         return late or self.stopping.is_set()
 
     def next_unit(self) -> Unit | None:
         """Return a launch that can be measured now, None when all are measured, held or blocked."""
-        for site in self.all():
+        for site in self.mine:
             if site.over or site.closed is not None:
                 continue
             reason = self.backend.fits(site.plan.layout)
             if reason is not None:
                 self._close(site, reason)
                 continue
-            if not all(self._settled(self.sites[x]) for x in site.teachers):
+            if not all(self.settled(self.sites[x]) for x in site.teachers):
                 continue
             unit = self._unit_of(site)
             if unit is not None:
                 return unit
         return None
 
-    def _settled(self, site: Site) -> bool:
+    def settled(self, site: Site) -> bool:
         """Return whether a layout's results are final as far as this start goes."""
         if not site.over and site.closed is None:
             self._unit_of(site)
@@ -314,10 +323,11 @@ class Worker:
                 self.identity.stretto, self.identity.created, self.identity.host,
                 self.identity.mpi, self.command, record,
             )  # fmt: skip
-            path = session_path(
-                directory, self.holder.place, self.holder.pid, self.identity.created
-            )
-            site.writer = BenchWriter(path, header)
+            with _NAMING:
+                path = session_path(
+                    directory, self.holder.place, self.holder.pid, self.identity.created
+                )
+                site.writer = BenchWriter(path, header)
         return site.writer
 
     def _claimed(self) -> list[dict[int, dict[int, bool]]]:
@@ -334,18 +344,27 @@ class Worker:
                 return True
         return False
 
-    def _show(self, progress: Progress, unit: Unit) -> None:
+    def done(self) -> int:
+        """Return how many launches of complete rounds are done."""
         done = 0
         for site in self.all():
-            n = site.plan.nvariants
             turn = self._turn(site, site.claims.listing())
-            done += (site.plan.settings.launches if turn is None else turn) * n
+            done += (site.plan.settings.launches if turn is None else turn) * site.plan.nvariants
+        return done
+
+    def _show(self, progress: Progress, unit: Unit) -> None:
         layout = unit.site.plan.layout.words
-        progress.update(done, f"{layout}, round {unit.turn + 1}, launch {unit.launch}")
+        progress.update(self.done(), f"{layout}, round {unit.turn + 1}, launch {unit.launch}")
+
+
+class Stoppable(Protocol):
+    """Ends after the launch under way when `stopping` is set."""
+
+    stopping: threading.Event
 
 
 @contextlib.contextmanager
-def stops_gently(worker: Worker, say: Callable[[str], None]) -> Iterator[None]:
+def stops_gently(worker: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
     """Let SIGUSR1 (a batch system's warning before the end) make the launch under way the last.
 
     In a Slurm job it is ended as by Ctrl-C when it takes too long: a job that runs into its limit
