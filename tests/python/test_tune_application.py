@@ -55,7 +55,6 @@ def test_needs_are_the_costly_classes() -> None:
         call("MPI_Bcast", transfer_s=[0.5, 0.5], bytes_min=64, bytes_max=127, bytes=[10000, 10000]),
         call("MPI_Reduce", transfer_s=[0.001, 0.001]),
         call("MPI_Alltoallw", transfer_s=[5.0, 5.0]),
-        call("MPI_Alltoallv", transfer_s=[5.0, 5.0]),
         call("MPI_Iallreduce", kind="nonblocking_collective"),
     ]
     needs = find_needs(profile(*rows))

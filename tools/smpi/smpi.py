@@ -31,7 +31,7 @@ from stretto.model.platform import Platform
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 #: what of src/ is built, beside all of src/plan and src/coll
-RUNTIME = ("exec", "exec_carry", "exec_node", "plans")
+RUNTIME = ("exec", "exec_carry", "exec_node", "exec_told", "plans")
 #: parameters of a platform that SMPI has nothing for
 UNKNOWN = (
     *("rails", "nic_gap_message", "nic_recv_gap_message", "group_nodes", "oversubscription"),
