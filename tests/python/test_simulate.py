@@ -94,6 +94,18 @@ def test_rows_have_no_gaps() -> None:
         (0, 21, "knomial(4)"), (22, 180, "native"), (181, None, "knomial(4)")]  # fmt: skip
 
 
+def test_one_row_where_the_choice_cannot_depend_on_the_size() -> None:
+    """The interposer ignores rows for some sizes of these: docs/calls.md."""
+
+    def answer(nodes: int, size: int, **seconds: float) -> Answer:
+        return Answer(Cell("alltoallv", nodes, 2, size), {"native": 1.0, **seconds}, "", None, "")
+
+    found = rows([answer(2, 8, pairwise=0.5, shm=0.2), answer(2, 4096, pairwise=0.9, shm=1.1),
+                  answer(4, 8, pairwise=1.0), answer(4, 4096, pairwise=0.99)])  # fmt: skip
+    assert [(r.nodes, r.low, r.high, r.choice) for r in found] == [
+        (2, 0, None, "pairwise"), (4, 0, None, "native")]  # fmt: skip
+
+
 @pytest.mark.parametrize("baseline", sorted(BASELINES))
 def test_every_collective_with_algorithms_has_a_baseline(baseline: str) -> None:
     from stretto.plan import canonical

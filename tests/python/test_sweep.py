@@ -17,9 +17,9 @@ from stretto.files.table import read_table, write_table
 from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
-from stretto.sweep.decide import LOSS, complexity, smooth
+from stretto.sweep.decide import LOSS, Decided, complexity, smooth
 from stretto.sweep.elimination import Medians, Policy, not_begun, shape_of, state
-from stretto.sweep.interpolate import around
+from stretto.sweep.interpolate import around, interpolated
 from stretto.sweep.layout import Layout, guides, ordered, parse_layout
 from stretto.sweep.placement import Place, check_places, hang_remedy
 from stretto.sweep.plan import expected_s
@@ -361,3 +361,13 @@ def test_options_that_a_campaign_would_pass_over_are_refused(
     """``-n 8 --nodes 2`` is not measured on 2 x 1 without a word."""
     assert main(["tune", "--nodes", "2", "--hosts", "a,b", *words]) == 2
     assert "no meaning with a campaign" in capsys.readouterr().err
+
+
+def test_between_layouts_too_one_row_holds_where_no_rank_knows_all_sizes() -> None:
+    def decided(nodes: int, ratio: float) -> Decided:
+        ratios = {"alltoallv": {size: {"shm": ratio} for size in (8, 4096)}}
+        return Decided(Layout(nodes, 2), [], {"alltoallv": dict.fromkeys((8, 4096), "shm")}, ratios)
+
+    (row,) = interpolated(Layout(3, 2), {d.layout: d for d in (decided(2, 0.5), decided(4, 0.5))})
+    assert (row.low, row.high, row.choice) == (0, None, "shm")
+    assert row.evidence["sizes"] == "8,4096" and row.evidence["ratio"] == "0.500"

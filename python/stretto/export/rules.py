@@ -23,13 +23,10 @@ from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.table import WITHOUT_SIZE
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.tune.decide import (
-    Segment,
-    Span,
     choose,
     for_all_sizes,
-    one_choice,
     one_shape_each,
-    segments,
+    segments_of,
 )
 
 
@@ -180,23 +177,15 @@ def _rules(bench: Bench, layout: Layout) -> dict[str, list[Rule]]:
             }
             for size, found in sizes.items()
         }
-        spans = {0: Span(0, 2**62)} if collective == "barrier" else {}
         rules = []
         if collective in WITHOUT_SIZE:
             options = dict(for_all_sizes(sizes, lambda c: c.startswith(PREFIX)))
-        chosen = one_choice(collective, choose(options), options)
-        parts = segments(chosen, spans)
-        if collective in WITHOUT_SIZE:
-            parts = [Segment(0, None, next(iter(chosen.values())), tuple(chosen))]
-        for s in parts:
-            if s.low >= 2**62:
-                continue
-            high = None if s.high is None or s.high >= 2**62 else s.high
+        for s in segments_of(collective, choose(options), options, {}):
             ratios = [options[size][s.choice] for size in s.measured if s.choice != NATIVE]
             settings = settings_of(s.choice)
             instead = None if settings else _as_good(sizes, s.measured)
             worst = max(ratios, default=1.0)
-            rules.append(Rule(collective, layout, s.low, high, settings, worst, instead))
+            rules.append(Rule(collective, layout, s.low, s.high, settings, worst, instead))
         out[collective] = rules
     return out
 

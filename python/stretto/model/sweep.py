@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto import __version__
+from stretto.campaign.stats import geometric_mean
 from stretto.errors import EXIT_USAGE, StrettoError, UsageError
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.rows import Row, merge_rows
+from stretto.files.table import WITHOUT_SIZE
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
 
@@ -274,7 +276,8 @@ def crossovers(answers: Sequence[Answer]) -> list[tuple[Answer, Answer]]:
 def rows(answers: Sequence[Answer], margin: float = 0.03) -> list[Row]:
     """Return a table's rows: the best choice where it beats native by more than `margin`.
 
-    Bounds between two sizes lie in their geometric middle; the last row has no end.
+    Bounds between two sizes lie in their geometric middle; the last row has no end. Collectives
+    whose choice cannot depend on the size have one row: best in the mean, nowhere slower.
 
     Parameters
     ----------
@@ -285,7 +288,11 @@ def rows(answers: Sequence[Answer], margin: float = 0.03) -> list[Row]:
     """
     out: list[Row] = []
     for i, a in enumerate(answers):
-        key = (a.cell.collective, a.cell.nodes, a.cell.ppn)
+        key = _key(a)
+        if a.cell.collective in WITHOUT_SIZE:
+            if i == 0 or _key(answers[i - 1]) != key:
+                out.append(_one_row([x for x in answers if _key(x) == key], margin))
+            continue
         before, after = (
             answers[j] if 0 <= j < len(answers) and _key(answers[j]) == key else None
             for j in (i - 1, i + 1)
@@ -298,6 +305,19 @@ def rows(answers: Sequence[Answer], margin: float = 0.03) -> list[Row]:
         evidence = {"ratio": f"{shown:.3f}", "source": "simulated"}
         out.append(Row(*key, low, high, choice, evidence))
     return merge_rows(out)
+
+
+def _one_row(answers: Sequence[Answer], margin: float) -> Row:
+    """Return the row of a collective and layout that holds for every size."""
+    means = {NATIVE: 1.0}
+    for name in answers[0].seconds:
+        if all(name in a.seconds for a in answers):
+            ratios = [a.seconds[name] / a.seconds[NATIVE] for a in answers]
+            if max(ratios) <= 1 and min(ratios) < 1 - margin:
+                means[name] = geometric_mean(ratios)
+    choice = min(means, key=lambda n: (means[n], n))
+    evidence = {"ratio": f"{means[choice]:.3f}", "source": "simulated"}
+    return Row(*_key(answers[0]), 0, None, choice, evidence)
 
 
 def _key(answer: Answer) -> tuple[str, int, int]:

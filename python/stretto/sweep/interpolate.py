@@ -9,7 +9,7 @@ from stretto.campaign.compare import NATIVE
 from stretto.files.rows import Row
 from stretto.sweep.decide import Chosen, Decided, smooth
 from stretto.sweep.layout import Layout
-from stretto.tune.decide import Span, segments
+from stretto.tune.decide import segments_of
 
 
 def around(layout: Layout, measured: Sequence[Layout]) -> list[Layout]:
@@ -70,11 +70,7 @@ def interpolated(layout: Layout, decided: Mapping[Layout, Decided]) -> list[Row]
             }
         near = a if weight >= 0.5 else b
         chosen[collective] = smooth(options, near.chosen.get(collective))
-        spans = {0: Span(0, 2**62)} if collective == "barrier" else {}
-        for s in segments(chosen[collective], spans):
-            if s.low >= 2**62:
-                continue
-            high = None if s.high is None or s.high >= 2**62 else s.high
+        for s in segments_of(collective, chosen[collective], options, {}):
             evidence: dict[str, str] = {}
             if s.measured:
                 ratios = [1.0 if s.choice == NATIVE else options[x][s.choice] for x in s.measured]
@@ -85,5 +81,7 @@ def interpolated(layout: Layout, decided: Mapping[Layout, Decided]) -> list[Row]
                     "from": "+".join(x.name for x in pair),
                     "sizes": ",".join(map(str, s.measured)),
                 }
-            rows.append(Row(collective, layout.nodes, layout.ppn, s.low, high, s.choice, evidence))
+            rows.append(
+                Row(collective, layout.nodes, layout.ppn, s.low, s.high, s.choice, evidence)
+            )
     return rows

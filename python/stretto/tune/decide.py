@@ -121,6 +121,24 @@ def segments(chosen: Mapping[int, str], spans: Mapping[int, Span]) -> list[Segme
     return out
 
 
+def segments_of(
+    collective: str, chosen: dict[int, str], options: Options, spans: Mapping[int, Span]
+) -> list[Segment]:
+    """Return `segments`, or one for all sizes where the choice cannot depend on the size.
+
+    Parameters
+    ----------
+    collective
+        Whose: a barrier has no size, and of some others no rank knows all sizes.
+    chosen, options, spans
+        As for `one_choice` and `segments`.
+    """
+    if chosen and collective in ("barrier", *WITHOUT_SIZE):
+        choice = next(iter(one_choice(collective, chosen, options).values()))
+        return [Segment(0, None, choice, tuple(sorted(chosen)))]
+    return segments(chosen, spans)
+
+
 def _boundary(
     sizes: tuple[int, int], choices: tuple[str, str], high: int, low: int
 ) -> tuple[int, int]:
@@ -257,16 +275,10 @@ def decide(
             for size, found in sizes.items()
         }
         own_spans = (spans or {}).get(collective, {})
-        if collective == "barrier":
-            own_spans = {size: Span(0, 2**63 - 1) for size in sizes}
         if collective in WITHOUT_SIZE:
             options = for_all_sizes(sizes, usable)
-        chosen = one_choice(collective, choose(collective, options), options)
-        if collective in WITHOUT_SIZE:
-            parts = [Segment(0, None, next(iter(chosen.values())), tuple(sorted(chosen)))]
-        else:
-            parts = segments(chosen, own_spans)
-        for segment in parts:
+        chosen = choose(collective, options)
+        for segment in segments_of(collective, chosen, options, own_spans):
             behind = [
                 c
                 for size in segment.measured
@@ -280,10 +292,8 @@ def decide(
                 if segment.choice in (NATIVE, c.candidate)
             ]
             evidence = _evidence(segment, found, source) | _shapes(behind)
-            if segment.low > 2**62:
-                continue
-            high = None if segment.high is None or segment.high > 2**62 else segment.high
-            rows.append(Row(collective, nodes, ppn, segment.low, high, segment.choice, evidence))
+            low, high = segment.low, segment.high
+            rows.append(Row(collective, nodes, ppn, low, high, segment.choice, evidence))
     return rows
 
 
