@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stretto.errors import StrettoError
-from stretto.export import han, mpich, openmpi
+from stretto.export import han, mpich, openmpi, openmpi_json
 from stretto.export.cases import cases_of
 from stretto.export.check import Plan, check
 from stretto.export.mpich_tree import CH4, MPIR, Call, Tree, Trees, leaf_for, read_file, text_of
@@ -187,16 +187,21 @@ def test_json_of_open_mpi_6_is_read_back(tmp_path: Path) -> None:
         Rule("allreduce", FIVE, 1000, 9999, RING),
         Rule("allreduce", FIVE, 10000, None, ()),
     ]
-    write(openmpi.json_rules(rules), tmp_path, "test", "openmpi-6", OPENMPI6)
+    write(openmpi_json.json_rules(rules), tmp_path, "test", "openmpi-6", OPENMPI6)
     (row,) = check(tmp_path, Plan(None), quiet=True)
     assert (row.status, row.why) == ("unproven", "no MPI has loaded it here")
-    path = tmp_path / openmpi.JSON_FILE
+    path = tmp_path / openmpi_json.JSON_FILE
     text = path.read_text()
     for old, new, message in (
         ('"alg": 4', '"alg": 5', "the file says coll_tuned_allreduce_algorithm=5"),
         ('"comm_size_max": 5', '"comm_size_max": 6', "on 6 ranks is to be the MPI's decision"),
         ('"rule_file_version": 3', '"rule_file_version": 2', "not of version 3"),
-        ('"alg": 4', '"alg": "ring"', "the rules cannot be read"),
+        ('"alg": 4', '"alg": "ring"', "the algorithm 'ring' is not known without that MPI"),
+        ('"comm_size_max": 5', '"comm_size_max": "inf"', "takes for -1"),
+        ('"allreduce"', '"reducescatter"', "is no collective"),
+        ('"allreduce"', '"gatherv"', "Open MPI 6 crashes"),
+        ('"msg_size_max": 9999', '"msg_sizes_max": 9999', "the file says coll_tuned"),
+        ('"alg": 4,', '"alg": 4 "faninout": 4,', "cannot be read"),
     ):
         path.write_text(text.replace(old, new))
         found = check(tmp_path, Plan(None), quiet=True)

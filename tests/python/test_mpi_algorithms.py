@@ -168,6 +168,23 @@ def test_a_newer_release_needs_no_edit() -> None:
     assert [(a.name, a.value, [p.name for p in a.parameters]) for a in found] == [
         ("knomial", "8", ["radix"])
     ]
+    names = ("coll_tuned_reduce_algorithm", "coll_tuned_allgather_algorithm")
+    found = openmpi.find(
+        _variables(
+            (names[0], "", [(0, "ignore"), (8, "knomial")]),
+            (f"{names[0]}_segmentsize", "", []),
+            (f"{names[0]}_chain_fanout", "", []),
+            (f"{names[0]}_tree_fanout", "", []),
+            (names[1], "", [(0, "ignore"), (2, "bruck-k-fanout"), (7, "sparbit")]),
+            (f"{names[1]}_chain_fanout", "", []),
+            (f"{names[1]}_tree_fanout", "", []),
+        )
+    )
+    assert [(a.name, [p.variable for p in a.parameters]) for a in found] == [
+        ("knomial", [f"{names[0]}_chain_fanout"]),
+        ("bruck-k-fanout", [f"{names[1]}_tree_fanout"]),
+        ("sparbit", []),
+    ]
     found = mpich.find(
         _variables(
             ("MPIR_CVAR_SCAN_INTRA_ALGORITHM", "auto - x\nwheel   - Force wheel", []),

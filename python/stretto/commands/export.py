@@ -108,7 +108,7 @@ def _write(
     _fits(measured, to)
     rules, lost = list(measured.rules), list[str]()
     if to not in ("mpich", "mvapich"):  # these know nodes
-        rules, lost = for_layouts(measured.rules, nodes, ppn)
+        rules, lost = for_layouts(measured.rules, nodes, ppn, one_node_apart=to == "openmpi-6")
     export = _export(to, rules, measured.mpi.version, mpi, (nodes, ppn))
     export.lost = lost + export.lost
     files = ", ".join(str(p) for p in results)
@@ -152,7 +152,7 @@ def _export(
     mpi: str | None,
     prefer: tuple[int | None, int | None],
 ) -> Export:
-    from stretto.export import intel, mpich, openmpi
+    from stretto.export import intel, mpich, openmpi, openmpi_json
     from stretto.mpi import find_installation
 
     if to in ("mpich", "mvapich"):
@@ -171,7 +171,7 @@ def _export(
     if to == "intel":
         return intel.adjust(rules)
     if to == "openmpi-6":
-        return openmpi.json_rules(rules)
+        return openmpi_json.json_rules(rules)
     return openmpi.classic(rules, to.removeprefix("openmpi-"))
 
 
@@ -185,7 +185,7 @@ def _installed(target: str, mpi: str | None) -> MPIInstallation | None:
     else:
         major = target[-1] if target[-2:-1] == "-" else ""
         fitting = [i for i in installations() if i.family == family and i.version.startswith(major)]
-        if not fitting or target in ("openmpi-6", "mvapich"):
+        if not fitting or target == "mvapich":
             return None
         found = fitting[0]
     if found.family != family:

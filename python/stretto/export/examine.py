@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from stretto.errors import StrettoError
-from stretto.export import han, intel, mpich, openmpi
+from stretto.export import han, intel, mpich, openmpi, openmpi_json
 from stretto.export.cases import Case, cases_of
 from stretto.export.output import SCRIPT
 from stretto.export.sizes import intel_bytes, openmpi_bytes
@@ -109,9 +109,11 @@ def _judge(
         if installation is None or installation.libmpi is None:
             return None
         return mpich.Reader(manifest, directory, installation).judge
-    known: set[str] = set()
+    known: dict[str, str] = {}  # what files may ask for, by number and by name, to its number
     if installation is not None:
-        known = {f"{a.settings[0][0]}={a.settings[0][1]}" for a in discover(installation)}
+        for a in discover(installation):
+            name, value = a.settings[0]
+            known |= {f"{name}={value}": value, f"{name}={a.name}": value}
     lookup = _READERS[manifest.target](manifest, directory, environment, known)
 
     def judge(case: Case) -> tuple[str, str] | None:
@@ -150,31 +152,50 @@ def _say(found: Found) -> str:
 
 
 def _classic(
-    manifest: ExportManifest, directory: Path, environment: Mapping[str, str], known: set[str]
+    manifest: ExportManifest,
+    directory: Path,
+    environment: Mapping[str, str],
+    known: Mapping[str, str],
 ) -> Lookup:
     del environment
     path = directory / openmpi.RULES_FILE
     tables: dict[int, dict[int, list[openmpi.FileRow]]] = {}
     if openmpi.RULES_FILE in manifest.files:
         tables = openmpi.read_classic(_text(path), str(path))
-    of_han = directory / han.RULES_FILE
-    han_tables: dict[int, dict[int, list[han.HanRow]]] = {}
-    if han.RULES_FILE in manifest.files:
-        han_tables = han.read_rules_file(_text(of_han), str(of_han))
+    of_han = _HanFile(manifest, directory, known)
 
     def lookup(case: Case) -> Found:
         collective, size, ranks = case.call
+        by_han = of_han.found(case)
+        if by_han:
+            return by_han
         number = openmpi.IDS.get(collective, -1)
-        if case.nodes > 1 and han_tables.get(number):
-            row = _row(han_tables[number], ranks, size)
-            if row.component == "han":
-                return _han(collective, row, f"{of_han}:{row.line}", known)
         if not tables.get(number):
             return Found({}, str(path))
         own = _row(tables[number], ranks, openmpi_bytes(collective, size, ranks))
         return _tuned(collective, own, f"{path}:{own.line}", known)
 
     return lookup
+
+
+class _HanFile:
+    """HAN's file of an export, if it has one."""
+
+    def __init__(self, manifest: ExportManifest, directory: Path, known: Mapping[str, str]) -> None:
+        self.path, self.known = directory / han.RULES_FILE, known
+        self.tables: dict[int, dict[int, list[han.HanRow]]] = {}
+        if han.RULES_FILE in manifest.files:
+            self.tables = han.read_rules_file(_text(self.path), str(self.path))
+
+    def found(self, case: Case) -> Found | None:
+        """Return what it says for a call; None: nothing, or that coll/tuned is to decide."""
+        table = self.tables.get(openmpi.IDS.get(case.collective, -1))
+        if case.nodes == 1 or not table:
+            return None
+        row = _row(table, case.ranks, case.bytes)
+        if row.component != "han":
+            return None
+        return _han(case.collective, row, f"{self.path}:{row.line}", self.known)
 
 
 _Row = TypeVar("_Row", openmpi.FileRow, han.HanRow)
@@ -186,7 +207,7 @@ def _row(tables: Mapping[int, Sequence[_Row]], ranks: int, size: int | None) -> 
     return ([r for r in rows if size is None or r.size <= size] or list(rows))[-1]
 
 
-def _han(collective: str, row: han.HanRow, place: str, known: set[str]) -> Found:
+def _han(collective: str, row: han.HanRow, place: str, known: Mapping[str, str]) -> Found:
     if row.algorithm == 0:
         return Found({}, place)
     name = f"coll_han_use_{collective}_algorithm"
@@ -195,32 +216,47 @@ def _han(collective: str, row: han.HanRow, place: str, known: set[str]) -> Found
 
 
 def _json(
-    manifest: ExportManifest, directory: Path, environment: Mapping[str, str], known: set[str]
+    manifest: ExportManifest,
+    directory: Path,
+    environment: Mapping[str, str],
+    known: Mapping[str, str],
 ) -> Lookup:
     del environment
-    path = directory / openmpi.JSON_FILE
-    document = openmpi.read_json(_text(path), str(path))
+    path = directory / openmpi_json.JSON_FILE
+    document = openmpi_json.read_json(_text(path), str(path))
+    named = [r for es in document.values() for e in es for r in e.rows if r.name is not None]
+    if named and not known:
+        raise StrettoError(
+            f"the number of the algorithm {named[0].name!r} is not known without that MPI",
+            named[0].place,
+            "name the MPI: stretto export --check --mpi PREFIX",
+        )
+    of_han = _HanFile(manifest, directory, known)
 
     def lookup(case: Case) -> Found:
         collective, size, ranks = case.call
-        counted = openmpi_bytes(collective, size, ranks) or 0
-        for i, entry in enumerate(document.get(collective, [])):
-            if not entry["comm_size_min"] <= ranks <= entry["comm_size_max"]:
-                continue
-            for j, rule in enumerate(entry["rules"]):
-                end = rule["msg_size_max"]
-                if rule["msg_size_min"] <= counted and (end == "inf" or counted <= end):
-                    row = openmpi.FileRow(
-                        0, rule["msg_size_min"], rule["alg"], rule["faninout"], rule["seg_size"]
-                    )
-                    place = f"{path}: collectives.{collective}[{i}].rules[{j}]"
-                    return _tuned(collective, row, place, known)
-        return Found({}, str(path))
+        by_han = of_han.found(case)
+        if by_han:
+            return by_han
+        counted = openmpi_bytes(collective, size, ranks) or 0  # it asks for 0 where none counts
+        row = openmpi_json.first_row(document.get(collective, []), ranks, case.nodes, counted)
+        if row is None:
+            return Found({}, str(path))
+        setting = f"coll_tuned_{collective}_algorithm"
+        number = str(row.algorithm)
+        if row.name is not None:
+            number = known.get(f"{setting}={row.name}", row.name)
+        if number == "0":
+            return Found({}, row.place)
+        if known and f"{setting}={number}" not in known:
+            # the MPI leaves out a row like this one, and goes on with the next
+            return Found({setting: number}, row.place, f"algorithm {number}")
+        return Found(openmpi_json.settings_of(collective, row, int(number)), row.place)
 
     return lookup
 
 
-def _tuned(collective: str, row: openmpi.FileRow, place: str, known: set[str]) -> Found:
+def _tuned(collective: str, row: openmpi.FileRow, place: str, known: Mapping[str, str]) -> Found:
     if row.algorithm == 0:
         return Found({}, place)
     settings = openmpi.settings_of(collective, row)
@@ -230,7 +266,10 @@ def _tuned(collective: str, row: openmpi.FileRow, place: str, known: set[str]) -
 
 
 def _intel(
-    manifest: ExportManifest, directory: Path, environment: Mapping[str, str], known: set[str]
+    manifest: ExportManifest,
+    directory: Path,
+    environment: Mapping[str, str],
+    known: Mapping[str, str],
 ) -> Lookup:
     place = str(directory / "stretto-native.sh")
     clauses = {
@@ -255,7 +294,9 @@ def _text(path: Path) -> str:
     return read_text(path, "the native file", REMEDY)
 
 
-_READERS: dict[str, Callable[[ExportManifest, Path, Mapping[str, str], set[str]], Lookup]] = {
+_READERS: dict[
+    str, Callable[[ExportManifest, Path, Mapping[str, str], Mapping[str, str]], Lookup]
+] = {
     "openmpi-4": _classic,
     "openmpi-5": _classic,
     "openmpi-6": _json,

@@ -1,8 +1,8 @@
-"""HAN's rules file of Open MPI 5: on several nodes, HAN or coll/tuned by size of the message.
+"""HAN's rules file of Open MPI 5 and 6: on several nodes, HAN or coll/tuned by size of the message.
 
-On communicators of several nodes Open MPI 5 puts HAN before coll/tuned, and a file of HAN's own
-says what it does there: ``han`` (as by default), ``han @N`` (one of its algorithms) or ``tuned``
-(whose rules then say which). A tree of counts:
+On communicators of several nodes Open MPI 5 and 6 put HAN before coll/tuned, and a file of HAN's
+own says what it does there: ``han`` (as by default), ``han @N`` (one of its algorithms) or
+``tuned`` (whose rules then say which). A tree of counts:
 
     collectives { number levels { 2 sizes { ranks messages { bytes component [@algorithm] } } } }
 
@@ -25,6 +25,8 @@ RULES_FILE = "stretto-openmpi-han.rules"
 COLLECTIVES = (
     "allgather", "allgatherv", "allreduce", "barrier", "bcast", "gather", "reduce", "scatter",
 )  # fmt: skip
+#: and what it has in 6.0
+COLLECTIVES_6 = (*COLLECTIVES, "alltoall", "alltoallv", "gatherv", "scatterv")
 _GLOBAL = 2
 
 

@@ -1,4 +1,4 @@
-"""Open MPI's coll/tuned rules: the classic file (4.x, 5.x) and the JSON of 6.0.
+"""Open MPI's coll/tuned rules: the classic file of 4.x and 5.x; 6's is in `openmpi_json`.
 
 The classic file is a tree of counts: collectives, communicator sizes (a lower bound; the first one
 holds for smaller communicators too), message sizes (a lower bound, the first must be 0), and for
@@ -8,12 +8,10 @@ are kept from leaking to other communicators and sizes.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.export import han
@@ -29,17 +27,18 @@ IDS = {
     "reduce_scatter": 12, "reduce_scatter_block": 13, "scan": 14, "scatter": 15, "scatterv": 16,
 }  # fmt: skip
 RULES_FILE = "stretto-openmpi.rules"
-JSON_FILE = "stretto-openmpi.json"
 PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
 _NO_RULE = (0, 0, 0, 0)
+#: what a row says after its message size, the algorithm first; None: it is no rule for coll/tuned
+Values = Callable[[Rule], tuple[int, ...] | None]
 #: chains by collective and number, and the fan-out that they have when nobody sets one
 _CHAINS, _CHAIN_FANOUT = (("bcast", "2"), ("reduce", "2")), "4"
 #: algorithms that call other collectives, whose rows then hold inside them
 COMPOUND = (
-    ("allgather", "1"), ("allgatherv", "1"), ("allreduce", "2"), ("reduce_scatter", "1"),
-    ("reduce_scatter_block", "1"),
+    ("allgather", "1"), ("allgatherv", "1"), ("allreduce", "2"), ("allreduce", "7"),
+    ("reduce_scatter", "1"), ("reduce_scatter_block", "1"),
 )  # fmt: skip
-#: parameters that a row of the files has no place for
+#: parameters that a row of a classic file has no place for
 _NOT_IN_ROWS = ("knomial_radix", "max_requests")
 
 
@@ -55,23 +54,38 @@ def _tuned(rule: Rule) -> tuple[int, int, int] | None:
     return int(algorithm), int(fanout), int(rule.setting(f"{base}_segmentsize") or 0)
 
 
-def _usable(
-    rules: Iterable[Rule], export: Export, with_han: bool = False
+def usable(
+    rules: Iterable[Rule],
+    export: Export,
+    of_han: Collection[str] = (),
+    left_out: tuple[str, ...] = _NOT_IN_ROWS,
 ) -> dict[str, dict[int, list[Rule]]]:
-    """Return the rules by collective and ranks; say what files of the MPI cannot hold."""
+    """Return the rules by collective and ranks; say what files of the MPI cannot hold.
+
+    Parameters
+    ----------
+    rules
+        All of them.
+    export
+        Gets the sentences.
+    of_han
+        Collectives that HAN's own file has on several nodes.
+    left_out
+        Ends of the names of settings that rows have no place for.
+    """
     out: dict[str, dict[int, list[Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in rules:
         size = "" if rule.low == 0 else f" from {rule.low} bytes"
         what = f"{rule.collective}{size} on {rule.layout.words}"
-        of_han = with_han and _on_nodes(rule) and han.algorithm_of(rule) is not None
-        if not rule.default and _tuned(rule) is None and not of_han:
+        to_han = _on_nodes(rule, of_han) and han.algorithm_of(rule) is not None
+        if not rule.default and _tuned(rule) is None and not to_han:
             export.lost.append(f"{what}: {rule.settings[0][0]} is not for rules of coll/tuned")
             continue
         if rule.collective not in IDS:
             export.lost.append(f"{what}: coll/tuned has no rules for it")
             continue
         for name, value in rule.settings:
-            if name.endswith(_NOT_IN_ROWS):
+            if name.endswith(left_out):
                 export.lost.append(f"{what}: {name} {value} is one for all rules, and stays as is")
         out[rule.collective][rule.layout.nranks].append(rule)
     return {
@@ -81,30 +95,47 @@ def _usable(
     }
 
 
-def _on_nodes(rule: Rule) -> bool:
-    return rule.layout.nodes > 1 and rule.collective in han.COLLECTIVES
+def _on_nodes(rule: Rule, of_han: Collection[str]) -> bool:
+    return rule.layout.nodes > 1 and rule.collective in of_han
 
 
-def _effect(rule: Rule) -> Rule:
+def _effect(rule: Rule, left_out: tuple[str, ...]) -> Rule:
     """Return a rule as the files say it: without what they cannot, and without sizes if need be."""
     if _tuned(rule) is None:
         return rule  # HAN's
-    settings = tuple(s for s in rule.settings if not s[0].endswith(_NOT_IN_ROWS))
+    settings = tuple(s for s in rule.settings if not s[0].endswith(left_out))
     if openmpi_bytes(rule.collective, rule.low, rule.layout.nranks) is None:
         return replace(rule, settings=settings, low=0, high=None)
     return replace(rule, settings=settings)
 
 
-def _message_rows(rules: Sequence[Rule], export: Export) -> list[tuple[int, int, int, int]]:
-    """Return message size, algorithm, fan-out, segment size for one communicator size."""
-    rows: list[tuple[int, int, int, int]] = []
+def message_rows(
+    rules: Sequence[Rule],
+    export: Export,
+    values: Values = _tuned,
+    left_out: tuple[str, ...] = _NOT_IN_ROWS,
+) -> list[tuple[int, ...]]:
+    """Return message size and values for one communicator size, the first for size 0.
+
+    Parameters
+    ----------
+    rules
+        Of one collective and layout.
+    export
+        Gets the rows, and sentences about what they cannot say.
+    values
+        What a row says; where it gives None, the row is algorithm 0.
+    left_out
+        Ends of the names of settings that rows have no place for.
+    """
+    rows: list[tuple[int, ...]] = []
     for rule in merged(sorted(rules, key=lambda r: r.low)):
         start = openmpi_bytes(rule.collective, rule.low, rule.layout.nranks)
         if start is None:  # its files do not look at the size
             if rule.default and len(rules) > 1:
                 continue
             start = 0
-        row = (start, *(_tuned(rule) or (0, 0, 0)))
+        row = (start, *(values(rule) or _NO_RULE[1:]))
         if rows and rows[-1][0] == start:
             export.lost.append(
                 f"{rule.collective} from {rule.low} bytes on {rule.layout.words}: Open MPI takes "
@@ -113,7 +144,7 @@ def _message_rows(rules: Sequence[Rule], export: Export) -> list[tuple[int, int,
             continue
         rows.append(row)
         if not rule.default:
-            export.rows.append(_effect(rule))
+            export.rows.append(_effect(rule, left_out))
     if not rows or rows[0][0] != 0:
         rows.insert(0, _NO_RULE)
     return rows
@@ -121,11 +152,11 @@ def _message_rows(rules: Sequence[Rule], export: Export) -> list[tuple[int, int,
 
 def _tables(
     by_ranks: Mapping[int, Sequence[Rule]], export: Export
-) -> dict[int, list[tuple[int, int, int, int]]]:
+) -> dict[int, list[tuple[int, ...]]]:
     """Return message rows by the communicator size from which on they hold."""
-    tables: dict[int, list[tuple[int, int, int, int]]] = {}
+    tables: dict[int, list[tuple[int, ...]]] = {}
     for ranks in sorted(by_ranks):
-        tables[ranks] = _message_rows(by_ranks[ranks], export)
+        tables[ranks] = message_rows(by_ranks[ranks], export)
         tables.setdefault(ranks + 1, [_NO_RULE])  # replaced where the next is measured, too
     if min(tables) > 1:
         tables[1] = [_NO_RULE]
@@ -143,9 +174,9 @@ def classic(rules: Sequence[Rule], version: str) -> Export:
         The Open MPI's.
     """
     export = Export()
-    with_han = re.match(r"[5-9]", version) is not None
-    usable = _usable(rules, export, with_han)
-    tables = {c: _tables(by_ranks, export) for c, by_ranks in usable.items()}
+    of_han = han.COLLECTIVES if re.match(r"[5-9]", version) else ()
+    found = usable(rules, export, of_han)
+    tables = {c: _tables(by_ranks, export) for c, by_ranks in found.items()}
     tables = {c: t for c, t in tables.items() if any(row[1] for rows in t.values() for row in rows)}
     lines = [f"{len(tables)} # collectives"]
     for collective, by_size in tables.items():
@@ -153,86 +184,59 @@ def classic(rules: Sequence[Rule], version: str) -> Export:
         for ranks in sorted(by_size):
             lines += [f"{ranks} # ranks and more", f"{len(by_size[ranks])} # message sizes"]
             lines += [" ".join(map(str, row)) for row in by_size[ranks]]
-    parameters: dict[str, str] = {}
-    on_nodes = {
-        c: mine
-        for c, by_ranks in usable.items()
-        if (mine := [r for of in by_ranks.values() for r in of if with_han and _on_nodes(r)])
-        and any(not r.default for r in mine)
-    }
-    if on_nodes:
-        parameters["coll_han_use_dynamic_file_rules"] = "1"
-        parameters["coll_han_dynamic_rules_filename"] = f"{HERE}/{han.RULES_FILE}"
-        export.files[han.RULES_FILE] = han.rules_file(on_nodes, IDS)
-        if any(_tuned(r) is not None for mine in on_nodes.values() for r in mine):
-            export.lost.append(
-                "rows of coll/tuned for as many ranks as there are nodes, or ranks on a node, hold "
-                "inside HAN, too: it calls coll/tuned there"
-            )
-    if tables or not on_nodes:
+    parameters = han_file(found, export, of_han)
+    if tables or not parameters:
         parameters["coll_tuned_use_dynamic_rules"] = "1"
         parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{RULES_FILE}"
         export.files[RULES_FILE] = "\n".join(lines) + "\n"
-    _set(export, parameters)
+    set_parameters(export, parameters)
     return export
 
 
-def json_rules(rules: Sequence[Rule]) -> Export:
-    """Return rules for Open MPI 6 (rule_file_version 3): bounds inclusive, the first match wins.
+def han_file(
+    found: Mapping[str, Mapping[int, Sequence[Rule]]], export: Export, of_han: Collection[str]
+) -> dict[str, str]:
+    """Write HAN's file where rules on several nodes need it; return the settings that name it.
 
     Parameters
     ----------
-    rules
-        Of any layouts on one node, on one rank a node, or else by number of ranks.
+    found
+        From `usable`.
+    export
+        Gets the file.
+    of_han
+        Collectives that it can have.
     """
-    export = Export()
-    collectives: dict[str, list[dict[str, Any]]] = {}
-    for collective, by_ranks in _usable(rules, export).items():
-        entries = []
-        for ranks in sorted(by_ranks):
-            rows = _message_rows(by_ranks[ranks], export)
-            ends = [row[0] - 1 for row in rows[1:]] + [None]
-            entries.append(
-                {
-                    "comm_size_min": ranks,
-                    "comm_size_max": ranks,
-                    "comm_rank_distribution": _distribution(by_ranks[ranks]),
-                    "rules": [
-                        {
-                            "msg_size_min": start,
-                            "msg_size_max": "inf" if end is None else end,
-                            "alg": algorithm,
-                            "faninout": fanout,
-                            "seg_size": segment,
-                            "reqs": 0,
-                        }
-                        for (start, algorithm, fanout, segment), end in zip(rows, ends, strict=True)
-                        if algorithm
-                    ],
-                }
-            )
-        collectives[collective] = entries
-    document = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
-    export.files[JSON_FILE] = json.dumps(document, indent=1) + "\n"
-    _set(
-        export,
-        {
-            "coll_tuned_use_dynamic_rules": "1",
-            "coll_tuned_dynamic_rules_filename": f"{HERE}/{JSON_FILE}",
-        },
-    )
-    export.lost.append("unproven: no Open MPI 6 has loaded this file")
-    return export
+    on_nodes = {
+        c: mine
+        for c, by_ranks in found.items()
+        if (mine := [r for of in by_ranks.values() for r in of if _on_nodes(r, of_han)])
+        and any(not r.default for r in mine)
+    }
+    if not on_nodes:
+        return {}
+    export.files[han.RULES_FILE] = han.rules_file(on_nodes, IDS)
+    if any(_tuned(r) is not None for mine in on_nodes.values() for r in mine):
+        export.lost.append(
+            "rows of coll/tuned for as many ranks as there are nodes, or ranks on a node, hold "
+            "inside HAN, too: it calls coll/tuned there"
+        )
+    return {
+        "coll_han_use_dynamic_file_rules": "1",
+        "coll_han_dynamic_rules_filename": f"{HERE}/{han.RULES_FILE}",
+    }
 
 
-def _distribution(rules: Sequence[Rule]) -> str:
-    layouts = {r.layout for r in rules}
-    if all(x.nodes == 1 for x in layouts):
-        return "single-node"
-    return "one-per-node" if all(x.ppn == 1 for x in layouts) else "any"
+def set_parameters(export: Export, parameters: Mapping[str, str]) -> None:
+    """Put MCA parameters into an export's file and environment.
 
-
-def _set(export: Export, parameters: dict[str, str]) -> None:
+    Parameters
+    ----------
+    export
+        Gets them.
+    parameters
+        By name.
+    """
     export.files[PARAMETERS_FILE] = "".join(f"{n} = {v}\n" for n, v in parameters.items())
     export.environment = {f"OMPI_MCA_{n}": v for n, v in parameters.items()}
 
@@ -309,33 +313,6 @@ def read_classic(text: str, place: str) -> dict[int, dict[int, list[FileRow]]]:
             REMEDY,
         )
     return out
-
-
-def read_json(text: str, place: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the collectives of a JSON file of Open MPI 6.
-
-    Parameters
-    ----------
-    text, place
-        The file's.
-    """
-    try:
-        document = json.loads(text)
-        found = document["collectives"]
-        if document["rule_file_version"] != 3 or document["module"] != "tuned":
-            raise ValueError("it is not of version 3, for module tuned")
-        for collective, entries in found.items():
-            if collective not in IDS:
-                raise ValueError(f"{collective!r} is no collective")
-            for entry in entries:
-                int(entry["comm_size_min"]), int(entry["comm_size_max"])
-                for r in entry["rules"]:
-                    int(r["msg_size_min"]), int(r["alg"]), int(r["faninout"]), int(r["seg_size"])
-                    if r["msg_size_max"] != "inf":
-                        int(r["msg_size_max"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StrettoError(f"the rules cannot be read: {error!r}", place, REMEDY) from error
-    return dict(found)
 
 
 def settings_of(collective: str, row: FileRow) -> dict[str, str]:

@@ -18,6 +18,7 @@ FANOUTS = ("2", "4", "8")
 #: which of tuned's parameters an algorithm looks at, by its name (Open MPI tells only that some do)
 _TAKES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"chain", ("segmentsize", "chain_fanout")),
+    (r"k-fanout", ("tree_fanout",)),
     (r"knomial", ("segmentsize", "knomial_radix")),
     (r"pipeline|binary|binomial|segmented", ("segmentsize",)),
     (r"linear_sync", ("max_requests",)),
@@ -25,6 +26,7 @@ _TAKES: tuple[tuple[str, tuple[str, ...]], ...] = (
 _NAMES = {
     "segmentsize": ("segment", SEGMENTS),
     "chain_fanout": ("fanout", FANOUTS),
+    "tree_fanout": ("fanout", FANOUTS),
     "knomial_radix": ("radix", ("2", "4", "8", "16")),
     "max_requests": ("requests", ("8", "32")),
 }
@@ -81,6 +83,11 @@ def _parameters(
     for pattern, takes in _TAKES:
         if not re.search(pattern, item):
             continue
+        if (
+            item == "knomial"
+            and f"coll_tuned_{collective}_algorithm_knomial_radix" not in variables
+        ):
+            takes = ("chain_fanout",)  # Open MPI 6's reduce has no radix of its own
         for suffix in takes:
             variable = f"coll_tuned_{collective}_algorithm_{suffix}"
             if suffix == "segmentsize" and collective not in _SEGMENTED:

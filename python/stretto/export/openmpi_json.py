@@ -1,0 +1,260 @@
+"""The rules of Open MPI 6's coll/tuned in JSON (``rule_file_version`` 3).
+
+Bounds are inclusive and the first match wins, so that nothing need be written for what the MPI is
+to decide. What a row leaves out is 0, and not what forcing the algorithm passes: a fan-out of 0
+sends Bruck's allgather and the k-nomial reduce into endless loops, so every row says it.
+
+Written from the reader (Open MPI's v6.0.x), not from the schema that comes with it: that one calls
+reduce_scatter ``reducescatter``, which the reader rejects with the whole file, and knows neither
+allgatherv nor ``seg_size``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stretto.errors import StrettoError
+from stretto.export import han, openmpi
+from stretto.export.output import HERE, Export
+from stretto.export.rules import Rule
+from stretto.files.export import REMEDY
+
+JSON_FILE = "stretto-openmpi.json"
+#: rows have a place for requests in flight, and none for the radix of bcast's k-nomial tree
+_NOT_IN_ROWS = ("knomial_radix",)
+#: which fan-out forcing passes on, by collective, and its value when nobody sets one
+_CHAINED, _FANOUT = ("bcast", "reduce", "scatter"), 4
+#: collectives without algorithms in coll/tuned: a rule for one crashes every job in MPI_Init
+WITHOUT = ("alltoallw", "gatherv", "scatterv")
+SINGLE, ANY = "single-node", "any"
+#: what the MPI takes ``inf`` for, and the most that its other numbers hold
+_INF, _MOST = (1 << 63) - 1, (1 << 31) - 1
+
+
+def _fanout_name(collective: str) -> str:
+    kind = "chain" if collective in _CHAINED else "tree"
+    return f"coll_tuned_{collective}_algorithm_{kind}_fanout"
+
+
+def _values(rule: Rule) -> tuple[int, ...] | None:
+    """Return algorithm, fan-out, segment size and requests; None: it is no rule for coll/tuned."""
+    base = f"coll_tuned_{rule.collective}_algorithm"
+    algorithm = rule.setting(base)
+    if algorithm is None:
+        return None
+    fanout = rule.setting(_fanout_name(rule.collective)) or str(_FANOUT)
+    others = [rule.setting(f"{base}_{n}") or "0" for n in ("segmentsize", "max_requests")]
+    return int(algorithm), int(fanout), *(int(v) for v in others)
+
+
+def json_rules(rules: Sequence[Rule]) -> Export:
+    """Return rules for Open MPI 6.
+
+    Parameters
+    ----------
+    rules
+        From `for_layouts`: for each number of ranks, one layout on one node and one on several.
+    """
+    export = Export()
+    collectives: dict[str, list[dict[str, Any]]] = {}
+    inside = [r for r in rules if r.layout.nodes == 1]
+    across = [r for r in rules if r.layout.nodes > 1]
+    on_one = openmpi.usable(inside, export, left_out=_NOT_IN_ROWS)
+    on_several = openmpi.usable(across, export, han.COLLECTIVES_6, _NOT_IN_ROWS)
+    for collective in dict.fromkeys([*on_one, *on_several]):
+        one, several = on_one.get(collective, {}), on_several.get(collective, {})
+        entries = collectives[collective] = []
+        for ranks in sorted({*one, *several}):
+            # Before rows for several nodes, an entry for one node keeps them from calls there, with
+            # rows or without. "one-per-node" does not hold for MPI_COMM_WORLD.
+            entries.append(_entry(one.get(ranks, []), ranks, SINGLE, export))
+            if ranks in several:
+                entries.append(_entry(several[ranks], ranks, ANY, export))
+    document = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
+    export.files[JSON_FILE] = json.dumps(document, indent=1) + "\n"
+    parameters = openmpi.han_file(on_several, export, han.COLLECTIVES_6)
+    parameters["coll_tuned_use_dynamic_rules"] = "1"
+    parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{JSON_FILE}"
+    openmpi.set_parameters(export, parameters)
+    export.lost.append(
+        "unproven: no Open MPI 6 is released; its branch's reader of such files was tried by itself"
+    )
+    return export
+
+
+def _entry(rules: Sequence[Rule], ranks: int, distribution: str, export: Export) -> dict[str, Any]:
+    """Return what a file says about communicators of one size."""
+    rows = openmpi.message_rows(rules, export, _values, _NOT_IN_ROWS)
+    ends = [row[0] - 1 for row in rows[1:]] + [None]
+    said = []
+    for (start, algorithm, fanout, *others), end in zip(rows, ends, strict=True):
+        if not algorithm:
+            continue
+        said.append(
+            {
+                "msg_size_min": start,
+                "msg_size_max": "inf" if end is None else end,
+                "alg": algorithm,
+                "faninout": fanout,
+            }
+            # the MPI's schema does not have seg_size: it is there only where it is needed
+            | {n: v for n, v in zip(("seg_size", "reqs"), others, strict=True) if v}
+        )
+    return {
+        "comm_size_min": ranks,
+        "comm_size_max": ranks,
+        "comm_rank_distribution": distribution,
+        "rules": said,
+    }
+
+
+@dataclass(frozen=True)
+class JsonRow:
+    """A row as the MPI reads it; sizes in the MPI's own measure, both included.
+
+    `name` is the algorithm's where the file has a name instead of a number.
+    """
+
+    place: str
+    low: int
+    high: int
+    algorithm: int
+    name: str | None
+    fanout: int
+    segment: int
+    requests: int
+
+
+@dataclass(frozen=True)
+class JsonEntry:
+    """What a file says for communicators of `low` to `high` ranks with a distribution."""
+
+    low: int
+    high: int
+    distribution: str
+    rows: tuple[JsonRow, ...]
+
+    def holds(self, ranks: int, nodes: int) -> bool:
+        """Return whether a communicator is one of these.
+
+        Parameters
+        ----------
+        ranks, nodes
+            Its own. ``one-per-node`` is taken not to hold, which is so for MPI_COMM_WORLD.
+        """
+        fits = self.low <= ranks <= self.high
+        return fits and (self.distribution == ANY or (self.distribution == SINGLE and nodes == 1))
+
+
+def read_json(text: str, place: str) -> dict[str, list[JsonEntry]]:
+    """Return the entries of a JSON file by collective, in the order in which the MPI looks.
+
+    Parameters
+    ----------
+    text, place
+        The file's, and its name for the message when it cannot be read: the MPI would ignore it
+        without a word, or crash.
+    """
+    try:
+        document = json.loads(text)
+        if document["rule_file_version"] != 3 or document["module"] != "tuned":
+            raise ValueError("it is not of version 3, for module tuned")
+        out: dict[str, list[JsonEntry]] = {}
+        for collective, entries in document["collectives"].items():
+            if collective not in openmpi.IDS:
+                raise ValueError(f"{collective!r} is no collective")
+            if collective in WITHOUT:
+                raise ValueError(f"coll/tuned has no {collective}, and Open MPI 6 crashes")
+            if not isinstance(entries, list):
+                raise ValueError(f"{collective} has no list of communicators")
+            where = f"{place}: collectives.{collective}"
+            out[collective] = [_read_entry(e, f"{where}[{i}]") for i, e in enumerate(entries)]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StrettoError(f"the rules cannot be read: {error!r}", place, REMEDY) from error
+    return out
+
+
+def _read_entry(entry: Mapping[str, Any], place: str) -> JsonEntry:
+    distribution = entry.get("comm_rank_distribution", ANY)
+    if not isinstance(distribution, str):
+        raise ValueError(f"comm_rank_distribution is {distribution!r}")
+    if distribution not in (SINGLE, "one-per-node"):
+        distribution = ANY  # the MPI takes another word for "any"
+    if entry.get("comm_size_max") == "inf":
+        raise ValueError("comm_size_max is inf, which Open MPI 6 takes for -1")
+    rules = entry["rules"]
+    if not isinstance(rules, list):
+        raise ValueError("the rules are no list")
+    rows = tuple(_read_row(r, f"{place}.rules[{i}]") for i, r in enumerate(rules))
+    low, high = (_number(entry, f"comm_size_{n}", d) for n, d in (("min", 0), ("max", _MOST)))
+    return JsonEntry(low, high, distribution, rows)
+
+
+def _read_row(row: Mapping[str, Any], place: str) -> JsonRow:
+    alg = row["alg"]
+    if not isinstance(alg, str):
+        alg = _number(row, "alg", 0)
+    others = (_number(row, n, 0) for n in ("faninout", "seg_size", "reqs"))
+    return JsonRow(
+        place,
+        _number(row, "msg_size_min", 0),
+        _number(row, "msg_size_max", _INF),
+        alg if isinstance(alg, int) else 0,
+        alg if isinstance(alg, str) else None,
+        *others,
+    )
+
+
+def _number(value: Mapping[str, Any], name: str, default: int) -> int:
+    found = value.get(name, default)
+    if name.startswith("msg_size") and isinstance(found, str) and found[:3].capitalize() == "Inf":
+        return _INF
+    most = _INF if name.startswith("msg_size") else _MOST
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= most:
+        raise ValueError(f"{name} is {found!r}")
+    return found
+
+
+def settings_of(collective: str, row: JsonRow, algorithm: int) -> dict[str, str]:
+    """Return the settings that have a row's effect, without those that are as when nobody sets any.
+
+    Parameters
+    ----------
+    collective, row
+        The row.
+    algorithm
+        Its number, from its name where it has one.
+    """
+    base = f"coll_tuned_{collective}_algorithm"
+    out = {base: str(algorithm)}
+    if row.segment:
+        out[f"{base}_segmentsize"] = str(row.segment)
+    if row.fanout != _FANOUT:
+        out[_fanout_name(collective)] = str(row.fanout)
+    if row.requests:
+        out[f"{base}_max_requests"] = str(row.requests)
+    return out
+
+
+def first_row(entries: Iterable[JsonEntry], ranks: int, nodes: int, size: int) -> JsonRow | None:
+    """Return the row for a call, None where the MPI decides.
+
+    Parameters
+    ----------
+    entries
+        Of its collective.
+    ranks, nodes
+        The communicator's.
+    size
+        In the MPI's own measure.
+    """
+    for entry in entries:
+        if entry.holds(ranks, nodes):  # the first is chosen, whether it has a row or not
+            for row in entry.rows:
+                if row.low <= size <= row.high:
+                    return row
+            return None
+    return None

@@ -1,0 +1,210 @@
+"""Files for Open MPI 6: their grammar, and, where one is named, what that Open MPI does with them.
+
+No Open MPI 6 is released, and none comes from a package: its tests run where
+STRETTO_TEST_OPENMPI6 names the prefix of one that was built by hand (docs/testing.md).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpis import one_job_at_a_time
+from stretto.export import openmpi_json
+from stretto.export.check import Plan, Verdict, check
+from stretto.export.output import write
+from stretto.export.rules import Layout, Rule, for_layouts
+from stretto.files.identity import MPIIdentity
+from stretto.mpi import find_installation
+from stretto.mpi.algorithms import discover
+from stretto.mpi.base import MPIInstallation
+
+FOUR, FIVE, TWO_NODES = Layout(4, 1, 4), Layout(5, 1, 5), Layout(4, 2, 2)
+
+
+def tuned(collective: str, algorithm: int, **more: int) -> tuple[tuple[str, str], ...]:
+    base = f"coll_tuned_{collective}_algorithm"
+    return ((base, str(algorithm)), *((f"{base}_{n}", str(v)) for n, v in more.items()))
+
+
+RULES = [
+    Rule("allreduce", FIVE, 0, 1000, ()),
+    Rule("allreduce", FIVE, 1001, 100000, tuned("allreduce", 4)),
+    Rule("allreduce", FIVE, 100001, None, ()),
+    Rule("allreduce", FOUR, 0, None, tuned("allreduce", 1)),
+    Rule("bcast", FIVE, 0, 9999, tuned("bcast", 2, chain_fanout=2, segmentsize=1024)),
+    Rule("bcast", FIVE, 10000, None, ()),
+    Rule("allgather", FIVE, 0, 511, tuned("allgather", 2)),
+    Rule("allgather", FIVE, 512, None, tuned("allgather", 4)),
+    Rule("alltoall", FIVE, 0, None, tuned("alltoall", 4, max_requests=2)),
+    Rule("reduce", FIVE, 0, 4095, tuned("reduce", 8)),
+    Rule("reduce", FIVE, 4096, None, tuned("reduce", 8, chain_fanout=2)),
+    Rule("barrier", FOUR, 0, None, tuned("barrier", 2)),
+    Rule("allgatherv", FIVE, 0, 511, ()),
+    Rule("allgatherv", FIVE, 512, None, tuned("allgatherv", 3)),
+    Rule("reduce_scatter", FIVE, 0, 511, ()),
+    Rule("reduce_scatter", FIVE, 512, None, tuned("reduce_scatter", 3)),
+    Rule("scatter", FIVE, 0, 100, tuned("scatter", 1)),
+    Rule("scatter", FIVE, 101, None, ()),
+]
+
+#: our statement of what the reader of Open MPI 6 takes: required and other fields, by kind
+SIZE, NUMBER, WORD = (int, "inf"), (int,), (str,)
+DOCUMENT = ({"rule_file_version": NUMBER, "module": WORD, "collectives": dict}, {})
+COMMUNICATORS = (
+    {"rules": list},
+    {"comm_size_min": NUMBER, "comm_size_max": NUMBER, "comm_rank_distribution": WORD},
+)
+ROW = (
+    {"alg": NUMBER},
+    {"msg_size_min": SIZE, "msg_size_max": SIZE, "faninout": NUMBER, "seg_size": NUMBER,
+     "reqs": NUMBER},
+)  # fmt: skip
+
+
+def obey(value: dict[str, Any], grammar: Any) -> None:
+    required, others = grammar
+    assert set(required) <= set(value) <= {*required, *others}
+    for name, found in value.items():
+        kind = (required | others)[name]
+        if isinstance(kind, tuple):
+            assert (type(found) in kind) or found in [k for k in kind if isinstance(k, str)], name
+            assert not isinstance(found, int) or found >= 0
+        else:
+            assert isinstance(found, kind), name
+
+
+def document(rules: list[Rule]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(openmpi_json.json_rules(rules).files[openmpi_json.JSON_FILE])
+    return found
+
+
+def test_files_obey_the_grammar() -> None:
+    found = document(RULES)
+    obey(found, DOCUMENT)
+    assert (found["rule_file_version"], found["module"]) == (3, "tuned")
+    assert len(found["collectives"]) == 9
+    for entries in found["collectives"].values():
+        for entry in entries:
+            obey(entry, COMMUNICATORS)
+            assert entry["comm_rank_distribution"] in ("any", "single-node")
+            assert entry["comm_size_min"] == entry["comm_size_max"]
+            for row in entry["rules"]:
+                obey(row, ROW)
+                assert row["msg_size_max"] == "inf" or row["msg_size_min"] <= row["msg_size_max"]
+
+
+def test_every_row_says_the_fan_out_that_forcing_has() -> None:
+    """0, which a row without it means, sends Bruck's allgather and the k-nomial reduce into a loop
+    without end."""
+    found = document(RULES)["collectives"]
+    rows = {c: [r for e in es for r in e["rules"]] for c, es in found.items()}
+    assert [r["faninout"] for r in rows["allgather"]] == [4, 4]
+    assert [r["faninout"] for r in rows["reduce"]] == [4, 2]
+    assert [r["faninout"] for r in rows["bcast"]] == [2]
+    assert rows["alltoall"] == [
+        {"msg_size_min": 0, "msg_size_max": "inf", "alg": 4, "faninout": 4, "reqs": 2}
+    ]
+    assert rows["bcast"][0]["seg_size"] == 1024
+
+
+def test_rows_on_several_nodes_are_kept_from_calls_within_one() -> None:
+    ring = tuned("allreduce", 4)
+    several = [Rule("allreduce", TWO_NODES, 0, None, ring), Rule("scan", TWO_NODES, 0, None, ())]
+    export = openmpi_json.json_rules(several)
+    (first, second) = json.loads(export.files[openmpi_json.JSON_FILE])["collectives"]["allreduce"]
+    assert (first["comm_rank_distribution"], first["rules"]) == ("single-node", [])
+    assert (second["comm_rank_distribution"], len(second["rules"])) == ("any", 1)
+    # HAN comes before coll/tuned there, and has to hand over
+    assert "0 tuned" in export.files["stretto-openmpi-han.rules"]
+    assert export.environment["OMPI_MCA_coll_han_use_dynamic_file_rules"] == "1"
+
+
+def test_one_layout_on_one_node_and_one_on_several_are_kept() -> None:
+    rules = [Rule("allreduce", x, 0, None, ()) for x in (FOUR, TWO_NODES, Layout(4, 4, 1))]
+    kept, lost = for_layouts(rules, None, None, one_node_apart=True)
+    assert {r.layout for r in kept} == {FOUR, TWO_NODES}
+    assert len(lost) == 1 and "4 x 1" in lost[0] and "whether they lie on one node" in lost[0]
+    kept, lost = for_layouts(rules, None, None)
+    assert {r.layout for r in kept} == {FOUR} and len(lost) == 2
+
+
+# -- with an Open MPI 6 ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mpi(monkeypatch: pytest.MonkeyPatch) -> MPIInstallation:
+    prefix = os.environ.get("STRETTO_TEST_OPENMPI6")
+    if not prefix:
+        pytest.skip("STRETTO_TEST_OPENMPI6 names no Open MPI 6, and none is released")
+    for name in ("OMPI", "PRTE"):
+        monkeypatch.setenv(f"{name}_ALLOW_RUN_AS_ROOT", "1")
+        monkeypatch.setenv(f"{name}_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
+    found = find_installation(prefix)
+    assert (found.family, found.major) == ("openmpi", 6)
+    return found
+
+
+def exported(rules: list[Rule], mpi: MPIIdentity, out: Path) -> Path:
+    write(openmpi_json.json_rules(rules), out, "test", "openmpi-6", mpi)
+    return out
+
+
+def checked(out: Path, mpi: MPIInstallation) -> dict[str, list[Verdict]]:
+    with one_job_at_a_time():
+        found = check(out, Plan(mpi), quiet=True)
+    return {s: [v for v in found if v.status == s] for s in ("proven", "unproven", "wrong")}
+
+
+@pytest.mark.mpi
+def test_rows_are_proven(mpi: MPIInstallation, tmp_path: Path) -> None:
+    found = checked(exported(RULES, mpi.identity, tmp_path), mpi)
+    assert not found["wrong"] and not found["unproven"], found
+    assert len(found["proven"]) == 12  # eleven rows, and the calls without one
+
+
+@pytest.mark.mpi
+def test_its_new_algorithms_are_found(mpi: MPIInstallation) -> None:
+    found = {(a.collective, a.name): a for a in discover(mpi) if a.component == "tuned"}
+    for collective, name, taken in (
+        ("allgather", "bruck-k-fanout", "coll_tuned_allgather_algorithm_tree_fanout"),
+        ("reduce", "knomial", "coll_tuned_reduce_algorithm_chain_fanout"),
+    ):
+        assert [p.variable for p in found[collective, name].parameters] == [taken]
+    assert ("allreduce", "allgather_reduce") in found
+
+
+Edit = Callable[[dict[str, Any]], Any]
+
+
+def _set(collective: str, row: str, value: Any) -> Edit:
+    return lambda d: d["collectives"][collective][0]["rules"][0].update({row: value})
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (_set("allreduce", "alg", 3), "another algorithm runs"),
+        (_set("allreduce", "alg", 99), "the MPI's own decision runs"),
+        (_set("allreduce", "msg_size_max", "inf"), "the files change it"),
+        (lambda d: d["collectives"]["allreduce"][0].update(comm_size_max=6), "the files change it"),
+        (lambda d: d["collectives"].update(reducescatter=[]), "the MPI's own decision runs"),
+    ],
+)
+def test_damage_shows_when_it_runs(
+    edit: Edit, words: str, mpi: MPIInstallation, tmp_path: Path
+) -> None:
+    rules = [r for r in RULES if r.collective == "allreduce" and r.layout == FIVE]
+    path = exported(rules, mpi.identity, tmp_path) / openmpi_json.JSON_FILE
+    damaged = json.loads(path.read_text())
+    edit(damaged)
+    path.write_text(json.dumps(damaged))
+    (found, *_) = [v for v in checked(tmp_path, mpi)["wrong"] if v.row == 0 and not v.place]
+    assert words in found.why, found
