@@ -81,6 +81,20 @@ def _usable(
     }
 
 
+def sayable(rule: Rule, release: str) -> bool:
+    """Return whether the files of a release have words for a rule.
+
+    Parameters
+    ----------
+    rule
+        Of any sizes.
+    release
+        ``4``, ``5`` or ``6``.
+    """
+    of_han = release == "5" and _on_nodes(rule) and han.algorithm_of(rule) is not None
+    return rule.collective in IDS and (rule.default or _tuned(rule) is not None or of_han)
+
+
 def _on_nodes(rule: Rule) -> bool:
     return rule.layout.nodes > 1 and rule.collective in han.COLLECTIVES
 
