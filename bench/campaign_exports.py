@@ -124,23 +124,25 @@ class Loop:
     @property
     def folder(self) -> Path:
         """Everything of this MPI's; all nodes see it."""
-        return self.cluster.shared / self.name
+        return Path(self.cluster.shared, self.name)
 
     def run(self) -> dict[str, Any]:
         """Return what was found."""
         self.folder.mkdir()
-        began = time.monotonic()
+        took = self.folder / "campaign_s"
         if self.arguments.kept:
             shutil.copytree(self.arguments.kept / self.name, self.folder, dirs_exist_ok=True)
         else:
+            began = time.monotonic()
             self.measure()
-        measured_s = time.monotonic() - began
+            took.write_text(f"{time.monotonic() - began:.0f}")
         (target, pattern), out = TARGETS[self.name], self.folder / "tuning"
         shutil.rmtree(out, ignore_errors=True)
         results = sorted((self.folder / "campaign").glob(f"{pattern}/*/4x?.bench.jsonl"))
         assert [p.name.split(".")[0] for p in results] == list(LAYOUTS), results
         mpi = clusters.launcher(self.cluster, self.name, 1, 1)[0]
         words = ["export", "--to", target, "--out", str(out), "--mpi", mpi, "--json"]
+        words += ["--nodes", "4", "--ppn", "2"]  # Intel MPI's variables hold on all communicators
         answer = json.loads(self.job("export", [*words, *map(str, results)]))
         manifest = json.loads((out / "stretto-native.json").read_text())
         verdicts, took_s = self.check(out, 0)
@@ -158,8 +160,7 @@ class Loop:
             "verdicts": [f"{v['status']}: {v['words']}: {v['why']}" for v in verdicts],
             "lost": answer["lost"],
         }
-        if not self.arguments.kept:
-            found["campaign_s"] = round(measured_s)
+        found["campaign_s"] = int(took.read_text())
         found["check_s"] = round(took_s)
         print(json.dumps(found, indent=1), flush=True)
         found["damaged"] = self.damaged(out, verdicts)

@@ -199,6 +199,28 @@ def _preset(n: int) -> tuple[tuple[str, str], ...]:
     return (("I_MPI_ADJUST_ALLREDUCE", str(n)),)
 
 
+def test_intel_for_the_layout_asked_for() -> None:
+    """Elsewhere no preset is as good as the MPI's decision: no reason to do without here."""
+    one, two = Layout(4, 4, 1), Layout(8, 4, 2)
+    rules = [
+        Rule("allreduce", two, 0, 999, (), instead=_preset(3)),
+        Rule("allreduce", two, 1000, None, _preset(2)),
+        Rule("allreduce", one, 0, 999, ()),
+        Rule("allreduce", one, 1000, None, _preset(2)),
+    ]
+    all_of_them = intel.adjust(rules)
+    assert not all_of_them.environment and "is left out" in " ".join(all_of_them.lost)
+    asked = intel.adjust(rules, (4, 2))
+    assert asked.environment == {"I_MPI_ADJUST_ALLREDUCE": f"3:0-999;2:1000-{intel.MOST}"}
+    assert {r.layout for r in asked.rows} == {two}
+    assert asked.lost[0].startswith("4 ranks on 4 x 1: a variable of Intel MPI holds there, too")
+    assert intel.adjust(rules, (None, 2)).environment == asked.environment
+    assert not intel.adjust(rules, (4, None)).environment, "both are on four nodes"
+    assert not intel.adjust(rules, (9, None)).environment, (
+        "nobody measured there: all that is known"
+    )
+
+
 def test_intel_tells_sizes_apart_or_ranks() -> None:
     four, most = Layout(4, 1, 4), intel.MOST
     sizes = [

@@ -43,7 +43,8 @@ def command(
     to: Annotated[str | None, typer.Option(help=f"What to write: {', '.join(TARGETS)}.")] = None,
     out: Annotated[Path, typer.Option(help="Directory of the files.")] = Path("tuning"),
     nodes: Annotated[
-        int | None, typer.Option(min=1, help="Where several layouts have as many ranks: its nodes.")
+        int | None,
+        typer.Option(min=1, help="Where the files cannot tell layouts apart: its nodes."),
     ] = None,
     ppn: Annotated[int | None, typer.Option(min=1, help="... and its ranks per node.")] = None,
     check: Annotated[

@@ -41,7 +41,7 @@ def writer_for(
     if target in ("mpich", "mvapich"):
         return _mpich(target, version, mpi, prefer)
     if target == "intel":
-        return Writer(lambda rule: True, intel.adjust)
+        return Writer(lambda rule: True, lambda rules: intel.adjust(rules, prefer))
     release = target.removeprefix("openmpi-")
 
     def sayable(rule: Rule) -> bool:
