@@ -146,6 +146,7 @@ class Loop:
         answer = json.loads(self.job("export", [*words, *map(str, results)]))
         manifest = json.loads((out / "stretto-native.json").read_text())
         verdicts, took_s = self.check(out, 0)
+        status = [v["status"] for v in verdicts if v["row"] is not None]
         bench = [read_bench(p) for p in results]
         found: dict[str, Any] = {
             "version": bench[0].header.mpi.version,
@@ -156,7 +157,7 @@ class Loop:
                 {f"{x.collective} {x.candidate}: {x.reason}" for b in bench for x in b.excluded}
             ),
             "rows": len(manifest["rows"]),
-            **{s: sum(v["status"] == s for v in verdicts) for s in ("proven", "unproven", "wrong")},
+            **{s: status.count(s) for s in ("proven", "unproven", "wrong")},
             "verdicts": [f"{v['status']}: {v['words']}: {v['why']}" for v in verdicts],
             "lost": answer["lost"],
         }
