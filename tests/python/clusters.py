@@ -58,8 +58,14 @@ int main(int argc, char **argv)
 
 
 @contextlib.contextmanager
-def up(nodes: int, with_slurm: bool = False) -> Iterator[testbed.Cluster]:
-    """A cluster for the time of the block; every node sees the repository and the MPIs."""
+def up(
+    nodes: int, with_slurm: bool = False, bandwidth: str | None = None
+) -> Iterator[testbed.Cluster]:
+    """A cluster for the time of the block; every node sees the repository and the MPIs.
+
+    With a low `bandwidth` (``50mbit``) it is the links that decide how long a large message takes,
+    whatever else this machine does: algorithms that send less are faster, by factors.
+    """
     if os.geteuid() != 0:
         missing("the testbed needs root")
     if with_slurm:
@@ -68,7 +74,7 @@ def up(nodes: int, with_slurm: bool = False) -> Iterator[testbed.Cluster]:
     seen = [REPOSITORY, Path(sys.prefix), *(mpi.prefix for mpi in MPIS.values())]
     if "STRETTO_TEST_LIB" in os.environ:
         seen.append(Path(os.environ["STRETTO_TEST_LIB"]))
-    cluster = testbed.up(nodes, share=seen, owned=True)
+    cluster = testbed.up(nodes, bandwidth=bandwidth, share=seen, owned=True)
     try:
         if with_slurm:
             slurm.start(cluster)

@@ -15,7 +15,7 @@ from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import intel, openmpi, openmpi_json
 from stretto.export.output import write
-from stretto.export.rules import Layout, Rule, for_layouts, read_rules
+from stretto.export.rules import Layout, Rule, for_layouts, read_results
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity, Source
@@ -88,13 +88,38 @@ def test_rules_are_what_is_significantly_faster(tmp_path: Path) -> None:
             ("allreduce", 262144): {"bare": 200.0, ring: 120.0},
         },
     )
-    measured = read_rules([path])
+    measured = read_results([path]).rules()
     assert [(r.low, r.high, r.settings) for r in measured.rules] == [
         (0, 65535, ()),
         (65536, 262144, RING),
         (262145, None, ()),
     ]
     assert 0.55 < measured.rules[1].ratio < 0.65
+
+
+def test_what_the_files_cannot_say_makes_room_for_the_next_best(tmp_path: Path) -> None:
+    """HAN has no rows in Open MPI 4's files: coll/tuned's best, and a sentence on what was lost."""
+    ring = "native:coll_tuned_allreduce_algorithm=4,coll_tuned_use_dynamic_rules=1"
+    han_ = "native:coll_han_priority=100"
+    path = _results(
+        tmp_path / "a.bench.jsonl",
+        {
+            ("allreduce", 1024): {"bare": 50.0, ring: 30.0, han_: 20.0},
+            ("bcast", 1024): {"bare": 50.0, han_: 20.0},
+        },
+    )
+    results = read_results([path])
+    assert {r.settings for r in results.rules().rules} >= {(("coll_han_priority", "100"),)}
+    found = results.rules(lambda rule: openmpi.sayable(rule, "4"))
+    assert {(r.collective, r.settings) for r in found.rules if not r.default} == {
+        ("allreduce", RING)
+    }
+    first, second = found.lost
+    assert first.startswith("allreduce of 1024 bytes on 5 ranks") and "next best" in first
+    assert "coll_han_priority is not for these files" in second and "nothing else" in second
+    five = Rule("allreduce", Layout(8, 4, 2), 0, None, (("coll_han_priority", "100"),))
+    assert openmpi.sayable(five, "5") and openmpi.sayable(five, "6")
+    assert not openmpi.sayable(Rule("reduce_local", FIVE, 0, None, ()), "5")
 
 
 def test_rules_stay_in_their_place() -> None:
@@ -174,6 +199,28 @@ def _preset(n: int) -> tuple[tuple[str, str], ...]:
     return (("I_MPI_ADJUST_ALLREDUCE", str(n)),)
 
 
+def test_intel_for_the_layout_asked_for() -> None:
+    """Elsewhere no preset is as good as the MPI's decision: no reason to do without here."""
+    one, two = Layout(4, 4, 1), Layout(8, 4, 2)
+    rules = [
+        Rule("allreduce", two, 0, 999, (), instead=_preset(3)),
+        Rule("allreduce", two, 1000, None, _preset(2)),
+        Rule("allreduce", one, 0, 999, ()),
+        Rule("allreduce", one, 1000, None, _preset(2)),
+    ]
+    all_of_them = intel.adjust(rules)
+    assert not all_of_them.environment and "is left out" in " ".join(all_of_them.lost)
+    asked = intel.adjust(rules, (4, 2))
+    assert asked.environment == {"I_MPI_ADJUST_ALLREDUCE": f"3:0-999;2:1000-{intel.MOST}"}
+    assert {r.layout for r in asked.rows} == {two}
+    assert asked.lost[0].startswith("4 ranks on 4 x 1: a variable of Intel MPI holds there, too")
+    assert intel.adjust(rules, (None, 2)).environment == asked.environment
+    assert not intel.adjust(rules, (4, None)).environment, "both are on four nodes"
+    assert not intel.adjust(rules, (9, None)).environment, (
+        "nobody measured there: all that is known"
+    )
+
+
 def test_intel_tells_sizes_apart_or_ranks() -> None:
     four, most = Layout(4, 1, 4), intel.MOST
     sizes = [
@@ -206,13 +253,13 @@ def test_results_that_do_not_go_together(tmp_path: Path) -> None:
     other = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
     b = _results(tmp_path / "b.bench.jsonl", times, mpi=other)
     with pytest.raises(StrettoError, match=r"openmpi 4\.1\.4, the others of openmpi 5\.0\.11"):
-        read_rules([a, b])
+        read_results([a, b])
     c = _results(tmp_path / "c.bench.jsonl", times, cpu="another")
     with pytest.raises(StrettoError, match="kinds of nodes are never mixed"):
-        read_rules([a, c])
+        read_results([a, c])
     d = _results(tmp_path / "d.bench.jsonl", times, source="simulated")
     with pytest.raises(StrettoError, match="simulated"):
-        read_rules([d])
+        read_results([d])
 
 
 def test_options_stand_before_and_after_the_results(

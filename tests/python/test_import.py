@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mpis import MPIS, REPOSITORY
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
-from stretto.export.rules import read_rules
+from stretto.export.rules import read_results
 from stretto.files.bench import read_bench
 from stretto.files.table import read_table
 from stretto.imports import imb, osu
@@ -120,7 +120,7 @@ def test_a_campaign_of_a_real_cluster_is_tuned_from(
     assert "coll_tuned_bcast_algorithm=7" in said and "faster" in said
     table = read_table(path.with_name("openmpi-4-8x36.table"))
     assert {r.choice for r in table.rows} == {"native"} and (table.nodes, table.ppn) == (8, 36)
-    small = next(r for r in read_rules([path]).rules if r.low == 0)
+    small = next(r for r in read_results([path]).rules().rules if r.low == 0)
     assert small.setting("coll_tuned_bcast_algorithm") == "7", "k-nomial was the fastest at 1 B"
 
 

@@ -18,6 +18,7 @@ from stretto.errors import StrettoError
 from stretto.launch import run
 from stretto.mpi import detect, library
 from stretto.mpi.elf import find_needed, read_dynamic
+from stretto.mpi.intel import IntelMPI
 from stretto.mpi.openmpi import env_list
 
 
@@ -192,6 +193,27 @@ def test_launch(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         result = run(words, environ, timeout=100, capture="yes")
     assert result.status == 0, result.stderr
     assert result.stdout.replace(";", " ").splitlines() == ["2 a=b c=d"] * 2
+
+
+def test_intel_on_the_other_nodes_of_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its mpiexec.hydra takes ssh unless it is told; its mpirun tells it so."""
+    for variable in ("SLURM_JOB_ID", "I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC"):
+        monkeypatch.delenv(variable, raising=False)
+    p = Path("/opt/intel")
+    found = IntelMPI("intel", "mpich", "2021.18", "", p, None, p / "bin/mpiexec.hydra")
+
+    def bootstrap() -> str | None:
+        return found.launch(2, ["a"], ppn=1, hosts=("n1", "n2"))[1].get("I_MPI_HYDRA_BOOTSTRAP")
+
+    assert bootstrap() is None
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert bootstrap() == "slurm"
+    assert found.environment() == {}, "a user's own command keeps its way"
+    monkeypatch.setenv("I_MPI_HYDRA_BOOTSTRAP", "ssh")
+    assert bootstrap() == "ssh"
+    monkeypatch.delenv("I_MPI_HYDRA_BOOTSTRAP")
+    monkeypatch.setenv("I_MPI_HYDRA_BOOTSTRAP_EXEC", "/site/agent")
+    assert bootstrap() is None
 
 
 def test_no_such_mpi() -> None:

@@ -15,6 +15,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -224,9 +225,23 @@ def _build(cluster: Cluster, nodes: int, share: Sequence[Path]) -> None:
         _call(*inside, "ip", "link", "set", "eth0", "up")
         _call(*inside, "ip", "link", "set", "lo", "up")
         if cluster.bandwidth:
-            cap = ("root", "tbf", "rate", cluster.bandwidth, "burst", "256kb", "latency", "50ms")
+            cap = ("root", "tbf", *_bucket(cluster.bandwidth))
             _call(*inside, "tc", "qdisc", "add", "dev", "eth0", *cap)
             _call("tc", "qdisc", "add", "dev", outside, *cap)
+
+
+def _bucket(bandwidth: str) -> tuple[str, ...]:
+    """Return tc's words for a cap: a small bucket, so that short messages are held to it, too.
+
+    The queue holds a second: a network whose switches lose nothing. Retransmissions would be of
+    this machine's timers, and take longer than what is sent.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg])bit", bandwidth)
+    if not found or float(found.group(1)) == 0:
+        raise TestbedError(f"bandwidth {bandwidth!r}: write it as 50mbit or 1gbit")
+    bytes_s = float(found.group(1)) * {"k": 1e3, "m": 1e6, "g": 1e9}[found.group(2)] / 8
+    burst = min(max(int(bytes_s * 2e-3), 8 << 10), 256 << 10)
+    return "rate", bandwidth, "burst", str(burst), "latency", "1s"
 
 
 def _holder(cluster: Cluster, index: int, name: str, kept: Sequence[str]) -> int:
@@ -283,10 +298,11 @@ def find(name: str) -> Cluster:
 def collect_garbage() -> list[str]:
     """Take down the instances whose owner has ended without doing so; returns their names."""
     gone = []
-    for cluster in instances():
-        if cluster.owner and _start_time(cluster.owner) != cluster.owner_started:
-            cluster.down()
-            gone.append(cluster.name)
+    with _lock():  # of two that start at once, one finds nothing left
+        for cluster in instances():
+            if cluster.owner and _start_time(cluster.owner) != cluster.owner_started:
+                cluster.down()
+                gone.append(cluster.name)
     return gone
 
 

@@ -12,8 +12,7 @@ from stretto.errors import StrettoError, UsageError
 
 if TYPE_CHECKING:
     from stretto.export.check import Verdict
-    from stretto.export.output import Export
-    from stretto.export.rules import Measured, Rule
+    from stretto.files.identity import MPIIdentity
     from stretto.mpi import MPIInstallation
 
 EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
@@ -44,7 +43,8 @@ def command(
     to: Annotated[str | None, typer.Option(help=f"What to write: {', '.join(TARGETS)}.")] = None,
     out: Annotated[Path, typer.Option(help="Directory of the files.")] = Path("tuning"),
     nodes: Annotated[
-        int | None, typer.Option(min=1, help="Where several layouts have as many ranks: its nodes.")
+        int | None,
+        typer.Option(min=1, help="Where the files cannot tell layouts apart: its nodes."),
     ] = None,
     ppn: Annotated[int | None, typer.Option(min=1, help="... and its ranks per node.")] = None,
     check: Annotated[
@@ -98,18 +98,22 @@ def _write(
     as_json: bool,
 ) -> dict[str, object]:
     from stretto.export.output import write
-    from stretto.export.rules import for_layouts, read_rules
+    from stretto.export.rules import for_layouts, read_results
+    from stretto.export.targets import writer_for
 
     if to is None:
         raise UsageError("for which MPI?", "--to", f"say one of {', '.join(TARGETS)}")
     if to not in TARGETS:
         raise UsageError(f"there is no export to {to!r}", "--to", f"there are {', '.join(TARGETS)}")
-    measured = read_rules(results)
-    _fits(measured, to)
-    rules, lost = list(measured.rules), list[str]()
+    measured = read_results(results)
+    _fits(measured.mpi, to)
+    files_of = writer_for(to, measured.mpi.version, mpi, (nodes, ppn))
+    found = measured.rules(files_of.sayable)
+    rules, lost = list(found.rules), list(found.lost)
     if to not in ("mpich", "mvapich"):  # these know nodes
-        rules, lost = for_layouts(measured.rules, nodes, ppn, one_node_apart=to == "openmpi-6")
-    export = _export(to, rules, measured.mpi.version, mpi, (nodes, ppn))
+        rules, left_out = for_layouts(rules, nodes, ppn, one_node_apart=to == "openmpi-6")
+        lost += left_out
+    export = files_of.write(rules)
     export.lost = lost + export.lost
     files = ", ".join(str(p) for p in results)
     title = f"stretto: native tuning for {to} from {files}"
@@ -128,51 +132,21 @@ def _write(
     }
 
 
-def _fits(measured: Measured, to: str) -> None:
+def _fits(mpi: MPIIdentity, to: str) -> None:
     """Refuse results of another MPI, and say where versions differ."""
-    if measured.mpi.family != TARGETS[to]:
+    if mpi.family != TARGETS[to]:
         raise UsageError(
-            f"these results are of {measured.mpi.family} {measured.mpi.version}: what is fast in "
+            f"these results are of {mpi.family} {mpi.version}: what is fast in "
             f"one MPI says nothing of another",
             "--to",
             f"measure with {TARGETS[to]}, or export to one of "
-            + ", ".join(t for t, f in TARGETS.items() if f == measured.mpi.family),
+            + ", ".join(t for t, f in TARGETS.items() if f == mpi.family),
         )
-    if to[-2:] in ("-4", "-5", "-6") and not measured.mpi.version.startswith(to[-1]):
+    if to[-2:] in ("-4", "-5", "-6") and not mpi.version.startswith(to[-1]):
         say(
-            f"stretto: warning: measured with {measured.mpi.version}; the same number may mean "
+            f"stretto: warning: measured with {mpi.version}; the same number may mean "
             f"another algorithm in {to}"
         )
-
-
-def _export(
-    to: str,
-    rules: list[Rule],
-    version: str,
-    mpi: str | None,
-    prefer: tuple[int | None, int | None],
-) -> Export:
-    from stretto.export import intel, mpich, openmpi, openmpi_json
-    from stretto.mpi import find_installation
-
-    if to in ("mpich", "mvapich"):
-        found = find_installation(mpi or "mpich")
-        if (found.family, found.version) != ("mpich", version):
-            raise StrettoError(
-                f"measured with {version}, and this is {found.name}: the files are made from the "
-                "trees of one release, and replace them whole",
-                found.libmpi,
-                "name the MPI that was measured: --mpi PREFIX",
-            )
-        export = mpich.trees(rules, found, prefer)
-        if to == "mvapich":
-            export.lost.append("unproven: no MVAPICH has loaded these files")
-        return export
-    if to == "intel":
-        return intel.adjust(rules)
-    if to == "openmpi-6":
-        return openmpi_json.json_rules(rules)
-    return openmpi.classic(rules, to.removeprefix("openmpi-"))
 
 
 def _installed(target: str, mpi: str | None) -> MPIInstallation | None:

@@ -10,7 +10,8 @@ What was seen with 2021.18, by the order in which it adds (the documentation say
   whole variable is ignored.
 
 So a variable holds on all communicators; it is written only where no measured size is left to the
-MPI, or a preset is known that was not measurably worse than its decision there.
+MPI, or a preset is known that was not measurably worse than its decision there: on all layouts that
+were measured, or on the one that was asked for.
 """
 
 from __future__ import annotations
@@ -30,17 +31,19 @@ from stretto.files.export import REMEDY
 MOST = 2147483647
 
 
-def adjust(rules: Sequence[Rule]) -> Export:
+def adjust(rules: Sequence[Rule], prefer: tuple[int | None, int | None] = (None, None)) -> Export:
     """Return the variables.
 
     Parameters
     ----------
     rules
         From `for_layouts`: one layout for each number of ranks.
+    prefer
+        Nodes and ranks per node that the variables are to be best for; None: all that there are.
     """
     export = Export(bounded=False)
     by_collective: dict[str, list[Rule]] = defaultdict(list)
-    for rule in rules:
+    for rule in _asked_for(rules, prefer, export):
         by_collective[rule.collective].append(rule)
     for collective, mine in by_collective.items():
         if all(r.default for r in mine):
@@ -68,6 +71,24 @@ def adjust(rules: Sequence[Rule]) -> Export:
             + ", ".join(sorted({r.layout.words for r in mine}))
         )
     return export
+
+
+def _asked_for(
+    rules: Sequence[Rule], prefer: tuple[int | None, int | None], export: Export
+) -> list[Rule]:
+    """Return the rules of the layouts that were asked for, all where none of those was measured."""
+    nodes, ppn = prefer
+    layouts = {r.layout for r in rules}
+    asked = {x for x in layouts if nodes in (None, x.nodes) and ppn in (None, x.ppn)}
+    if not asked or asked == layouts:
+        return list(rules)
+    for layout in sorted(layouts - asked, key=lambda x: x.nranks):
+        kept = " and ".join(sorted(x.words for x in asked))
+        export.lost.append(
+            f"{layout.words}: a variable of Intel MPI holds there, too, and what is written is "
+            f"the best of {kept}"
+        )
+    return [r for r in rules if r.layout in asked]
 
 
 def _largest(rules: Sequence[Rule]) -> int:

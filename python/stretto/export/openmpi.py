@@ -95,6 +95,21 @@ def usable(
     }
 
 
+def sayable(rule: Rule, release: str) -> bool:
+    """Return whether the files of a release have words for a rule.
+
+    Parameters
+    ----------
+    rule
+        Of any sizes.
+    release
+        ``4``, ``5`` or ``6``.
+    """
+    of_han = {"5": han.COLLECTIVES, "6": han.COLLECTIVES_6}.get(release, ())
+    by_han = _on_nodes(rule, of_han) and han.algorithm_of(rule) is not None
+    return rule.collective in IDS and (rule.default or _tuned(rule) is not None or by_han)
+
+
 def _on_nodes(rule: Rule, of_han: Collection[str]) -> bool:
     return rule.layout.nodes > 1 and rule.collective in of_han
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -86,11 +86,43 @@ class Rule:
 
 @dataclass(frozen=True)
 class Measured:
-    """Rules, and the MPI that they were measured with."""
+    """Rules, and the MPI that they were measured with; `lost`: what is faster and has no words."""
 
     mpi: MPIIdentity
     rules: tuple[Rule, ...]
-    files: tuple[Path, ...]
+    lost: tuple[str, ...] = ()
+
+
+#: whether an MPI's files have words for a rule, whatever its sizes
+Sayable = Callable[[Rule], bool]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results files, and the MPI that all of them are of."""
+
+    mpi: MPIIdentity
+    benches: tuple[tuple[Layout, Bench], ...]
+
+    def rules(self, sayable: Sayable = lambda rule: True) -> Measured:
+        """Return the rules that the results amount to.
+
+        Parameters
+        ----------
+        sayable
+            Of what is faster, only this is taken: the next best has its place where the best is not
+            for the files that the rules are for.
+        """
+        by_place: dict[tuple[Layout, str], list[Rule]] = {}
+        lost: dict[tuple[Layout, str], list[str]] = {}
+        for layout, bench in self.benches:
+            for collective, (rules, sentences) in _rules(bench, layout, sayable).items():
+                by_place[layout, collective], lost[layout, collective] = rules, sentences
+        return Measured(
+            self.mpi,
+            tuple(r for rules in by_place.values() for r in rules),
+            tuple(x for sentences in lost.values() for x in sentences),
+        )
 
 
 def layout_of(bench: Bench, path: Path) -> Layout:
@@ -113,8 +145,8 @@ def layout_of(bench: Bench, path: Path) -> Layout:
     return found.pop()
 
 
-def read_rules(paths: Sequence[Path]) -> Measured:
-    """Return the rules that results files amount to.
+def read_results(paths: Sequence[Path]) -> Results:
+    """Return results files, all of one MPI and one kind of nodes.
 
     Parameters
     ----------
@@ -124,7 +156,7 @@ def read_rules(paths: Sequence[Path]) -> Measured:
     """
     mpi: MPIIdentity | None = None
     hosts: list[Host] = []
-    by_place: dict[tuple[Layout, str], list[Rule]] = {}
+    benches: list[tuple[Layout, Bench]] = []
     for path in paths:
         bench = read_bench(path)
         if mpi is not None and (mpi.family, mpi.version) != (
@@ -149,16 +181,16 @@ def read_rules(paths: Sequence[Path]) -> Measured:
                 "these results are simulated, and native files are made of measurements", path,
                 "measure them: stretto bench --candidates 'bare;native:all'",
             )  # fmt: skip
-        layout = layout_of(bench, path)
-        for collective, rules in _rules(bench, layout).items():
-            by_place[layout, collective] = rules
+        benches.append((layout_of(bench, path), bench))
     if mpi is None:
         raise StrettoError("no results were given", None, "name files of stretto bench")
-    found = tuple(r for rules in by_place.values() for r in rules)
-    return Measured(mpi, found, tuple(paths))
+    return Results(mpi, tuple(benches))
 
 
-def _rules(bench: Bench, layout: Layout) -> dict[str, list[Rule]]:
+def _rules(
+    bench: Bench, layout: Layout, sayable: Sayable
+) -> dict[str, tuple[list[Rule], list[str]]]:
+    """Return each collective's rules, and sentences on what is faster than they are."""
     times = timings(bench)
     # The MPI alone is what native files replace; native (with the interposer) where it is missing.
     base = BARE if any(BARE in t for t in times.values()) else NATIVE
@@ -169,8 +201,14 @@ def _rules(bench: Bench, layout: Layout) -> dict[str, list[Rule]]:
     by_collective: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
     for c in decisive(compare(native, base), native):
         by_collective[c.cell.collective][c.cell.bytes].append(c)
-    out: dict[str, list[Rule]] = {}
-    for collective, sizes in by_collective.items():
+    out: dict[str, tuple[list[Rule], list[str]]] = {}
+    for collective, measured in by_collective.items():
+        names = {c.candidate for found in measured.values() for c in found}
+        unsaid = {n for n in names if not sayable(_rule_for(collective, layout, n))}
+        sizes = {
+            size: [c for c in found if c.candidate not in unsaid]
+            for size, found in measured.items()
+        }
         options: dict[int, Mapping[str, float]] = {
             size: {
                 c.candidate: c.ratio.median for c in one_shape_each(found) if c.outcome == "faster"
@@ -180,14 +218,38 @@ def _rules(bench: Bench, layout: Layout) -> dict[str, list[Rule]]:
         rules = []
         if collective in WITHOUT_SIZE:
             options = dict(for_all_sizes(sizes, lambda c: c.startswith(PREFIX)))
+        lost = [_lost(collective, layout, size, measured[size], unsaid) for size in sorted(sizes)]
         for s in segments_of(collective, choose(options), options, {}):
             ratios = [options[size][s.choice] for size in s.measured if s.choice != NATIVE]
             settings = settings_of(s.choice)
             instead = None if settings else _as_good(sizes, s.measured)
             worst = max(ratios, default=1.0)
             rules.append(Rule(collective, layout, s.low, s.high, settings, worst, instead))
-        out[collective] = rules
+        out[collective] = rules, [x for x in lost if x]
     return out
+
+
+def _rule_for(collective: str, layout: Layout, candidate: str) -> Rule:
+    return Rule(collective, layout, 0, None, settings_of(candidate))
+
+
+def _lost(
+    collective: str, layout: Layout, size: int, found: Sequence[Comparison], unsaid: set[str]
+) -> str | None:
+    """Return a sentence where the fastest is not for the files, None where it is."""
+    faster = [c for c in one_shape_each(found) if c.outcome == "faster"]
+    best = min(faster, key=lambda c: (c.ratio.median, c.candidate), default=None)
+    if best is None or best.candidate not in unsaid:
+        return None
+    name = settings_of(best.candidate)[0][0]
+    others = [c.ratio.median for c in faster if c.candidate not in unsaid]
+    instead = (
+        f"the next best that is has x {min(others):.2f}" if others else "nothing else is faster"
+    )
+    return (
+        f"{collective} of {size} bytes on {layout.words}: {name} is not for these files "
+        f"(time x {best.ratio.median:.2f}); {instead}"
+    )
 
 
 def _as_good(

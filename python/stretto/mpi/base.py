@@ -91,6 +91,10 @@ class MPIInstallation(ABC):
     def oversubscription(self) -> tuple[list[str], dict[str, str]]:
         """Return options and variables for more ranks than cores, waiting gently."""
 
+    def batch_environment(self) -> dict[str, str]:
+        """Return what the launcher needs inside a batch system's job to reach its other nodes."""
+        return {}
+
     @abstractmethod
     def remote_environment(self, variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
         """Return options and variables that bring `variables` to every rank, on every node.
@@ -152,7 +156,7 @@ class MPIInstallation(ABC):
             More options for the launcher.
         """
         options, env = self.remote_environment(variables or {})
-        environ = {**os.environ, **self.environment(), **env}
+        environ = {**os.environ, **self.environment(), **self.batch_environment(), **env}
         if os.geteuid() == 0:
             environ |= self.root_environment()
         if oversubscribe:

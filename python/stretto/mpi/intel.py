@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from stretto.mpi.base import Binding, prepend_path
 from stretto.mpi.mpich import Hydra
 
+_BY_SLURM = {"I_MPI_HYDRA_BOOTSTRAP": "slurm"}
+
 
 @dataclass(frozen=True)
 class IntelMPI(Hydra):
@@ -31,6 +33,14 @@ class IntelMPI(Hydra):
             if any(lib.glob("lib*-fi.so")):  # as in PyPI's wheel
                 out["FI_PROVIDER_PATH"] = str(lib)
         return out
+
+    def batch_environment(self) -> dict[str, str]:
+        """Return that Slurm starts the processes on a job's other nodes, unless the user says how.
+
+        Intel's mpirun, a script, does the same for mpiexec.hydra, which by itself takes ssh.
+        """
+        told = "I_MPI_HYDRA_BOOTSTRAP" in os.environ or "I_MPI_HYDRA_BOOTSTRAP_EXEC" in os.environ
+        return {} if told or not os.environ.get("SLURM_JOB_ID") else _BY_SLURM
 
     def oversubscription(self) -> tuple[list[str], dict[str, str]]:
         """Return the settings that allow it and make waiting ranks yield."""

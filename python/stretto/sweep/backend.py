@@ -19,6 +19,10 @@ from stretto.progress import Progress
 from stretto.sweep.layout import Layout
 from stretto.sweep.placement import Place, check_places, probe
 
+#: s: that a batch of a cell may take on the average. Slower ones (of ranks that poll, more of them
+#: than cores) get fewer: the fewest of the round as a rule, three where even those take long.
+BATCH_S = 0.05
+
 
 class Backend(Protocol):
     """Measures launches of layouts."""
@@ -126,7 +130,9 @@ class Launches:
         here = replace(settings, hosts=hosts)
         writer.previous = before
         campaign = Campaign(here, self.installation, writer, self._once, quiet=True, start=starter)
-        campaign.launch_once(launch, 0.0, Progress("measuring", quiet=True))
+        cells = sum(len(c.candidates) for c in campaign.pending(launch))
+        seconds = cells * BATCH_S * settings.batches[1]
+        campaign.launch_once(launch, seconds, Progress("measuring", quiet=True))
         self.notes += [n for n in campaign.notes if n not in self.notes]
         return not campaign.pending(launch)
 

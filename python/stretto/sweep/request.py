@@ -80,6 +80,9 @@ class Request:
         The MPI's own algorithms have launches apart even where they could share one.
     parallel
         Layouts that need half of the nodes or fewer are measured side by side.
+    shared_cores
+        Others use the nodes' cores, too: ranks give way while they wait, and only batches of calls
+        are timed, for no two ranks can be told to begin together.
     """
 
     out: Path
@@ -101,6 +104,7 @@ class Request:
     mpi_type: str | None = None
     separate_launches: bool = False
     parallel: bool = False
+    shared_cores: bool = False
     file: Path | None = None
 
 
@@ -189,6 +193,7 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
     "mpi_type": _text,
     "separate_launches": _truth,
     "parallel": _truth,
+    "shared_cores": _truth,
     "out": _text,
 }
 _FIELDS = {"bytes": "sizes", "budget": "budget_s", "stall": "stall_s"}

@@ -94,12 +94,11 @@ def system_of(
     identity = collect(installation.identity)
     slug = cpu_slug(hosts.cpu or identity.host.cpu)
     base = request.out / f"{installation.family}-{installation.version}" / slug
-    plans = [
-        as_begun(
-            base / layout.name, make_plan(request, installation, layout, oversubscribed(layout))
-        )
-        for layout in ordered(request.layouts)
-    ]
+    plans = []
+    for layout in ordered(request.layouts):
+        shared = request.shared_cores or oversubscribed(layout)
+        plan = make_plan(request, installation, layout, shared)
+        plans.append(as_begun(base / layout.name, plan))
     return System(installation, identity, hosts, base, plans)
 
 

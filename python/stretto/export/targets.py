@@ -1,0 +1,80 @@
+"""What writes the files of each target, and which rules those files have words for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stretto.errors import StrettoError
+from stretto.export import intel, mpich, openmpi, openmpi_json
+from stretto.export.mpich_tree import read_library
+from stretto.export.output import Export
+from stretto.export.rules import Rule, Sayable
+from stretto.mpi import find_installation
+from stretto.mpi.variables import control_variables
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes a target's files of rules for which `sayable` holds."""
+
+    sayable: Sayable
+    write: Callable[[list[Rule]], Export]
+
+
+def writer_for(
+    target: str, version: str, mpi: str | None, prefer: tuple[int | None, int | None]
+) -> Writer:
+    """Return what writes a target's files.
+
+    Parameters
+    ----------
+    target
+        ``openmpi-5``, ``mpich``, ...
+    version
+        Of the MPI that was measured.
+    mpi
+        As for ``--mpi``; MPICH's files are made from the trees in its library.
+    prefer
+        Nodes and ranks per node that are kept where two layouts cannot be told apart.
+    """
+    if target in ("mpich", "mvapich"):
+        return _mpich(target, version, mpi, prefer)
+    if target == "intel":
+        return Writer(lambda rule: True, lambda rules: intel.adjust(rules, prefer))
+    release = target.removeprefix("openmpi-")
+
+    def sayable(rule: Rule) -> bool:
+        return openmpi.sayable(rule, release)
+
+    if release == "6":
+        return Writer(sayable, openmpi_json.json_rules)
+    return Writer(sayable, lambda rules: openmpi.classic(rules, release))
+
+
+def _mpich(
+    target: str, version: str, mpi: str | None, prefer: tuple[int | None, int | None]
+) -> Writer:
+    found = find_installation(mpi or "mpich")
+    if (found.family, found.version) != ("mpich", version):
+        raise StrettoError(
+            f"measured with {version}, and this is {found.name}: the files are made from the "
+            "trees of one release, and replace them whole",
+            found.libmpi,
+            "name the MPI that was measured: --mpi PREFIX",
+        )
+
+    def write(rules: list[Rule]) -> Export:
+        export = mpich.trees(rules, found, prefer)
+        if target == "mvapich":
+            export.lost.append("unproven: no MVAPICH has loaded these files")
+        return export
+
+    if found.libmpi is None:
+        return Writer(lambda rule: True, write)  # which says what is missing
+    library, variables = read_library(found.libmpi), control_variables(found)
+
+    def sayable(rule: Rule) -> bool:
+        return rule.default or not isinstance(mpich.leaves_of(rule, library, variables), str)
+
+    return Writer(sayable, write)
