@@ -168,6 +168,7 @@ def main() -> int:
         "--sets", type=int, default=3, help="choices to force, on one node and on several"
     )
     parser.add_argument("--memory", type=float, default=4, help="GB that a run may want")
+    parser.add_argument("--ranks", type=int, default=1024, help="no lines of more")
     parser.add_argument("--only", help="programs whose name contains this")
     parser.add_argument("--skip", default="", help="programs not to run, separated by commas")
     parser.add_argument(
@@ -199,6 +200,9 @@ def main() -> int:
             continue
         if line.program in arguments.skip.split(","):
             counts["left out"] += 1
+            continue
+        if line.ranks > arguments.ranks:
+            counts["left out for ranks"] += 1
             continue
         if line.memory > arguments.memory:
             counts["left out for memory"] += 1
