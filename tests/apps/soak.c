@@ -243,6 +243,11 @@ int main(int argc, char **argv) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     if (argc > 3)
         allowed = atol(argv[3]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) { /* for those who wait for it to kill somebody */
+        printf("soak: begun\n");
+        fflush(stdout);
+    }
     in = malloc((size_t)LARGEST * (size_t)size * sizeof *in);
     out = malloc((size_t)LARGEST * (size_t)size * sizeof *out);
     if (!in || !out)

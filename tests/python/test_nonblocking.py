@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import ALL, REPOSITORY, library
+from mpis import ALL, MPIS, REPOSITORY, library
 
 SHARED = (
     "allreduce",
@@ -64,6 +64,35 @@ def test_results_and_requests(
     for one in choices.split(";"):  # the program calls nonblocking forms only, but for barriers
         collective, choice = one.split("=")
         assert f"{choice} (forced)" in done.stderr, f"{collective}={choice} did not run"
+
+
+RAGGED = (
+    "alltoallv=bruck_v(2);gatherv=knomial(2);scatterv=knomial(3);allgatherv=bruck_k(2)",
+    "alltoallv=aggregated;gatherv=shm+knomial(2);scatterv=shm+linear(2);allgatherv=shm+ring",
+    "alltoallv=shm;gatherv=shm;scatterv=shm;allgatherv=shm",
+)
+
+
+@pytest.mark.parametrize(("mode", "choices"), [("calls", 0), ("thread", 1), ("calls", 2)])
+@pytest.mark.parametrize("name", [n for n in MPIS if n != "intel"])
+def test_ragged_exchanges_at_once(name: str, mode: str, choices: int, tmp_path: Path) -> None:
+    """Sizes that are told, remembered or do not fit, two dozen exchanges under way at a time."""
+    mpi = MPIS[name].require()
+    source = REPOSITORY / "tests" / "apps" / "ragged_outstanding.c"
+    program = mpi.compile(source, tmp_path / "ragged", "-O1")
+    env = {
+        "LD_PRELOAD": str(library(mpi.interposer)),
+        "STRETTO_NONBLOCKING": mode,
+        "STRETTO_AFTER": "1",
+        "STRETTO_VERBOSE": "1",
+        "STRETTO_CHOICE": RAGGED[choices],
+        "STRETTO_FAKE_PPN": "2" if choices == 1 else "0",
+    }
+    done = mpi.run(4, [str(program), "400", "3", "cut"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "400 exchanges, 0 faults" in done.stdout
+    for one in RAGGED[choices].split(";"):
+        assert one.split("=")[1] + " (forced)" in done.stderr, one
 
 
 def test_intel_mpi_keeps_its_own(tmp_path: Path) -> None:

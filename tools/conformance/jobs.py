@@ -116,6 +116,10 @@ class Job:
             self.process.wait()
         self._files.close()
 
+    def output(self) -> str:
+        """Return what it has printed so far."""
+        return Path(self._out.name).read_text(errors="replace")
+
     def wait(self, timeout: float) -> Outcome:
         """Wait for the launcher's end; a status of None when the time is up."""
         status: int | None

@@ -44,7 +44,10 @@ RANKS = 4
 #: that hang for ever, without Stretto, too, when a rank dies in MPI_Init: mpirun of Open MPI 4.1.4
 #: (9 of 60 kills), the other ranks of Intel MPI
 HANGS_AT_START = ("openmpi4", "intel")
-#: soak's arguments (so many collectives, so many communicators), seconds after the ranks' start
+#: what soak says when MPI_Init is over everywhere
+BEGUN = "soak: begun"
+#: soak's arguments (so many collectives, so many communicators), and seconds after that, or for
+#: "start" after the processes are there
 PHASES = {
     "start": (["2000000000", "0"], (0.0, 0.25)),
     "collectives": (["2000000000", "0"], (0.3, 1.5)),
@@ -58,7 +61,7 @@ class Ending:
 
     status: int | None
     seconds: float
-    left: tuple[int, ...]
+    left: tuple[str, ...]  #: programs
     files: frozenset[str]
 
     def bad(self, name: str, phase: str) -> bool:
@@ -75,6 +78,14 @@ def ranks_of(job: Job, program: Path) -> list[int]:
             if Path(f"/proc/{pid}/exe").resolve() == program.resolve():
                 found.append(pid)
     return found
+
+
+def name_of(pid: int) -> str:
+    """Return the program that a process runs."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return "gone"
 
 
 def kill_one(
@@ -97,6 +108,9 @@ def kill_one(
                 time.sleep(0.01)
                 ranks = ranks_of(job, program)
             assert len(ranks) == RANKS, f"the ranks did not start under {mpi.name}"
+            while phase != "start" and BEGUN not in job.output():
+                assert time.monotonic() < deadline, f"no end of MPI_Init under {mpi.name}"
+                time.sleep(0.01)
             time.sleep(delay)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(ranks[int(victim * RANKS)], signal.SIGKILL)
@@ -106,9 +120,10 @@ def kill_one(
             deadline = time.monotonic() + 15
             while (left := marked(job.mark)) and time.monotonic() < deadline:
                 time.sleep(0.1)
+            names = tuple(name_of(pid) for pid in left)
             end(job.mark)
             files = frozenset(files_of_stretto() - before)
-            return Ending(status, seconds, tuple(left), files)
+            return Ending(status, seconds, names, files)
 
 
 def settings(mpi: Mpi, chance: random.Random) -> dict[str, str]:

@@ -18,8 +18,9 @@ import json
 import shlex
 import sys
 import tempfile
+import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -149,6 +150,14 @@ def compare(
     return report
 
 
+def earlier(output: Path) -> set[tuple[str, str, int]]:
+    """Return the folder, MPI and place in the testlist of the lines that an output holds."""
+    if not output.exists():
+        return set()
+    records = [json.loads(line) for line in output.read_text().splitlines()]
+    return {(r["folder"], r["mpi"], r["turn"]) for r in records if "turn" in r}
+
+
 def main() -> int:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -159,19 +168,41 @@ def main() -> int:
         "--sets", type=int, default=3, help="choices to force, on one node and on several"
     )
     parser.add_argument("--memory", type=float, default=4, help="GB that a run may want")
+    parser.add_argument("--ranks", type=int, default=1024, help="no lines of more")
     parser.add_argument("--only", help="programs whose name contains this")
     parser.add_argument("--skip", default="", help="programs not to run, separated by commas")
-    parser.add_argument("-o", "--output", type=Path, help="JSON lines, one a run")
+    parser.add_argument(
+        "--limit", type=float, default=1800, help="at most so many seconds for a run"
+    )
+    parser.add_argument("--budget", type=float, help="begin no line after so many seconds")
+    parser.add_argument(
+        "--nonblocking", action="store_true", help="Stretto's for nonblocking and persistent, too"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, help="JSON lines, one a run; lines that it has are not run"
+    )
     arguments = parser.parse_args()
+    arguments.folder = arguments.folder.resolve()  # the programs run in it
     mpi = MPIS[arguments.mpi]
     lines = parse(arguments.testlist.read_text())
     counts: Counter[str] = Counter()
     before = files_of_stretto()
+    start = time.monotonic()
+    done = earlier(arguments.output) if arguments.output else set()
     for turn, line in enumerate(lines):
         if arguments.only and arguments.only not in line.program:
             continue
+        if (str(arguments.folder), arguments.mpi, turn) in done:
+            counts["done before"] += 1
+            continue
+        if arguments.budget and time.monotonic() - start > arguments.budget:
+            counts["left for later"] += 1
+            continue
         if line.program in arguments.skip.split(","):
             counts["left out"] += 1
+            continue
+        if line.ranks > arguments.ranks:
+            counts["left out for ranks"] += 1
             continue
         if line.memory > arguments.memory:
             counts["left out for memory"] += 1
@@ -179,7 +210,10 @@ def main() -> int:
         if not (arguments.folder / line.program).exists():
             counts["not built"] += 1
             continue
+        line = replace(line, limit=min(line.limit, arguments.limit))
         ways = settings(line.ranks, arguments.sets, turn)
+        if arguments.nonblocking:
+            ways = {name: way | {"STRETTO_NONBLOCKING": "calls"} for name, way in ways.items()}
         report = compare(mpi, arguments.folder, line, ways)
         counts["lines"] += 1
         if report and report[0]["native"][0] != 0:  # type: ignore[index]
@@ -195,8 +229,9 @@ def main() -> int:
                 counts["differences"] += 1
                 print("DIFFERS:", json.dumps(record, indent=1), flush=True)
         if arguments.output:
+            place = {"folder": str(arguments.folder), "turn": turn}
             with arguments.output.open("a") as stream:
-                stream.writelines(json.dumps(record) + "\n" for record in report)
+                stream.write("".join(json.dumps(record | place) + "\n" for record in report))
     left = files_of_stretto() - before
     print(f"{mpi.name}, {arguments.testlist}: " + ", ".join(f"{n} {k}" for k, n in counts.items()))
     print(f"differences: {counts['differences']}; left behind: {sorted(left)}")
