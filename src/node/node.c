@@ -7,14 +7,6 @@
 #include <sched.h>
 #include <stdlib.h>
 
-static inline void relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory"); /* yield is a no-op on Neoverse; isb waits a little */
-#endif
-}
-
 /* With a core to itself: the MPI's progress again and again. After so long a wait a system call
  * more is nothing, and the rank that is waited for may be waiting for this very core: other jobs,
  * helper threads, a launcher that bound us badly. */
@@ -28,7 +20,7 @@ static uint64_t await_alone(const stretto_node *node, const _Atomic uint64_t *fl
         for (int i = 0; i < STRETTO_NODE_POLLS; i++) {
             if ((seen = atomic_load_explicit(flag, memory_order_acquire)) >= value)
                 return seen;
-            relax();
+            stretto_relax();
         }
     }
 }
@@ -53,7 +45,7 @@ uint64_t stretto_await_slow(const stretto_node *node, const _Atomic uint64_t *fl
     for (int i = 0; i < node->wait.spins; i++) {
         if ((seen = atomic_load_explicit(flag, memory_order_acquire)) >= value)
             return seen;
-        relax();
+        stretto_relax();
     }
     return node->wait.yield ? await_yielding(node, flag, value) : await_alone(node, flag, value);
 }

@@ -23,6 +23,15 @@
 #define STRETTO_LINE 64
 #endif
 
+/* Between two looks at a flag: leaves a little of the core to its other hardware thread. */
+static inline void stretto_relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory"); /* yield is a no-op on Neoverse; isb waits a little */
+#endif
+}
+
 /* out[i] = left[i] op right[i], n elements; out may equal left or right, no other overlap. */
 typedef void (*stretto_reduce_fn)(const void *left, const void *right, void *out, size_t n);
 
@@ -90,11 +99,12 @@ void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size
                             size_t size, stretto_reduce_fn reduce);
 /* An allreduce of `bytes` > 0, or a barrier (bytes = 0), in two steps that never wait. post: false
  * when this call cannot be had so (too long, too many ranks); nothing was done then. collect, with
- * the same arguments: true when it is over, false when a rank has not posted yet. The other ranks
- * may make the whole call instead. Between the two, no other call of the group. */
+ * the same arguments: true when it is over, false when some rank's part was not there at the last of
+ * `looks` looks, which follow one another as in a wait. The other ranks may make the whole call
+ * instead. Between the two, no other call of the group. */
 bool stretto_node_post(stretto_node *node, const void *src, size_t bytes);
 bool stretto_node_collect(stretto_node *node, const void *src, void *dst, size_t count,
-                          size_t bytes, stretto_reduce_fn reduce);
+                          size_t bytes, stretto_reduce_fn reduce, int looks);
 /* dst = nlocal blocks of `bytes`; src may equal dst + me * bytes. */
 void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
 /* The same with blocks of bytes[r] at dst + at[r], equal on all ranks; src may equal dst + at[me].

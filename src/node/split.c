@@ -17,13 +17,14 @@ bool stretto_node_post(stretto_node *node, const void *src, size_t bytes) {
 }
 
 bool stretto_node_collect(stretto_node *node, const void *src, void *dst, size_t count,
-                          size_t bytes, stretto_reduce_fn reduce) {
+                          size_t bytes, stretto_reduce_fn reduce, int looks) {
     const uint64_t call = node->seq;
     const stretto_tree tree = {NULL, node->nlocal, node->me, 0};
     for (int r = 0; r < node->nlocal; r++) {
         const stretto_line *line = stretto_lines_of(node, r, STRETTO_UP, call, bytes);
-        if (r != node->me && !stretto_peek(&line->seq, call))
-            return false;
+        for (; r != node->me && !stretto_peek(&line->seq, call); stretto_relax())
+            if (--looks <= 0)
+                return false;
     }
     stretto_tree_fold(node, &tree, 0, node->nlocal, 1, call, src, dst, count, bytes, reduce);
     stretto_finish(node, true);

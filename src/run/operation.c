@@ -273,10 +273,6 @@ bool stretto_operation_start(stretto_operation *o, MPI_Request *request) {
     return true;
 }
 
-MPI_Comm stretto_operation_comm(const stretto_operation *o) {
-    return o->comm;
-}
-
 int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_Comm *comm) {
     int rc = o->rc;
     *comm = stretto_operation_comm(o);
@@ -302,14 +298,14 @@ bool stretto_operation_post(stretto_operation *o) {
     return o->posted = stretto_node_post(o->c->node, o->in == MPI_IN_PLACE ? o->out : o->in, bytes);
 }
 
-bool stretto_operation_collect(stretto_operation *o) {
+bool stretto_operation_collect(stretto_operation *o, int looks) {
     const stretto_decision *d = &o->decision;
     stretto_node *node = o->c->node;
     const size_t n = (size_t)d->elements;
     const bool over = o->collective == STRETTO_BARRIER
-                          ? stretto_node_collect(node, NULL, NULL, 0, 0, NULL)
+                          ? stretto_node_collect(node, NULL, NULL, 0, 0, NULL, looks)
                           : stretto_node_collect(node, o->in == MPI_IN_PLACE ? o->out : o->in,
-                                                 o->out, n, n * d->extent, d->reduce);
+                                                 o->out, n, n * d->extent, d->reduce, looks);
     o->posted = !over;
     return over;
 }

@@ -108,18 +108,29 @@ static inline bool stretto_operation_can_restart(const stretto_operation *o) {
 }
 void stretto_operation_run(void *operation); /* what the fibre does */
 /* Small ones within a node need no fibre: post writes what this rank brings (false: this one needs
- * a fibre), collect tells whether all is done. Neither waits. */
+ * a fibre), collect tells whether all is done, after at most so many looks. Neither waits. */
 bool stretto_operation_post(stretto_operation *o);
-bool stretto_operation_collect(stretto_operation *o);
+bool stretto_operation_collect(stretto_operation *o, int looks);
 /* The pool; false without memory. */
 bool stretto_operations_reserve(void);
 void stretto_operations_release(void);
 /* c is going, its collectives are done: errors that were not told yet are raised on the world. */
 void stretto_operations_left(const stretto_comm *c);
-MPI_Comm stretto_operation_comm(const stretto_operation *o); /* where its errors are raised */
+/* Where its errors are raised. */
+static inline MPI_Comm stretto_operation_comm(const stretto_operation *o) {
+    return o->comm;
+}
 /* Takes note that a DONE one was seen complete: gives the record back and sets the handle null, or
  * makes it inactive if it is persistent. Its error, which is not raised yet; *comm = where to. */
 int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_Comm *comm);
+/* The same for the frequent case, a persistent one that is DONE without an error; false: not so,
+ * nothing was done. */
+static inline bool stretto_operation_rest(stretto_operation *o) {
+    if (!o->persistent || o->rc != MPI_SUCCESS || !stretto_operation_is(o, STRETTO_DONE))
+        return false;
+    __atomic_store_n(&o->progress, STRETTO_INACTIVE, __ATOMIC_RELEASE);
+    return true;
+}
 
 /* ---- outstanding.c --------------------------------------------------------------------------- */
 

@@ -29,14 +29,6 @@ static atomic_bool stop;
 static pthread_t helper;
 static bool has_helper;
 
-static inline void relax(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#endif
-}
-
 static inline bool try_lock(void) {
     return !atomic_exchange_explicit(&locked, 1, memory_order_acquire);
 }
@@ -48,7 +40,7 @@ static inline void unlock(void) {
 static void lock(void) {
     for (int i = 0; !try_lock(); i++)
         if (i < 100)
-            relax();
+            stretto_relax();
         else
             sched_yield();
 }
@@ -85,9 +77,9 @@ void stretto_outstanding_unlock(void) {
     unlock();
 }
 
-static bool go_on(stretto_operation *o) {
+static bool go_on(stretto_operation *o, int looks) {
     if (o->posted || (!o->fibre && stretto_operation_post(o)))
-        return stretto_operation_collect(o);
+        return stretto_operation_collect(o, looks);
     if (!o->fibre && !(o->fibre = stretto_fibre_new(stretto_operation_run, o)))
         stretto_no_memory(); /* the other ranks go on with it */
     if (!stretto_fibre_resume(o->fibre))
@@ -96,14 +88,15 @@ static bool go_on(stretto_operation *o) {
     return true;
 }
 
-/* As far as o, the first of its communicator, goes without waiting; true: to its end. The helper
- * may round in another way than the application, and than who carries it out on other ranks. */
-static bool carry_on(stretto_operation *o) {
+/* As far as o, the first of its communicator, goes with so many looks at what is missing; true: to
+ * its end. The helper may round in another way than the application, and than who carries it out on
+ * other ranks. */
+static inline bool carry_on(stretto_operation *o, int looks) {
     const uint64_t modes = stretto_modes_now();
     if (STRETTO_LIKELY(modes == o->modes))
-        return go_on(o);
+        return go_on(o, looks);
     stretto_modes_set(o->modes);
-    const bool over = go_on(o);
+    const bool over = go_on(o, looks);
     stretto_modes_set(modes);
     return over;
 }
@@ -120,7 +113,7 @@ static void finished(stretto_comm *c) {
 /* As far as c's collectives go; true: none is left. */
 static bool advance(stretto_comm *c) {
     while (c->first) {
-        if (!carry_on(c->first))
+        if (!carry_on(c->first, 1))
             return false;
         finished(c);
     }
@@ -144,9 +137,8 @@ static void take_off(const stretto_comm *c) {
     *at = c->under_way;
 }
 
-void stretto_outstanding_progress(void) {
-    if (!__atomic_load_n(&stretto_outstanding, __ATOMIC_RELAXED) || stretto_fibre_here() ||
-        !enter())
+void stretto_outstanding_resume(void) {
+    if (stretto_fibre_here() || !enter())
         return;
     advance_all();
     stretto_outstanding_unlock();
@@ -231,14 +223,15 @@ void stretto_outstanding_issue(stretto_operation *o) {
     stretto_comm *c = o->c;
     const bool first = !c->first;
     o->next = NULL;
-    o->modes = stretto_modes_now();
     o->progress = STRETTO_ACTIVE;
     __atomic_store_n(&stretto_outstanding, stretto_outstanding + 1, __ATOMIC_RELEASE);
+    /* takes 8 ns on Zen 4 (stmxcsr), while the line that was posted travels */
+    o->modes = stretto_modes_now();
     if (first) {
         c->first = c->last = o;
         /* once posted it is not looked at yet: the others' lines are most likely on their way, and
          * a look takes the line away from its writer */
-        if (o->posted || stretto_operation_post(o) || !advance(c)) {
+        if (o->posted || !advance(c)) {
             c->under_way = under_way;
             under_way = c;
         }
@@ -256,14 +249,11 @@ void stretto_outstanding_poll(stretto_operation *o) {
     if (!enter())
         return;
     stretto_comm *c = o->c;
-    if (stretto_operation_is(o, STRETTO_ACTIVE) && o->posted) {
-        for (int i = 0; i < stretto_the_world.wait.spins; i++, relax())
-            if (carry_on(o)) {
-                finished(c);
-                if (advance(c))
-                    take_off(c);
-                break;
-            }
+    if (stretto_operation_is(o, STRETTO_ACTIVE) && o->posted &&
+        carry_on(o, stretto_the_world.wait.spins)) {
+        finished(c);
+        if (advance(c))
+            take_off(c);
     }
     stretto_outstanding_unlock();
 }

@@ -23,7 +23,11 @@ static inline int stretto_outstanding_now(void) {
 
 /* Resumes each of them once, as far as it goes without waiting. Never blocks, raises no error, and
  * does nothing inside one of them. */
-void stretto_outstanding_progress(void);
+void stretto_outstanding_resume(void);
+static inline void stretto_outstanding_progress(void) {
+    if (__builtin_expect(__atomic_load_n(&stretto_outstanding, __ATOMIC_RELAXED) != 0, 0))
+        stretto_outstanding_resume();
+}
 
 /* The calling thread is about to block in the MPI: the helper thread carries on meanwhile, until
  * return. Pairs nest; between them progress() does nothing on the calling thread. Cheap, but not

@@ -40,8 +40,10 @@ bool stretto_operation_init(stretto_operation *o, MPI_Request *request) {
 bool stretto_operation_restart(stretto_operation *o) {
     if (!stretto_operation_can_restart(o))
         return false;
-    stretto_comm *owner = stretto_channel_owner(o->c);
     stretto_outstanding_lock();
+    if (!o->c->first)
+        stretto_operation_post(o); /* on its way before anything else is seen to */
+    stretto_comm *owner = stretto_channel_owner(o->c);
     if (owner)
         owner->coll[o->collective].ours++;
     stretto_outstanding_issue(o);

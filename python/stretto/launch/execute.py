@@ -12,11 +12,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import IO, Literal
 
 from stretto.errors import CommandFailedError, Interrupted
 from stretto.launch.guarded import Guarded
-from stretto.signals import raising
 
 Capture = Literal["no", "yes", "tee"]
 GRACE_S = 10.0
@@ -70,9 +70,11 @@ def _signals() -> Iterator[None]:
         yield
         return
 
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _Stop(number)
+
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     heard = [n for n in numbers if signal.getsignal(n) != signal.SIG_IGN]  # `nohup` means it
-    stop = raising(_Stop)
     old = {n: signal.signal(n, stop) for n in heard}
     try:
         yield

@@ -200,6 +200,7 @@ def main() -> int:
         os.set_inheritable(descriptor, False)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    os.setpgid(0, 0)  # what the terminal sends is for Stretto to pass on
     wakeup, tickle = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(tickle, warn_on_full_buffer=False)

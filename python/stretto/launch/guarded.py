@@ -21,7 +21,6 @@ from typing import IO
 
 from stretto.errors import EXIT_COMMAND, StrettoError
 from stretto.launch import guard
-from stretto.signals import held
 
 #: beyond the grace period, for the guard to find and kill what is left
 _AFTER_S = 15.0
@@ -72,17 +71,17 @@ class Guarded:
         control, self._control = os.pipe()
         self._status, status = os.pipe()
         try:
-            with held():
-                self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", guard.__file__, str(request), str(control),
-                     str(status), str(grace_s)],
-                    cwd=cwd,
-                    stdin=stdin,
-                    stdout=stdout,
-                    stderr=stderr,
-                    pass_fds=(request, control, status),
-                    preexec_fn=os.setpgrp,
-                )  # fmt: skip
+            # The guard takes a process group by itself: a preexec_fn is not safe where threads
+            # are, and brings Python's fork hooks, in which an interrupt is printed and forgotten.
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", guard.__file__, str(request), str(control),
+                 str(status), str(grace_s)],
+                cwd=cwd,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=(request, control, status),
+            )  # fmt: skip
         except BaseException as error:
             # An interrupt in here may leave a guard: the closed pipe tells it.
             for descriptor in (self._control, self._status):

@@ -182,7 +182,7 @@ static void one_reduction(state *s, size_t bytes, bool all) {
     fill(src, bytes, s->call, s->rank);
     if (all && bytes && (s->call + (uint64_t)s->rank) % 3 == 0 &&
         stretto_node_post(s->node, src, bytes))
-        while (!stretto_node_collect(s->node, src, dst, count, bytes, op.fn))
+        while (!stretto_node_collect(s->node, src, dst, count, bytes, op.fn, 1 + (int)(count % 3)))
             sched_yield();
     else if (all)
         stretto_node_allreduce(s->node, src, dst, count, op.size, op.fn);

@@ -103,7 +103,7 @@ static void in_steps_or_whole(stretto_node *node, int me, int index, const void 
         stretto_node_allreduce(node, src, dst, count, size, op);
         return;
     }
-    while (!stretto_node_collect(node, src, dst, count, count * size, op))
+    while (!stretto_node_collect(node, src, dst, count, count * size, op, 1))
         ;
 }
 
