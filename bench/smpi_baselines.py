@@ -135,6 +135,8 @@ def compare(
     for _, choice in ranking[:TRIED]:
         try:
             ours.append(_timing(OURS, simulated(choice)))
+        except NotSimulatedError as error:
+            return f"{words}: {error}"
         except BeyondLimitError as error:
             return f"{words}: {choice}: {error}"
         if not others or ours[-1].alone_s <= (1 + SAME) * min(t.alone_s for t in others):
