@@ -2,14 +2,16 @@
 """Stretto's network plans against what Open MPI, MPICH, MVAPICH2 and Intel MPI would choose.
 
     python bench/smpi_baselines.py --cache FILE [--ranks 16,64,256] [--collectives allreduce,bcast]
+                                   [--per-node 1,32]
 
-All run in SimGrid SMPI on one network, one rank a node: SMPI's models of those MPIs' selectors, and
-Stretto's real executor with the choice whose price is least. Where that is slower than one of the
-four, the choices with the next prices are simulated, too, as tuning by measurement would (`tried`);
-the choice by price alone stays in the results. Given are the time of one call that all ranks begin
-together, and of a call in the second half of six made back to back (of two among 1024 ranks).
-Results are checked wherever the buffers fit into memory; a baseline with a wrong result, or one
-that SMPI does not finish within the limits, is left out and named. Written are
+All run in SimGrid SMPI on one network, one or several ranks a node: SMPI's models of those MPIs'
+selectors, and Stretto's real executor with the choice whose price is least. Where that is slower
+than one of the four, the choices with the next prices are simulated, too, as tuning by measurement
+would (`tried`); the choice by price alone stays in the results. Given are the time of one call that
+all ranks begin together, and of a call in the second half of those made back to back. With several
+ranks a node, our node phases take as long as a tree of messages within the node would. Results are
+checked wherever the buffers fit into memory; a baseline with a wrong result, or one that SMPI does
+not finish within the limits, is left out and named. Written are
 bench/results/smpi-baselines.{json,svg}.
 """
 
@@ -26,14 +28,16 @@ from stretto.plan import choices
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "smpi"))
 from cache import Simulations
 from comparison import begin, case_of, run
-from plain import PLATFORM
-from smpi import SELECTORS, BeyondLimitError, Result, SmpiError
+from plain import NODES, PLATFORM
+from smpi import SELECTORS, BeyondLimitError, Network, Result, SmpiError
 
 COLLECTIVES = ("allreduce", "bcast", "allgather", "alltoall")
 BYTES = (8, 4096, 1 << 20)
 RANKS = (16, 64, 256, 1024)
 OURS = "stretto"
 SAME = 0.03  # of a difference that counts nowhere in Stretto
+MANY_ROUNDS = 256  # ranks from which calls of P - 1 rounds are made twice; from 4 times that, once
+MEMORY = 3.5e9  # bytes: more than elsewhere, so that more contents are checked
 TRIED = 6  # choices by price that are simulated where the first is not fastest
 
 
@@ -53,6 +57,7 @@ class Row:
     """All contenders for one call: ours first."""
 
     nranks: int
+    ppn: int  # ranks a node
     collective: str
     bytes: int
     by_price: str  # the choice with the least price
@@ -73,28 +78,47 @@ class Row:
         return self.ratio("alone_s") * self.by_price_s / self.timings[0].alone_s
 
 
-def by_price(collective: str, nranks: int, nbytes: int) -> list[tuple[float, str]]:
+def by_price(collective: str, nranks: int, ppn: int, nbytes: int) -> list[tuple[float, str]]:
     """Return prices and choices, the least first; of those that price alike only the first."""
-    hosts = list(range(nranks))
-    offered = choices(collective, nranks, nranks)
+    hosts = [rank // ppn for rank in range(nranks)]
+    platform = PLATFORM if ppn == 1 else NODES
+    offered = choices(collective, nranks, nranks // ppn)
     shorter = [c.replace("(16K)", "(8K)") for c in offered if "(16K)" in c]  # segments
     prices: dict[float, str] = {}
     for choice in [*offered, *shorter]:
-        prices.setdefault(price(collective, choice, hosts, nbytes, PLATFORM).seconds, choice)
+        prices.setdefault(price(collective, choice, hosts, nbytes, platform).seconds, choice)
     return sorted(prices.items())
 
 
+def calls_of(collective: str, nranks: int, nbytes: int) -> int | None:
+    """Return how many calls back to back are simulated; None: as many as elsewhere.
+
+    Where each rank may have a message for each, 1024 ranks send a million a call: a minute of a
+    processor. There one call stands for all, being the same to the last digit as one after others
+    (tests/python/test_smpi.py).
+    """
+    wide = collective in ("allgather", "alltoall") and nbytes >= 4096
+    if nranks < MANY_ROUNDS or not (wide or nbytes >= 1 << 20):
+        return None
+    return 2 if nranks < 4 * MANY_ROUNDS else 1
+
+
 def compare(
-    simulations: Simulations, collective: str, nranks: int, nbytes: int, only_cached: bool
+    simulations: Simulations, collective: str, nranks: int, ppn: int, nbytes: int, only_cached: bool
 ) -> Row | str:
     """Choose, simulate all contenders, check them; what is missing where that cannot be."""
-    words = f"{nranks} {collective} {nbytes}"
+    words = (
+        f"{nranks} {collective} {nbytes}"
+        if ppn == 1
+        else f"{nranks} ({ppn} a node) {collective} {nbytes}"
+    )
 
     def simulated(choice: str, selector: str | None = None) -> Result:
-        case = case_of(collective, choice, nbytes, nranks)
-        if only_cached and not simulations.has(nranks, case, selector=selector):
+        calls = calls_of(collective, nranks, nbytes)
+        case = case_of(collective, choice, nbytes, nranks, calls, MEMORY)
+        if only_cached and not simulations.has(nranks, case, ppn, selector):
             raise NotSimulatedError(f"{selector or choice} was not simulated")
-        [result] = simulations.get(nranks, [case], selector=selector)
+        [result] = simulations.get(nranks, [case], ppn, selector)
         if result.wrong_ranks:
             raise SmpiError(f"wrong on {result.wrong_ranks} ranks")
         return result
@@ -107,10 +131,12 @@ def compare(
             return f"{words}: {error}"
         except SmpiError as error:
             left_out.append(f"{selector}: {str(error).splitlines()[-1][:200]}")
-    ours, ranking = [], by_price(collective, nranks, nbytes)
+    ours, ranking = [], by_price(collective, nranks, ppn, nbytes)
     for _, choice in ranking[:TRIED]:
         try:
             ours.append(_timing(OURS, simulated(choice)))
+        except NotSimulatedError as error:
+            return f"{words}: {error}"
         except BeyondLimitError as error:
             return f"{words}: {choice}: {error}"
         if not others or ours[-1].alone_s <= (1 + SAME) * min(t.alone_s for t in others):
@@ -118,6 +144,7 @@ def compare(
     best = min(ours, key=lambda t: t.alone_s)
     return Row(
         nranks,
+        ppn,
         collective,
         nbytes,
         ranking[0][1],
@@ -147,8 +174,9 @@ def show(rows: list[Row]) -> None:
             f"{times[name] * 1e6:11.2f}" if name in times else f"{'-':>11}"
             for name in (OURS, *SELECTORS)
         )
+        name = f"{r.nranks // r.ppn}x{r.ppn} {r.collective} {r.bytes}"
         print(
-            f"{f'{r.nranks} {r.collective} {r.bytes}':26}{cells}{r.ratio('alone_s'):8.3f}"
+            f"{name:26}{cells}{r.ratio('alone_s'):8.3f}"
             f"{r.ratio('steady_s'):8.3f}  {r.timings[0].choice}"
             f"{'' if all(t.checked for t in r.timings) else ', contents not checked'}"
             f"{'; left out ' + ', '.join(r.left_out) if r.left_out else ''}"
@@ -169,6 +197,7 @@ def draw(rows: list[Row], path: Path) -> None:
             "size": sizes.get(r.bytes, f"{r.bytes} B"),
         }
         for r in rows
+        if r.ppn == 1
         for t in reversed(r.timings)  # ours on top
     ]
     panel = (
@@ -194,6 +223,7 @@ def main() -> int:
     """Choose, simulate, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
+    parser.add_argument("--per-node", default="1,32", help="ranks of a node")
     comparison = begin(
         parser,
         "smpi-baselines",
@@ -202,15 +232,21 @@ def main() -> int:
         BYTES,
     )
     options = comparison.options
+    flat = comparison.simulations
+    nodes = Simulations(
+        options.cache, flat.program, Network.of(NODES, hops=True), flat.source, flat.limits
+    )
     compared = [
-        compare(comparison.simulations, collective, nranks, nbytes, options.only_cached)
+        compare(flat if ppn == 1 else nodes, collective, nranks, ppn, nbytes, options.only_cached)
+        for ppn in map(int, options.per_node.split(","))
         for nranks in options.ranks
+        if nranks >= 2 * ppn and nranks % ppn == 0
         for collective in options.collectives.split(",")
         for nbytes in options.bytes
     ]
     rows = [row for row in compared if isinstance(row, Row)]
     missing = [row for row in compared if isinstance(row, str)]
-    rows.sort(key=lambda r: (r.collective, r.bytes, r.nranks))
+    rows.sort(key=lambda r: (r.ppn, r.collective, r.bytes, r.nranks))
     show(rows)
     slower = [r for r in rows if r.ratio("alone_s") > 1 + SAME]
     figures = {

@@ -9,11 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for `more` elements; NULL and plan->failed when memory is out. */
-static void *grown(stretto_plan *plan, void *array, int used, int more, int *capacity,
-                   size_t size) {
-    if (more <= *capacity - used)
-        return array;
+static void *enlarged(stretto_plan *plan, void *array, int used, int more, int *capacity,
+                      size_t size) {
     int larger = *capacity ? 2 * *capacity : 16;
     if (larger - used < more)
         larger = used + more;
@@ -24,6 +21,12 @@ static void *grown(stretto_plan *plan, void *array, int used, int more, int *cap
     }
     *capacity = larger;
     return new_array;
+}
+
+/* Makes room for `more` elements; NULL and plan->failed when memory is out. */
+static inline void *grown(stretto_plan *plan, void *array, int used, int more, int *capacity,
+                          size_t size) {
+    return more <= *capacity - used ? array : enlarged(plan, array, used, more, capacity, size);
 }
 
 void stretto_plan_init(stretto_plan *plan, const stretto_shape *shape) {
@@ -59,165 +62,200 @@ int stretto_plan_tmp(stretto_plan *plan, int shape) {
     return stretto_plan_tmp_run(plan, shape, 1, 0);
 }
 
-int stretto_plan_append(stretto_plan *plan, const stretto_action *action) {
+/* Appends an action. Inlined, so that the fields go straight to where they stay: a plan of hundreds
+ * of actions would spend half its time copying them. */
+static inline int add(stretto_plan *plan, stretto_action_kind kind, stretto_side side, int peer,
+                      stretto_span src, stretto_span dst) {
     stretto_action *array =
         grown(plan, plan->actions, plan->nactions, 1, &plan->capacity, sizeof *array);
     if (!array)
         return 0;
     plan->actions = array;
-    array[plan->nactions] = *action;
-    array[plan->nactions].round = plan->round;
+    array[plan->nactions] = (stretto_action){kind, side, peer, plan->round, src, dst};
     return plan->nactions++;
 }
 
+int stretto_plan_append(stretto_plan *plan, const stretto_action *action) {
+    return add(plan, action->kind, action->side, action->peer, action->src, action->dst);
+}
+
+static const stretto_span nothing;
+
 /* Notes that message `index` is under way; kind REDUCE: what is to be done when it has come. */
-static void begin(stretto_plan *plan, int index, stretto_action follow) {
+static inline void begin(stretto_plan *plan, int index, stretto_action_kind kind, stretto_side side,
+                         int scratch, stretto_span src, stretto_span dst) {
+    if (plan->first_pending > plan->npending) { /* completed ones at the front: take their room */
+        memcpy(plan->pending, plan->pending + plan->first_pending,
+               (size_t)plan->npending * sizeof *plan->pending);
+        plan->first_pending = 0;
+    }
+    const int used = plan->first_pending + plan->npending;
     stretto_action *array =
-        grown(plan, plan->pending, plan->npending, 1, &plan->pending_capacity, sizeof *array);
+        grown(plan, plan->pending, used, 1, &plan->pending_capacity, sizeof *array);
     if (!array)
         return;
     plan->pending = array;
-    follow.peer = index;
-    array[plan->npending++] = follow;
+    array[used] = (stretto_action){kind, side, index, scratch, src, dst};
+    plan->npending++;
 }
 
 int stretto_plan_send(stretto_plan *plan, int peer, stretto_span src) {
-    int index = stretto_plan_append(
-        plan, &(stretto_action){.kind = STRETTO_SEND, .peer = peer, .src = src});
-    begin(plan, index, (stretto_action){.kind = STRETTO_SEND});
+    const int index = add(plan, STRETTO_SEND, STRETTO_SRC_LEFT, peer, src, nothing);
+    begin(plan, index, STRETTO_SEND, STRETTO_SRC_LEFT, -1, nothing, nothing);
     return index;
 }
 
 int stretto_plan_recv(stretto_plan *plan, int peer, stretto_span dst) {
-    int index = stretto_plan_append(
-        plan, &(stretto_action){.kind = STRETTO_RECV, .peer = peer, .dst = dst});
-    begin(plan, index, (stretto_action){.kind = STRETTO_RECV});
+    const int index = add(plan, STRETTO_RECV, STRETTO_SRC_LEFT, peer, nothing, dst);
+    begin(plan, index, STRETTO_RECV, STRETTO_SRC_LEFT, -1, nothing, nothing);
     return index;
 }
 
-/* Shapes that scratch for dst must have, in `shapes`, or NULL: they are *first, *first + 1, ...
- * Single blocks of a cut vector differ in size by an element at most: with LARGEST any of them fits
+/* What scratch must be like: blocks of the shapes like, like + 1, ..., or, where `shapes` is set,
+ * of those of the TMP blocks from like_tmp on. */
+typedef struct {
+    int count, like, like_tmp;
+    const int *shapes;
+} wanted;
+
+/* Single blocks of a cut vector differ in size by an element at most: with LARGEST any of them fits
  * the same scratch. */
-static const int *scratch_shapes(const stretto_plan *plan, stretto_span dst, int *first) {
+static wanted scratch_like(const stretto_plan *plan, stretto_span dst) {
     const bool vector = stretto_collective_vector(plan->shape.collective);
-    *first = dst.first;
-    if (dst.count == 1 && vector && plan->vector_blocks > 1)
-        *first = STRETTO_SHAPE_LARGEST;
-    else if (dst.buffer == STRETTO_TMP)
-        return plan->tmp_shape + dst.first;
-    else if (!vector && stretto_plan_blocks_of(plan, STRETTO_OUT) == 1)
-        *first = plan->shape.rank; /* reduce_scatter: OUT is my own block alone */
-    return NULL;
+    wanted w = {dst.count, dst.first, -1, NULL};
+    if (dst.count == 1 && vector && plan->vector_blocks > 1) {
+        w.like = STRETTO_SHAPE_LARGEST;
+    } else if (dst.buffer == STRETTO_TMP) {
+        w.like_tmp = dst.first;
+        w.shapes = plan->tmp_shape + dst.first;
+    } else if (!vector && stretto_plan_blocks_of(plan, STRETTO_OUT) == 1) {
+        w.like = plan->shape.rank; /* reduce_scatter: OUT is my own block alone */
+    }
+    return w;
 }
 
-/* Position in `free` where blocks of the shapes of dst lie one after another, or -1. */
-static int fits_in(const stretto_plan *plan, const stretto_scratch *free, stretto_span dst) {
-    int first;
-    const int *shapes = scratch_shapes(plan, dst, &first);
-    for (int at = free->first; at + dst.count <= free->first + free->count; at++) {
+/* Where in the piece such blocks lie one after another, or -1. */
+static int fits_in(const stretto_plan *plan, const stretto_scratch *piece, const wanted *w) {
+    /* halving: the next, shorter part of what the piece was made for. Thousands of blocks, so that
+     * looking for them would take longer than all the rest */
+    const bool alike = (w->like_tmp >= 0) == (piece->like_tmp >= 0);
+    const int offset = w->shapes ? w->like_tmp - piece->like_tmp : w->like - piece->like;
+    if (alike && offset >= 0 && offset + w->count <= piece->count)
+        return piece->first + offset;
+    if (alike && !w->shapes)
+        return -1; /* these are runs: there is no other place */
+    for (int at = piece->first; at + w->count <= piece->first + piece->count; at++) {
         int i = 0;
-        while (i < dst.count && plan->tmp_shape[at + i] == (shapes ? shapes[i] : first + i))
+        while (i < w->count && plan->tmp_shape[at + i] == (w->shapes ? w->shapes[i] : w->like + i))
             i++;
-        if (i == dst.count)
+        if (i == w->count)
             return at;
     }
     return -1;
 }
 
-enum { SEARCHED = 32 }; /* pieces of scratch looked at, the newest */
+enum { SEARCHED = 32 }; /* free pieces of scratch looked at, the last freed */
+
+/* A piece of scratch that was not there yet. */
+static stretto_span new_scratch(stretto_plan *plan, const wanted *w, int *number) {
+    const int first = plan->tmp_blocks;
+    int *room = reserve_tmp(plan, w->count);
+    if (room && w->like_tmp >= 0) /* reserving may have moved the shapes */
+        memcpy(room, plan->tmp_shape + w->like_tmp, (size_t)w->count * sizeof *room);
+    else
+        for (int i = 0; room && i < w->count; i++)
+            room[i] = w->like + i;
+    stretto_scratch *array =
+        grown(plan, plan->scratch, plan->nscratch, 1, &plan->scratch_capacity, sizeof *array);
+    if (array) {
+        plan->scratch = array;
+        *number = plan->nscratch++;
+        array[*number] = (stretto_scratch){first, w->count, w->like, w->like_tmp, 0};
+    }
+    return stretto_span_of(STRETTO_TMP, first, w->count);
+}
 
 /* Scratch like dst; *number: which piece it is. */
 static stretto_span take_scratch(stretto_plan *plan, stretto_span dst, int *number) {
     *number = -1;
     if (plan->failed) /* there may be no tmp_shape to look at */
         return stretto_span_of(STRETTO_TMP, 0, dst.count);
+    const wanted w = scratch_like(plan, dst);
     /* not all of thousands that a ring of named blocks has: building must not become quadratic */
-    for (int s = plan->nscratch > SEARCHED ? plan->nscratch - SEARCHED : 0; s < plan->nscratch;
-         s++) {
-        int at = plan->scratch[s].busy ? -1 : fits_in(plan, &plan->scratch[s], dst);
+    int *link = &plan->free_scratch;
+    for (int looked = 0; *link > 0 && looked < SEARCHED; looked++) {
+        stretto_scratch *piece = &plan->scratch[*link - 1];
+        const int at = fits_in(plan, piece, &w);
         if (at >= 0) {
-            plan->scratch[s].busy = true;
-            *number = s;
+            *number = *link - 1;
+            *link = piece->next;
             return stretto_span_of(STRETTO_TMP, at, dst.count);
         }
+        link = &piece->next;
     }
-    const int first = plan->tmp_blocks;
-    int *room = reserve_tmp(plan, dst.count), like;
-    const int *shapes = room ? scratch_shapes(plan, dst, &like) : NULL;
-    for (int i = 0; room && i < dst.count; i++)
-        room[i] = shapes ? shapes[i] : like + i;
-    stretto_scratch *array =
-        grown(plan, plan->scratch, plan->nscratch, 1, &plan->scratch_capacity, sizeof *array);
-    if (array) {
-        plan->scratch = array;
-        *number = plan->nscratch++;
-        array[*number] = (stretto_scratch){first, dst.count, true};
-    }
-    return stretto_span_of(STRETTO_TMP, first, dst.count);
+    return new_scratch(plan, &w, number);
 }
 
 int stretto_plan_recv_reduce(stretto_plan *plan, int peer, stretto_span dst, stretto_side side) {
     int scratch;
-    stretto_span tmp = take_scratch(plan, dst, &scratch);
-    int index = stretto_plan_append(
-        plan, &(stretto_action){.kind = STRETTO_RECV, .peer = peer, .dst = tmp});
-    begin(
-        plan, index,
-        (stretto_action){
-            .kind = STRETTO_REDUCE_LOCAL, .side = side, .round = scratch, .src = tmp, .dst = dst});
+    const stretto_span tmp = take_scratch(plan, dst, &scratch);
+    const int index = add(plan, STRETTO_RECV, STRETTO_SRC_LEFT, peer, nothing, tmp);
+    begin(plan, index, STRETTO_REDUCE_LOCAL, side, scratch, tmp, dst);
     return index;
 }
 
 void stretto_plan_copy(stretto_plan *plan, stretto_span src, stretto_span dst) {
-    stretto_plan_append(plan, &(stretto_action){.kind = STRETTO_COPY, .src = src, .dst = dst});
+    add(plan, STRETTO_COPY, STRETTO_SRC_LEFT, 0, src, dst);
 }
 
 void stretto_plan_reduce(stretto_plan *plan, stretto_span src, stretto_span dst,
                          stretto_side side) {
-    stretto_plan_append(
-        plan,
-        &(stretto_action){.kind = STRETTO_REDUCE_LOCAL, .side = side, .src = src, .dst = dst});
+    add(plan, STRETTO_REDUCE_LOCAL, side, 0, src, dst);
 }
 
-static void finish_message(stretto_plan *plan, const stretto_action *follow) {
-    if (follow->kind != STRETTO_REDUCE_LOCAL)
+static inline void finish_message(stretto_plan *plan, stretto_action follow) {
+    if (follow.kind != STRETTO_REDUCE_LOCAL)
         return;
-    stretto_plan_reduce(plan, follow->src, follow->dst, follow->side);
-    if (follow->round >= 0)
-        plan->scratch[follow->round].busy = false;
+    stretto_plan_reduce(plan, follow.src, follow.dst, follow.side);
+    if (follow.round >= 0) {
+        plan->scratch[follow.round].next = plan->free_scratch;
+        plan->free_scratch = follow.round + 1;
+    }
 }
 
 void stretto_plan_wait(stretto_plan *plan, int action) {
+    stretto_action *first = plan->pending + plan->first_pending;
     int i = 0;
-    while (i < plan->npending && plan->pending[i].peer != action)
+    while (i < plan->npending && first[i].peer != action)
         i++;
     if (i == plan->npending)
         return; /* complete already */
-    stretto_action follow = plan->pending[i];
-    memmove(&plan->pending[i], &plan->pending[i + 1],
-            (size_t)(--plan->npending - i) * sizeof follow);
-    stretto_plan_append(plan, &(stretto_action){.kind = STRETTO_WAIT, .peer = action});
-    finish_message(plan, &follow);
+    const stretto_action follow = first[i];
+    for (; i > 0; i--) /* mostly an old one: those before it are few */
+        first[i] = first[i - 1];
+    plan->npending--;
+    plan->first_pending = plan->npending > 0 ? plan->first_pending + 1 : 0;
+    add(plan, STRETTO_WAIT, STRETTO_SRC_LEFT, action, nothing, nothing);
+    finish_message(plan, follow);
 }
 
 void stretto_plan_limit(stretto_plan *plan, int messages) {
     while (messages >= 0 && plan->npending > messages)
-        stretto_plan_wait(plan, plan->pending[0].peer);
+        stretto_plan_wait(plan, plan->pending[plan->first_pending].peer);
 }
 
 void stretto_plan_fence(stretto_plan *plan) {
     if (plan->npending > 0)
-        stretto_plan_append(plan, &(stretto_action){.kind = STRETTO_FENCE});
+        add(plan, STRETTO_FENCE, STRETTO_SRC_LEFT, 0, nothing, nothing);
     plan->round++;
     for (int i = 0; i < plan->npending; i++)
-        finish_message(plan, &plan->pending[i]);
-    plan->npending = 0;
+        finish_message(plan, plan->pending[plan->first_pending + i]);
+    plan->npending = plan->first_pending = 0;
 }
 
 void stretto_plan_node(stretto_plan *plan, stretto_action_kind kind, int local_root,
                        stretto_span src, stretto_span dst) {
-    stretto_plan_append(
-        plan, &(stretto_action){.kind = kind, .peer = local_root, .src = src, .dst = dst});
+    add(plan, kind, STRETTO_SRC_LEFT, local_root, src, dst);
 }
 
 stretto_span stretto_plan_mine(const stretto_plan *plan, int first, int count) {
@@ -252,7 +290,8 @@ void stretto_plan_finish(stretto_plan *plan) {
     free(plan->scratch);
     plan->pending = NULL;
     plan->scratch = NULL;
-    plan->npending = plan->pending_capacity = plan->nscratch = plan->scratch_capacity = 0;
+    plan->npending = plan->first_pending = plan->pending_capacity = 0;
+    plan->nscratch = plan->scratch_capacity = plan->free_scratch = 0;
 }
 
 void stretto_plan_free(stretto_plan *plan) {

@@ -197,10 +197,12 @@ static inline int stretto_shape_pair(const stretto_shape *shape, int source, int
     return shape->nranks + source * shape->nranks + target;
 }
 
-/* A piece of TMP that recv_reduce uses over and over (builder's own). */
+/* A piece of TMP that recv_reduce uses over and over (builder's own). Its blocks have the shapes
+ * like, like + 1, ..., or where like_tmp >= 0 those of the TMP blocks from there on. */
 typedef struct {
     int first, count;
-    bool busy;
+    int like, like_tmp;
+    int next; /* free: number of the next free piece + 1; 0: none */
 } stretto_scratch;
 
 typedef struct {
@@ -219,10 +221,11 @@ typedef struct {
     bool carries;
     /* The builder's own; gone after stretto_plan_finish. */
     int capacity, tmp_capacity, round;
-    int npending, pending_capacity;
-    stretto_action *pending; /* messages under way (peer = index of their action), in issue order;
-                                kind REDUCE where a reduction is to follow, round = its scratch */
-    int nscratch, scratch_capacity;
+    int first_pending, npending, pending_capacity;
+    stretto_action *pending; /* messages under way (peer = index of their action), in issue order,
+                                from first_pending on; kind REDUCE where a reduction is to follow,
+                                round = its scratch */
+    int nscratch, scratch_capacity, free_scratch; /* free_scratch: as `next`, the last freed */
     stretto_scratch *scratch;
 } stretto_plan;
 

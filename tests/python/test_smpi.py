@@ -16,8 +16,9 @@ from stretto.model.price import price
 
 sys.path.insert(0, str(REPOSITORY / "tools" / "smpi"))
 from cache import Simulations
-from plain import PLATFORM
+from plain import NODES, PLATFORM
 from smpi import (
+    SELECTORS,
     BeyondLimitError,
     Case,
     Limits,
@@ -124,6 +125,63 @@ def test_the_same_simulation_gives_the_same_digits_folded_or_not(program: Path) 
     again = simulate(program, network, 9, folded)
     assert [r.ends_s for r in moved] == [r.ends_s for r in again]
     assert [r.checked for r in again] == [False, False]
+
+
+SELECTED = [
+    Case(collective, "native", nbytes)
+    for collective in ("allreduce", "bcast", "allgather", "alltoall")
+    for nbytes in (8, 4096)
+]
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("ppn", [1, 4])
+def test_setup_without_messages_changes_no_time(program: Path, selector: str, ppn: int) -> None:
+    """SMPI's own set-up of a communicator sends messages; ours leaves it with the same facts."""
+    network = Network.of(NODES)
+    spared, sent = (
+        simulate(program, network, 16, SELECTED, ppn=ppn, selector=selector, options=options)
+        for options in ((), ("-wrapper", "env"))
+    )
+    assert [r.alone_s for r in spared] == pytest.approx([r.alone_s for r in sent], rel=1e-9)
+    assert {r.wrong_ranks for r in spared} == {0}
+    if selector != "impi":  # which sets up before any case
+        assert spared[0].ends_s[0] < sent[0].ends_s[0] / 2
+
+
+@pytest.mark.parametrize("selector", [None, *SELECTORS])
+def test_a_first_call_takes_as_long_as_one_after_others(
+    program: Path, selector: str | None
+) -> None:
+    """So that among 1024 ranks one call may stand for all.
+
+    The algorithm of impi's allgather looks at what arrived before: 4% less than the first.
+    """
+    near = 0.05 if selector == "impi" else 1e-9
+    ours = ("rabenseifner", "knomial(4)", "bruck_k(4)", "linear(32)")
+    several = [
+        dataclasses.replace(case, choice="native" if selector else choice)
+        for case, choice in zip(SELECTED[1::2], ours, strict=True)
+    ]
+    network = Network.of(PLATFORM)
+    later = simulate(program, network, 16, several, selector=selector)
+    for case, after in zip(several, later, strict=True):
+        once = [dataclasses.replace(case, calls=1)]
+        [first] = simulate(program, network, 16, once, selector=selector)
+        assert first.alone_s == first.steady_s == pytest.approx(after.alone_s, rel=near)
+
+
+def test_node_phases_take_the_time_of_a_tree_of_messages(program: Path) -> None:
+    """Three levels among 8 ranks of a node: hops, bytes of the vector, reductions."""
+    nbytes = 8192
+    hop = 0.4e-6 + 0.3e-6 + 0.4e-6
+    network = Network.of(NODES, hops=True)
+    wanted = [Case("barrier", "shm", 0), Case("bcast", "shm", 8192), Case("allreduce", "shm", 8192)]
+    barrier, bcast, allreduce = simulate(program, network, 8, wanted, ppn=8)
+    assert barrier.alone_s == pytest.approx(3 * hop)
+    assert bcast.alone_s == pytest.approx(3 * hop + nbytes / 10e9)
+    per_byte = 1 / 10e9 + NODES.reduce_byte
+    assert allreduce.alone_s == pytest.approx(3 * hop + 3 * nbytes * per_byte)
 
 
 def test_a_wrong_result_is_seen(program: Path) -> None:

@@ -24,10 +24,17 @@ MANY = 1024
 MEMORY = 1e9
 
 
-def case_of(collective: str, choice: str, nbytes: int, nranks: int) -> Case:
-    """Return the case to simulate among so many ranks."""
-    case = Case(collective, choice, nbytes, calls=6 if nranks < MANY else 2)
-    return dataclasses.replace(case, folded=not case.fits(nranks, MEMORY))
+def case_of(
+    collective: str,
+    choice: str,
+    nbytes: int,
+    nranks: int,
+    calls: int | None = None,
+    memory: float = MEMORY,
+) -> Case:
+    """Return the case to simulate; with other `calls`, `memory` than usual where they are given."""
+    case = Case(collective, choice, nbytes, calls=calls or (6 if nranks < MANY else 2))
+    return dataclasses.replace(case, folded=not case.fits(nranks, memory))
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 /* Stretto's executor and plans, run by SimGrid SMPI: each case of a file, its times printed.
  *
- *     smpirun ... program CASES PPN REDUCE_S REDUCE_S_PER_BYTE
+ *     smpirun ... program CASES PPN REDUCE_S REDUCE_S_PER_BYTE HOP_S HOP_S_PER_BYTE
  *
  * CASES has one case a line: COLLECTIVE CHOICE BYTES ROOT CALLS FOLDED. Rank 0 prints a line of
  * JSON a case. `ends_s` are, for each of the back-to-back calls, the times since their common start
  * at which the last rank left it; `alone_s` is one call that all ranks begin at the same instant
- * after the network has come to rest. */
+ * after the network has come to rest. Of CALLS = 1 that one call is both. */
 #include "simulated.h"
 
 #include <simgrid/barrier.h>
@@ -53,7 +53,7 @@ static void read_cases(const char *path) {
         if (sscanf(line, "%63s %299s %zu %d %d %d", collective, k->choice, &k->bytes, &k->root,
                    &k->calls, &folded) != 6 ||
             (k->collective = stretto_collective_parse(collective)) == STRETTO_COLLECTIVES ||
-            k->calls < 2 || k->calls > MAX_CALLS)
+            k->calls < 1 || k->calls > MAX_CALLS)
             die("a line of the file of cases is malformed");
         k->folded = folded;
     }
@@ -234,7 +234,8 @@ static void run_case(stretto_comm *c, const simulated_case *k) {
         for (int i = 0; i < k->calls; i++)
             printf("%s%.12g", i ? ", " : "", ends[i]);
     }
-    run_calls(c, k, &b, 1);
+    if (k->calls > 1)
+        run_calls(c, k, &b, 1);
     if (c->rank == 0) {
         printf("], \"alone_s\": %.12g, \"checked\": %s, \"wrong_ranks\": %d, \"failed\": \"%s\"}\n",
                ends[0], k->folded ? "false" : "true", worst, failed);
@@ -251,12 +252,14 @@ int main(int argc, char **argv) {
     PMPI_Comm_rank(MPI_COMM_WORLD, &c.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &c.nranks);
     if (c.rank == 0) {
-        if (argc != 5)
-            die("usage: program CASES PPN REDUCE_S REDUCE_S_PER_BYTE");
+        if (argc != 7)
+            die("usage: program CASES PPN REDUCE_S REDUCE_S_PER_BYTE HOP_S HOP_S_PER_BYTE");
         simulated = (simulated_job){.nranks = c.nranks,
                                     .ppn = atoi(argv[2]),
                                     .reduce_s = atof(argv[3]),
-                                    .reduce_s_per_byte = atof(argv[4])};
+                                    .reduce_s_per_byte = atof(argv[4]),
+                                    .hop_s = atof(argv[5]),
+                                    .hop_s_per_byte = atof(argv[6])};
         if (simulated.ppn < 1 || simulated.ppn > STRETTO_SIMULATED_PPN)
             die("so many ranks a node cannot be");
         read_cases(argv[1]);

@@ -2,11 +2,12 @@
  *
  * Loads and stores cost nothing in a simulation, so that node phases cannot be timed there. The
  * ranks of a simulated node, threads of one process, hand their data over in a common slot; a rank
- * waits as long as the real phase would make it wait for its fellows, and then for the time that
- * the platform gives for the phase. What SMPI contributes of its own to a hierarchical choice is
- * the network phase and how the phases meet. */
+ * waits as long as the real phase would make it wait for its fellows, and then, where the job says
+ * what a message within the node takes, as long as a tree of such messages would. What SMPI
+ * contributes of its own to a hierarchical choice is the network phase and how the phases meet. */
 #include "simulated.h"
 
+#include <simgrid/actor.h>
 #include <simgrid/cond.h>
 #include <simgrid/mutex.h>
 #include <stdlib.h>
@@ -115,6 +116,24 @@ static void leave(stretto_node *node) {
     sg_mutex_unlock(g->mutex);
 }
 
+/* Levels of a binary tree of the node's ranks. */
+static size_t levels(const stretto_node *node) {
+    size_t n = 0;
+    while ((size_t)1 << n < (size_t)node->group->nlocal)
+        n++;
+    return n;
+}
+
+/* Lets the time pass of a tree of messages that move so many bytes through this rank and reduce so
+ * many on it. A real node phase is quicker: this is what a rank without shared memory would pay. */
+static void pay(const stretto_node *node, size_t moved, size_t reduced) {
+    if (simulated.hop_s <= 0 || node->group->nlocal < 2)
+        return;
+    sg_actor_sleep_for((double)levels(node) * simulated.hop_s +
+                       (double)moved * simulated.hop_s_per_byte +
+                       (double)reduced * simulated.reduce_s_per_byte);
+}
+
 /* dst = elements [first, first + count) of given[0] + ... + given[n - 1]: all reductions here are
  * sums of doubles. */
 static void fold(const slot *s, int n, void *dst, size_t first, size_t count, size_t size) {
@@ -127,6 +146,7 @@ static void fold(const slot *s, int n, void *dst, size_t first, size_t count, si
 
 void stretto_node_barrier(stretto_node *node) {
     meet(node, get(0), ALL);
+    pay(node, 0, 0);
     leave(node);
 }
 
@@ -135,6 +155,7 @@ void stretto_node_bcast(stretto_node *node, void *buffer, size_t bytes, int root
     const slot *s = meet(node, mine ? copy_of(buffer, bytes) : get(0), mine ? NOBODY : root);
     if (!mine)
         put(buffer, s->given[root], bytes);
+    pay(node, bytes, 0);
     leave(node);
 }
 
@@ -145,6 +166,8 @@ void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t 
     const slot *s = meet(node, copy_of(src, count * size), mine ? ALL : NOBODY);
     if (mine)
         fold(s, node->group->nlocal, dst, 0, count, size);
+    pay(node, mine ? levels(node) * count * size : count * size,
+        mine ? levels(node) * count * size : 0);
     leave(node);
 }
 
@@ -153,14 +176,19 @@ void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size
     (void)reduce;
     const slot *s = meet(node, copy_of(src, count * size), ALL);
     fold(s, node->group->nlocal, dst, 0, count, size);
+    pay(node, levels(node) * count * size, levels(node) * count * size);
     leave(node);
 }
 
 void stretto_node_allgatherv(stretto_node *node, const void *src, void *dst, const size_t *at,
                              const size_t *bytes) {
     const slot *s = meet(node, copy_of(src, bytes[node->me]), ALL);
-    for (int i = 0; i < node->group->nlocal; i++)
+    size_t all = 0;
+    for (int i = 0; i < node->group->nlocal; i++) {
         put((char *)dst + at[i], s->given[i], bytes[i]);
+        all += bytes[i];
+    }
+    pay(node, all, 0);
     leave(node);
 }
 
@@ -168,6 +196,7 @@ void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size
     const slot *s = meet(node, copy_of(src, bytes), ALL);
     for (int i = 0; i < node->group->nlocal; i++)
         put((char *)dst + (size_t)i * bytes, s->given[i], bytes);
+    pay(node, (size_t)node->group->nlocal * bytes, 0);
     leave(node);
 }
 
@@ -176,6 +205,7 @@ void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_
     const slot *s = meet(node, copy_of(src ? src : dst, all), ALL);
     for (int i = 0; i < node->group->nlocal; i++)
         put((char *)dst + (size_t)i * bytes, (char *)s->given[i] + (size_t)node->me * bytes, bytes);
+    pay(node, all, 0);
     leave(node);
 }
 
@@ -204,6 +234,7 @@ bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *s
             fits ? comes : dst_bytes[i]);
         all_fit &= fits;
     }
+    pay(node, all, 0);
     leave(node);
     return all_fit;
 }
@@ -213,6 +244,7 @@ void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t 
     const slot *s = meet(node, copy_of(src, bytes), mine ? ALL : NOBODY);
     for (int i = 0; mine && i < node->group->nlocal; i++)
         put((char *)dst + (size_t)i * bytes, s->given[i], bytes);
+    pay(node, mine ? (size_t)node->group->nlocal * bytes : bytes, 0);
     leave(node);
 }
 
@@ -221,6 +253,7 @@ void stretto_node_scatter(stretto_node *node, const void *src, void *dst, size_t
     void *data = mine ? copy_of(src, (size_t)node->group->nlocal * bytes) : get(0);
     const slot *s = meet(node, data, mine ? NOBODY : root);
     put(dst, (char *)s->given[root] + (size_t)node->me * bytes, bytes);
+    pay(node, mine ? (size_t)node->group->nlocal * bytes : bytes, 0);
     leave(node);
 }
 
@@ -234,6 +267,7 @@ void stretto_node_reduce_scatter(stretto_node *node, const void *src, void *dst,
     }
     const slot *s = meet(node, copy_of(src, all * size), ALL);
     fold(s, node->group->nlocal, dst, first, counts[node->me], size);
+    pay(node, all * size, all * size);
     leave(node);
 }
 
@@ -242,6 +276,7 @@ void stretto_node_scan(stretto_node *node, const void *src, void *dst, size_t co
     (void)reduce;
     const slot *s = meet(node, copy_of(src, count * size), UP_TO_ME);
     fold(s, node->me + !exclusive, dst, 0, count, size);
+    pay(node, levels(node) * count * size, levels(node) * count * size);
     leave(node);
 }
 

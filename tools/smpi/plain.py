@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from stretto.model.platform import LEVELS, Link, Platform
 
 _LINK = Link(latency=1.5e-6, send_overhead=0.4e-6, recv_overhead=0.4e-6, eager_bytes=65535.0)
@@ -14,4 +16,16 @@ PLATFORM = Platform(
     reduce_byte=0.1e-9,
     flag=0.0,
     flag_far=0.0,
+)
+
+#: the same with several ranks a node, their messages 0.3 us and 10 GB/s each. Phases through shared
+#: memory are priced as trees of such messages here, which is what they are simulated as.
+_LOCAL = dataclasses.replace(_LINK, latency=0.3e-6, gap_byte=1 / 10e9)
+NODES = dataclasses.replace(
+    PLATFORM,
+    name="plain nodes",
+    levels={level: _LOCAL if level in ("cache", "numa", "node") else _LINK for level in LEVELS},
+    flag=1.1e-6,
+    flag_far=1.1e-6,
+    line_byte=1 / 10e9,
 )

@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
     int nranks, ppn; /* ranks 0 to ppn-1 on the first node, and so on; the last may have fewer */
     double reduce_s, reduce_s_per_byte; /* of reductions between messages */
+    double hop_s, hop_s_per_byte;       /* of node phases: a message within the node; 0: free */
     int ncases;
     simulated_case *cases;
 } simulated_job;

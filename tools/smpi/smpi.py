@@ -85,10 +85,15 @@ class Network:
     local_latency_s: float  # of messages inside a node
     local_bandwidth: float  # of each of them
     handshake: bool = True  # of messages that are not eager: two latencies more
+    hop_s: float = 0.0  # of node phases: for each level of a binary tree of the node's ranks
+    hop_s_per_byte: float = 0.0
 
     @classmethod
-    def of(cls, platform: Platform) -> Network:
-        """Return a platform as SMPI sees it; refuse what SMPI has nothing for."""
+    def of(cls, platform: Platform, hops: bool = False) -> Network:
+        """Return a platform as SMPI sees it; refuse what SMPI has nothing for.
+
+        With ``hops``, node phases take the time of a tree of messages within the node.
+        """
         link, local = platform.levels["rail"], platform.levels["node"]
         plain = Platform()
         left = [name for name in UNKNOWN if getattr(platform, name) != getattr(plain, name)]
@@ -114,6 +119,8 @@ class Network:
             reduce_s_per_byte=platform.reduce_byte,
             local_latency_s=local.latency,
             local_bandwidth=_inverse(local.gap_byte),
+            hop_s=link.send_overhead + local.latency + link.recv_overhead if hops else 0.0,
+            hop_s_per_byte=local.gap_byte if hops else 0.0,
         )
 
     def xml(self, nodes: int) -> str:
@@ -166,7 +173,7 @@ class Case:
     choice: str  # "native": SMPI's own, by its selector
     bytes: int
     root: int = 0
-    calls: int = 6
+    calls: int = 6  # back to back; 1: that one is `alone_s`, too
     folded: bool = False  # one memory for all ranks, contents neither moved nor checked
 
     def fits(self, nranks: int, limit: float) -> bool:
@@ -187,7 +194,9 @@ class Result:
 
     @property
     def steady_s(self) -> float:
-        """Time of a call in the second half of those made back to back."""
+        """Time of a call in the second half of those made back to back; of the only one."""
+        if len(self.ends_s) == 1:
+            return self.ends_s[0]
         half = len(self.ends_s) // 2
         return (self.ends_s[-1] - self.ends_s[half - 1]) / (len(self.ends_s) - half)
 
@@ -207,13 +216,23 @@ def build(folder: Path, source: Path = REPOSITORY / "src", level: str = "-O2") -
     program = folder / "stretto-smpi.so"
     files = [*HERE.glob("*.c"), *(source / "run" / f"{name}.c" for name in RUNTIME)]
     files += [*source.glob("plan/*.c"), *source.glob("coll/**/*.c")]
-    argv = ["smpicc", "-DSMPI_NO_OVERRIDE_MALLOC", "-Dmemmove=stretto_smpi_memmove", "-std=c11"]
-    argv += ["-D_GNU_SOURCE", level, "-g1", "-Wall", "-Wextra", "-Werror"]
-    argv += [f"-I{HERE}", f"-I{source}", *sorted(map(str, files)), "-o", str(program)]
+    included = ["-Dmemmove=stretto_smpi_memmove", f"-I{HERE}", f"-I{source}"]
+    _compile([*included, level, *sorted(map(str, files))], program)
+    _compile([level, str(HERE / "setup" / "init_smp.c")], _setup_of(program))
+    return program
+
+
+def _setup_of(program: Path) -> Path:
+    """Return where the library lies that spares SMPI the messages of its set-up."""
+    return program.with_name("stretto-smpi-setup.so")
+
+
+def _compile(what: list[str], to: Path) -> None:
+    argv = ["smpicc", "-DSMPI_NO_OVERRIDE_MALLOC", "-std=c11", "-D_GNU_SOURCE", "-g1"]
+    argv += ["-Wall", "-Wextra", "-Werror", *what, "-o", str(to)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SmpiError(f"{' '.join(argv)}\n{done.stderr}")
-    return program
 
 
 def _answers(output: str, cases: Sequence[Case]) -> list[Result]:
@@ -298,10 +317,11 @@ def simulate(
         (base / "cases").write_text("".join(lines))
         argv = ["smpirun", "-no-privatize", "-np", str(nranks)]
         argv += ["-platform", str(base / "platform.xml"), "-hostfile", str(base / "hosts")]
+        argv += ["-wrapper", f"env LD_PRELOAD={_setup_of(program)}"]
         argv += ["--log=root.thres:warning", *network.flags(), *options]
         argv += [f"--cfg=smpi/coll-selector:{selector}"] if selector else []
         argv += [str(program), str(base / "cases"), str(ppn), repr(network.reduce_s)]
-        argv += [repr(network.reduce_s_per_byte)]
+        argv += [repr(network.reduce_s_per_byte), repr(network.hop_s), repr(network.hop_s_per_byte)]
         env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         done = _run(argv, base, env, limits)
     results = _answers(done.stdout, cases)
