@@ -193,7 +193,7 @@ def run(seed: int, spread: Sequence[Spread], launches: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="regret.", dir=base) as directory:
         request = Request(
             Path(directory), collectives=("allreduce",), layouts=LAYOUTS, sizes=SIZES, seed=seed,
-            launches=launches,
+            launches=launches, separate_launches=True,
         )  # fmt: skip
         plans = [
             make_plan(request, None, layout, False, lambda c, n: names)  # type: ignore[arg-type]
