@@ -66,7 +66,7 @@ def contenders(f: Field, shape: Shape, done: int, policy: Policy) -> list[str]:
         As for `settle`; one size.
     """
     base, own = f.base(shape), f.native(shape, done)
-    spare = policy.most_rounds(f.rounds, shape in f.dear) - done
+    spare = policy.most_rounds(f.rounds, shape in f.heavy) - done
     if base is None or own is None or spare <= 0:
         return []
     guess = {
@@ -81,28 +81,47 @@ def contenders(f: Field, shape: Shape, done: int, policy: Policy) -> list[str]:
         if e.mean < own.mean - GAIN
         and surely_faster(f.until(shape, n, done), native, paired(f, n, base), policy.sure)
     ]
+    best = min(good, key=lambda n: (guess[n].mean, n), default=None)
     now = min([own, *(guess[n] for n in good)], key=lambda e: e.mean)
+    early, dear = done < f.rounds, shape in f.dear
     rest = [
         n
         for n, e in guess.items()
         if n not in good
         and len(f.until(shape, n, done)) + spare >= FEWEST
-        and _worth_it(e, now, done < f.rounds and not good, policy, shape in f.dear)
+        and _worth_it(e, now, early, not good, policy, dear)
     ]
-    if not rest:
-        return []
+    if not rest:  # of several that are proven, the one that is taken for the fastest may not be it
+        return [] if dear or not early or best is None else _unsure(guess, good, best, policy)
     first = min(rest, key=lambda n: (guess[n].mean, n))  # and who is nearest to a proof
     rest.sort(key=lambda n: (-share_of_wins(f.until(shape, n, done), native), n))
-    few = 1 if shape in f.dear and done >= f.rounds else policy.contenders
+    few = 1 if shape in f.heavy and not early else policy.contenders
     return list(dict.fromkeys([first, *rest]))[:few]
 
 
-def _worth_it(mine: Estimate, now: Estimate, early: bool, policy: Policy, dear: bool) -> bool:
+def _worth_it(
+    mine: Estimate, now: Estimate, early: bool, unproven: bool, policy: Policy, dear: bool
+) -> bool:
     gap = now.mean - mine.mean
-    if early and gap > GAIN:
+    if early and unproven and gap > GAIN:
         return True
     worth, doubts = policy.worth[dear]
-    return gap > (policy.gain if dear else 0.0) and gap + doubts * math.hypot(mine.sd, now.sd) > worth
+    doubts = doubts if early else 1.0
+    return (
+        gap > (policy.gain if dear else 0.0) and gap + doubts * math.hypot(mine.sd, now.sd) > worth
+    )
+
+
+def _unsure(guess: Mapping[str, Estimate], good: list[str], best: str, policy: Policy) -> list[str]:
+    """Return the best of those that are proven and who may be faster than it by what is worth."""
+    worth, doubts = policy.worth[False]
+    rest = [n for n in good if n != best]
+    rest.sort(key=lambda n: (guess[n].mean, n))
+    for name in rest[:1]:
+        lead = guess[name].mean - guess[best].mean
+        if doubts * math.hypot(guess[name].sd, guess[best].sd) - lead > worth:
+            return [best, name]
+    return []
 
 
 def paired(f: Field, name: str, base: str) -> bool:

@@ -30,10 +30,12 @@ from stretto.sweep.field import Field, make_field, same
 from stretto.sweep.layout import Layout
 from stretto.sweep.pooled import FEWEST_POINTS, Estimate
 
-#: a size that takes more than this share of a layout's time is dear: where no other layout tells who
-#: is hopeless there, it begins after so many rounds, with the candidates that the smaller sizes
+#: a size that takes more than this share of a layout's time is dear: where no other layout tells
+#: who is hopeless there, it begins after so many rounds, with the candidates that the smaller sizes
 #: leave; at most so many times the largest of these
 COSTLY, AFTER, BEYOND = 0.1, 2, 16
+#: from this share on, more launches than were asked for are few
+HEAVY = 0.02
 #: s: and if one candidate takes longer there in a launch
 COSTLY_S = 2.5
 #: and this many smaller sizes must be left to learn from
@@ -121,7 +123,7 @@ def _run(
     if f is None:
         f = make_field(
             layout, cases, times, others, unlikely, settings.variants, settings.launches,
-            _dear(settings, cases),
+            _dear(settings, cases, COSTLY), _dear(settings, cases, HEAVY),
         )  # fmt: skip
     late = set() if f.elsewhere else _costly(settings, cases)
     for done in range(first, turn + 1):
@@ -155,10 +157,10 @@ def _costs(settings: Settings, cases: Sequence[Case]) -> tuple[dict[Shape, float
     return cost, sum(cost.values()) + STARTUP_S * len(settings.variants)
 
 
-def _dear(settings: Settings, cases: Sequence[Case]) -> set[Shape]:
-    """Return the sizes that take much of the layout's time."""
+def _dear(settings: Settings, cases: Sequence[Case], share: float) -> set[Shape]:
+    """Return the sizes that take more than a share of the layout's time."""
     cost, whole = _costs(settings, cases)
-    return {s for s in cost if cost[s] > COSTLY * whole}
+    return {s for s in cost if cost[s] > share * whole}
 
 
 def _costly(settings: Settings, cases: Sequence[Case]) -> set[Shape]:
@@ -198,7 +200,9 @@ def _rejudge(f: Field, done: int, policy: Policy) -> None:
         unproven = doubtful(f, shape, done, policy)
         own = f.native(shape, done)
         late = f.rounds - done < FEWEST or launches > policy.latest
-        spare = 3  # of those that come second, while the best cannot be told from native
+        spare = (
+            1 if shape in f.dear else 3
+        )  # of those that come second, while the best cannot be told from native
         for place, name in enumerate(order):
             lag = rivals[name].mean - rivals[top].mean
             doubt = math.hypot(rivals[name].sd, rivals[top].sd)

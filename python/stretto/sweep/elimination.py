@@ -83,7 +83,7 @@ class Policy:
     latest: int = 3
     worried: int = 4
     clear: float = 0.85
-    dear_chances: tuple[tuple[int, int], ...] = ((0, 11), (1, 6), (2, 4), (3, 3), (5, 2))
+    dear_chances: tuple[tuple[int, int], ...] = ((0, 9), (1, 5), (2, 3), (3, 2))
     worth: tuple[tuple[float, float], tuple[float, float]] = ((0.08, 2.0), (0.1, 1.0))
     contenders: int = 2
     extended: tuple[int, int] = (8, 3)
