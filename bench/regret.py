@@ -1,14 +1,15 @@
 """What a campaign's shortcuts cost: its choices against the known best of a synthetic cluster.
 
-    python bench/regret.py [--seeds 1-5] [--held-out 11-14] [--json FILE]
+    python bench/regret.py [--seeds 1-5] [--held-out 11-14] [--json FILE] [--files]
 
 Candidates are formulas (latency and bandwidth terms by nodes, ranks per node and size), so that the
-best is known. The campaign itself is the real one: files, claims, elimination, decisions
-(`stretto.sweep`); only the launches are simulated. Their spread is measured: how launches with
-calls of 64 KiB and more spread on an idle machine (bench/results/compare-*.json: least, median and
-most of eight launches), drawn anew for each candidate at each size and layout. Time is counted by
-the formula with which campaigns estimate it, starts included, for the campaign and for the
-exhaustive one (every candidate, every size, every layout, ten launches) alike.
+best is known. Elimination and decisions are the campaign's own (`stretto.sweep`); with ``--files``
+its worker, files and claims are, too, which takes longer and gives the same figures. Only launches
+are simulated. Their spread is measured: how launches with calls of 64 KiB and more spread on an
+idle machine (`SPREADS`: least, median and most of eight launches), drawn anew for each candidate at
+each size and layout. Time is counted by the formula with which campaigns estimate it, starts
+included, for the campaign and for the exhaustive one (every candidate, every size, every layout,
+ten launches) alike.
 
 All figures are simulated: they say what the search loses, nothing of any machine.
 """
@@ -29,17 +30,19 @@ from typing import Any
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.ledger import Ledger
 from stretto.campaign.settings import STARTUP_S, Case, Settings
-from stretto.files.bench import Bench, Launch, LaunchEnd, Sample
+from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, Identity, MPIIdentity, now
+from stretto.sweep.contest import Memory, contest
 from stretto.sweep.decide import decide_all
-from stretto.sweep.elimination import Policy
-from stretto.sweep.layout import Layout, ordered
+from stretto.sweep.elimination import Medians, Policy, Shape
+from stretto.sweep.layout import Layout, guides, ordered, teachers
 from stretto.sweep.plan import LayoutPlan, make_plan
 from stretto.sweep.request import Request
 from stretto.sweep.worker import Worker
 
-RESULTS = Path(__file__).parent / "results"
+#: one file, by name: another measurement must not change the figures (a later one is calmer above)
+SPREADS = Path(__file__).parent / "results" / "compare-openmpi-4.1.4-2ranks-20261122T021108.json"
 LAYOUTS = tuple(Layout(n, p) for n in (2, 4, 8, 16, 32) for p in (1, 4, 16, 64))
 SIZES = (8, 24, 128, 512, 1000, 4096, 16384, 36000, 131072, 600000, 1 << 20)
 #: of spreads of launches: only calls long enough to be compared with calls over a network
@@ -56,14 +59,13 @@ def spreads() -> list[Spread]:
     sides the most extreme of the four on one side lies 25/12 mean excesses from the median.
     """
     out = []
-    for path in sorted(RESULTS.glob("compare-*-2ranks-*.json")):
-        for figure in json.loads(path.read_text())["figures"]:
-            if figure["bytes"] < LONG_BYTES:
-                continue
-            for t in [figure["stretto_us"], *figure["mpi_us"].values()]:
-                if t.get("low") and t["launches"] == 8:
-                    below, above = t["median"] / t["low"], t["high"] / t["median"]
-                    out.append((math.log(below) * 12 / 25, math.log(above) * 12 / 25))
+    for figure in json.loads(SPREADS.read_text())["figures"]:
+        if figure["bytes"] < LONG_BYTES:
+            continue
+        for t in [figure["stretto_us"], *figure["mpi_us"].values()]:
+            if t.get("low") and t["launches"] == 8:
+                below, above = t["median"] / t["low"], t["high"] / t["median"]
+                out.append((math.log(below) * 12 / 25, math.log(above) * 12 / 25))
     return out
 
 
@@ -185,31 +187,87 @@ def exhaustive_s(surface: Surface, plan: LayoutPlan, launches: int = 10) -> floa
     return launches * total
 
 
-def run(seed: int, spread: Sequence[Spread], launches: int) -> dict[str, Any]:
+IDENTITY = Identity(
+    "0", now(), Host("simulated", "simulated", 1, "", 0), MPIIdentity("openmpi", "openmpi", "0", "")
+)
+
+
+class Kept:
+    """Takes records where a campaign writes them into a file."""
+
+    def __init__(self) -> None:
+        self.bench = Bench(Header("0", IDENTITY.created, IDENTITY.host, IDENTITY.mpi, []))
+
+    def write(self, record: Any) -> None:
+        """Keep a record."""
+        self.bench.records.append(record)
+
+
+def in_memory(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> dict[Layout, Bench]:
+    """Measure as a worker does that nobody disturbs, without files and claims."""
+    del directory
+    order, policy = [p.layout for p in plans], Policy()
+    times: dict[Layout, Medians] = {}
+    out: dict[Layout, Bench] = {}
+    for plan in plans:
+        here, memory, kept = plan.layout, Memory(), Kept()
+        mine: dict[Shape, dict[str, dict[int, float]]] = {}
+        times[here] = mine
+        for turn in range(plan.rounds(policy)):
+            found = contest(
+                plan.settings, here, mine, {x: times[x] for x in teachers(here, order)},
+                [times[x] for x in guides(here, order)], turn, policy, plan.unlikely, memory,
+            )  # fmt: skip
+            settings = plan.in_round(turn, found.cases, policy)
+            needed = set(settings.launches_needed())
+            before = len(kept.bench.records)
+            for launch in plan.launches_of(turn):
+                if settings.variant_of(launch) in needed:
+                    nothing = Bench(kept.bench.header)
+                    backend.measure(settings, launch, kept, nothing)  # type: ignore[arg-type]
+            for s in kept.bench.records[before:]:
+                if isinstance(s, Sample):
+                    shape = (
+                        s.collective,
+                        s.bytes,
+                        s.datatype or "",
+                        s.operation or "",
+                        s.root or 0,
+                    )
+                    mine.setdefault(shape, {}).setdefault(s.candidate, {})[turn] = s.times_us[0]
+        out[here] = kept.bench
+    return out
+
+
+def in_files(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> dict[Layout, Bench]:
+    """Measure as a campaign does: worker, claims, files."""
+    worker = Worker(
+        plans, directory / "mpi", backend, IDENTITY, [], lambda text: None, Policy(), quiet=True,
+        node_cpu="simulated",
+    )  # fmt: skip
+    assert worker.run()
+    return {x: s.folder.merged().bench for x, s in worker.sites.items()}
+
+
+def run(seed: int, spread: Sequence[Spread], launches: int, files: bool = False) -> dict[str, Any]:
     """Run one campaign on one surface and return its regret and what it spent."""
     surface = Surface(seed)
     names = [NATIVE, *surface.names[:12], BARE, *surface.names[12:]]
+    began = time.monotonic()
+    backend = Simulated(surface, spread, seed)
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="regret.", dir=base) as directory:
         request = Request(
             Path(directory), collectives=("allreduce",), layouts=LAYOUTS, sizes=SIZES, seed=seed,
-            launches=launches,
+            launches=launches, separate_launches=True,
         )  # fmt: skip
         plans = [
             make_plan(request, None, layout, False, lambda c, n: names)  # type: ignore[arg-type]
             for layout in ordered(LAYOUTS)
         ]
-        host = Host("simulated", "simulated", 1, "", 0)
-        mpi = MPIIdentity("openmpi", "openmpi", "0", "")
-        backend = Simulated(surface, spread, seed)
-        worker = Worker(
-            plans, Path(directory) / "mpi", backend, Identity("0", now(), host, mpi), [],
-            lambda text: None, Policy(), quiet=True, node_cpu="simulated",
-        )  # fmt: skip
-        began = time.monotonic()
-        assert worker.run()
-        benches = {x: s.folder.merged().bench for x, s in worker.sites.items()}
-        decided = decide_all(benches, {x: s.plan.nvariants for x, s in worker.sites.items()})
+        way = in_files if files else in_memory
+        benches = way(plans, backend, Path(directory))
+    decided = decide_all(benches, {p.layout: p.nvariants for p in plans})
     regrets, defaults = [], []
     for layout, found in decided.items():
         for size, choice in found.chosen["allreduce"].items():
@@ -244,6 +302,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="1-5", help="surfaces: 3, 1-5 or 1,4")
     parser.add_argument("--held-out", default="", help="surfaces that nobody looked at: 11-14")
     parser.add_argument("--launches", type=int, default=12, help="of each candidate that lasts")
+    parser.add_argument("--files", action="store_true", help="with a campaign's files and claims")
     parser.add_argument("--json", type=Path, help="write the figures there")
     arguments = parser.parse_args()
     spread = spreads()
@@ -261,7 +320,7 @@ def main() -> None:
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for kind, seeds in kinds.items():
         for seed in seeds:
-            r = run(seed, spread, arguments.launches)
+            r = run(seed, spread, arguments.launches, arguments.files)
             found[kind].append(r)
             print(
                 f"{seed:4} {kind:9} {r['points']:7} {100 * r['regret_median']:10.2f}%"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from stretto.campaign.compare import Cell, Comparison, best, compare, decisive, timings
+from stretto.campaign.stats import paired_test, rank_sum_test, signed_rank_test
 from stretto.files.bench import Bench, Excluded, Header, Launch, Record, Sample
 from stretto.files.identity import Host, MPIIdentity
 
@@ -182,3 +183,21 @@ def test_the_best_is_the_fastest_of_the_significant() -> None:
     times = timings(bench)
     chosen = best(decisive(compare(times), times))
     assert chosen is not None and chosen.candidate == "b"
+
+
+def test_many_lopsided_pairs_are_told_by_their_signs() -> None:
+    """Three of four pairs are faster, the fourth much slower: no signed-rank test tells that."""
+    lopsided = [1.2 if i % 4 == 0 else -0.3 for i in range(40)]
+    ranks, both = signed_rank_test(lopsided), paired_test(lopsided)
+    assert ranks is not None and both is not None and both < 0.01 < ranks
+    even = [0.5 if i % 2 else -0.5 for i in range(40)]
+    assert paired_test(even) == 1.0 and paired_test(even[:5]) is None
+    assert paired_test([-0.1] * 12) == signed_rank_test([-0.1] * 12), "few: as ever"
+
+
+def test_the_rank_sum_test_of_many_launches_is_the_exact_one() -> None:
+    from scipy.stats import mannwhitneyu
+
+    a, b = [1.0 + 0.37 * i for i in range(30)], [3.11 + 0.41 * i for i in range(36)]
+    exact = mannwhitneyu(a, b, method="exact").pvalue
+    assert rank_sum_test(a, b) == pytest.approx(exact, rel=1e-9)

@@ -18,7 +18,7 @@ from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
 from stretto.sweep.decide import LOSS, Decided, complexity, smooth
-from stretto.sweep.elimination import Medians, Policy, not_begun, shape_of, state
+from stretto.sweep.elimination import Medians, Policy, not_begun, proven, shape_of, state
 from stretto.sweep.interpolate import around, interpolated
 from stretto.sweep.layout import Layout, guides, ordered, parse_layout
 from stretto.sweep.placement import Place, check_places, hang_remedy
@@ -371,3 +371,15 @@ def test_between_layouts_too_one_row_holds_where_no_rank_knows_all_sizes() -> No
     (row,) = interpolated(Layout(3, 2), {d.layout: d for d in (decided(2, 0.5), decided(4, 0.5))})
     assert (row.low, row.high, row.choice) == (0, None, "shm")
     assert row.evidence["sizes"] == "8,4096" and row.evidence["ratio"] == "0.500"
+
+
+def test_natives_that_share_the_bare_launch_are_paired_with_it() -> None:
+    """As the decision compares them (MPICH without Stretto's library): all in one launch."""
+    names = ("bare", "native:A=1", "native:B=2")
+    case = make_case("allreduce", 8, names)
+    seen = {
+        "bare": {r: 100.0 * 1.5 ** (r % 5) for r in range(12)},
+        "native:A=1": {r: 90.0 * 1.5 ** (r % 5) for r in range(12)},
+    }
+    assert proven(seen, names, 12, 0.004, ("bare",)), "faster in each pair"
+    assert not proven(seen, names, 12, 0.004, variants_of((case,))), "launches apart: no pairs"

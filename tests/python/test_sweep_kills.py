@@ -27,7 +27,8 @@ from stretto.sweep.layout import Layout
 from stretto.sweep.request import Request
 from stretto.sweep.run import conclude
 from stretto.sweep.status import read_status, status_lines
-from stretto.sweep.worker import Worker, stops_gently
+from stretto.sweep.stopping import stops_gently
+from stretto.sweep.worker import Worker
 from sweeps import Fake, request_of, worker_of
 
 SMALL = (Layout(1, 2), Layout(2, 2), Layout(4, 2))
@@ -117,7 +118,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from sweeps import Fake, worker_of
 from test_sweep_kills import small
-from stretto.sweep.worker import stops_gently
+from stretto.sweep.stopping import stops_gently
 worker = worker_of(small(Path(sys.argv[2])), Fake(lambda: time.sleep(float(sys.argv[3]))))
 with stops_gently(worker, print):
     sys.exit(0 if worker.run() else 3)
@@ -329,7 +330,7 @@ def test_a_launch_that_outlasts_the_warning_is_ended_in_a_slurm_job(
 ) -> None:
     """Slurm would end the job at its limit, and not put it into the queue again."""
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setattr("stretto.sweep.worker.GRACE_S", 0.1)
+    monkeypatch.setattr("stretto.sweep.stopping.GRACE_S", 0.1)
     request = small(tmp_path, layouts=(Layout(1, 2),))
     backend = Fake()
     worker = worker_of(request, backend)

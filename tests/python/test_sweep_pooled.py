@@ -11,7 +11,8 @@ import pytest
 from stretto.campaign.settings import Settings, make_case, variants_of
 from stretto.files.bench import Bench, Header, Launch, Sample
 from stretto.files.identity import Host, MPIIdentity
-from stretto.sweep.contest import contest
+from stretto.sweep.contenders import surely_faster
+from stretto.sweep.contest import Memory, contest
 from stretto.sweep.decide import decide_all
 from stretto.sweep.elimination import Medians, Policy, shape_of
 from stretto.sweep.layout import Layout, guides, ordered, teachers
@@ -238,3 +239,59 @@ def test_the_fit_does_not_overrule_the_test() -> None:
     assert chosen_at(odd)[ODD] == "b", "slower there in every launch, whatever other points say"
     slow = {"native": CALM, "b": [2.0, 1.0] * 4, "a": [1.0, 2.1] * 4}
     assert chosen_at(slow)[ODD] == "native", "no row without a test at its own point"
+
+
+def far_enough(spread: float, rounds: int = 12) -> tuple[int, bool]:
+    """How many rounds a layout takes whose best candidate's launches spread upwards; proven?"""
+    layout, policy = Layout(4, 3), Policy()
+    settings = settings_of(layout, rounds)
+    times: dict[tuple[str, int, str, str, int], dict[str, dict[int, float]]] = {}
+    memory: Memory = {}
+    for turn in range(policy.most_rounds(rounds)):
+        found = contest(settings, layout, times, {}, [], turn, policy, None, memory)
+        assert found == contest(settings, layout, times, {}, [], turn, policy), "as from nothing"
+        if not found.cases:
+            break
+        for case in found.cases:
+            assert turn < rounds or len(case.candidates) <= 1 + policy.contenders
+            for name in case.candidates:
+                us = true_us(layout, case.bytes, name)
+                if name != "native" and turn % 2:
+                    us *= 1 + spread * (1 + 0.1 * (turn % 7))
+                times.setdefault(shape_of(case), {}).setdefault(name, {})[turn] = us
+    proven = all(
+        any(
+            surely_faster(t, seen["native"], True, policy.sure)
+            for n, t in seen.items()
+            if n != "native"
+        )
+        for seen in times.values()
+    )
+    return max(r for seen in times.values() for t in seen.values() for r in t) + 1, proven
+
+
+def test_launches_go_on_until_a_great_gain_is_proven() -> None:
+    """Every other launch is three times as slow: twelve prove nothing, more of two do."""
+    calm, wild = far_enough(0.0), far_enough(2.0)
+    assert calm == (6, True)
+    assert 12 < wild[0] <= Policy().most_rounds(12)
+    assert Policy().most_rounds(5) == 5, "without a test to be made there is nothing to prove"
+
+
+def test_one_choice_for_all_sizes_is_eliminated_for_all_of_them() -> None:
+    """A candidate of alltoallv that is poor at one size stays there as long as at the others."""
+    layout = Layout(4, 3)
+    cases = tuple(make_case("alltoallv", s, ("native", *NAMES)) for s in SIZES)
+    settings = Settings(layout.nranks, cases, variants_of(cases), ppn=layout.ppn, launches=12)
+    for some in (cases, cases[:2]):  # fitted, and as where nothing can be
+        one = Settings(layout.nranks, some, variants_of(some), ppn=layout.ppn, launches=12)
+        times: dict[tuple[str, int, str, str, int], dict[str, dict[int, float]]] = {}
+        for turn in range(12):
+            found = contest(one, layout, times, {}, [], turn, Policy())
+            assert len({c.candidates for c in found.cases}) <= 1
+            assert len(found.cases) in (0, len(some)), "no size is done before the others"
+            for case in found.cases:
+                for name in case.candidates:
+                    us = true_us(layout, case.bytes, name)
+                    times.setdefault(shape_of(case), {}).setdefault(name, {})[turn] = us
+    assert settings.cases

@@ -16,8 +16,8 @@ from stretto.campaign.stats import (
     Interval,
     benjamini_hochberg,
     median_interval,
+    paired_test,
     rank_sum_test,
-    signed_rank_test,
 )
 from stretto.files.bench import Bench, Sample, standing_exclusions
 
@@ -145,7 +145,8 @@ def compare_times(
     Launches that both have are pairs (they were interleaved in one process). Up to nine pairs the
     rank-sum test is used, because the signed-rank test of so few pairs cannot reach a p that stands
     when many comparisons are made; from ten pairs on the signed-rank test, which differences
-    between launches do not disturb. Candidates of different launches are taken as independent.
+    between launches do not disturb, and from twenty on the sign test with it (`paired_test`).
+    Candidates of different launches are taken as independent.
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ def compare_times(
         pairs = [candidate[i] / baseline[i] for i in both]
         ratio = median_interval(pairs)
         if len(both) >= PAIRED_FROM:
-            return ratio, tuple(pairs), signed_rank_test([math.log(r) for r in pairs]), True
+            return ratio, tuple(pairs), paired_test([math.log(r) for r in pairs]), True
         a, b = [candidate[i] for i in both], [baseline[i] for i in both]
         return ratio, tuple(pairs), rank_sum_test(a, b), True
     # Different processes: n-th launch against n-th launch, as they were interleaved in time.

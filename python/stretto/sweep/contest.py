@@ -2,19 +2,19 @@
 
 As in `elimination`, a pure function of complete rounds. Where a fit is possible (`pooled`), a
 candidate is measured at a size as long as it may be the best there by more than what counts: also
-one that was not begun with, once the launches since then give it a chance.
+one that was not begun with, once the launches since then give it a chance. Once a test can be made,
+`contenders` says who goes on.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from stretto.campaign.compare import BARE, NATIVE, THRESHOLD
 from stretto.campaign.settings import STARTUP_S, Case, Settings
 from stretto.campaign.stats import FEWEST
+from stretto.sweep.contenders import GAIN, bare_where_it_tells, doubtful, settle
 from stretto.sweep.elimination import (
     Dropped,
     Medians,
@@ -22,58 +22,28 @@ from stretto.sweep.elimination import (
     Shape,
     State,
     chains,
-    decided,
     not_begun,
-    proven,
     shape_of,
     state,
 )
+from stretto.sweep.field import Field, make_field, same
 from stretto.sweep.layout import Layout
-from stretto.sweep.pooled import FEWEST_POINTS, Estimate, Point, estimates, location
+from stretto.sweep.pooled import FEWEST_POINTS, Estimate
 
-#: a size that takes more than this share of a layout's time begins in the second round, with the
-#: candidates that the smaller sizes leave; at most so many times the largest size of the first
-COSTLY, BEYOND = 0.1, 16
+#: a size that takes more than this share of a layout's time is dear: where no other layout tells
+#: who is hopeless there, it begins after so many rounds, with the candidates that the smaller sizes
+#: leave; at most so many times the largest of these
+COSTLY, AFTER, BEYOND = 0.1, 2, 16
+#: from this share on, more launches than were asked for are few
+HEAVY = 0.02
 #: s: and if one candidate takes longer there in a launch
 COSTLY_S = 2.5
-#: what a gain over the MPI's own choice must be at least, in logarithms
-GAIN = -math.log(1 - THRESHOLD)
 #: and this many smaller sizes must be left to learn from
 LEAST_SIZES = 4
 
-#: a candidate's launches at a point: round and time; and those on other layouts, complete
-Known = dict[str, list[tuple[Point, tuple[tuple[int, float], ...]]]]
-
-
-@dataclass
-class _Field:
-    """A chain of sizes: who is measured at each, and who is not, with the reason."""
-
-    layout: Layout
-    chain: list[Shape]
-    times: Medians
-    alive: dict[Shape, list[str]]
-    waiting: dict[Shape, dict[str, Dropped]]
-    never: list[Dropped]
-    own: Known
-    elsewhere: dict[str, list[tuple[Point, tuple[float, ...]]]]
-    since: dict[tuple[Shape, str], int] = field(default_factory=dict)
-    kept: dict[str, tuple[int, Mapping[Point, Estimate]]] = field(default_factory=dict)
-
-    def at(self, shape: Shape) -> Point:
-        """Return the point of a shape."""
-        return Point(self.layout.nodes, self.layout.ppn, shape[1])
-
-    def launches(self, shape: Shape, done: int) -> int:
-        """Return in how many of the rounds done a size was measured."""
-        return len({r for t in self.times.get(shape, {}).values() for r in t if r < done})
-
-    def fails(self, shape: Shape, name: str, done: int) -> bool:
-        """Return whether a candidate was to be measured at a size and has brought no time."""
-        if name in self.waiting[shape] or self.launches(shape, done) == 0:
-            return False
-        seen = self.times.get(shape, {}).get(name, {})
-        return self.since.get((shape, name), 0) < done and not any(r < done for r in seen)
+#: by chain: the round that was asked for, the times that it rests on (of this layout, of others),
+#: and what came of it
+Memory = dict[tuple[Shape, ...], tuple[int, Medians, Mapping[Layout, Medians], Field]]
 
 
 def contest(
@@ -85,6 +55,7 @@ def contest(
     turn: int,
     policy: Policy,
     unlikely: Mapping[Shape, Mapping[str, str]] | None = None,
+    memory: Memory | None = None,
 ) -> State:
     """Return what is measured in a round of a layout.
 
@@ -100,12 +71,15 @@ def contest(
         Of these, the two that enclose it: for sizes that cannot be fitted.
     unlikely
         By shape, candidates that are not begun with whatever is measured (prices), and why.
+    memory
+        What earlier calls for this layout have worked out; it changes the time that this takes, and
+        nothing else.
     """
     unlikely = unlikely or {}
     cases = {shape_of(c): c for c in settings.cases}
     fitted: set[Shape] = set()
     for chain in chains(cases):
-        elsewhere = {(x, s[1]) for x, t in others.items() for s in t if _same(s, chain[0])}
+        elsewhere = {(x, s[1]) for x, t in others.items() for s in t if same(s, chain[0])}
         if len(chain) + len(elsewhere) >= FEWEST_POINTS and len(chain) > 1:
             fitted |= set(chain)
     plain = replace(settings, cases=tuple(c for s, c in cases.items() if s not in fitted))
@@ -114,13 +88,13 @@ def contest(
         begun[shape] = {**begun.get(shape, {}), **names}
     left = {}
     dropped: list[Dropped] = []
-    if plain.cases:
+    if plain.cases and turn < settings.launches:
         found = state(plain, times, turn, policy, begun)
         left = {shape_of(c): c for c in found.cases}
         dropped += found.dropped
     for chain in chains([s for s in cases if s in fitted]):
         one = _run(settings, [cases[s] for s in chain], layout, times, others, turn, policy,
-                   unlikely)  # fmt: skip
+                   unlikely, memory)  # fmt: skip
         left |= {shape_of(c): c for c in one.cases}
         dropped += one.dropped
     return State(tuple(left[s] for s in cases if s in left), tuple(dropped))
@@ -135,52 +109,63 @@ def _run(
     turn: int,
     policy: Policy,
     unlikely: Mapping[Shape, Mapping[str, str]],
+    memory: Memory | None,
 ) -> State:
     """Return what is measured of a chain of sizes."""
-    chain = [shape_of(c) for c in cases]
-    f = _Field(
-        layout, chain, times, {}, {s: {} for s in chain}, [], defaultdict(list), defaultdict(list)
-    )
-    for shape, case in zip(chain, cases, strict=True):
-        out = {n: w for n, w in unlikely.get(shape, {}).items() if n not in (NATIVE, BARE)}
-        f.alive[shape] = [n for n in case.candidates if n not in out]
-        f.never += [
-            Dropped(shape[0], shape[1], n, 0, w) for n, w in out.items() if n in case.candidates
-        ]
-        for name, seen in times.get(shape, {}).items():
-            f.own[name].append((f.at(shape), tuple(sorted(seen.items()))))
-    for where, found in sorted(others.items()):
-        for shape, candidates in found.items():
-            if _same(shape, chain[0]):
-                for name, seen in candidates.items():
-                    at = Point(where.nodes, where.ppn, shape[1])
-                    f.elsewhere[name].append((at, tuple(t for _, t in sorted(seen.items()))))
-    late = _costly(settings, cases) if not f.elsewhere else set()
-    over: set[Shape] = set()
-    for done in range(turn + 1):
+    key = tuple(shape_of(c) for c in cases)
+    f, first = None, 0
+    if memory is not None and key in memory:
+        seen, before, around, kept = memory[key]
+        if seen <= turn and around == others:
+            kept.learn(times)
+            if kept.past(seen) == before:
+                f, first = kept, seen + 1
+    if f is None:
+        f = make_field(
+            layout, cases, times, others, unlikely, settings.variants, settings.launches,
+            _dear(settings, cases, COSTLY), _dear(settings, cases, HEAVY),
+        )  # fmt: skip
+    late = set() if f.elsewhere else _costly(settings, cases)
+    for done in range(first, turn + 1):
+        if len(f.over) == len(f.chain):
+            break
         if done == 0 and not f.elsewhere:
             continue
+        _rejudge(f, done, policy)
+        settle(f, done, policy)
+        for shape in f.chain:
+            bare_where_it_tells(f, shape, done, policy)
+    if turn >= AFTER:
         late = set()
-        _rejudge(f, done, policy, settings.launches)
-        for shape in chain:
-            if done >= FEWEST and _over(f, shape, done, policy):
-                over.add(shape)
+    if memory is not None:
+        memory[key] = turn, f.past(turn), dict(others), f
     left = [
         replace(case, candidates=tuple(n for n in case.candidates if n in f.alive[shape]))
-        for shape, case in zip(chain, cases, strict=True)
-        if shape not in over and shape not in late
+        for shape, case in zip(f.chain, cases, strict=True)
+        if shape not in f.over and shape not in late
     ]
-    dropped = [*f.never, *(d for s in chain for d in f.waiting[s].values())]
+    dropped = [*f.never, *(d for s in f.chain for d in f.waiting[s].values())]
     return State(tuple(c for c in left if c.candidates), tuple(dropped))
 
 
-def _costly(settings: Settings, cases: Sequence[Case]) -> set[Shape]:
-    """Return the sizes that are worth a look at the smaller ones first."""
+def _costs(settings: Settings, cases: Sequence[Case]) -> tuple[dict[Shape, float], float]:
+    """Return what each size takes in a round of all candidates, and the round, in seconds."""
     cost = {
         shape_of(c): replace(settings, cases=(c,), launches=1, variants=()).estimate_s()
         for c in cases
     }
-    whole = sum(cost.values()) + STARTUP_S * len(settings.variants)
+    return cost, sum(cost.values()) + STARTUP_S * len(settings.variants)
+
+
+def _dear(settings: Settings, cases: Sequence[Case], share: float) -> set[Shape]:
+    """Return the sizes that take more than a share of the layout's time."""
+    cost, whole = _costs(settings, cases)
+    return {s for s in cost if cost[s] > share * whole}
+
+
+def _costly(settings: Settings, cases: Sequence[Case]) -> set[Shape]:
+    """Return the sizes that are worth a look at the smaller ones first."""
+    cost, whole = _costs(settings, cases)
     kept = [s for s in cost if cost[s] <= COSTLY * whole]
     if len(kept) < LEAST_SIZES:
         return set()
@@ -189,28 +174,9 @@ def _costly(settings: Settings, cases: Sequence[Case]) -> set[Shape]:
     return {s for s in cost if s not in kept and s[1] <= limit and each[s] > COSTLY_S}
 
 
-def _fit(f: _Field, done: int) -> dict[str, Mapping[Point, Estimate]]:
-    """Return the estimates for all candidates at the chain's sizes, after so many rounds."""
-    names = {n for s in f.chain for n in (*f.alive[s], *f.waiting[s])} - {NATIVE, BARE}
-    wanted = list(dict.fromkeys(f.at(s) for s in f.chain))
-    out: dict[str, Mapping[Point, Estimate]] = {}
-    for name in sorted(names):
-        count = sum(r < done for _, seen in f.own[name] for r, _ in seen)
-        if name not in f.kept or f.kept[name][0] != count:
-            points: dict[Point, tuple[float, ...]] = {}
-            mine = [(p, tuple(t for r, t in seen if r < done)) for p, seen in f.own[name]]
-            for at, seen in [*f.elsewhere[name], *mine]:
-                if seen:
-                    points[at] = (*points.get(at, ()), *seen)
-            f.kept[name] = count, estimates({name: points}, wanted).get(name, {})
-        if f.kept[name][1]:
-            out[name] = f.kept[name][1]
-    return out
-
-
-def _rejudge(f: _Field, done: int, policy: Policy, rounds: int) -> None:
-    """Drop who has no chance any more, and begin with whom it has grown."""
-    found = _fit(f, done)
+def _rejudge(f: Field, done: int, policy: Policy) -> None:
+    """Drop who has no chance any more, and begin with whom it has grown, before tests are made."""
+    found = f.fit(done)
     here: dict[Shape, dict[str, Estimate]] = {}
     for shape in f.chain:
         names = (*f.alive[shape], *f.waiting[shape])
@@ -219,87 +185,50 @@ def _rejudge(f: _Field, done: int, policy: Policy, rounds: int) -> None:
             for n in names
             if n in found and not f.fails(shape, n, done)  # no yardstick: it crashes, say
         }
+    if f.whole:
+        here = _together(here)
     best = {s: min(e, key=lambda n: (e[n].mean, n)) for s, e in here.items() if e}
     for i, shape in enumerate(f.chain):
-        if shape not in best:
+        launches = f.launches(shape, done)
+        if shape not in best or shape in f.over or launches >= FEWEST:
             continue
         near = f.chain[max(0, i - 1) : i] + f.chain[i + 1 : i + 2]
         friends = {best[s] for s in near if s in best}
         rivals, top = here[shape], best[shape]
-        launches = f.launches(shape, done)
         order = sorted(rivals, key=lambda n: (rivals[n].mean - 0.5 * rivals[n].sd, n))
-        most = policy.with_chances(launches)
-        unproven = _unproven(f, shape, done, policy)
-        own = _native(f, shape, done)
-        late = rounds - done < FEWEST or launches > policy.latest
-        spare = 3  # of those that come second, while the best cannot be told from native
+        most = policy.with_chances(launches, shape in f.dear)
+        unproven = doubtful(f, shape, done, policy)
+        own = f.native(shape, done)
+        late = f.rounds - done < FEWEST or launches > policy.latest
+        spare = (
+            1 if shape in f.dear else 3
+        )  # of those that come second, while the best cannot be told from native
         for place, name in enumerate(order):
             lag = rivals[name].mean - rivals[top].mean
             doubt = math.hypot(rivals[name].sd, rivals[top].sd)
             chance = name == top or (lag + policy.gain < policy.doubts * doubt and place < most)
             chance = chance or (name in friends and lag < policy.gain)
-            gains = own is not None and rivals[name].mean < own - GAIN
+            gains = own is not None and rivals[name].mean < own.mean - GAIN
             if unproven and spare and name != top and gains:
                 chance, spare = True, spare - 1
-            waits = f.waiting[shape].get(name)
-            if (
-                waits is not None
-                and chance
-                and (not late or (unproven and rounds - done >= FEWEST))
-            ):
-                del f.waiting[shape][name]
-                f.alive[shape].append(name)
-                f.since[shape, name] = done
-            elif waits is None and not chance:
-                f.alive[shape].remove(name)
-                mine = sum(r < done for r in f.times.get(shape, {}).get(name, {}))
+            waits = name in f.waiting[shape]
+            if waits and chance and (not late or (unproven and f.rounds - done >= FEWEST)):
+                f.measure(shape, name, done)
+            elif not waits and not chance:
                 why = f"{math.exp(lag):.2f} times as slow as {top} (+- {100 * doubt:.0f}%)"
-                why += "" if mine else " by other sizes and layouts"
-                f.waiting[shape][name] = Dropped(shape[0], shape[1], name, mine, why)
+                why += "" if f.until(shape, name, done) else " by other sizes and layouts"
+                f.drop(shape, name, done, why)
 
 
-def _native(f: _Field, shape: Shape, done: int) -> float | None:
-    """Return where the MPI's own choice lies at a size, in logarithms; None: not measured."""
-    seen = f.times.get(shape, {})
-    name = next((n for n in (NATIVE, BARE) if n in f.alive[shape] and n in seen), None)
-    mine = tuple(t for r, t in sorted(seen[name].items()) if r < done) if name else ()
-    return location(mine)[0] if mine else None
-
-
-def _over(f: _Field, shape: Shape, done: int, policy: Policy) -> bool:
-    """Return whether more launches of a size would not change the choice.
-
-    That none is faster by what counts must be the fit's word, too: medians of few launches err.
-    """
-    seen, alive = f.times.get(shape, {}), f.alive[shape]
-    if not decided(seen, alive, done, policy.sure):
-        return False
-    own, found = _native(f, shape, done), f.kept
-    means = [found[n][1][f.at(shape)].mean for n in alive if n in found and found[n][1]]
-    if own is None or not means or min(means) > own - GAIN:
-        return True
-    return proven(seen, alive, done, policy.sure)
-
-
-def _unproven(f: _Field, shape: Shape, done: int, policy: Policy) -> bool:
-    """Return whether launches spread so widely that the best may never be proven faster."""
-    launches = f.launches(shape, done)
-    if launches >= FEWEST:
-        return not _over(f, shape, done, policy)
-    if launches < policy.worried:
-        return False
-    seen, alive = f.times.get(shape, {}), f.alive[shape]
-    base = next((n for n in (NATIVE, BARE) if n in alive and n in seen), None)
-    names = [n for n in alive if n in f.kept and f.kept[n][1] and n in seen]
-    if base is None or not names:
-        return False
-    best = min(names, key=lambda n: (f.kept[n][1][f.at(shape)].mean, n))
-    mine = [t for r, t in seen[best].items() if r < done]
-    others = [t for r, t in seen[base].items() if r < done]
-    wins = sum(a < b for a in mine for b in others)
-    return wins < policy.clear * len(mine) * len(others)
-
-
-def _same(a: Shape, b: Shape) -> bool:
-    """Return whether two shapes differ in size only (and in the datatype that fits it)."""
-    return (a[0], a[3], a[4]) == (b[0], b[3], b[4])
+def _together(here: Mapping[Shape, Mapping[str, Estimate]]) -> dict[Shape, dict[str, Estimate]]:
+    """Return the mean over all sizes at each of them: one choice has to do for all."""
+    names = set.intersection(*(set(e) for e in here.values())) if here else set()
+    k = len(here)
+    means = {
+        n: Estimate(
+            sum(e[n].mean for e in here.values()) / k,
+            math.sqrt(sum(e[n].sd ** 2 for e in here.values())) / k,
+        )
+        for n in sorted(names)
+    }
+    return {s: dict(means) for s in here}

@@ -37,7 +37,7 @@ from stretto.tune.decide import decide, one_choice, one_shape_each
 #: a choice may be so much slower than the best one, for a shorter or simpler table
 LOSS = 0.02
 #: and so much slower, where no rank test tells it from the best
-TIED = 0.10
+TIED = 0.06
 #: what the shortest path pays: for a change of choice, for a choice other than the layout's before
 #: it, for each step of complexity; the loss itself is at most LOSS
 CHANGE, STRANGER, COMPLEX = 1.0, 0.05, 0.01

@@ -15,8 +15,9 @@ from statistics import median
 from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, compare_times, deciding_mode
 from stretto.campaign.settings import Case, Settings
 from stretto.campaign.stats import FEWEST, rank_sum_test
-from stretto.campaign.variants import variant_for
+from stretto.campaign.variants import launch_for
 from stretto.files.bench import Bench, standing_exclusions
+from stretto.files.table import WITHOUT_SIZE
 
 #: one call shape at one size
 Shape = tuple[str, int, str, str, int]
@@ -56,6 +57,17 @@ class Policy:
     worried, clear
         From so many launches on: where the best is faster than the MPI's own choice in a smaller
         share of all pairs of launches, those that come next are measured as well.
+    dear_chances
+        As `chances`, at sizes that take more than a tenth of a layout's time.
+    worth
+        Once a test can be made: whom it is worth proving. Who may be faster than the present choice
+        by so much (of the logarithm) within so many standard deviations; and at the dear sizes.
+    contenders
+        And how many of them a launch has (at the dear sizes, after `launches`: one).
+    extended
+        They go on up to so many times the launches asked for; and at the dear sizes.
+    short_us
+        Where calls take longer, the bare MPI is measured beside its own settings only.
     """
 
     factors: tuple[tuple[int, float], ...] = ((1, 1.4), (2, 1.25), (3, 1.15), (5, 1.1))
@@ -71,6 +83,15 @@ class Policy:
     latest: int = 3
     worried: int = 4
     clear: float = 0.85
+    dear_chances: tuple[tuple[int, int], ...] = ((0, 9), (1, 5), (2, 3), (3, 2))
+    worth: tuple[tuple[float, float], tuple[float, float]] = ((0.08, 2.0), (0.1, 1.0))
+    contenders: int = 2
+    extended: tuple[int, int] = (8, 3)
+    short_us: float = 10.0
+
+    def most_rounds(self, launches: int, dear: bool = False) -> int:
+        """Return how many rounds a layout may have, where so many were asked for."""
+        return launches if launches < FEWEST else self.extended[dear] * launches
 
     def factor(self, launches: int) -> float:
         """Return the factor after so many launches; infinite before the first."""
@@ -81,9 +102,10 @@ class Policy:
         """Return how many candidates stay at a size after so many launches (at least one)."""
         return [m for n, m in self.finalists if launches >= n][-1]
 
-    def with_chances(self, launches: int) -> int:
+    def with_chances(self, launches: int, dear: bool = False) -> int:
         """Return how many may have a chance at a size after so many launches, where fitted."""
-        return [m for n, m in self.chances if launches >= n][-1]
+        ladder = self.dear_chances if dear else self.chances
+        return [m for n, m in ladder if launches >= n][-1]
 
 
 @dataclass(frozen=True)
@@ -203,16 +225,33 @@ def state(
                     if n not in keep and n not in names
                 }
                 hopeless[shape] = names
-        for shape, names in hopeless.items():
-            drop(shape, names, done)
-            if done >= FEWEST and decided(times.get(shape, {}), alive[shape], done, policy.sure):
-                over.add(shape)
+        for chain in groups:
+            stop = done >= FEWEST
+            for shape in chain:
+                drop(shape, _everywhere(chain, hopeless, shape), done)
+                stop_here = done >= FEWEST and decided(
+                    times.get(shape, {}), alive[shape], done, policy.sure, settings.variants
+                )
+                stop = stop and stop_here
+                if stop_here and chain[0][0] not in WITHOUT_SIZE:
+                    over.add(shape)
+            if stop:  # one choice for all sizes: none is done before the others
+                over |= set(chain)
     cases = []
     for case in settings.cases:
         names_left = tuple(alive[shape_of(case)])
         if names_left and shape_of(case) not in over:
             cases.append(replace(case, candidates=names_left))
     return State(tuple(cases), tuple(dropped))
+
+
+def _everywhere(
+    chain: Sequence[Shape], hopeless: Mapping[Shape, Mapping[str, str]], shape: Shape
+) -> Mapping[str, str]:
+    """Return who is hopeless at a size: at all of them, where one choice has to do for all."""
+    if chain[0][0] not in WITHOUT_SIZE:
+        return hopeless[shape]
+    return {n: w for n, w in hopeless[shape].items() if all(n in hopeless[s] for s in chain)}
 
 
 def chains(shapes: Iterable[Shape]) -> list[list[Shape]]:
@@ -234,9 +273,13 @@ def _best(times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: 
 
 
 def decided(
-    times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: int, sure: float
+    times: Mapping[str, Mapping[int, float]],
+    names: Sequence[str],
+    done: int,
+    sure: float,
+    variants: tuple[str, ...],
 ) -> bool:
-    """Return whether more launches would not change the choice: see `Policy.sure`."""
+    """Return whether more launches would not change the choice: see `proven`."""
     own = next((n for n in (NATIVE, BARE) if n in names and n in times), None)
     best = _best(times, names, done)
     if own is None or not best:
@@ -244,11 +287,15 @@ def decided(
     base, mine = _until(times[own], done), _until(times[best[0]], done)
     if not base or median(mine) > (1 - THRESHOLD) * median(base):
         return True
-    return proven(times, names, done, sure)
+    return proven(times, names, done, sure, variants)
 
 
 def proven(
-    times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: int, sure: float
+    times: Mapping[str, Mapping[int, float]],
+    names: Sequence[str],
+    done: int,
+    sure: float,
+    variants: tuple[str, ...],
 ) -> bool:
     """Return whether the best candidate is surely faster than the MPI's own choice.
 
@@ -260,13 +307,15 @@ def proven(
         The rounds that count.
     sure
         See `Policy.sure`.
+    variants
+        Kinds of launches of the campaign: what shares one is compared in pairs.
     """
     own = next((n for n in (NATIVE, BARE) if n in names and n in times), None)
     best = _best(times, names, done)
     if own is None or not best:
         return False
     first, second = ({r: t for r, t in times[n].items() if r < done} for n in (best[0], own))
-    if variant_for(best[0]) == variant_for(own):  # in one launch: pairs, as the decision has them
+    if launch_for(best[0], variants) == launch_for(own, variants):  # pairs, as in the decision
         ratio, _, p, _ = compare_times(first, second)
         return p is not None and p < sure and ratio.median < 1
     p = rank_sum_test(list(first.values()), list(second.values()))

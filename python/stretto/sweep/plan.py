@@ -58,6 +58,17 @@ class LayoutPlan:
         """Return the launches of a round."""
         return range(turn * self.nvariants, (turn + 1) * self.nvariants)
 
+    def rounds(self, policy: Policy | None) -> int:
+        """Return how many rounds there may be: those asked for, and those that prove the rest.
+
+        Parameters
+        ----------
+        policy
+            When candidates are dropped; None: never.
+        """
+        asked = self.settings.launches
+        return asked if policy is None else policy.most_rounds(asked)
+
     def in_round(self, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> s.Settings:
         """Return the settings with which a round is measured.
 

@@ -21,14 +21,17 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.optimize import nnls
 
+from stretto.campaign.stats import FEWEST
+
 #: the usual spread of a launch (of a time's logarithm): what one launch is believed to be worth
 SPREAD = 0.12
 #: and so many launches is that belief worth against those of the point itself
 BELIEF = 2.0
 #: what no number of launches removes: launches of a point share whatever was odd about it
 FLOOR = 0.012
-#: a launch is disturbed upwards: where the launches of a point lie
-QUANTILE = 0.35
+#: a launch is disturbed upwards: where the launches of a point lie; and where there are as many as
+#: a test needs, when a disturbed half of them is less to be feared than a few that were too fast
+QUANTILE, OF_MANY = 0.35, 0.45
 #: doublings of nodes, ranks per node and bytes over which what the terms leave stays alike
 REACH = (2.0, 3.0, 4.0)
 #: sizes of what the terms leave that are tried (of a time's logarithm); the likeliest is taken
@@ -76,7 +79,7 @@ def location(times: tuple[float, ...]) -> tuple[float, float]:
     """
     logs = np.log(np.sort(np.asarray(times, dtype=float)))
     n = logs.size
-    at = float(logs[0]) if n <= 2 else float(np.quantile(logs, QUANTILE))
+    at = float(logs[0]) if n <= 2 else float(np.quantile(logs, QUANTILE if n < FEWEST else OF_MANY))
     # The lower part tells what calm launches are like; half of the launches lie in it.
     off = np.clip(logs - at, -2 * SPREAD, 2 * SPREAD)
     spread2 = (BELIEF * SPREAD**2 + float(off @ off)) / (BELIEF + n - 1)

@@ -32,7 +32,8 @@ from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan, as_begun, expected_s, make_plan
 from stretto.sweep.refine import read_simulated, refined
 from stretto.sweep.request import OWN, Request
-from stretto.sweep.worker import Worker, stops_gently
+from stretto.sweep.stopping import stops_gently
+from stretto.sweep.worker import Worker
 
 CAMPAIGN = "campaign.json"
 

@@ -126,32 +126,32 @@ def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) 
 def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]:
     plan, merged = site.plan, site.folder.merged()
     listing = site.claims.listing()
-    total = plan.settings.total()
-    states = {k: site.claims.state(k, listing)[0] for k in listing if k < total}
+    asked = plan.settings.launches
+    states = {k: site.claims.state(k, listing)[0] for k in listing}
+    # A round after those asked for has the launches that it needs, and no others.
+    total = plan.settings.total() + sum(k >= plan.settings.total() for k in states)
     done = sum(s == "done" for s in states.values())
-    turns = range(plan.settings.launches)
-    turn = next(
-        (t for t in turns if any(states.get(k) != "done" for k in plan.launches_of(t))), None
-    )
-    blocked = [g.name for g in site.guides if not _complete(worker.sites[g])]
-    alive = worker.cases(site, len(turns) if turn is None else turn)
+    turn = worker.turn(site, listing)
+    blocked = [g.name for g in site.guides if not _complete(worker, worker.sites[g])]
+    alive = worker.cases(site, asked if turn is None else turn)
     gone = standing_exclusions(merged.bench.records)
     left = 0.0
     if turn is not None:
         settings = plan.in_round(turn, alive.cases, policy)
         ledger = Ledger(settings, merged.bench.records)
-        open_now = sum(bool(ledger.pending(k)) for k in plan.launches_of(turn))
+        launches = site.launches_of(turn, alive)
+        open_now = sum(bool(ledger.pending(k)) for k in launches)
         here = round_s(plan, turn, alive.cases, policy)
-        share = open_now / max(1, len(plan.launches_of(turn)))
+        share = open_now / max(1, len(launches))
         left = here * share + sum(
-            round_s(plan, t, alive.cases, policy) for t in range(turn + 1, len(turns))
+            round_s(plan, t, alive.cases, policy) for t in range(turn + 1, asked)
         )
     return {
         "layout": plan.layout.name,
         "done": done,
         "total": total,
         "round": None if turn is None else turn + 1,
-        "rounds": len(turns),
+        "rounds": asked if turn is None else max(asked, turn + 1),
         "complete": turn is None,
         "waits_for": blocked if turn is not None else [],
         "held": sorted(k for k, s in states.items() if s == "held"),
@@ -172,11 +172,8 @@ def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _complete(site: Site) -> bool:
-    listing = site.claims.listing()
-    return all(
-        site.claims.state(k, listing)[0] == "done" for k in range(site.plan.settings.total())
-    )
+def _complete(worker: Worker, site: Site) -> bool:
+    return worker.turn(site, site.claims.listing()) is None
 
 
 def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:

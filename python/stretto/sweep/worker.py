@@ -7,17 +7,12 @@ nothing else, and any number of these processes may work on one directory.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import random
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
-from typing import Protocol
 
 from stretto.campaign.ledger import Ledger
 from stretto.errors import StrettoError
@@ -27,7 +22,7 @@ from stretto.files.identity import Identity
 from stretto.progress import Progress
 from stretto.sweep.backend import Backend
 from stretto.sweep.claims import Claims, Holder, me
-from stretto.sweep.contest import contest
+from stretto.sweep.contest import Memory, contest
 from stretto.sweep.elimination import Medians, Policy, State, medians
 from stretto.sweep.folder import Folder, session_path
 from stretto.sweep.layout import Layout, guides, teachers
@@ -35,8 +30,6 @@ from stretto.sweep.plan import LayoutPlan, keep_plan
 
 #: s: between two looks at what other processes have done, when there is nothing to do oneself
 POLL_S = 2.0
-#: s: that a launch still has after SIGUSR1 in a Slurm job (warned so long before its end: submit)
-GRACE_S = 80.0
 #: after so many launches in a row that brought nothing, a layout is left for another start
 FRUITLESS = 3
 #: one thread at a time takes a name for its file, and makes the file
@@ -58,11 +51,20 @@ class Site:
     closed: str | None = None  # why it cannot be measured by this process
     prepared: bool = False
     over: bool = False
-    known: tuple[int, State] | None = None  # a round, and what is worth measuring in it
+    known: dict[int, State] = field(default_factory=dict)  # what is worth measuring in a round
+    memory: Memory = field(default_factory=dict)
 
-    def order(self, turn: int) -> list[int]:
+    def launches_of(self, turn: int, found: State) -> list[int]:
+        """Return a round's launches; of those beyond the rounds asked for, what is needed."""
+        every = self.plan.launches_of(turn)
+        if turn < self.plan.settings.launches:
+            return list(every)
+        needed = set(replace(self.plan.settings, cases=found.cases).launches_needed())
+        return [k for k in every if self.plan.settings.variant_of(k) in needed]
+
+    def order(self, turn: int, found: State) -> list[int]:
         """Return a round's launches in an order of its own."""
-        launches = list(self.plan.launches_of(turn))
+        launches = self.launches_of(turn, found)
         random.Random(self.plan.settings.seed * 7919 + turn).shuffle(launches)
         return launches
 
@@ -220,14 +222,14 @@ class Worker:
         """Return the first launch of the present round that is free; marks the layout as over."""
         listing = site.claims.listing()
         bench = site.folder.merged().bench
-        turn = self._turn(site, listing)
+        turn = self.turn(site, listing)
         if turn is None:
             site.over = True
             return None
         found = self.cases(site, turn)
         settings = site.plan.in_round(turn, found.cases, self.policy)
         ledger = Ledger(settings, bench.records)
-        for launch in site.order(turn):
+        for launch in site.order(turn, found):
             status, generation = site.claims.state(launch, listing)
             if status == "open" and launch not in site.given_up:
                 if ledger.pending(launch):
@@ -236,13 +238,29 @@ class Worker:
                 if claim is not None:
                     claim.end(done=True)
                     listing = site.claims.listing()
-        return self._unit_of(site) if self._turn(site, listing) != turn else None
+        return self._unit_of(site) if self.turn(site, listing) != turn else None
 
-    def _turn(self, site: Site, listing: Mapping[int, Mapping[int, bool]]) -> int | None:
-        """Return the first round that is not complete, None when all are."""
+    def turn(self, site: Site, listing: Mapping[int, Mapping[int, bool]]) -> int | None:
+        """Return the first round that is not complete, None when all are.
+
+        After the rounds that were asked for come those that prove what is not proven yet, as long
+        as that may change a choice.
+
+        Parameters
+        ----------
+        site
+            The layout.
+        listing
+            Its claims.
+        """
         plain = {k: dict(v) for k, v in listing.items()}
-        for turn in range(site.plan.settings.launches):
-            for launch in site.plan.launches_of(turn):
+        for turn in range(site.plan.rounds(self.policy)):
+            launches: Sequence[int] = site.plan.launches_of(turn)
+            if turn >= site.plan.settings.launches:
+                launches = site.launches_of(turn, self.cases(site, turn))
+                if not launches:
+                    return None
+            for launch in launches:
                 if launch in site.given_up:
                     continue
                 if site.claims.state(launch, plain)[0] != "done":
@@ -253,8 +271,8 @@ class Worker:
         """Return what is worth measuring in a round of a layout."""
         if self.policy is None:
             return State(site.plan.settings.cases, ())
-        if site.known is not None and site.known[0] == turn:
-            return site.known[1]  # it rests on the rounds before, which are complete
+        if turn in site.known:
+            return site.known[turn]  # it rests on the rounds before, which are complete
         found = contest(
             site.plan.settings,
             site.plan.layout,
@@ -264,8 +282,9 @@ class Worker:
             turn,
             self.policy,
             site.plan.unlikely,
+            site.memory,
         )
-        site.known = (turn, found)
+        site.known[turn] = found
         return found
 
     def times(self, site: Site) -> Medians:
@@ -348,51 +367,12 @@ class Worker:
         """Return how many launches of complete rounds are done."""
         done = 0
         for site in self.all():
-            turn = self._turn(site, site.claims.listing())
-            done += (site.plan.settings.launches if turn is None else turn) * site.plan.nvariants
+            turn, asked = self.turn(site, site.claims.listing()), site.plan.settings.launches
+            done += (asked if turn is None else min(turn, asked)) * site.plan.nvariants
         return done
 
     def _show(self, progress: Progress, unit: Unit) -> None:
-        layout = unit.site.plan.layout.words
-        progress.update(self.done(), f"{layout}, round {unit.turn + 1}, launch {unit.launch}")
-
-
-class Stoppable(Protocol):
-    """Ends after the launch under way when `stopping` is set."""
-
-    stopping: threading.Event
-
-
-@contextlib.contextmanager
-def stops_gently(worker: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
-    """Let SIGUSR1 (a batch system's warning before the end) make the launch under way the last.
-
-    In a Slurm job it is ended as by Ctrl-C when it takes too long: a job that runs into its limit
-    is not put into the queue again.
-    """
-    main = threading.main_thread().ident
-    timers: list[threading.Timer] = []
-
-    def end() -> None:
-        if main is not None:
-            signal.pthread_kill(main, signal.SIGINT)
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        worker.stopping.set()
-        say("stretto: told to stop (SIGUSR1): the launch under way is the last; nothing is lost")
-        if os.environ.get("SLURM_JOB_ID") and not timers:
-            timers.append(threading.Timer(GRACE_S, end))
-            timers[0].daemon = True
-            timers[0].start()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    old = signal.signal(signal.SIGUSR1, stop)
-    try:
-        yield
-    finally:
-        for timer in timers:
-            timer.cancel()
-        signal.signal(signal.SIGUSR1, old)
+        plan = unit.site.plan
+        what = f"{plan.layout.words}, round {unit.turn + 1}"
+        what += "" if unit.turn < plan.settings.launches else " (of what is not proven yet)"
+        progress.update(self.done(), f"{what}, launch {unit.launch}")
