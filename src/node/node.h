@@ -99,8 +99,8 @@ void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size
                             size_t size, stretto_reduce_fn reduce);
 /* An allreduce of `bytes` > 0, or a barrier (bytes = 0), in two steps that never wait. post: false
  * when this call cannot be had so (too long, too many ranks); nothing was done then. collect, with
- * the same arguments: true when it is over, false when some rank's part was not there at the last of
- * `looks` looks, which follow one another as in a wait. The other ranks may make the whole call
+ * the same arguments: true when it is over, false when some rank's part was not there at the last
+ * of `looks` looks, which follow one another as in a wait. The other ranks may make the whole call
  * instead. Between the two, no other call of the group. */
 bool stretto_node_post(stretto_node *node, const void *src, size_t bytes);
 bool stretto_node_collect(stretto_node *node, const void *src, void *dst, size_t count,
