@@ -36,6 +36,7 @@ from stretto.files.identity import Host, Identity, MPIIdentity, now
 from stretto.sweep.contest import Memory, contest
 from stretto.sweep.decide import decide_all
 from stretto.sweep.elimination import Medians, Policy, Shape
+from stretto.sweep.expected import expected_s
 from stretto.sweep.layout import Layout, guides, ordered, teachers
 from stretto.sweep.plan import LayoutPlan, make_plan
 from stretto.sweep.request import Request
@@ -288,6 +289,7 @@ def run(seed: int, spread: Sequence[Spread], launches: int, files: bool = False)
         "native_worst": max(defaults),
         "share_of_exhaustive": backend.spent_s / sum(exhaustive_s(surface, p) for p in plans),
         "hours": backend.spent_s / 3600,
+        "expected_hours": sum(expected_s(plans, Policy())) / 3600,  # as --dry-run says
         "launches": backend.launches,
         "launches_exhaustive": 10 * sum(p.nvariants for p in plans),
         "rows": sum(r.choice != NATIVE for d in decided.values() for r in d.rows),
@@ -314,7 +316,7 @@ def main() -> None:
     )
     print(
         "surface         points  regret median, worst  >10%   native's own    time/exhaustive"
-        "  launches  rows"
+        "  expected/time  launches  rows"
     )
     kinds = {"seen": numbers(arguments.seeds), "held out": numbers(arguments.held_out)}
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
@@ -327,6 +329,7 @@ def main() -> None:
                 f" {100 * r['regret_worst']:7.1f}% {r['beyond_10_percent']:4}"
                 f" {100 * r['native_median']:7.0f}% {100 * r['native_worst']:5.0f}%"
                 f" {100 * r['share_of_exhaustive']:13.1f}%"
+                f" {r['expected_hours'] / r['hours']:13.2f}"
                 f" {r['launches']:6}/{r['launches_exhaustive']}"
                 f" {r['rows']:5}  ({r['wall_s']:.0f} s)",
                 flush=True,

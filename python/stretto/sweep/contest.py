@@ -123,9 +123,9 @@ def _run(
     if f is None:
         f = make_field(
             layout, cases, times, others, unlikely, settings.variants, settings.launches,
-            _dear(settings, cases, COSTLY), _dear(settings, cases, HEAVY),
+            dear_sizes(settings, cases, COSTLY), dear_sizes(settings, cases, HEAVY),
         )  # fmt: skip
-    late = set() if f.elsewhere else _costly(settings, cases)
+    late = set() if f.elsewhere else costly_sizes(settings, cases)
     for done in range(first, turn + 1):
         if len(f.over) == len(f.chain):
             break
@@ -157,13 +157,13 @@ def _costs(settings: Settings, cases: Sequence[Case]) -> tuple[dict[Shape, float
     return cost, sum(cost.values()) + STARTUP_S * len(settings.variants)
 
 
-def _dear(settings: Settings, cases: Sequence[Case], share: float) -> set[Shape]:
+def dear_sizes(settings: Settings, cases: Sequence[Case], share: float) -> set[Shape]:
     """Return the sizes that take more than a share of the layout's time."""
     cost, whole = _costs(settings, cases)
     return {s for s in cost if cost[s] > share * whole}
 
 
-def _costly(settings: Settings, cases: Sequence[Case]) -> set[Shape]:
+def costly_sizes(settings: Settings, cases: Sequence[Case]) -> set[Shape]:
     """Return the sizes that are worth a look at the smaller ones first."""
     cost, whole = _costs(settings, cases)
     kept = [s for s in cost if cost[s] <= COSTLY * whole]

@@ -327,26 +327,3 @@ def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy
         return 0.0
     settings = plan.in_round(turn, cases, policy)
     return replace(settings, launches=1, variants=tuple(settings.launches_needed())).estimate_s()
-
-
-def expected_s(plan: LayoutPlan, policy: Policy | None) -> float:
-    """Return about how long a layout takes, in seconds: with elimination, as it usually goes.
-
-    In the first round all candidates are measured; then the best so far, the MPI's own choice, and
-    one or two that are best at neighbouring sizes.
-
-    Parameters
-    ----------
-    plan, policy
-        As for `LayoutPlan.in_round`.
-    """
-    total = 0.0
-    for turn in range(plan.settings.launches):
-        cases: Sequence[s.Case] = plan.settings.cases
-        if policy is not None and turn > 0:
-            part = [min(len(c.candidates), policy.most(turn) + 2) for c in cases]
-            cases = [
-                replace(c, candidates=c.candidates[:n]) for c, n in zip(cases, part, strict=True)
-            ]
-        total += round_s(plan, turn, cases, policy)
-    return total

@@ -25,11 +25,12 @@ from stretto.sweep.alone import alone_on
 from stretto.sweep.backend import Backend, Launches, oversubscribed
 from stretto.sweep.decide import decide_all, regret_words, untested
 from stretto.sweep.elimination import Policy
+from stretto.sweep.expected import at_most_s, expected_s
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.interpolate import interpolated
 from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.parallel import side_by_side
-from stretto.sweep.plan import LayoutPlan, as_begun, expected_s, make_plan
+from stretto.sweep.plan import LayoutPlan, as_begun, make_plan
 from stretto.sweep.refine import read_simulated, refined
 from stretto.sweep.request import OWN, Request
 from stretto.sweep.stopping import stops_gently
@@ -111,7 +112,6 @@ def plan_lines(request: Request, system: System) -> list[str]:
     request, system
         The campaign, and one of its MPIs.
     """
-    policy = Policy() if request.eliminate else None
     cases = system.plans[0].settings.cases
     sizes = sorted({c.bytes for c in cases})
     out = [
@@ -120,10 +120,11 @@ def plan_lines(request: Request, system: System) -> list[str]:
         f"up to {request.launches} launches of each candidate; results in {system.base}",
         f"  {'layout':>9}  {'ranks':>6}  {'cells':>6}  {'starts':>7}  {'expected':>12}  at most",
     ]
-    for plan in system.plans:
+    for plan, guess in zip(
+        system.plans, expected_s(system.plans, Policy() if request.eliminate else None), strict=True
+    ):
         cells = sum(len(c.candidates) for c in plan.settings.cases)
-        most = expected_s(plan, None)
-        guess = expected_s(plan, policy)
+        most = at_most_s(plan)
         out.append(
             f"  {plan.layout.words:>9}  {plan.layout.nranks:>6}  {cells:>6}  "
             f"{plan.settings.total():>7}  {duration(guess):>12}  {duration(most)}"
@@ -134,8 +135,7 @@ def plan_lines(request: Request, system: System) -> list[str]:
 
 def total_s(request: Request, system: System) -> float:
     """Return about how long all layouts take, in seconds."""
-    policy = Policy() if request.eliminate else None
-    return sum(expected_s(p, policy) for p in system.plans)
+    return sum(expected_s(system.plans, Policy() if request.eliminate else None))
 
 
 def run_campaign(

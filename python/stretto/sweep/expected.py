@@ -1,0 +1,87 @@
+"""How long a campaign takes, before anything is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from stretto.campaign.compare import BARE, NATIVE
+from stretto.campaign.settings import Case
+from stretto.campaign.stats import FEWEST
+from stretto.sweep.contest import AFTER, COSTLY, costly_sizes, dear_sizes
+from stretto.sweep.elimination import Policy, chains, shape_of
+from stretto.sweep.layout import guides
+from stretto.sweep.plan import LayoutPlan, round_s
+from stretto.sweep.pooled import FEWEST_POINTS
+
+
+def at_most_s(plan: LayoutPlan) -> float:
+    """Return how long the launches asked for take on a layout when all are measured, in seconds."""
+    launches = plan.settings.launches
+    return sum(round_s(plan, turn, plan.settings.cases, None) for turn in range(launches))
+
+
+def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float]:
+    """Return about how long each layout takes, in seconds: with elimination, as it usually goes.
+
+    Where nothing is known yet, all candidates are measured in the first round (at sizes that cost
+    much, some rounds later and fewer); then as many as the policy gives a chance; once a test can
+    be made, one contender at half of the sizes. `bench/regret.py` prints this beside what its
+    campaigns took.
+
+    Parameters
+    ----------
+    plans
+        Of all layouts, in the order of measuring.
+    policy
+        As for `LayoutPlan.in_round`.
+    """
+    if policy is None:
+        return [at_most_s(p) for p in plans]
+    order = [p.layout for p in plans]
+    out = []
+    for plan in plans:
+        guided = bool(guides(plan.layout, order))
+        rounds = range(plan.settings.launches)
+        out.append(
+            sum(
+                round_s(plan, t, _cases(plan, t, policy, guided, len(plans)), policy)
+                for t in rounds
+            )
+        )
+    return out
+
+
+def _cases(plan: LayoutPlan, turn: int, policy: Policy, guided: bool, layouts: int) -> list[Case]:
+    """Return what is probably measured in a round."""
+    by_shape = {shape_of(c): c for c in plan.settings.cases}
+    out = []
+    for chain in chains(by_shape):
+        cases = [by_shape[x] for x in chain]
+        fitted = len(chain) > 1 and len(chain) * layouts >= FEWEST_POINTS
+        dear = dear_sizes(plan.settings, cases, COSTLY) if fitted else set()
+        late = costly_sizes(plan.settings, cases) if fitted and not guided else set()
+        for i, (shape, case) in enumerate(zip(chain, cases, strict=True)):
+            launches = turn - AFTER if shape in late else turn
+            if launches < 0 or (turn >= FEWEST and i % 2):
+                continue
+            if turn >= FEWEST:
+                most = 1
+            elif launches == 0 and not guided and shape not in late:
+                most = len(case.candidates)
+            elif fitted:
+                most = policy.with_chances(launches, shape in dear)
+            else:
+                most = policy.most(max(1, launches)) + 2
+            out.append(_some(case, most))
+    return out
+
+
+def _some(case: Case, most: int) -> Case:
+    """Return a case with so many candidates of all kinds beside the MPI's own choice."""
+    rest = [n for n in case.candidates if n not in (NATIVE, BARE)]
+    if len(rest) <= most:
+        return case
+    own = [n for n in case.candidates if n == NATIVE]
+    return replace(case, candidates=(*own, *rest[:: math.ceil(len(rest) / most)]))
