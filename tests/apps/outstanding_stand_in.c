@@ -18,7 +18,7 @@ void stretto_comm_made(MPI_Comm comm) {
 static long progressed, lent;
 static int depth;
 
-void stretto_outstanding_progress(void) {
+void stretto_outstanding_resume(void) {
     progressed++;
 }
 
