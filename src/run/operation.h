@@ -126,7 +126,8 @@ int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_C
 /* The same for the frequent case, a persistent one that is DONE without an error; false: not so,
  * nothing was done. */
 static inline bool stretto_operation_rest(stretto_operation *o) {
-    if (!o->persistent || o->rc != MPI_SUCCESS || !stretto_operation_is(o, STRETTO_DONE))
+    /* the helper thread writes rc before it says DONE: rc is looked at after that only */
+    if (!o->persistent || !stretto_operation_is(o, STRETTO_DONE) || o->rc != MPI_SUCCESS)
         return false;
     __atomic_store_n(&o->progress, STRETTO_INACTIVE, __ATOMIC_RELEASE);
     return true;
