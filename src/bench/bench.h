@@ -210,10 +210,19 @@ typedef struct {
 int stretto_bench_sample_line(stretto_bench_output *out, const stretto_bench_job *job,
                               const stretto_bench_case *shape, const stretto_bench_sample *sample);
 
-/* Two takes of {sums, messages, arrivals}, 0 for what is not known; `sent` messages in the first.
- * 0, or -1 when it could not be written. */
+/* What tells algorithms apart (fingerprint.c). */
+enum {
+    STRETTO_BENCH_SUMS,
+    STRETTO_BENCH_OPERANDS,
+    STRETTO_BENCH_MESSAGES,
+    STRETTO_BENCH_ARRIVALS,
+    STRETTO_BENCH_KINDS
+};
+
+/* Two takes of all kinds, 0 for what is not known; `sent` messages in the first. 0, or -1 when it
+ * could not be written. */
 int stretto_bench_fingerprint_line(stretto_bench_output *out, const stretto_bench_case *shape,
-                                   int nranks, uint64_t prints[2][3], uint64_t sent);
+                                   int nranks, const uint64_t *const prints[2], uint64_t sent);
 
 /* ---- setting.c: settings of the MPI that are made in a running process ------------------------
  */
@@ -234,7 +243,8 @@ void stretto_bench_messages_begin(void);
 /* Digest of messages and bytes to each peer since begin, and how many messages. */
 uint64_t stretto_bench_messages_end(uint64_t *sent);
 
-/* ---- fingerprint.c: which algorithm the MPI uses --------------------------------------------- */
+/* ---- fingerprint.c, arrivals.c: which algorithm the MPI uses
+ * --------------------------------------------- */
 
 /* Collective: a line for each case and candidate (RANKS or RANKS@MS). 0, or -1 with error. */
 int stretto_bench_fingerprint(stretto_bench_output *out, const stretto_bench_job *job, char *error,

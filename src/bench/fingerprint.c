@@ -1,53 +1,37 @@
 /* Which algorithm does the MPI use? Told by what can be seen from outside, with any MPI:
  *
  *   sums      the order in which a reduction adds: floats of far apart magnitudes round differently
+ *   operands  which of two partial sums is added to which, and for which elements: by NaNs
  *   messages  who sends how many messages and bytes to whom (messages.c: Open MPI's monitoring)
  *   arrivals  one rank is held back; what has by then arrived at the others, and who has returned,
- *             tells what depends on that rank. A thread looks at the buffer, no MPI call in it.
+ *             tells what depends on that rank (arrivals.c).
  *
  * Each is a digest over all ranks; equal digests mean the same algorithm as far as that goes. The
  * job names the communicator's ranks as candidates: `candidate RANKS` or `candidate RANKS@MS` (with
  * arrivals, the rank held for MS milliseconds). All ranks' part of it goes over MPI_Send, so that
  * the collective under test is the only one used. Settings of a candidate (`set`) are made before
  * its communicator is, and unmade afterwards. */
-#include "bench/bench.h"
+#include "bench/fingerprint.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum {
-    TAG = 77,
-    POISON = 0xEE,
-    SPOTS = 16,
-    HELD = 4,
-    WARM = 8,
-    MOST_MS = 700,
-    ELEMENTS = 1024,
-    MOST_CALLS = 64
-};
-#define SEED 14695981039346656037u
+enum { TAG = 77, WARM = 8, ELEMENTS = 1024, MOST_CALLS = 64 };
+#define SEED STRETTO_BENCH_SEED
 
-static uint64_t digest(uint64_t value, const void *bytes, size_t size) {
+uint64_t stretto_bench_digest(uint64_t value, const void *bytes, size_t size) {
     for (size_t i = 0; i < size; i++)
         value = (value ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
     return value;
 }
 
-typedef struct {
-    uint64_t digest, sum;
-} joined;
-
-/* Collective: digest of all ranks' values in order of rank, and their sum; the same everywhere. */
-static joined join(MPI_Comm comm, uint64_t mine) {
+stretto_bench_joined stretto_bench_join(MPI_Comm comm, uint64_t mine) {
     int rank, size;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    joined all = {digest(SEED, &mine, sizeof mine), mine};
+    stretto_bench_joined all = {stretto_bench_digest(SEED, &mine, sizeof mine), mine, mine};
     if (rank != 0) {
         MPI_Send(&mine, sizeof mine, MPI_BYTE, 0, TAG, comm);
         MPI_Recv(&all, sizeof all, MPI_BYTE, 0, TAG, comm, MPI_STATUS_IGNORE);
@@ -56,8 +40,9 @@ static joined join(MPI_Comm comm, uint64_t mine) {
     for (int from = 1; from < size; from++) {
         uint64_t one;
         MPI_Recv(&one, sizeof one, MPI_BYTE, from, TAG, comm, MPI_STATUS_IGNORE);
-        all.digest = digest(all.digest, &one, sizeof one);
+        all.digest = stretto_bench_digest(all.digest, &one, sizeof one);
         all.sum += one;
+        all.most = one > all.most ? one : all.most;
     }
     for (int to = 1; to < size; to++)
         MPI_Send(&all, sizeof all, MPI_BYTE, to, TAG, comm);
@@ -66,7 +51,7 @@ static joined join(MPI_Comm comm, uint64_t mine) {
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static void fill_floats(stretto_bench_call *call, int generation) {
+void stretto_bench_fill_floats(stretto_bench_call *call, int generation) {
     uint64_t state = 88172645463325252u + 7919u * (uint64_t)call->rank + 104729u * generation;
     float *send = (float *)call->send;
     for (size_t i = 0; i < call->send_bytes / sizeof *send; i++) { /* xorshift */
@@ -85,131 +70,88 @@ static int calls_of(const stretto_bench_call *call) {
     return calls > MOST_CALLS ? MOST_CALLS : (int)calls;
 }
 
-/* ---- arrivals -------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
-typedef struct {
-    const stretto_bench_call *call;
-    struct timespec halfway, until;
-    volatile int returned;
-    uint64_t before, seen;
-} look;
-
-/* Offsets of the bytes that are looked at: both ends of each block, or spots along a vector. */
-static size_t spot(const stretto_bench_call *call, int i, int spots) {
-    size_t blocks = call->shape->bytes ? call->recv_bytes / call->shape->bytes : 0;
-    if (blocks > 1)
-        return (size_t)(i / 2) * call->shape->bytes + (i % 2 ? call->shape->bytes - 1 : 0);
-    return (size_t)i * (call->recv_bytes - 1) / (size_t)(spots - 1);
-}
-
-static int spots_of(const stretto_bench_call *call) {
-    size_t blocks = call->shape->bytes ? call->recv_bytes / call->shape->bytes : 0;
-    return blocks == 0 ? 0 : blocks > 1 ? 2 * (int)blocks : SPOTS;
-}
-
-static void sleep_until(const struct timespec *then) {
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, then, NULL) == EINTR)
-        ;
-}
-
-static uint64_t look_now(const look *at) {
-    const volatile unsigned char *recv = (const volatile unsigned char *)at->call->recv;
-    int spots = spots_of(at->call), returned = at->returned;
-    uint64_t seen = digest(SEED, &returned, sizeof returned);
-    for (int i = 0; i < spots; i++) {
-        unsigned char there = recv[spot(at->call, i, spots)] != POISON;
-        seen = digest(seen, &there, 1);
+/* Of two NaNs a processor keeps one, by their order as operands: which rank's NaN is in the result,
+ * element by element, tells which partial sums met where. The other elements are plain ones. */
+static void fill_nans(stretto_bench_call *call, int generation) {
+    uint32_t state = 2463534242u + 7919u * (uint32_t)call->rank + 104729u * (uint32_t)generation;
+    uint32_t nan = 0x7fc00001u + (uint32_t)call->rank, one = 0x3f800000u;
+    for (size_t i = 0; i < call->send_bytes / sizeof nan; i++) {
+        state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+        memcpy(call->send + i * sizeof nan, state >> 16 & 3 ? &nan : &one, sizeof nan);
     }
-    return seen;
+    memset(call->recv, 0, call->recv_bytes);
 }
 
-static void *look_then(void *argument) {
-    look *at = argument;
-    sleep_until(&at->halfway);
-    at->before = look_now(at);
-    sleep_until(&at->until);
-    at->seen = look_now(at);
-    return NULL;
-}
-
-static struct timespec later(int milliseconds) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-    t.tv_sec += milliseconds / 1000 + t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    return t;
-}
-
-/* Collective: `held` calls after `ms` milliseconds, the others' buffers are looked at before,
- * twice: *moving ranks saw something come in between. */
-static int hold_one(stretto_bench_call *call, int held, int ms, uint64_t *seen, uint64_t *moving) {
-    look at = {.call = call};
-    pthread_t thread;
-    bool holds = call->rank == held;
-    /* What is sent is the same everywhere; a bcast's root has it where others receive. */
-    memset(call->send, 1, call->send_bytes);
-    memset(call->recv, POISON, call->recv_bytes);
-    if (call->rank == call->shape->root && call->shape->collective == STRETTO_BENCH_BCAST)
-        memset(call->recv, 1, call->recv_bytes);
-    join(call->comm, 0);
-    struct timespec release = later(ms);
-    at.halfway = later(ms * 2 / 5);
-    at.until = later(ms * 4 / 5);
-    if (holds)
-        sleep_until(&release);
-    else if (pthread_create(&thread, NULL, look_then, &at) != 0)
-        return -1;
-    int rc = stretto_bench_call_run(call, 1);
-    at.returned = 1;
-    if (!holds)
-        pthread_join(thread, NULL);
-    *seen = join(call->comm, at.seen).digest;
-    *moving = join(call->comm, at.before != at.seen).sum;
-    return rc;
-}
-
-/* A rank is held for longer where much goes on, as on a machine with more ranks than cores. */
-static int arrivals(stretto_bench_call *call, int ms, uint64_t *seen) {
-    int ranks = call->nranks < HELD ? call->nranks : HELD, rc = MPI_SUCCESS;
-    *seen = SEED;
-    for (int i = 0; i < ranks && rc == MPI_SUCCESS; i++) {
-        int held = ranks > 1 ? i * (call->nranks - 1) / (ranks - 1) : 0;
-        uint64_t one = 0, moving = 1;
-        for (int hold = ms; rc == MPI_SUCCESS && moving && hold <= MOST_MS; hold *= 2)
-            rc = hold_one(call, held, hold, &one, &moving);
-        *seen = digest(*seen, &one, sizeof one);
-    }
-    return rc;
+/* Does the MPI's addition keep the same operand's NaN wherever it lies and however many there are?
+ * Else an order of operands may be that of a loop's rest, and says nothing. */
+static bool keeps_one_side(MPI_Op op) {
+    enum { MOST = 67, SHIFTS = 16 };
+    uint32_t in[MOST + SHIFTS], inout[MOST + SHIFTS], left = 0x7fc00001u, right = 0x7fc00002u;
+    uint32_t kept = 0;
+    for (int count = 1; count <= MOST; count += 3)
+        for (int shift = 0; shift < SHIFTS * SHIFTS; shift++) {
+            uint32_t *a = in + shift % SHIFTS, *b = inout + shift / SHIFTS;
+            for (int i = 0; i < count; i++)
+                a[i] = left, b[i] = right;
+            if (MPI_Reduce_local(a, b, count, MPI_FLOAT, op) != MPI_SUCCESS)
+                return false;
+            for (int i = 0; i < count; i++) {
+                kept = kept ? kept : b[i];
+                if (b[i] != kept)
+                    return false;
+            }
+        }
+    return kept == left || kept == right;
 }
 
 /* ---- one case -------------------------------------------------------------------------------- */
 
 typedef struct {
-    uint64_t sums, messages, arrivals;
+    uint64_t kinds[STRETTO_BENCH_KINDS];
     uint64_t sent; /* messages of all ranks */
 } print_of;
 
-static int take(stretto_bench_call *call, int hold_ms, print_of *print) {
-    int rc = MPI_SUCCESS, calls = calls_of(call);
+/* Calls n times on such contents; a digest of all that came out here. */
+static int results(stretto_bench_call *call, int n, void (*put)(stretto_bench_call *, int),
+                   uint64_t *seen) {
+    int rc = MPI_SUCCESS;
+    *seen = SEED;
+    for (int i = 0; i < n && rc == MPI_SUCCESS; i++) {
+        if (put)
+            put(call, i);
+        rc = stretto_bench_call_run(call, 1);
+        *seen = stretto_bench_digest(*seen, call->recv, call->recv_bytes);
+    }
+    return rc;
+}
+
+static int take(stretto_bench_call *call, int hold_ms, bool nans, print_of *print) {
     bool reduces = stretto_bench_reduces(call->shape->collective);
-    uint64_t sums = SEED, sent = 0;
+    uint64_t mine, sent = 0;
     memset(print, 0, sizeof *print);
     stretto_bench_messages_begin();
-    for (int i = 0; i < calls && rc == MPI_SUCCESS; i++) {
-        if (reduces)
-            fill_floats(call, i);
-        rc = stretto_bench_call_run(call, 1);
-        sums = digest(sums, call->recv, call->recv_bytes);
+    int rc = results(call, calls_of(call), reduces ? stretto_bench_fill_floats : NULL, &mine);
+    uint64_t messages = stretto_bench_messages_end(&sent);
+    if (reduces)
+        print->kinds[STRETTO_BENCH_SUMS] = stretto_bench_join(call->comm, mine).digest;
+    uint64_t all = stretto_bench_join(call->comm, messages).digest; /* what one knows all know */
+    if (stretto_bench_messages_known())
+        print->kinds[STRETTO_BENCH_MESSAGES] = all;
+    print->sent = stretto_bench_join(call->comm, sent).sum;
+    if (reduces && nans && rc == MPI_SUCCESS) {
+        rc = results(call, calls_of(call), fill_nans, &mine);
+        print->kinds[STRETTO_BENCH_OPERANDS] = stretto_bench_join(call->comm, mine).digest;
     }
-    uint64_t mine = stretto_bench_messages_end(&sent);
-    print->sums = reduces ? join(call->comm, sums).digest : 0;
-    uint64_t all = join(call->comm, mine).digest; /* what one rank knows all know */
-    print->messages = stretto_bench_messages_known() ? all : 0;
-    print->sent = join(call->comm, sent).sum;
     if (hold_ms > 0 && rc == MPI_SUCCESS)
-        rc = arrivals(call, hold_ms, &print->arrivals);
+        rc = stretto_bench_arrivals(call, hold_ms, &print->kinds[STRETTO_BENCH_ARRIVALS]);
     return rc;
+}
+
+static bool steady(const print_of *first, const print_of *second) {
+    uint64_t one = first->kinds[STRETTO_BENCH_ARRIVALS];
+    return one != 0 && one == second->kinds[STRETTO_BENCH_ARRIVALS];
 }
 
 /* Twice, so that what differs from call to call is known for that. */
@@ -238,20 +180,22 @@ static int measure(stretto_bench_output *out, const stretto_bench_case *shape,
             fprintf(stderr, "stretto-bench: %s\n", error);
             MPI_Abort(MPI_COMM_WORLD, 1); /* the others would wait */
         }
+        bool nans = keeps_one_side(stretto_bench_operation(shape->operation));
+        nans = stretto_bench_join(comm, nans).sum == (uint64_t)ranks;
         /* MPICH goes over to shared memory after some calls on a communicator. */
         rc = stretto_bench_call_run(&call, WARM);
         do {
             if (rc == MPI_SUCCESS)
-                rc = take(&call, hold_ms, &first);
+                rc = take(&call, hold_ms, nans, &first);
             if (rc == MPI_SUCCESS)
-                rc = take(&call, hold_ms, &second);
+                rc = take(&call, hold_ms, nans, &second);
             hold_ms *= 3;
-        } while (rc == MPI_SUCCESS && first.arrivals != second.arrivals && hold_ms <= MOST_MS);
+        } while (rc == MPI_SUCCESS && hold_ms > 0 && !steady(&first, &second) &&
+                 hold_ms <= STRETTO_BENCH_MOST_MS);
         if (rc != MPI_SUCCESS)
             snprintf(error, size, "the MPI returned error %d", rc);
         else if (rank == 0) {
-            uint64_t prints[2][3] = {{first.sums, first.messages, first.arrivals},
-                                     {second.sums, second.messages, second.arrivals}};
+            const uint64_t *prints[2] = {first.kinds, second.kinds};
             rc = stretto_bench_fingerprint_line(out, shape, ranks, prints, first.sent);
         }
         stretto_bench_call_close(&call);
@@ -265,7 +209,8 @@ static int measure(stretto_bench_output *out, const stretto_bench_case *shape,
 int stretto_bench_fingerprint(stretto_bench_output *out, const stretto_bench_job *job, char *error,
                               size_t error_size) {
     stretto_bench_messages_open(MPI_COMM_WORLD);
-    join(MPI_COMM_WORLD, 0); /* every rank has sent something: a monitor has seen it */
+    stretto_bench_join(MPI_COMM_WORLD,
+                       0); /* every rank has sent something: a monitor has seen it */
     int done = 0, total = 0;
     for (int i = 0; i < job->ncases; i++)
         total += job->cases[i].ncandidates;
@@ -278,7 +223,7 @@ int stretto_bench_fingerprint(stretto_bench_output *out, const stretto_bench_job
                                      shape->candidates[c].name);
             if (measure(out, shape, &shape->candidates[c], error, error_size) != 0)
                 return -1;
-            join(MPI_COMM_WORLD, 0); /* ranks outside of it wait here */
+            stretto_bench_join(MPI_COMM_WORLD, 0); /* ranks outside of it wait here */
             done++;
         }
     return 0;

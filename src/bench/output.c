@@ -194,11 +194,12 @@ int stretto_bench_sample_line(stretto_bench_output *out, const stretto_bench_job
 }
 
 int stretto_bench_fingerprint_line(stretto_bench_output *out, const stretto_bench_case *shape,
-                                   int nranks, uint64_t prints[2][3], uint64_t sent) {
-    static const char *const names[3] = {"sums", "messages", "arrivals"};
+                                   int nranks, const uint64_t *const prints[2], uint64_t sent) {
+    static const char *const names[STRETTO_BENCH_KINDS] = {"sums", "operands", "messages",
+                                                           "arrivals"};
     put(out, "{\"type\": \"fingerprint\", \"collective\": \"%s\", \"bytes\": %zu, \"ranks\": %d",
         stretto_bench_collective_name(shape->collective), shape->bytes, nranks);
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < STRETTO_BENCH_KINDS; k++)
         if (prints[0][k] || prints[1][k])
             put(out, ", \"%s\": [\"%016" PRIx64 "\", \"%016" PRIx64 "\"]", names[k], prints[0][k],
                 prints[1][k]);

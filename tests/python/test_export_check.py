@@ -6,17 +6,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mpis import MPIS, one_job_at_a_time
-from stretto.export import intel, mpich, openmpi
+from stretto.export import intel, mpich, openmpi, probe
+from stretto.export.cases import Case
 from stretto.export.check import Plan, Verdict, check, read, run
 from stretto.export.examine import examine
 from stretto.export.output import Export, write
+from stretto.export.probe import TIMED, Print
 from stretto.export.rules import Layout, Rule
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
@@ -142,6 +144,97 @@ def test_mpich_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         found = by_status(check(out, Plan(mpi), quiet=True))
     assert not found["wrong"] and not found["unproven"], found
     assert len(found["proven"]) == 6  # with the calls that have no row
+
+
+#: rows whose algorithms add in the same order as those that the spoilt files have instead, on 4
+#: ranks: of MPICH what its tree says there, of Intel MPI the preset
+SAME_ORDER = {
+    "mpich": (
+        {"allreduce": "recursive_doubling", "reduce": "binomial",
+         "reduce_scatter": "noncommutative"},
+        {"allreduce": "reduce_scatter_allgather", "reduce": "reduce_scatter_gather",
+         "reduce_scatter": "recursive_doubling"},
+    ),
+    "intel": ({"reduce": "2"}, {"reduce": "5"}),
+}  # fmt: skip
+
+
+def tree_with(text: str, old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """MPICH's tree with other algorithms in rows for all sizes beyond some, on 4 ranks."""
+    tree = json.loads(text)
+    for collective, name in old.items():
+        rows = tree[f"collective={collective}"]["comm_type=intra"]["comm_size<=4"]
+        sizes = rows["comm_size=node_comm_size"]["is_commutative=yes"]
+        (beyond,) = [key for key in sizes if key.endswith("size=any")]
+        row = json.dumps(sizes[beyond])
+        assert f"intra_{name}" in row
+        sizes[beyond] = json.loads(row.replace(f"intra_{name}", f"intra_{new[collective]}"))
+    return json.dumps(tree, indent=1)
+
+
+@pytest.mark.parametrize("name", list(SAME_ORDER))
+def test_reductions_that_add_in_the_same_order(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums are the same with both: operands (MPICH) and held ranks (Intel MPI) tell them apart."""
+    mpi = installation(name, monkeypatch)
+    right, wrong = SAME_ORDER[name]
+    settings = {c: mpir(c, v) if name == "mpich" else preset(c, int(v)) for c, v in right.items()}
+    rules = [Rule(c, FOUR, 4096, None, pairs) for c, pairs in settings.items()]
+    rules += [Rule(c, FOUR, 0, 4095, () if name == "mpich" else settings[c]) for c in right]
+    export = mpich.trees(rules, mpi) if name == "mpich" else intel.adjust(rules)
+    out = exported(export, mpi, name, tmp_path)
+    manifest, environment = read(out)
+    calls = [Case(c, 65536, 4, None, True) for c in right]
+    with one_job_at_a_time():
+        found = run(manifest, environment, Plan(mpi), quiet=True)
+        assert {v.status for v in found.values()} == {"proven"}, found
+        own = probe.take(probe.Place(mpi), calls, 4, environment, [], {})
+        if name == "mpich":
+            path = out / "stretto-mpich-mpir.json"
+            path.write_text(tree_with(path.read_text(), right, wrong))
+        else:
+            environment = environment | {"I_MPI_ADJUST_REDUCE": wrong["reduce"]}
+        other = probe.take(probe.Place(mpi), calls, 4, environment, [], {})
+        found = run(manifest, environment, Plan(mpi), quiet=True)
+    for case in calls:
+        sums = [p.seen[case.call].kinds["sums"] for p in (own, other)]
+        assert len({*sums[0], *sums[1]}) == 1, "the old evidence does not see it"
+    assert {v.status for r, v in found.items() if r is not None} == {"wrong"}, found
+
+
+@pytest.mark.parametrize("name", ["mpich", "intel"])
+def test_barriers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By who gets out while one rank stands still inside."""
+    mpi = installation(name, monkeypatch)
+    forced = mpir("barrier", "k_dissemination") if name == "mpich" else preset("barrier", 3)
+    rules = [Rule("barrier", FOUR, 0, None, forced)]
+    export = mpich.trees(rules, mpi) if name == "mpich" else intel.adjust(rules)
+    manifest, environment = read(exported(export, mpi, name, tmp_path))
+    spoilt = dict(environment)
+    if name == "mpich":  # its shared memory goes first again
+        del spoilt["MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"]
+    else:
+        spoilt["I_MPI_ADJUST_BARRIER"] = "1"
+    with one_job_at_a_time():
+        found = run(manifest, environment, Plan(mpi), quiet=True)
+        assert found[0].status == "proven", found
+        found = run(manifest, spoilt, Plan(mpi), quiet=True)
+    assert found[0].status == "wrong", found
+
+
+def test_what_differs_from_launch_to_launch_tells_nothing() -> None:
+    one, other = Print({"sums": ("a", "a"), TIMED: ("x", "x")}), Print({"sums": ("b", "b")})
+    assert one.same(other) is False and not one.by_time_only(other)
+    assert one.seen_again(other, longer=True).same(other) is None
+    assert one.seen_again(Print({TIMED: ("y", "y")}), longer=False).same(Print(one.kinds)) is True
+    held = Print({"sums": ("a", "a"), TIMED: ("y", "y")})
+    assert one.by_time_only(held) and one.same(held) is False
+    again = Print({"sums": ("a", "a"), TIMED: ("z", "z")})
+    assert one.seen_again(again, longer=True).by_time_only(held)
+    assert one.seen_again(again, longer=False).same(held) is True, "only the sums are left"
+    late = Print({"sums": ("a", "a"), TIMED: ("0", "y")})
+    assert late.same(held) is True and Print({TIMED: ("0", "y")}).same(held) is None
 
 
 Edit = Callable[[str], str]

@@ -245,7 +245,7 @@ def kinds(seen: Mapping[str, Any]) -> dict[str, str]:
     """What was told the same twice; where one rank is held back that may differ under load."""
     return {
         kind: seen[kind][0]
-        for kind in ("sums", "messages", "arrivals")
+        for kind in ("sums", "operands", "messages", "arrivals")
         if kind in seen and seen[kind][0] == seen[kind][1]
     }
 

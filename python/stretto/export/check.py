@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from stretto.campaign.settings import REDUCTIONS
 from stretto.campaign.variants import settings_environment
 from stretto.errors import StrettoError
 from stretto.export import examine, probe
 from stretto.export.cases import Case, cases_of
 from stretto.export.openmpi import COMPOUND
 from stretto.export.output import SCRIPT
-from stretto.export.probe import Prints
+from stretto.export.probe import Print, Prints
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest
 from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
@@ -202,28 +203,65 @@ def _judge_group(
     quiet: bool,
 ) -> dict[int | None, Verdict]:
     variants = _variants(manifest, environment, place.installation, cases)
-    hold = probe.HOLD_MS
-    seen: list[tuple[list[Case], Prints]] = []
+    seen: list[tuple[list[Case], Prints]] = [(mine, Prints()) for mine, _ in variants]
     unset = sorted({name for _, settings in variants for name in settings})
-    with Progress("checking rows", len(variants), quiet=quiet) as progress:
-        for mine, settings in variants:
-            seen.append((mine, probe.take(place, mine, ranks, settings, unset, hold)))
+
+    def look(some: Sequence[Case], hold: Sequence[Case], ms: int, longer: bool, n: int) -> None:
+        held = {c.call: ms for c in hold}
+        progress.update(progress.done, total=progress.done + n)
+        for i, (mine, settings) in enumerate(variants[:n]):
+            these = [c for c in mine if c in some]
+            prints = probe.take(place, these, ranks, settings, unset, held)
+            seen[i][1].add(prints, longer)
             progress.advance(1)
+
+    with Progress("checking rows", len(variants), quiet=quiet) as progress:
+        # Messages are counted or sums compared first: no rank need be held back for that.
+        counted = place.installation.family == "openmpi"
+        hold = [] if counted else [c for c in cases if c.collective not in REDUCTIONS]
+        look(cases, hold, probe.HOLD_MS, False, len(variants))
+        alike = [] if counted else [c for c in cases if c not in hold and _alike(c, seen)]
+        if alike:
+            look(alike, alike, probe.HOLD_MS, False, len(variants))
+        # Once more what may be chance: a row is called wrong by two launches that agree, held for
+        # longer, and proven only where the MPI by itself was seen twice to do otherwise.
         verdicts = _verdicts(manifest, cases, seen)
-        doubtful = [c for c in cases if c.row in verdicts and verdicts[c.row].status == "wrong"]
-        timed = [c for c in doubtful if "arrivals" in _kinds(seen, c)]
-        if timed:  # on a busy machine something may have come late: once more, held for longer
-            for i, (mine, settings) in enumerate(variants):
-                again = [c for c in mine if c in timed]
-                more = probe.take(place, again, ranks, settings, unset, 8 * hold)
-                seen[i][1].seen.update(more.seen)
-                seen[i][1].failed.update(more.failed)
-            verdicts = _verdicts(manifest, cases, seen)
-    return verdicts
+        wrong = {row for row, verdict in verdicts.items() if verdict.status == "wrong"}
+        doubtful = [c for c in cases if c.row in wrong and not _failed(c, seen)]
+        if doubtful:
+            timed = [c for c in doubtful if _by_time(c, seen)]
+            look(doubtful, timed, 4 * probe.HOLD_MS, True, len(variants))
+        proven = [c for c in cases if c.row not in wrong and c.inside and _differs(c, seen)]
+        if proven:
+            timed = [c for c in proven if _by_time(c, seen)]
+            look(proven, timed, 3 * probe.HOLD_MS, False, 1)
+    return _verdicts(manifest, cases, seen)
 
 
-def _kinds(seen: Sequence[tuple[list[Case], Prints]], case: Case) -> set[str]:
-    return {k for _, p in seen if case.call in p.seen for k in p.seen[case.call].kinds}
+def _prints(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> list[Print]:
+    """Return what was seen of a call: by itself, with the files, forced."""
+    return [p.seen[case.call] for mine, p in seen if case in mine and case.call in p.seen]
+
+
+def _differs(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> bool:
+    prints = _prints(case, seen)
+    return any(one.same(other) is False for one in prints for other in prints)
+
+
+def _alike(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> bool:
+    """Tell whether a call inside a row is not told from the MPI's own decision yet."""
+    return case.inside and not _failed(case, seen) and not _differs(case, seen)
+
+
+def _by_time(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> bool:
+    """Tell whether what is held against the MPI's own decision rests on held ranks alone."""
+    prints = _prints(case, seen)
+    pairs = [(a, b) for a in prints for b in prints if a.same(b) is False]
+    return bool(pairs) and all(a.by_time_only(b) for a, b in pairs)
+
+
+def _failed(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> bool:
+    return any(case.call in prints.failed for _, prints in seen)
 
 
 def _variants(

@@ -25,14 +25,15 @@ HOLD_MS = 60
 START_S, CASE_S = 60.0, 60.0
 #: after so many calls that ended the job all sizes of the next one count as failed
 PATIENCE = 4
-_KINDS = ("sums", "messages", "arrivals")
+TIMED = "arrivals"
+_KINDS = ("sums", "operands", "messages", TIMED)
 
 
 @dataclass(frozen=True)
 class Print:
-    """What was seen of one call: a digest of each kind, twice; kinds that are not known lack."""
+    """What was seen of one call: digests of each kind, two a launch; what is not known lacks."""
 
-    kinds: Mapping[str, tuple[str, str]]
+    kinds: Mapping[str, tuple[str, ...]]
 
     def same(self, other: Print) -> bool | None:
         """Return whether both are of one algorithm, None where nothing tells.
@@ -42,14 +43,41 @@ class Print:
         other
             Of the same call.
         """
-        told = [k for k in _KINDS if self._steady(k) and other._steady(k)]
-        if not told:
-            return None
-        return all(self.kinds[k] == other.kinds[k] for k in told)
+        told = self._told(other)
+        return all(self.kinds[k][0] == other.kinds[k][0] for k in told) if told else None
+
+    def by_time_only(self, other: Print) -> bool:
+        """Return whether only the kind for which ranks are held back tells both apart.
+
+        Parameters
+        ----------
+        other
+            Of the same call.
+        """
+        differ = {k for k in self._told(other) if self.kinds[k][0] != other.kinds[k][0]}
+        return differ == {TIMED}
+
+    def seen_again(self, again: Print, longer: bool) -> Print:
+        """Return both together, of the same settings: what was not the same tells nothing.
+
+        Parameters
+        ----------
+        again
+            From another launch.
+        longer
+            Ranks were held for longer there, and what that showed replaces what was seen before.
+        """
+        names = {**self.kinds, **again.kinds}
+        kinds = {k: (*self.kinds.get(k, ()), *again.kinds.get(k, ())) for k in names}
+        if longer and TIMED in again.kinds:
+            kinds[TIMED] = again.kinds[TIMED]
+        return Print(kinds)
+
+    def _told(self, other: Print) -> list[str]:
+        return [k for k in _KINDS if self._steady(k) and other._steady(k)]
 
     def _steady(self, kind: str) -> bool:
-        pair = self.kinds.get(kind)
-        return pair is not None and pair[0] == pair[1]
+        return len(set(self.kinds.get(kind, ()))) == 1
 
 
 @dataclass
@@ -58,6 +86,21 @@ class Prints:
 
     seen: dict[tuple[str, int, int], Print] = field(default_factory=dict)
     failed: dict[tuple[str, int, int], str] = field(default_factory=dict)
+
+    def add(self, again: Prints, longer: bool) -> None:
+        """Take in what another launch with the same settings saw.
+
+        Parameters
+        ----------
+        again
+            Of some of the calls.
+        longer
+            See `Print.seen_again`.
+        """
+        for call, new in again.seen.items():
+            old = self.seen.get(call)
+            self.seen[call] = old.seen_again(new, longer) if old else new
+        self.failed.update(again.failed)
 
 
 @dataclass(frozen=True)
@@ -79,7 +122,7 @@ def take(
     ranks: int,
     settings: Mapping[str, str],
     unset: Sequence[str],
-    hold_ms: int = HOLD_MS,
+    held: Mapping[tuple[str, int, int], int],
 ) -> Prints:
     """Return the fingerprints of calls under settings.
 
@@ -97,13 +140,14 @@ def take(
         Variables for all ranks.
     unset
         Variables that must not be there besides.
-    hold_ms
-        For how long ranks are held back, where that is how algorithms are told.
+    held
+        By call, for how many milliseconds ranks are held back at first; where nothing is said no
+        rank is.
     """
     prints, launches = Prints(), 0
     left = list(dict.fromkeys(c.call for c in cases))
     while left:
-        culprit, why = _launch(place, left, ranks, settings, unset, hold_ms, prints)
+        culprit, why = _launch(place, left, ranks, settings, unset, held, prints)
         left = [c for c in left if c not in prints.seen]
         if why is None:
             break
@@ -124,7 +168,7 @@ def _launch(
     ranks: int,
     settings: Mapping[str, str],
     unset: Sequence[str],
-    hold_ms: int,
+    held: Mapping[tuple[str, int, int], int],
     prints: Prints,
 ) -> tuple[tuple[str, int, int] | None, str | None]:
     """Run once; return the call at which it ended before its time and the MPI's words.
@@ -137,7 +181,7 @@ def _launch(
         here = Path(folder)
         job, status, log = here / "job", here / "status", here / "log"
         output = here / "output"
-        job.write_text(_job(calls, output, status, mpi, hold_ms), encoding="utf-8")
+        job.write_text(_job(calls, output, status, held), encoding="utf-8")
         command, environ = mpi.launch(
             ranks,
             [str(programs.bench_program(mpi.abi)), "--fingerprint", str(job)],
@@ -199,15 +243,14 @@ def _job(
     calls: Sequence[tuple[str, int, int]],
     output: Path,
     status: Path,
-    mpi: MPIInstallation,
-    hold_ms: int,
+    held: Mapping[tuple[str, int, int], int],
 ) -> str:
     lines = ["stretto-job 1", f"output {output}", f"status {status}"]
-    for collective, size, ranks in calls:
-        reduces = collective in REDUCTIONS
-        lines.append(f"case {collective} {size} {'MPI_FLOAT' if reduces else 'MPI_BYTE'} MPI_SUM 0")
-        held = "" if reduces or collective == "barrier" or mpi.family == "openmpi" else hold_ms
-        lines.append(f"candidate {ranks}@{held}" if held else f"candidate {ranks}")
+    for call in calls:
+        collective, size, ranks = call
+        datatype = "MPI_FLOAT" if collective in REDUCTIONS else "MPI_BYTE"
+        lines.append(f"case {collective} {size} {datatype} MPI_SUM 0")
+        lines.append(f"candidate {ranks}@{held[call]}" if held.get(call) else f"candidate {ranks}")
     return "\n".join([*lines, "end", ""])
 
 
