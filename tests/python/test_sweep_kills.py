@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import stretto.sweep.status as status_module
 import sweeps
 from stretto.errors import StrettoError
 from stretto.files.bench import Sample, read_bench
@@ -169,6 +170,27 @@ def read_status_of(request: Request) -> dict[str, object]:
     status = read_status(home)
     assert status_lines(status, verbose=True)
     return status
+
+
+def test_the_time_left_counts_rounds_after_those_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are in the campaign's estimate: what of it is not used yet is left."""
+    request, stop = small(tmp_path, layouts=(Layout(1, 2),)), Fake()
+    worker = worker_of(request, stop)
+    stop.between = lambda: worker.stopping.set() if stop.cells == 40 else None
+    assert not worker.run()
+
+    def left(expected: float) -> float:
+        monkeypatch.setattr(status_module, "expected_s", lambda plans, policy: [expected])
+        return float(read_status_of(request)["left_s"])  # type: ignore[arg-type]
+
+    known = left(0.0)  # the round that is under way, and what is still asked for
+    assert 0 < known < 1000 and left(known) == known
+    used = 5000 - left(5000)
+    assert 0 < used < 1000, "what was measured is taken off"
+    assert left(6000) - left(5000) == pytest.approx(1000)
+    assert worker_of(request, Fake()).run() and left(5000) == 0, "nothing more is to be proven"
 
 
 def test_several_jobs_at_once(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]

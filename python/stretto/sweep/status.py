@@ -13,6 +13,7 @@ from stretto.files.bench import Bench, standing_exclusions
 from stretto.files.identity import Identity
 from stretto.files.io import check_schema, parse_json, read_text
 from stretto.sweep.elimination import Policy
+from stretto.sweep.expected import expected_s
 from stretto.sweep.layout import ordered, parse_layout
 from stretto.sweep.plan import FILE, LayoutPlan, read_plan, round_s
 from stretto.sweep.run import CAMPAIGN, table_place
@@ -109,7 +110,10 @@ def _worker(base: Path, about: dict[str, Any], policy: Policy | None) -> Worker:
 
 
 def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) -> dict[str, Any]:
-    layouts = [_layout(worker, site, policy) for site in worker.all()]
+    expected = expected_s([site.plan for site in worker.all()], policy)
+    layouts = [
+        _layout(worker, site, policy, s) for site, s in zip(worker.all(), expected, strict=True)
+    ]
     mpi = worker.identity.mpi
     table = table_place(directory, mpi, worker.node_cpu or worker.identity.host.cpu)
     return {
@@ -123,7 +127,8 @@ def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) 
     }
 
 
-def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]:
+def _layout(worker: Worker, site: Site, policy: Policy | None, expected: float) -> dict[str, Any]:
+    """Return a layout's state; `expected`: what all its rounds take, in seconds."""
     plan, merged = site.plan, site.folder.merged()
     listing = site.claims.listing()
     asked = plan.settings.launches
@@ -143,9 +148,14 @@ def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]
         open_now = sum(bool(ledger.pending(k)) for k in launches)
         here = round_s(plan, turn, alive.cases, policy)
         share = open_now / max(1, len(launches))
-        left = here * share + sum(
-            round_s(plan, t, alive.cases, policy) for t in range(turn + 1, asked)
-        )
+        left = here * share
+        left += sum(round_s(plan, t, alive.cases, policy) for t in range(turn + 1, asked))
+        # What may come after the rounds asked for is in the campaign's estimate only.
+        past = sum(
+            round_s(plan, t, worker.cases(site, t).cases, policy) for t in range(turn)
+        ) + here * (1 - share)
+        if alive.cases:
+            left = max(left, expected - past)
     return {
         "layout": plan.layout.name,
         "done": done,
@@ -222,5 +232,9 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
     elif status["complete"]:
         out.append("complete")
     else:
-        out.append(f"about {duration(status['left_s'])} left (if one job works on it)")
+        late = any(
+            (x["round"] or 0) > status["launches"] for s in status["systems"] for x in s["layouts"]
+        )
+        more = "; what is not proven by then gets further rounds" if late else ""
+        out.append(f"about {duration(status['left_s'])} left (if one job works on it){more}")
     return out
