@@ -6,11 +6,11 @@ import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from stretto.cli import CommandLine, print_json, say
+from stretto.cli import CommandLine, say
 from stretto.errors import UsageError
 
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
@@ -139,6 +139,7 @@ def command(
     from stretto.campaign.request import split_candidates
     from stretto.campaign.settings import parse_collectives, parse_duration
     from stretto.files.table import TUNABLE
+    from stretto.tune.command import show_decided, try_settings, tune_application, tune_layout
 
     seconds = None if budget is None else parse_duration(budget)
     only = None if collective is None else parse_collectives(collective)
@@ -162,7 +163,13 @@ def command(
             (refine, "--refine"), (separate_launches or None, "--separate-launches"),
             (dry_run or None, "--dry-run"), (parallel or None, "--parallel"), *of_cmd,
         ))  # fmt: skip
-        _from_results(results, cmd, out, as_json)
+        if cmd:
+            raise UsageError(
+                f"--from measures nothing, so {shlex.join(cmd)!r} is not run",
+                "--from",
+                "leave CMD out; several files: --from A --from B",
+            )
+        show_decided(results, out, as_json)
         return
     sweeps = {"--campaign": campaign, "--interpolate": interpolate, "--launcher": launcher,
               "--refine": refine, "--parallel": parallel or None,
@@ -236,9 +243,9 @@ def command(
         if settings:
             if only is not None or launches is not None:
                 raise UsageError("--settings is of no collective", None, "leave them out")
-            _settings(options, as_json)
+            try_settings(options, as_json)
             return
-        _application(options, as_json)
+        tune_application(options, as_json)
         return
     if "--" in sys.argv:
         raise UsageError("there is no command after --", None, "write: -- mpirun -n 4 ./app")
@@ -259,7 +266,7 @@ def command(
         where(nranks or 2, each, hosts, mpi), out, only, sizes or SIZES, names, launches or 10,
         seconds, seed, restart, yes, dry_run,
     )  # fmt: skip
-    _general(request, as_json)
+    tune_layout(request, as_json)
 
 
 def _refuse(where: str, given: Iterable[tuple[object, str]], remedy: str = "leave it out") -> None:
@@ -267,37 +274,6 @@ def _refuse(where: str, given: Iterable[tuple[object, str]], remedy: str = "leav
     for value, option in given:
         if value is not None:
             raise UsageError(f"{option} has no meaning with {where}", option, remedy)
-
-
-def _from_results(results: list[Path], cmd: Any, out: Path | None, as_json: bool) -> None:
-    """Decide from results files."""
-    from stretto.campaign.show import as_json as results_json
-    from stretto.campaign.show import table_lines
-    from stretto.tune.from_results import decide_from
-
-    if cmd:
-        raise UsageError(
-            f"--from measures nothing, so {shlex.join(cmd)!r} is not run",
-            "--from",
-            "leave CMD out; several files: --from A --from B",
-        )
-    found, table = decide_from(results, out)
-    if as_json:
-        parts = [{**results_json(d.times, d.comparisons, []), "native": d.natives} for d in found]
-        print_json({"table": str(table), "files": parts})
-        return
-    for one in found:
-        print("\n".join(table_lines(one.times, one.comparisons)))
-    rows = rows_lines([r for d in found for r in d.rows])
-    natives = [f"  {text}" for d in found for text in d.natives]
-    print("\n".join(rows) or "no algorithm of Stretto's was faster with significance")
-    if natives:
-        print("faster than what the MPI does by itself, of its own algorithms:")
-        print("\n".join(natives))
-    print(f"table: {table}")
-    if natives:
-        files = shlex.join(map(str, results))
-        print(f"next: stretto export --to FAMILY --out tuning {files}")
 
 
 def _directory(words: list[str], out: Path | None, mpi: str | None) -> Path:
@@ -309,98 +285,3 @@ def _directory(words: list[str], out: Path | None, mpi: str | None) -> Path:
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is not a directory", "--out", "name another")
     return directory.absolute()
-
-
-def _application(options: Any, as_json: bool) -> None:
-    from stretto.tune.application import Tuning
-
-    outcome = Tuning(options, say).run()
-    if as_json:
-        print_json(_outcome_json(outcome))
-        return
-    for line in rows_lines(outcome.rows):
-        print(line)
-    print(f"stretto: {outcome.conclusion}")
-    if options.dry_run:
-        return
-    following = [f"stretto report {shlex.quote(_near(options.out))}"]
-    if outcome.helps and outcome.table is not None:
-        near = shlex.quote(_near(outcome.table))
-        following.insert(0, f"stretto run --table {near} -- {shlex.join(options.words)}")
-    print("next: " + "\n      ".join(following))
-
-
-def _settings(options: Any, as_json: bool) -> None:
-    from stretto.files.schema import encode
-    from stretto.tune.settings import SettingsTuning, lines
-
-    found = SettingsTuning(options, say).run()
-    if found is None:
-        return
-    if as_json:
-        print_json(encode(found))
-        return
-    print("\n".join(lines(found)))
-    print(f"stretto: {found.conclusion}")
-    if found.chosen:
-        print(f"next: stretto run -- {shlex.join(options.words)}")
-
-
-def _near(path: Path) -> str:
-    """Return a path as the user would type it."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
-
-
-def rows_lines(rows: list[Any]) -> list[str]:
-    """Return the rows of a table that change something, for people."""
-    from stretto.campaign.show import size_words
-
-    out = []
-    for r in rows:
-        if r.choice == "native":
-            continue
-        high = "inf" if r.high is None else size_words(r.high)
-        e = r.evidence
-        low_high = f" ({e['low']} to {e['high']})" if "low" in e else ""
-        out.append(
-            f"  {r.collective:10} {size_words(r.low)}-{high} B: {r.choice}, time x {e.get('ratio')}"
-            f"{low_high}, p={e.get('p')}, {e.get('launches')} launches"
-        )
-    return ["faster than native, and in the table:", *out] if out else []
-
-
-def _outcome_json(outcome: Any) -> dict[str, Any]:
-    from stretto.files.schema import encode
-
-    value: dict[str, Any] = {}
-    for key, item in vars(outcome).items():
-        if isinstance(item, Path):
-            value[key] = str(item)
-        elif key == "bench":
-            value[key] = [str(p) for p in item]
-        else:
-            value[key] = encode(item)
-    return value
-
-
-def _general(request: Any, as_json: bool) -> None:
-    from stretto.campaign.show import as_json as results_json
-    from stretto.campaign.show import table_lines
-    from stretto.tune.general import tune_generally
-
-    found = tune_generally(request, ["stretto", *sys.argv[1:]], say)
-    if found is None:
-        return
-    if as_json:
-        results = results_json(found.times, found.comparisons, found.notes)
-        print_json({**results, "table": str(found.path), "file": str(found.results)})
-        return
-    print("\n".join(table_lines(found.times, found.comparisons)))
-    nothing = "native stays everywhere: nothing was faster than it with significance"
-    print("\n".join(rows_lines(found.rows)) or nothing)
-    print(f"table: {found.path}")
-    named = f"--table {found.path} " if request.out else ""
-    print(f"next: stretto run {named}-- mpirun -n {request.where.nranks} ./app")

@@ -1,0 +1,175 @@
+"""What ``stretto tune`` does once its options are understood: run, and print what was found."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stretto.cli import print_json, say
+
+if TYPE_CHECKING:
+    from stretto.tune.general import Request
+    from stretto.tune.stage import Options
+
+
+def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
+    """Decide from results files.
+
+    Parameters
+    ----------
+    results
+        The files.
+    out
+        Of the table; None: where `stretto run` finds it.
+    as_json
+        Print JSON.
+    """
+    from stretto.campaign.show import as_json as results_json
+    from stretto.campaign.show import table_lines
+    from stretto.tune.from_results import decide_from
+
+    found, table = decide_from(results, out)
+    if as_json:
+        parts = [{**results_json(d.times, d.comparisons, []), "native": d.natives} for d in found]
+        print_json({"table": str(table), "files": parts})
+        return
+    for one in found:
+        print("\n".join(table_lines(one.times, one.comparisons)))
+    rows = rows_lines([r for d in found for r in d.rows])
+    natives = [f"  {text}" for d in found for text in d.natives]
+    print("\n".join(rows) or "no algorithm of Stretto's was faster with significance")
+    if natives:
+        print("faster than what the MPI does by itself, of its own algorithms:")
+        print("\n".join(natives))
+    print(f"table: {table}")
+    if natives:
+        files = shlex.join(map(str, results))
+        print(f"next: stretto export --to FAMILY --out tuning {files}")
+
+
+def tune_application(options: Options, as_json: bool) -> None:
+    """Tune what CMD uses, and prove the gain on it.
+
+    Parameters
+    ----------
+    options
+        Of the command line.
+    as_json
+        Print JSON.
+    """
+    from stretto.tune.application import Tuning
+
+    outcome = Tuning(options, say).run()
+    if as_json:
+        print_json(_outcome_json(outcome))
+        return
+    for line in rows_lines(outcome.rows):
+        print(line)
+    print(f"stretto: {outcome.conclusion}")
+    if options.dry_run:
+        return
+    following = [f"stretto report {shlex.quote(_near(options.out))}"]
+    if outcome.helps and outcome.table is not None:
+        near = shlex.quote(_near(outcome.table))
+        following.insert(0, f"stretto run --table {near} -- {shlex.join(options.words)}")
+    print("next: " + "\n      ".join(following))
+
+
+def try_settings(options: Options, as_json: bool) -> None:
+    """Try the MPI's settings on CMD.
+
+    Parameters
+    ----------
+    options, as_json
+        As for `tune_application`.
+    """
+    from stretto.files.schema import encode
+    from stretto.tune.settings import SettingsTuning, lines
+
+    found = SettingsTuning(options, say).run()
+    if found is None:
+        return
+    if as_json:
+        print_json(encode(found))
+        return
+    print("\n".join(lines(found)))
+    print(f"stretto: {found.conclusion}")
+    if found.chosen:
+        print(f"next: stretto run -- {shlex.join(options.words)}")
+
+
+def _near(path: Path) -> str:
+    """Return a path as the user would type it."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def rows_lines(rows: list[Any]) -> list[str]:
+    """Return the rows of a table that change something, for people.
+
+    Parameters
+    ----------
+    rows
+        Of a table.
+    """
+    from stretto.campaign.show import size_words
+
+    out = []
+    for r in rows:
+        if r.choice == "native":
+            continue
+        high = "inf" if r.high is None else size_words(r.high)
+        e = r.evidence
+        low_high = f" ({e['low']} to {e['high']})" if "low" in e else ""
+        out.append(
+            f"  {r.collective:10} {size_words(r.low)}-{high} B: {r.choice}, time x {e.get('ratio')}"
+            f"{low_high}, p={e.get('p')}, {e.get('launches')} launches"
+        )
+    return ["faster than native, and in the table:", *out] if out else []
+
+
+def _outcome_json(outcome: Any) -> dict[str, Any]:
+    from stretto.files.schema import encode
+
+    value: dict[str, Any] = {}
+    for key, item in vars(outcome).items():
+        if isinstance(item, Path):
+            value[key] = str(item)
+        elif key == "bench":
+            value[key] = [str(p) for p in item]
+        else:
+            value[key] = encode(item)
+    return value
+
+
+def tune_layout(request: Request, as_json: bool) -> None:
+    """Make a table for all applications on a layout.
+
+    Parameters
+    ----------
+    request
+        What is measured where.
+    as_json
+        Print JSON.
+    """
+    from stretto.campaign.show import as_json as results_json
+    from stretto.campaign.show import table_lines
+    from stretto.tune.general import tune_generally
+
+    found = tune_generally(request, ["stretto", *sys.argv[1:]], say)
+    if found is None:
+        return
+    if as_json:
+        results = results_json(found.times, found.comparisons, found.notes)
+        print_json({**results, "table": str(found.path), "file": str(found.results)})
+        return
+    print("\n".join(table_lines(found.times, found.comparisons)))
+    nothing = "native stays everywhere: nothing was faster than it with significance"
+    print("\n".join(rows_lines(found.rows)) or nothing)
+    print(f"table: {found.path}")
+    named = f"--table {found.path} " if request.out else ""
+    print(f"next: stretto run {named}-- mpirun -n {request.where.nranks} ./app")
