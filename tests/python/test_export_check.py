@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from exports import FIVE, FOUR, TUNED, mpir, preset, tuned
 from mpis import MPIS, one_job_at_a_time
 from stretto.export import intel, mpich, openmpi, probe
 from stretto.export.cases import Case
@@ -23,49 +24,15 @@ from stretto.export.rules import Layout, Rule
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 
-FOUR, FIVE = Layout(4, 1, 4), Layout(5, 1, 5)
 pytestmark = pytest.mark.mpi
-
-
-def tuned(collective: str, algorithm: int, **more: int) -> tuple[tuple[str, str], ...]:
-    base = f"coll_tuned_{collective}_algorithm"
-    return ((base, str(algorithm)), *((f"{base}_{n}", str(v)) for n, v in more.items()))
 
 
 #: each MPI's rows: a reduction, and collectives that only messages or arrivals tell apart
 OPENMPI = [
-    Rule("allreduce", FIVE, 0, 1000, ()),
-    Rule("allreduce", FIVE, 1001, 100000, tuned("allreduce", 4)),
-    Rule("allreduce", FIVE, 100001, None, ()),
-    Rule("allreduce", FOUR, 0, None, tuned("allreduce", 1)),
-    Rule("bcast", FIVE, 0, 9999, tuned("bcast", 2, chain_fanout=2, segmentsize=1024)),
-    Rule("bcast", FIVE, 10000, None, ()),
+    *TUNED,
     Rule("allgather", FIVE, 0, 511, ()),
-    Rule("allgather", FIVE, 512, None, tuned("allgather", 4)),
-    Rule("barrier", FOUR, 0, None, tuned("barrier", 2)),
-    Rule("allgatherv", FIVE, 0, 511, ()),
-    Rule("allgatherv", FIVE, 512, None, tuned("allgatherv", 3)),
-    Rule("reduce_scatter", FIVE, 0, 511, ()),
-    Rule("reduce_scatter", FIVE, 512, None, tuned("reduce_scatter", 3)),
     Rule("alltoallv", FIVE, 0, None, tuned("alltoallv", 1)),
 ]
-
-
-def preset(collective: str, n: int) -> tuple[tuple[str, str], ...]:
-    return ((f"I_MPI_ADJUST_{collective.upper()}", str(n)),)
-
-
-def mpir(collective: str, name: str, **more: int) -> tuple[tuple[str, str], ...]:
-    """As discovery names it: forced over the whole communicator."""
-    upper = f"MPIR_CVAR_{collective.upper()}"
-    flat = (("MPIR_CVAR_DEVICE_COLLECTIVES", "percoll"), (f"{upper}_DEVICE_COLLECTIVE", "0"))
-    return (
-        (f"{upper}_INTRA_ALGORITHM", name),
-        *flat,
-        *((f"{upper}_{n}", str(v)) for n, v in more.items()),
-    )
-
-
 MPICH = [
     Rule("allreduce", FIVE, 0, 1000, ()),
     Rule("allreduce", FIVE, 1001, 100000, mpir("allreduce", "tree", TREE_KVAL=3)),

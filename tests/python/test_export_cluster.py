@@ -11,13 +11,13 @@ import pytest
 
 import clusters
 from clusters import stretto, testbed
+from exports import mpir, tuned
 from mpis import MPIS
 from stretto.export import han, mpich, openmpi
 from stretto.export.output import write
 from stretto.export.rules import Layout, Rule
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
-from test_export_check import mpir, tuned
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
 TWO_BY_TWO = Layout(4, 2, 2)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from exports import FIVE, FOUR, TUNED, tuned
 from mpis import one_job_at_a_time
 from stretto.export import openmpi_json
 from stretto.export.check import Plan, Verdict, check
@@ -24,31 +25,13 @@ from stretto.mpi import find_installation
 from stretto.mpi.algorithms import discover
 from stretto.mpi.base import MPIInstallation
 
-FOUR, FIVE, TWO_NODES = Layout(4, 1, 4), Layout(5, 1, 5), Layout(4, 2, 2)
-
-
-def tuned(collective: str, algorithm: int, **more: int) -> tuple[tuple[str, str], ...]:
-    base = f"coll_tuned_{collective}_algorithm"
-    return ((base, str(algorithm)), *((f"{base}_{n}", str(v)) for n, v in more.items()))
-
-
+TWO_NODES = Layout(4, 2, 2)
 RULES = [
-    Rule("allreduce", FIVE, 0, 1000, ()),
-    Rule("allreduce", FIVE, 1001, 100000, tuned("allreduce", 4)),
-    Rule("allreduce", FIVE, 100001, None, ()),
-    Rule("allreduce", FOUR, 0, None, tuned("allreduce", 1)),
-    Rule("bcast", FIVE, 0, 9999, tuned("bcast", 2, chain_fanout=2, segmentsize=1024)),
-    Rule("bcast", FIVE, 10000, None, ()),
+    *TUNED,
     Rule("allgather", FIVE, 0, 511, tuned("allgather", 2)),
-    Rule("allgather", FIVE, 512, None, tuned("allgather", 4)),
     Rule("alltoall", FIVE, 0, None, tuned("alltoall", 4, max_requests=2)),
     Rule("reduce", FIVE, 0, 4095, tuned("reduce", 8)),
     Rule("reduce", FIVE, 4096, None, tuned("reduce", 8, chain_fanout=2)),
-    Rule("barrier", FOUR, 0, None, tuned("barrier", 2)),
-    Rule("allgatherv", FIVE, 0, 511, ()),
-    Rule("allgatherv", FIVE, 512, None, tuned("allgatherv", 3)),
-    Rule("reduce_scatter", FIVE, 0, 511, ()),
-    Rule("reduce_scatter", FIVE, 512, None, tuned("reduce_scatter", 3)),
     Rule("scatter", FIVE, 0, 100, tuned("scatter", 1)),
     Rule("scatter", FIVE, 101, None, ()),
 ]

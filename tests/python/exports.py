@@ -1,0 +1,46 @@
+"""Rows for native files that the tests of `stretto export` have in common."""
+
+from __future__ import annotations
+
+from stretto.export.rules import Layout, Rule
+
+FOUR, FIVE = Layout(4, 1, 4), Layout(5, 1, 5)
+
+
+def tuned(collective: str, algorithm: int, **more: int) -> tuple[tuple[str, str], ...]:
+    """Open MPI's coll/tuned, forced."""
+    base = f"coll_tuned_{collective}_algorithm"
+    return ((base, str(algorithm)), *((f"{base}_{n}", str(v)) for n, v in more.items()))
+
+
+def preset(collective: str, n: int) -> tuple[tuple[str, str], ...]:
+    """Intel MPI's."""
+    return ((f"I_MPI_ADJUST_{collective.upper()}", str(n)),)
+
+
+def mpir(collective: str, name: str, **more: int) -> tuple[tuple[str, str], ...]:
+    """MPICH's, as discovery names it: forced over the whole communicator."""
+    upper = f"MPIR_CVAR_{collective.upper()}"
+    flat = (("MPIR_CVAR_DEVICE_COLLECTIVES", "percoll"), (f"{upper}_DEVICE_COLLECTIVE", "0"))
+    return (
+        (f"{upper}_INTRA_ALGORITHM", name),
+        *flat,
+        *((f"{upper}_{n}", str(v)) for n, v in more.items()),
+    )
+
+
+#: what every Open MPI from 4 to 6 takes: a reduction, and collectives that only messages tell apart
+TUNED = [
+    Rule("allreduce", FIVE, 0, 1000, ()),
+    Rule("allreduce", FIVE, 1001, 100000, tuned("allreduce", 4)),
+    Rule("allreduce", FIVE, 100001, None, ()),
+    Rule("allreduce", FOUR, 0, None, tuned("allreduce", 1)),
+    Rule("bcast", FIVE, 0, 9999, tuned("bcast", 2, chain_fanout=2, segmentsize=1024)),
+    Rule("bcast", FIVE, 10000, None, ()),
+    Rule("allgather", FIVE, 512, None, tuned("allgather", 4)),
+    Rule("barrier", FOUR, 0, None, tuned("barrier", 2)),
+    Rule("allgatherv", FIVE, 0, 511, ()),
+    Rule("allgatherv", FIVE, 512, None, tuned("allgatherv", 3)),
+    Rule("reduce_scatter", FIVE, 0, 511, ()),
+    Rule("reduce_scatter", FIVE, 512, None, tuned("reduce_scatter", 3)),
+]
