@@ -33,9 +33,10 @@ from stretto.campaign.settings import STARTUP_S, Case, Settings
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, Identity, MPIIdentity, now
+from stretto.sweep.closing import Closing
 from stretto.sweep.contest import Memory, contest
 from stretto.sweep.decide import decide_all
-from stretto.sweep.elimination import Medians, Policy, Shape
+from stretto.sweep.elimination import Medians, Policy, medians
 from stretto.sweep.expected import expected_s
 from stretto.sweep.layout import Layout, guides, ordered, teachers
 from stretto.sweep.plan import LayoutPlan, make_plan
@@ -209,35 +210,42 @@ def in_memory(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> d
     del directory
     order, policy = [p.layout for p in plans], Policy()
     times: dict[Layout, Medians] = {}
-    out: dict[Layout, Bench] = {}
+    out: dict[Layout, Kept] = {}
     for plan in plans:
         here, memory, kept = plan.layout, Memory(), Kept()
-        mine: dict[Shape, dict[str, dict[int, float]]] = {}
-        times[here] = mine
-        for turn in range(plan.rounds(policy)):
+        times[here] = {}
+        for turn in range(plan.settings.launches):
             found = contest(
-                plan.settings, here, mine, {x: times[x] for x in teachers(here, order)},
+                plan.settings, here, times[here], {x: times[x] for x in teachers(here, order)},
                 [times[x] for x in guides(here, order)], turn, policy, plan.unlikely, memory,
             )  # fmt: skip
-            settings = plan.in_round(turn, found.cases, policy)
-            needed = set(settings.launches_needed())
-            before = len(kept.bench.records)
-            for launch in plan.launches_of(turn):
-                if settings.variant_of(launch) in needed:
-                    nothing = Bench(kept.bench.header)
-                    backend.measure(settings, launch, kept, nothing)  # type: ignore[arg-type]
-            for s in kept.bench.records[before:]:
-                if isinstance(s, Sample):
-                    shape = (
-                        s.collective,
-                        s.bytes,
-                        s.datatype or "",
-                        s.operation or "",
-                        s.root or 0,
-                    )
-                    mine.setdefault(shape, {}).setdefault(s.candidate, {})[turn] = s.times_us[0]
-        out[here] = kept.bench
-    return out
+            one_round(plan, turn, found.cases, backend, kept, policy)
+            times[here] = medians(kept.bench, plan.nvariants)
+        out[here] = kept
+    closing = Closing(plans, policy)
+    while closing.advance({x: k.bench for x, k in out.items()}):
+        for plan in plans:
+            for turn in closing.turns(plan.layout):
+                cases = closing.cases(plan.layout, turn)
+                one_round(plan, turn, cases, backend, out[plan.layout], policy)
+    return {x: k.bench for x, k in out.items()}
+
+
+def one_round(
+    plan: LayoutPlan,
+    turn: int,
+    cases: Sequence[Case],
+    backend: Simulated,
+    kept: Kept,
+    policy: Policy,
+) -> None:
+    """Measure a round of a layout."""
+    settings = plan.in_round(turn, cases, policy)
+    needed = set(settings.launches_needed())
+    for launch in plan.launches_of(turn):
+        if settings.variant_of(launch) in needed:
+            nothing = Bench(kept.bench.header)
+            backend.measure(settings, launch, kept, nothing)  # type: ignore[arg-type]
 
 
 def in_files(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> dict[Layout, Bench]:

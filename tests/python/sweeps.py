@@ -9,7 +9,7 @@ import hashlib
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from stretto.campaign.ledger import Ledger
@@ -45,7 +45,10 @@ def time_us(layout: Layout, collective: str, size: int, candidate: str) -> float
 
 
 class Fake:
-    """Writes what a launch would measure; `between` is called before every record."""
+    """Writes what a launch would measure; `between` is called before every record.
+
+    Of candidates that are `wild`, every other launch or so takes up to three times as long.
+    """
 
     def __init__(
         self,
@@ -53,8 +56,10 @@ class Fake:
         crash: Callable[[int, str], bool] = lambda launch, candidate: False,
         fails: Callable[[Layout, int], bool] = lambda layout, launch: False,
         cpu: str = "A CPU",
+        wild: Collection[str] = (),
     ) -> None:
         self.between, self.crash, self.fails, self.cpu = between, crash, fails, cpu
+        self.wild = wild
         self.cells = 0
         self.launches: list[tuple[str, int]] = []
 
@@ -92,6 +97,9 @@ class Fake:
                 self.cells += 1
                 true = time_us(layout, case.collective, case.bytes, candidate)
                 noise = 0.05 * (random_of(layout, launch, case.bytes, candidate) - 0.5)
+                if candidate in self.wild:
+                    often = random_of("wild", layout, launch, case.bytes, candidate)
+                    noise += 4 * max(0.0, often - 0.5)
                 for mode in settings.modes:
                     self.between()
                     us = true * (1 + noise) * (1.1 if mode == "throughput" else 1)

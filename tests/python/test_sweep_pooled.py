@@ -11,7 +11,6 @@ import pytest
 from stretto.campaign.settings import Settings, make_case, variants_of
 from stretto.files.bench import Bench, Header, Launch, Sample
 from stretto.files.identity import Host, MPIIdentity
-from stretto.sweep.contenders import surely_faster
 from stretto.sweep.contest import Memory, contest
 from stretto.sweep.decide import decide_all
 from stretto.sweep.elimination import Medians, Policy, shape_of
@@ -241,41 +240,23 @@ def test_the_fit_does_not_overrule_the_test() -> None:
     assert chosen_at(slow)[ODD] == "native", "no row without a test at its own point"
 
 
-def far_enough(spread: float, rounds: int = 12) -> tuple[int, bool]:
-    """How many rounds a layout takes whose best candidate's launches spread upwards; proven?"""
+def test_the_search_of_a_size_ends_when_a_test_can_be_made() -> None:
+    """However its launches spread: what is in doubt then is for the closing rounds."""
     layout, policy = Layout(4, 3), Policy()
-    settings = settings_of(layout, rounds)
-    times: dict[tuple[str, int, str, str, int], dict[str, dict[int, float]]] = {}
-    memory: Memory = {}
-    for turn in range(policy.most_rounds(rounds)):
-        found = contest(settings, layout, times, {}, [], turn, policy, None, memory)
-        assert found == contest(settings, layout, times, {}, [], turn, policy), "as from nothing"
-        if not found.cases:
-            break
-        for case in found.cases:
-            assert turn < rounds or len(case.candidates) <= 1 + policy.contenders
-            for name in case.candidates:
-                us = true_us(layout, case.bytes, name)
-                if name != "native" and turn % 2:
-                    us *= 1 + spread * (1 + 0.1 * (turn % 7))
-                times.setdefault(shape_of(case), {}).setdefault(name, {})[turn] = us
-    proven = all(
-        any(
-            surely_faster(t, seen["native"], True, policy.sure)
-            for n, t in seen.items()
-            if n != "native"
-        )
-        for seen in times.values()
-    )
-    return max(r for seen in times.values() for t in seen.values() for r in t) + 1, proven
-
-
-def test_launches_go_on_until_a_great_gain_is_proven() -> None:
-    """Every other launch is three times as slow: twelve prove nothing, more of two do."""
-    calm, wild = far_enough(0.0), far_enough(2.0)
-    assert calm == (6, True)
-    assert 12 < wild[0] <= Policy().most_rounds(12)
-    assert Policy().most_rounds(5) == 5, "without a test to be made there is nothing to prove"
+    settings = settings_of(layout)
+    for spread in (0.0, 2.0):
+        times: dict[tuple[str, int, str, str, int], dict[str, dict[int, float]]] = {}
+        memory: Memory = {}
+        for turn in range(12):
+            found = contest(settings, layout, times, {}, [], turn, policy, None, memory)
+            assert found == contest(settings, layout, times, {}, [], turn, policy), "from nothing"
+            for case in found.cases:
+                for name in case.candidates:
+                    us = true_us(layout, case.bytes, name)
+                    if name != "native" and turn % 2:
+                        us *= 1 + spread * (1 + 0.1 * (turn % 7))
+                    times.setdefault(shape_of(case), {}).setdefault(name, {})[turn] = us
+        assert {max(seen["native"]) for seen in times.values()} == {5}, "six launches of each size"
 
 
 def test_one_choice_for_all_sizes_is_eliminated_for_all_of_them() -> None:

@@ -2,8 +2,8 @@
 
 As in `elimination`, a pure function of complete rounds. Where a fit is possible (`pooled`), a
 candidate is measured at a size as long as it may be the best there by more than what counts: also
-one that was not begun with, once the launches since then give it a chance. Once a test can be made,
-`contenders` says who goes on.
+one that was not begun with, once the launches since then give it a chance. This ends as soon as a
+test can be made: what is in doubt then is for the closing rounds (`closing`).
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ from stretto.sweep.pooled import FEWEST_POINTS, Estimate
 #: who is hopeless there, it begins after so many rounds, with the candidates that the smaller sizes
 #: leave; at most so many times the largest of these
 COSTLY, AFTER, BEYOND = 0.1, 2, 16
-#: from this share on, more launches than were asked for are few
-HEAVY = 0.02
 #: s: and if one candidate takes longer there in a launch
 COSTLY_S = 2.5
 #: and this many smaller sizes must be left to learn from
@@ -123,7 +121,7 @@ def _run(
     if f is None:
         f = make_field(
             layout, cases, times, others, unlikely, settings.variants, settings.launches,
-            dear_sizes(settings, cases, COSTLY), dear_sizes(settings, cases, HEAVY),
+            dear_sizes(settings, cases, COSTLY),
         )  # fmt: skip
     late = set() if f.elsewhere else costly_sizes(settings, cases)
     for done in range(first, turn + 1):
@@ -132,7 +130,7 @@ def _run(
         if done == 0 and not f.elsewhere:
             continue
         _rejudge(f, done, policy)
-        settle(f, done, policy)
+        settle(f, done)
         for shape in f.chain:
             bare_where_it_tells(f, shape, done, policy)
     if turn >= AFTER:

@@ -60,12 +60,20 @@ class Policy:
     dear_chances
         As `chances`, at sizes that take more than a tenth of a layout's time.
     worth
-        Once a test can be made: whom it is worth proving. Who may be faster than the present choice
-        by so much (of the logarithm) within so many standard deviations; and at the dear sizes.
-    contenders
-        And how many of them a launch has (at the dear sizes, after `launches`: one).
+        In the closing rounds (`stretto.sweep.closing`): a candidate is measured on where, within
+        `doubts` standard deviations, it may be faster than the choice by so much of the logarithm.
+    matters
+        And gains up to this are worth nothing there.
+    few, most_at_once
+        Least and most rounds that it gets in a wave.
+    hopeless
+        Who needs more launches for a proof gets none.
+    portion
+        Part of the time left that a wave takes.
     extended
-        They go on up to so many times the launches asked for; and at the dear sizes.
+        So many times the launches that were asked for a layout may have.
+    share
+        Of the time in which everything could be measured: what the campaign may take.
     short_us
         Where calls take longer, the bare MPI is measured beside its own settings only.
     """
@@ -83,15 +91,20 @@ class Policy:
     latest: int = 3
     worried: int = 4
     clear: float = 0.85
-    dear_chances: tuple[tuple[int, int], ...] = ((0, 9), (1, 5), (2, 3), (3, 2))
-    worth: tuple[tuple[float, float], tuple[float, float]] = ((0.08, 2.0), (0.1, 1.0))
-    contenders: int = 2
-    extended: tuple[int, int] = (8, 3)
+    dear_chances: tuple[tuple[int, int], ...] = ((0, 9), (1, 4), (2, 2), (4, 1))
+    worth: float = 0.06
+    matters: float = 0.05
+    few: int = 3
+    most_at_once: int = 24
+    hopeless: int = 200
+    portion: float = 0.35
+    extended: int = 16
+    share: float = 0.1
     short_us: float = 10.0
 
-    def most_rounds(self, launches: int, dear: bool = False) -> int:
+    def most_rounds(self, launches: int) -> int:
         """Return how many rounds a layout may have, where so many were asked for."""
-        return launches if launches < FEWEST else self.extended[dear] * launches
+        return launches if launches < FEWEST else self.extended * launches
 
     def factor(self, launches: int) -> float:
         """Return the factor after so many launches; infinite before the first."""

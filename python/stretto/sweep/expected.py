@@ -15,11 +15,32 @@ from stretto.sweep.layout import guides
 from stretto.sweep.plan import LayoutPlan, round_s
 from stretto.sweep.pooled import FEWEST_POINTS
 
+#: launches of each candidate with which a careful person would measure everything
+EXHAUSTIVE = 10
+#: so many times as long as expected a small campaign may take, with its closing rounds
+SMALL = 2.0
+
 
 def at_most_s(plan: LayoutPlan) -> float:
     """Return how long the launches asked for take on a layout when all are measured, in seconds."""
     launches = plan.settings.launches
     return sum(round_s(plan, turn, plan.settings.cases, None) for turn in range(launches))
+
+
+def limit_s(plans: Sequence[LayoutPlan], policy: Policy) -> float:
+    """Return how long a campaign may take with its closing rounds, in seconds.
+
+    A part of what it would take to measure everything `EXHAUSTIVE` times. Where even the search
+    takes longer, for little can be left out of few candidates: `SMALL` times what is expected.
+
+    Parameters
+    ----------
+    plans, policy
+        As for `expected_s`.
+    """
+    everything = sum(EXHAUSTIVE * at_most_s(p) / p.settings.launches for p in plans)
+    expected = sum(expected_s(plans, policy))
+    return policy.share * everything if expected <= policy.share * everything else SMALL * expected
 
 
 def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float]:

@@ -30,9 +30,9 @@ class Field:
     variants
         Kinds of launches of the campaign: what shares one is compared in pairs.
     rounds
-        As the user asked for; after that only who may still change the choice goes on.
-    dear, heavy
-        Sizes that take much of the layout's time: a tenth, a fiftieth.
+        As the user asked for.
+    dear
+        Sizes that take much of the layout's time: a tenth.
     over
         Sizes that are measured no longer.
     since
@@ -45,7 +45,6 @@ class Field:
     variants: tuple[str, ...]
     rounds: int
     dear: set[Shape]
-    heavy: set[Shape]
     alive: dict[Shape, list[str]] = field(default_factory=dict)
     waiting: dict[Shape, dict[str, Dropped]] = field(default_factory=dict)
     never: list[Dropped] = field(default_factory=list)
@@ -145,7 +144,6 @@ def make_field(
     variants: tuple[str, ...],
     rounds: int,
     dear: set[Shape],
-    heavy: set[Shape],
 ) -> Field:
     """Return a chain of sizes before its first round.
 
@@ -155,11 +153,11 @@ def make_field(
         That are measured; sizes ascending.
     times, others, unlikely
         As for `contest.contest`.
-    variants, rounds, dear, heavy
+    variants, rounds, dear
         See `Field`.
     """
     chain = [shape_of(c) for c in cases]
-    f = Field(layout, chain, times, variants, rounds, dear, heavy)
+    f = Field(layout, chain, times, variants, rounds, dear)
     for shape, case in zip(chain, cases, strict=True):
         out = {n: w for n, w in unlikely.get(shape, {}).items() if n not in (NATIVE, BARE)}
         f.alive[shape] = [n for n in case.candidates if n not in out]

@@ -74,7 +74,7 @@ def side_by_side(
         while True:
             before = _state(whole)
             for nodes, layouts in levels(whole.sites):
-                left = [x for x in layouts if not whole.settled(whole.sites[x])]
+                left = [x for x in layouts if not whole.finished(whole.sites[x])]
                 if not left or whole.enough():
                     continue
                 parts = cut(names, nodes)
@@ -85,7 +85,7 @@ def side_by_side(
                 lanes = [lane_of(p, _turned(left, at)) for at, p in enumerate(parts)]
                 _together(whole, lanes, progress)
                 _learn(whole, lanes, left)
-            if all(whole.settled(s) for s in whole.all()):
+            if all(whole.finished(s) for s in whole.all()):
                 return True
             if whole.enough() or _state(whole) == before:
                 return False
@@ -97,9 +97,11 @@ def _turned(layouts: Sequence[Layout], at: int) -> tuple[Layout, ...]:
     return (*layouts[at:], *layouts[:at])
 
 
-def _state(whole: Worker) -> tuple[int, int]:
+def _state(whole: Worker) -> tuple[int, int, int]:
     """Return what grows whenever something comes of a lane."""
-    return whole.done(), sum(len(s.given_up) + (s.closed is not None) for s in whole.all())
+    claimed = sum(len(s.claims.listing()) for s in whole.all())  # closing rounds as well
+    lost = sum(len(s.given_up) + (s.closed is not None) for s in whole.all())
+    return whole.done(), claimed, lost
 
 
 def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> None:
@@ -115,7 +117,7 @@ def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> Non
 
     threads = []
     for lane in lanes:
-        lane.stopping = whole.stopping
+        lane.stopping, lane.closing = whole.stopping, whole.closing
         for site in whole.all():
             lane.sites[site.plan.layout].closed = site.closed
             lane.sites[site.plan.layout].given_up |= site.given_up

@@ -12,12 +12,13 @@ from stretto.errors import StrettoError
 from stretto.files.bench import Bench, standing_exclusions
 from stretto.files.identity import Identity
 from stretto.files.io import check_schema, parse_json, read_text
-from stretto.sweep.elimination import Policy
+from stretto.sweep.elimination import Policy, State
 from stretto.sweep.expected import expected_s
 from stretto.sweep.layout import ordered, parse_layout
 from stretto.sweep.plan import FILE, LayoutPlan, read_plan, round_s
 from stretto.sweep.run import CAMPAIGN, table_place
-from stretto.sweep.worker import Site, Worker
+from stretto.sweep.site import Site
+from stretto.sweep.worker import Worker
 
 _WHAT = "a campaign's directory"
 
@@ -110,6 +111,7 @@ def _worker(base: Path, about: dict[str, Any], policy: Policy | None) -> Worker:
 
 
 def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) -> dict[str, Any]:
+    worker.close()
     expected = expected_s([site.plan for site in worker.all()], policy)
     layouts = [
         _layout(worker, site, policy, s) for site, s in zip(worker.all(), expected, strict=True)
@@ -138,7 +140,8 @@ def _layout(worker: Worker, site: Site, policy: Policy | None, expected: float) 
     done = sum(s == "done" for s in states.values())
     turn = worker.turn(site, listing)
     blocked = [g.name for g in site.guides if not _complete(worker, worker.sites[g])]
-    alive = worker.cases(site, asked if turn is None else turn)
+    alive = State((), ()) if turn is None else worker.cases(site, turn)
+    dropped = worker.search(site, asked if turn is None else min(turn, asked)).dropped
     gone = standing_exclusions(merged.bench.records)
     left = 0.0
     if turn is not None:
@@ -162,7 +165,7 @@ def _layout(worker: Worker, site: Site, policy: Policy | None, expected: float) 
         "total": total,
         "round": None if turn is None else turn + 1,
         "rounds": asked if turn is None else max(asked, turn + 1),
-        "complete": turn is None,
+        "complete": turn is None and (worker.closing is None or worker.closing.over),
         "waits_for": blocked if turn is not None else [],
         "held": sorted(k for k, s in states.items() if s == "held"),
         "cells": sum(len(c.candidates) for c in plan.settings.cases),
@@ -176,14 +179,15 @@ def _layout(worker: Worker, site: Site, policy: Policy | None, expected: float) 
         ],
         "dropped": [
             {"collective": d.collective, "bytes": d.bytes, "candidate": d.candidate,
-             "launches": d.launches, "why": d.why} for d in alive.dropped
+             "launches": d.launches, "why": d.why} for d in dropped
         ],
         "left_s": left,
     }  # fmt: skip
 
 
 def _complete(worker: Worker, site: Site) -> bool:
-    return worker.turn(site, site.claims.listing()) is None
+    turn = worker.turn(site, site.claims.listing())
+    return turn is None or turn >= site.plan.settings.launches
 
 
 def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
@@ -204,6 +208,8 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
         )
         for x in system["layouts"]:
             now = "done" if x["complete"] else f"{x['round']}/{x['rounds']}"
+            if not x["complete"] and x["round"] is None:
+                now = "searched"  # closing rounds begin when all layouts are
             note = f"  waits for {', '.join(x['waits_for'])}" if x["waits_for"] else ""
             note += f"  {len(x['held'])} under way" if x["held"] else ""
             alive = f"{x['cells_alive']}/{x['cells']}"

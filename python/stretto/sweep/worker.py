@@ -7,11 +7,9 @@ nothing else, and any number of these processes may work on one directory.
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.campaign.ledger import Ledger
@@ -22,11 +20,13 @@ from stretto.files.identity import Identity
 from stretto.progress import Progress
 from stretto.sweep.backend import Backend
 from stretto.sweep.claims import Claims, Holder, me
-from stretto.sweep.contest import Memory, contest
+from stretto.sweep.closing import Closing
+from stretto.sweep.contest import contest
 from stretto.sweep.elimination import Medians, Policy, State, medians
 from stretto.sweep.folder import Folder, session_path
 from stretto.sweep.layout import Layout, guides, teachers
 from stretto.sweep.plan import LayoutPlan, keep_plan
+from stretto.sweep.site import Site, Unit
 
 #: s: between two looks at what other processes have done, when there is nothing to do oneself
 POLL_S = 2.0
@@ -34,50 +34,6 @@ POLL_S = 2.0
 FRUITLESS = 3
 #: one thread at a time takes a name for its file, and makes the file
 _NAMING = threading.Lock()
-
-
-@dataclass
-class Site:
-    """A layout of the campaign as this process sees it."""
-
-    plan: LayoutPlan
-    folder: Folder
-    claims: Claims
-    guides: list[Layout]
-    teachers: list[Layout]  # its guides, and those that they learned from
-    writer: BenchWriter | None = None
-    given_up: set[int] = field(default_factory=set)
-    fruitless: int = 0
-    closed: str | None = None  # why it cannot be measured by this process
-    prepared: bool = False
-    over: bool = False
-    known: dict[int, State] = field(default_factory=dict)  # what is worth measuring in a round
-    memory: Memory = field(default_factory=dict)
-
-    def launches_of(self, turn: int, found: State) -> list[int]:
-        """Return a round's launches; of those beyond the rounds asked for, what is needed."""
-        every = self.plan.launches_of(turn)
-        if turn < self.plan.settings.launches:
-            return list(every)
-        needed = set(replace(self.plan.settings, cases=found.cases).launches_needed())
-        return [k for k in every if self.plan.settings.variant_of(k) in needed]
-
-    def order(self, turn: int, found: State) -> list[int]:
-        """Return a round's launches in an order of its own."""
-        launches = self.launches_of(turn, found)
-        random.Random(self.plan.settings.seed * 7919 + turn).shuffle(launches)
-        return launches
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A launch to be measured: the next generation of its claim, its round, the cases."""
-
-    site: Site
-    launch: int
-    generation: int
-    turn: int
-    cases: State
 
 
 class Worker:
@@ -159,6 +115,7 @@ class Worker:
                 teachers(plan.layout, order) if policy is not None else [],
             )
         self.mine = [self.sites[x] for x in (order if only is None else only)]
+        self.closing = Closing(plans, policy) if policy is not None else None
 
     def run(self) -> bool:
         """Measure until nothing is left for this process; return whether the campaign is complete.
@@ -198,6 +155,7 @@ class Worker:
 
     def next_unit(self) -> Unit | None:
         """Return a launch that can be measured now, None when all are measured, held or blocked."""
+        self.close()
         for site in self.mine:
             if site.over or site.closed is not None:
                 continue
@@ -213,18 +171,43 @@ class Worker:
         return None
 
     def settled(self, site: Site) -> bool:
-        """Return whether a layout's results are final as far as this start goes."""
-        if not site.over and site.closed is None:
+        """Return whether a layout's search is final as far as this start goes: others may learn."""
+        if not site.searched and site.closed is None:
+            if not all(self.settled(self.sites[x]) for x in site.teachers):
+                return False
+            self._unit_of(site)
+        return site.searched or site.closed is not None
+
+    def finished(self, site: Site) -> bool:
+        """Return whether nothing is left for this start on a layout, closing rounds included."""
+        self.close()
+        if not site.over and self.settled(site) and site.closed is None:
             self._unit_of(site)
         return site.over or site.closed is not None
+
+    def close(self) -> None:
+        """Plan the next closing rounds as soon as all rounds before them are complete."""
+        closing = self.closing
+        while closing is not None and not closing.over:
+            planned = len(closing.waves)  # lanes share it: another one may be faster
+            if not all(self.settled(s) for s in self.all()):
+                return
+            open_sites = [s for s in self.all() if s.closed is None]
+            if any(self.turn(s, s.claims.listing()) is not None for s in open_sites):
+                return
+            benches = {s.plan.layout: s.folder.merged().bench for s in self.all()}
+            closed = {s.plan.layout for s in self.all() if s.closed is not None}
+            closing.advance({x: b for x, b in benches.items() if b.samples}, closed, planned)
 
     def _unit_of(self, site: Site) -> Unit | None:
         """Return the first launch of the present round that is free; marks the layout as over."""
         listing = site.claims.listing()
         bench = site.folder.merged().bench
         turn = self.turn(site, listing)
+        if turn is None or turn >= site.plan.settings.launches:
+            site.searched = True
         if turn is None:
-            site.over = True
+            site.over = self.closing is None or self.closing.over
             return None
         found = self.cases(site, turn)
         settings = site.plan.in_round(turn, found.cases, self.policy)
@@ -241,10 +224,9 @@ class Worker:
         return self._unit_of(site) if self.turn(site, listing) != turn else None
 
     def turn(self, site: Site, listing: Mapping[int, Mapping[int, bool]]) -> int | None:
-        """Return the first round that is not complete, None when all are.
+        """Return the first round that is not complete, None when all are that are planned.
 
-        After the rounds that were asked for come those that prove what is not proven yet, as long
-        as that may change a choice.
+        After the rounds that were asked for come the closing ones, a wave at a time.
 
         Parameters
         ----------
@@ -254,12 +236,12 @@ class Worker:
             Its claims.
         """
         plain = {k: dict(v) for k, v in listing.items()}
-        for turn in range(site.plan.rounds(self.policy)):
+        asked = site.plan.settings.launches
+        rounds = asked if self.closing is None else self.closing.rounds(site.plan.layout)
+        for turn in range(rounds):
             launches: Sequence[int] = site.plan.launches_of(turn)
-            if turn >= site.plan.settings.launches:
+            if turn >= asked:
                 launches = site.launches_of(turn, self.cases(site, turn))
-                if not launches:
-                    return None
             for launch in launches:
                 if launch in site.given_up:
                     continue
@@ -269,6 +251,12 @@ class Worker:
 
     def cases(self, site: Site, turn: int) -> State:
         """Return what is worth measuring in a round of a layout."""
+        if self.closing is not None and turn >= site.plan.settings.launches:
+            return State(self.closing.cases(site.plan.layout, turn), ())
+        return self.search(site, turn)
+
+    def search(self, site: Site, turn: int) -> State:
+        """Return what the rounds before one leave to be measured, and whom they have dropped."""
         if self.policy is None:
             return State(site.plan.settings.cases, ())
         if turn in site.known:
@@ -277,8 +265,8 @@ class Worker:
             site.plan.settings,
             site.plan.layout,
             self.times(site),
-            {x: self.times(self.sites[x]) for x in site.teachers},
-            [self.times(self.sites[x]) for x in site.guides],
+            {x: self.searched(self.sites[x]) for x in site.teachers},
+            [self.searched(self.sites[x]) for x in site.guides],
             turn,
             self.policy,
             site.plan.unlikely,
@@ -290,6 +278,14 @@ class Worker:
     def times(self, site: Site) -> Medians:
         """Return a layout's medians by shape, candidate and round."""
         return medians(site.folder.merged().bench, site.plan.nvariants)
+
+    def searched(self, site: Site) -> Medians:
+        """Return what a layout's rounds before the closing ones tell: what others learn from it."""
+        asked = site.plan.settings.launches
+        return {
+            shape: {n: {r: t for r, t in seen.items() if r < asked} for n, seen in names.items()}
+            for shape, names in self.times(site).items()
+        }
 
     def _measure(self, unit: Unit) -> None:
         site = unit.site
@@ -374,5 +370,5 @@ class Worker:
     def _show(self, progress: Progress, unit: Unit) -> None:
         plan = unit.site.plan
         what = f"{plan.layout.words}, round {unit.turn + 1}"
-        what += "" if unit.turn < plan.settings.launches else " (of what is not proven yet)"
+        what += "" if unit.turn < plan.settings.launches else " (closing)"
         progress.update(self.done(), f"{what}, launch {unit.launch}")

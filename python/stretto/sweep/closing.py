@@ -1,0 +1,384 @@
+"""The closing rounds: what is left of a campaign's time goes where it may still change most.
+
+Elimination ends at a size with the first launch after which a test can be made. Some choices then
+rest on luck: a gain that is not proven yet, two candidates of which the slower one had the calmer
+launches, one that was never begun with. Once all layouts are that far, waves of further launches
+begin. Each is a pure function of everything that was measured before it: the table is decided as it
+would be now, and at each point the candidate is sought that may be faster than its choice. Points
+compete by what a proof is worth for each second that it takes, until no doubt is worth its time or
+the campaign has taken what it may (`expected.limit_s`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stretto.campaign.compare import BARE, NATIVE
+from stretto.campaign.settings import Case
+from stretto.campaign.stats import FEWEST
+from stretto.files.bench import Bench, standing_exclusions
+from stretto.files.table import WITHOUT_SIZE
+from stretto.mpi.algorithms.base import PREFIX
+from stretto.sweep.contenders import share_of_wins
+from stretto.sweep.decide import Compared, Decided, Fitted, decide_all, fit_all
+from stretto.sweep.elimination import Medians, Policy, Shape, chains, medians, shape_of
+from stretto.sweep.expected import limit_s
+from stretto.sweep.layout import Layout
+from stretto.sweep.plan import LayoutPlan, round_s
+from stretto.sweep.pooled import SPREAD, Estimate, location
+
+#: by layout, what is measured in each round of a wave
+Wave = Mapping[Layout, tuple[tuple[Case, ...], ...]]
+#: a candidate of which so many launches were asked for is given up when it has fewer than a test
+#: needs: it crashes
+LOST = FEWEST
+#: less than this share of the time is not worth another wave
+LEAST_LEFT = 0.005
+#: so many launches is the usual share of wins worth, against the one that was seen
+WINS_BELIEF = 8
+#: launches of a proof, times the square of what the share of wins lies above one half
+PROOF, NEVER = 1.5, 1 << 20
+
+
+@dataclass(frozen=True)
+class Bid:
+    """Launches that may change the choice at a point.
+
+    Attributes
+    ----------
+    shapes
+        The size, or all sizes where one choice has to do for all.
+    names
+        Candidates, beside the MPI's own choice.
+    rounds, need
+        That it asks for now, and until a proof.
+    value
+        What it may gain: the square of the gain that is expected beyond what matters (of a time's
+        logarithm), so that a great loss comes before several small ones.
+    """
+
+    layout: Layout
+    shapes: tuple[Shape, ...]
+    names: tuple[str, ...]
+    rounds: int
+    need: int
+    value: float
+
+
+class Closing:
+    """The waves of a campaign, one after another.
+
+    Parameters
+    ----------
+    plans
+        Of all layouts.
+    policy
+        When a doubt is worth its time.
+
+    Attributes
+    ----------
+    waves
+        So far.
+    over
+        There will be no other one.
+    limit_s, spent_s
+        What the campaign may take with them, and what it has taken when the latest wave is
+        measured, both as `expected` counts; None before the first look.
+    """
+
+    def __init__(self, plans: Sequence[LayoutPlan], policy: Policy) -> None:
+        self.plans = {p.layout: p for p in plans}
+        self.policy = policy
+        self.waves: list[Wave] = []
+        self.over = all(p.rounds(policy) <= p.settings.launches for p in plans)
+        self._lock = threading.Lock()
+        self.limit_s = limit_s(plans, policy)
+        self.spent_s: float | None = None
+        self._asked: Counter[tuple[Layout, Shape, str]] = Counter()
+        self._compared: Compared = {}
+
+    def rounds(self, layout: Layout) -> int:
+        """Return how many rounds a layout has with the waves so far."""
+        return self.plans[layout].settings.launches + sum(
+            len(w.get(layout, ())) for w in self.waves
+        )
+
+    def turns(self, layout: Layout) -> range:
+        """Return the rounds of a layout's latest wave."""
+        end = self.rounds(layout)
+        return range(end - len(self.waves[-1].get(layout, ())) if self.waves else end, end)
+
+    def cases(self, layout: Layout, turn: int) -> tuple[Case, ...]:
+        """Return what is measured in a round after those that were asked for; no case: nothing."""
+        at = turn - self.plans[layout].settings.launches
+        rounds = [r for w in self.waves for r in w.get(layout, ())]
+        return rounds[at] if 0 <= at < len(rounds) else ()
+
+    def advance(
+        self,
+        benches: Mapping[Layout, Bench],
+        closed: Collection[Layout] = (),
+        planned: int | None = None,
+    ) -> bool:
+        """Plan the next wave from all that was measured; return whether there is one.
+
+        Parameters
+        ----------
+        benches
+            Of all layouts, every round so far complete. Rounds beyond `rounds` are not looked at.
+        closed
+            Layouts that cannot be measured any more.
+        planned
+            How many waves there were when the rounds were found complete: with another one since
+            then, nothing is planned.
+        """
+        with self._lock:
+            if planned is None or planned == len(self.waves):
+                self._advance(benches, closed)
+            return not self.over
+
+    def _advance(self, benches: Mapping[Layout, Bench], closed: Collection[Layout]) -> None:
+        if self.over:
+            return
+        past = {x: _until(b, self.rounds(x) * self.plans[x].nvariants) for x, b in benches.items()}
+        nvariants = {x: self.plans[x].nvariants for x in past}
+        times = {x: medians(b, nvariants[x]) for x, b in past.items()}
+        if self.spent_s is None:
+            self.spent_s = sum(_searched_s(self.plans[x], t, self.policy) for x, t in times.items())
+        wanted = {x: [s for s in map(shape_of, self.plans[x].settings.cases)] for x in past}
+        fitted = fit_all(times, wanted)
+        decided = decide_all(past, nvariants, fitted, self._compared)
+        bids = [
+            b
+            for x in sorted(past)
+            if x not in closed
+            for b in self._bids(past[x], times[x], decided[x], fitted[x])
+        ]
+        wave = self._taken(bids)
+        self.over = not wave
+        if wave:
+            self.waves.append(wave)
+
+    def _taken(self, bids: Sequence[Bid]) -> dict[Layout, tuple[tuple[Case, ...], ...]]:
+        """Return the wave of the bids that are worth most, within a part of the time left."""
+        assert self.spent_s is not None
+        left = self.limit_s - self.spent_s
+        if left < LEAST_LEFT * self.limit_s:
+            return {}
+        taken: dict[Layout, list[Bid]] = {}
+        cost: dict[Layout, float] = {}
+        open_bids = {(b.layout, b.shapes): b for b in bids}
+        extra: dict[tuple[Layout, tuple[Shape, ...]], float] = {}
+        # The last one may take more than the portion, which may be too little for any.
+        while open_bids and sum(cost.values()) < self.policy.portion * left:
+            for key, bid in open_bids.items():
+                if key not in extra:  # of a layout that shares its starts now
+                    plan, more = self.plans[bid.layout], [*taken.get(bid.layout, []), bid]
+                    whole = _rounds_s(plan, _together(plan, more), self.policy)
+                    extra[key] = max(whole - cost.get(bid.layout, 0.0), 1e-6)
+            key = max(open_bids, key=lambda k: (_worth(open_bids[k], extra[k]), k))
+            bid = open_bids.pop(key)
+            if sum(cost.values()) + extra[key] > left:
+                continue
+            taken.setdefault(bid.layout, []).append(bid)
+            cost[bid.layout] = cost.get(bid.layout, 0.0) + extra[key]
+            extra = {k: v for k, v in extra.items() if k[0] != bid.layout}
+        for chosen in taken.values():
+            for bid in chosen:
+                for shape in bid.shapes:
+                    self._asked.update({(bid.layout, shape, n): bid.rounds for n in bid.names})
+        self.spent_s += sum(cost.values())
+        return {x: _together(self.plans[x], b) for x, b in sorted(taken.items())}
+
+    def _bids(self, bench: Bench, times: Medians, decided: Decided, fitted: Fitted) -> list[Bid]:
+        """Return the best bid of each point of a layout."""
+        plan = self.plans[decided.layout]
+        spare = plan.rounds(self.policy) - self.rounds(plan.layout)
+        if spare <= 0:
+            return []
+        out, gone = [], standing_exclusions(bench.records)
+        for chain in chains(map(shape_of, plan.settings.cases)):
+            together = chain[0][0] in WITHOUT_SIZE
+            for shapes in [tuple(chain)] if together else [(s,) for s in chain]:
+                point = _Point(plan, shapes, times, decided, fitted, self._asked)
+                rivals = [r for r in point.rivals() if (chain[0][0], r) not in gone]
+                found = [b for r in rivals if (b := self._bid(point, r, spare))]
+                if found:
+                    out.append(max(found, key=lambda b: (b.value / b.need, b.names)))
+        return out
+
+    def _bid(self, point: _Point, rival: str, spare: int) -> Bid | None:
+        """Return what a candidate bids to take a choice's place; None: it is not worth its time."""
+        policy, choice = self.policy, point.choice
+        # A row was proven by launches of its own point: by these, too, native is to be the faster.
+        mine, now = point.estimate(rival), point.estimate(choice, alone=rival == NATIVE)
+        if mine is None or now is None:
+            return None
+        gap, doubt = now.mean - mine.mean, math.hypot(mine.sd, now.sd)
+        if gap + policy.doubts * doubt <= policy.worth:
+            return None
+        launches = point.launches(rival)
+        need = max(FEWEST - launches, policy.few)
+        if rival != NATIVE and launches >= FEWEST:
+            need = max(need, launches if point.proven(rival) else point.to_proof(rival, gap))
+        if need > policy.hopeless:
+            return None
+        names = tuple(n for n in dict.fromkeys((choice, rival)) if n != NATIVE)
+        rounds = min(spare, need, policy.most_at_once)
+        value = _expected_gain(gap - policy.matters, doubt) ** 2
+        return Bid(point.plan.layout, point.shapes, names, rounds, need, value)
+
+
+def _worth(bid: Bid, cost_s: float) -> float:
+    """Return a bid's value for each second that a proof takes, where its rounds take so long."""
+    return bid.value * bid.rounds / (bid.need * cost_s)
+
+
+class _Point:
+    """What is known where one choice is made: a size of a layout, or all of its sizes."""
+
+    def __init__(
+        self,
+        plan: LayoutPlan,
+        shapes: tuple[Shape, ...],
+        times: Medians,
+        decided: Decided,
+        fitted: Fitted,
+        asked: Mapping[tuple[Layout, Shape, str], int],
+    ) -> None:
+        self.plan, self.shapes, self.times, self.asked = plan, shapes, times, asked
+        collective = shapes[0][0]
+        self.choice = decided.chosen.get(collective, {}).get(shapes[0][1], NATIVE)
+        self._ratios = decided.ratios.get(collective, {})
+        self._fitted = [fitted.get(collective, {}).get(s[1], {}) for s in shapes]
+        cases = {shape_of(c): c for c in plan.settings.cases}
+        self._names = [cases[s].candidates for s in shapes]
+
+    def rivals(self) -> list[str]:
+        """Return who may take the place of the choice: whoever is a candidate and does not fail."""
+        out = []
+        for name in self._names[0]:
+            if name in (self.choice, BARE) or not all(name in n for n in self._names[1:]):
+                continue
+            if any(name in self.plan.unlikely.get(s, {}) for s in self.shapes):
+                continue
+            asked = min(self.asked.get((self.plan.layout, s, name), 0) for s in self.shapes)
+            if asked < LOST or self.launches(name) >= FEWEST:
+                out.append(name)
+        return out
+
+    def estimate(self, name: str, alone: bool = False) -> Estimate | None:
+        """Return where a candidate lies (the mean over sizes); None: nobody knows.
+
+        Parameters
+        ----------
+        name
+            It.
+        alone
+            By the launches of this point, and not by the fit.
+        """
+        found = []
+        for shape, fitted in zip(self.shapes, self._fitted, strict=True):
+            seen = self.times.get(shape, {})
+            mine = tuple(t for _, t in sorted(seen.get(name, {}).items()))
+            if name == NATIVE and not mine:
+                mine = tuple(t for _, t in sorted(seen.get(BARE, {}).items()))
+            if name in fitted and not alone:
+                found.append(fitted[name])
+            elif mine:
+                found.append(Estimate(*location(mine)))
+            else:
+                return None
+        k = len(found)
+        sd = math.sqrt(sum(e.sd**2 for e in found)) / k
+        return Estimate(sum(e.mean for e in found) / k, sd)
+
+    def launches(self, name: str) -> int:
+        """Return a candidate's launches, at the size that has fewest."""
+        return min(len(self.times.get(s, {}).get(name, {})) for s in self.shapes)
+
+    def proven(self, name: str) -> bool:
+        """Return whether the table might have a candidate here: it is significantly faster."""
+        return all(name in self._ratios.get(s[1], {}) for s in self.shapes)
+
+    def to_proof(self, name: str, gap: float) -> int:
+        """Return how many more launches a proof probably takes, if it goes on as it went.
+
+        Parameters
+        ----------
+        name
+            A candidate.
+        gap
+            By how much it is faster (of the logarithm), as far as that is known.
+        """
+        n = self.launches(name)
+        wins = 0.0
+        for shape in self.shapes:
+            seen = self.times.get(shape, {})
+            base = seen.get(NATIVE) or seen.get(BARE, {})
+            wins = max(wins, share_of_wins(seen.get(name, {}), base))
+        # Few launches say little of that: usual ones are disturbed upwards, one in two.
+        usual = 1 - 0.5 * math.exp(-max(gap, 0.0) / SPREAD)
+        wins = (n * wins + WINS_BELIEF * usual) / (n + WINS_BELIEF)
+        if wins <= 0.5:
+            return NEVER
+        # The rank sum of n and n launches lies (wins - 1/2) sqrt(6 n) standard deviations off.
+        # One that has taken long without success takes long yet: others may be proven sooner.
+        return max(n // 2, math.ceil(PROOF / (wins - 0.5) ** 2) - n)
+
+
+def _expected_gain(mean: float, sd: float) -> float:
+    """Return the mean of what is above zero of a normal variable."""
+    z = mean / sd
+    density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return mean * 0.5 * math.erfc(-z / math.sqrt(2)) + sd * density
+
+
+def _together(plan: LayoutPlan, bids: Sequence[Bid]) -> tuple[tuple[Case, ...], ...]:
+    """Return the rounds of a layout's bids: they share launches."""
+    out = []
+    for turn in range(max(b.rounds for b in bids)):
+        wanted = {s: b.names for b in bids if b.rounds > turn for s in b.shapes}
+        cases = []
+        for case in plan.settings.cases:
+            names = wanted.get(shape_of(case))
+            if names is None:
+                continue
+            beside = {NATIVE, *names}
+            if NATIVE not in case.candidates or any(n.startswith(PREFIX) for n in names):
+                beside.add(BARE)
+            cases.append(replace(case, candidates=tuple(c for c in case.candidates if c in beside)))
+        out.append(tuple(cases))
+    return tuple(out)
+
+
+def _rounds_s(plan: LayoutPlan, rounds: Sequence[tuple[Case, ...]], policy: Policy) -> float:
+    """Return about how long closing rounds of a layout take, in seconds."""
+    first = plan.settings.launches
+    each = ((cases, len(list(same))) for cases, same in itertools.groupby(rounds))
+    return sum(n * round_s(plan, first, cases, policy) for cases, n in each)
+
+
+def _searched_s(plan: LayoutPlan, times: Medians, policy: Policy) -> float:
+    """Return about how long the rounds that were asked for took, by what was measured in them."""
+    total = 0.0
+    for turn in range(plan.settings.launches):
+        cases = []
+        for case in plan.settings.cases:
+            seen = times.get(shape_of(case), {})
+            names = tuple(c for c in case.candidates if turn in seen.get(c, {}))
+            if names:
+                cases.append(replace(case, candidates=names))
+        total += round_s(plan, turn, cases, policy)
+    return total
+
+
+def _until(bench: Bench, launches: int) -> Bench:
+    """Return a bench with what was measured before a launch."""
+    kept = [r for r in bench.records if getattr(r, "launch", -1) < launches]
+    return bench if len(kept) == len(bench.records) else Bench(bench.header, kept)

@@ -1,0 +1,284 @@
+"""The closing rounds: what is left of a campaign's time goes where it may still change most."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stretto.campaign.compare import BARE, NATIVE
+from stretto.campaign.settings import Case, Settings
+from stretto.files.bench import Bench, Header, Sample, read_bench
+from stretto.sweep.closing import Closing
+from stretto.sweep.decide import decide_all
+from stretto.sweep.elimination import Policy
+from stretto.sweep.layout import Layout
+from stretto.sweep.parallel import side_by_side
+from stretto.sweep.plan import LayoutPlan
+from stretto.sweep.request import Request
+from stretto.sweep.status import read_status, status_lines
+from stretto.sweep.worker import Worker
+from sweeps import HOST, MPI, Fake, plans, request_of, time_us, worker_of
+
+LAYOUTS = (Layout(1, 2), Layout(2, 2), Layout(4, 2))
+WILD = ("shm",)
+
+
+def small(out: Path, **more: object) -> Request:
+    values = {"collectives": ("allreduce",), "layouts": LAYOUTS, "sizes": (8, 24, 36000)}
+    return request_of(out, **(values | {"launches": 12} | more))
+
+
+class Memory:
+    """Keeps what a campaign writes."""
+
+    def __init__(self) -> None:
+        self.bench = Bench(Header("0", "", HOST, MPI, []))
+
+    def write(self, record: object) -> None:
+        self.bench.records.append(record)  # type: ignore[arg-type]
+
+
+def measure(plan: LayoutPlan, turn: int, cases: tuple[Case, ...], fake: Fake, kept: Memory) -> None:
+    settings: Settings = plan.in_round(turn, cases, Policy())
+    needed = settings.launches_needed()
+    for launch in plan.launches_of(turn):
+        if settings.variant_of(launch) in needed:
+            fake.measure(settings, launch, kept, Bench(kept.bench.header))  # type: ignore[arg-type]
+
+
+def searched(
+    mine: list[LayoutPlan], fake: Fake, begun: Callable[[Layout, str], bool] = lambda x, c: True
+) -> dict[Layout, Memory]:
+    """Six rounds of all candidates that are begun with."""
+    out = {p.layout: Memory() for p in mine}
+    for plan in mine:
+        for turn in range(6):
+            cases = tuple(
+                Case(c.collective, c.bytes, c.datatype, c.operation, c.root,
+                     tuple(n for n in c.candidates if begun(plan.layout, n)))
+                for c in plan.settings.cases
+            )  # fmt: skip
+            measure(plan, turn, cases, fake, out[plan.layout])
+    return out
+
+
+def closed(
+    mine: list[LayoutPlan], fake: Fake, kept: dict[Layout, Memory], policy: Policy | None = None
+) -> Closing:
+    """All waves, each measured before the next one is planned."""
+    closing = Closing(mine, policy or Policy())
+    while closing.advance({x: k.bench for x, k in kept.items()}):
+        for plan in mine:
+            for turn in closing.turns(plan.layout):
+                measure(plan, turn, closing.cases(plan.layout, turn), fake, kept[plan.layout])
+    return closing
+
+
+def chosen(mine: list[LayoutPlan], kept: dict[Layout, Memory]) -> dict[Layout, dict[int, str]]:
+    decided = decide_all(
+        {x: k.bench for x, k in kept.items()}, {p.layout: p.nvariants for p in mine}
+    )
+    return {x: d.chosen["allreduce"] for x, d in decided.items()}
+
+
+def worst(found: dict[Layout, dict[int, str]]) -> float:
+    """By how much the choice is slower than the best, at the worst point."""
+    return max(
+        time_us(x, "allreduce", size, name)
+        / min(time_us(x, "allreduce", size, n) for n in ("native", "ring", "shm", "native:A=1"))
+        for x, sizes in found.items()
+        for size, name in sizes.items()
+    )
+
+
+def test_doubts_are_settled_within_the_time(tmp_path: Path) -> None:
+    """Half of the best one's launches are disturbed: six of them prove nothing, more do."""
+    mine, fake = plans(small(tmp_path)), Fake(wild=WILD)
+    kept = searched(mine, fake)
+    before = worst(chosen(mine, kept))
+    closing = closed(mine, fake, kept, Policy(share=3.0))
+    assert closing.waves and closing.spent_s is not None
+    assert closing.spent_s <= closing.limit_s
+    assert worst(chosen(mine, kept)) < 1.1 < before
+    for wave in closing.waves:
+        for rounds in wave.values():
+            for cases in rounds:
+                for case in cases:
+                    names = set(case.candidates) - {NATIVE, BARE}
+                    assert NATIVE in case.candidates and 1 <= len(names) <= 2, "few at a time"
+
+
+def test_without_time_left_nothing_is_begun(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    mine, fake = plans(small(tmp_path)), Fake(wild=WILD)
+    kept = searched(mine, fake)
+    monkeypatch.setattr("stretto.sweep.closing.limit_s", lambda plans, policy: 1.0)
+    assert closed(mine, fake, kept).waves == []
+    few = plans(small(tmp_path, launches=5))
+    assert Closing(few, Policy()).over, "no test can be made of so few"
+
+
+def test_who_was_not_begun_with_comes_in(tmp_path: Path) -> None:
+    """The best one was never measured on one layout; the fit over the others knows its time."""
+    layouts = tuple(Layout(n, 2) for n in (1, 2, 4, 8))
+    odd = Layout(4, 2)
+    mine = plans(small(tmp_path, layouts=layouts, sizes=(8, 24, 1000, 36000)))
+    fake = Fake()
+    kept = searched(mine, fake, lambda x, name: (x, name) != (odd, "shm"))
+    assert "shm" not in chosen(mine, kept)[odd].values()
+    closed(mine, fake, kept, Policy(share=1.0))
+    assert chosen(mine, kept)[odd][8] == "shm"
+
+
+def test_who_brings_no_time_is_given_up(tmp_path: Path) -> None:
+    layouts = tuple(Layout(n, 2) for n in (1, 2, 4, 8))
+    odd = Layout(4, 2)
+    mine = plans(small(tmp_path, layouts=layouts, sizes=(8, 24, 1000, 36000)))
+
+    class Without(Fake):
+        def measure(self, settings, launch, writer, before):  # type: ignore[no-untyped-def]
+            done = super().measure(settings, launch, writer, before)
+            if settings.nranks == odd.nranks:
+                writer.bench.records[:] = [
+                    r for r in writer.bench.records
+                    if not (isinstance(r, Sample) and r.candidate == "shm")
+                ]  # fmt: skip
+            return done
+
+    fake = Without()
+    kept = searched(mine, fake)
+    closing = closed(mine, fake, kept, Policy(share=1.0))
+    asked = Counter(
+        case.bytes
+        for wave in closing.waves
+        for cases in wave.get(odd, ())
+        for case in cases
+        if "shm" in case.candidates
+    )
+    assert asked and max(asked.values()) <= 8
+
+
+def test_one_choice_for_all_sizes_closes_for_all_of_them(tmp_path: Path) -> None:
+    request = small(tmp_path, collectives=("alltoallv",), sizes=(8, 24, 128))
+    mine, fake = plans(request), Fake(wild=WILD)
+    kept = searched(mine, fake)
+    closing = closed(mine, fake, kept, Policy(share=1.0))
+    rounds = [cases for w in closing.waves for r in w.values() for cases in r]
+    assert rounds
+    assert {len(cases) for cases in rounds} == {3}
+    assert all(len({c.candidates for c in cases}) == 1 for cases in rounds)
+
+
+def test_the_same_measurements_give_the_same_waves(tmp_path: Path) -> None:
+    mine, fake = plans(small(tmp_path)), Fake(wild=WILD)
+    kept = searched(mine, fake)
+    closing = closed(mine, fake, kept)
+    again = Closing(mine, Policy())
+    benches = {x: k.bench for x, k in kept.items()}
+    while again.advance(benches):  # with all that came later in them
+        pass
+    assert again.waves == closing.waves
+    other = Closing(mine, Policy())
+    assert other.advance(benches, (), 0)
+    assert other.advance(benches, (), 0), "another lane has planned this wave already"
+    assert len(other.waves) == 1
+    without = Closing(mine, Policy())
+    without.advance(benches, {LAYOUTS[0]})
+    assert LAYOUTS[0] not in without.waves[0]
+
+
+def taken(worker: Worker) -> dict[tuple[object, ...], list[float]]:
+    return {
+        (x.name, s.launch, s.bytes, s.candidate, s.mode): s.times_us
+        for x, site in worker.sites.items()
+        for s in site.folder.merged().bench.samples
+    }
+
+
+def written(worker: Worker) -> Counter[tuple[object, ...]]:
+    return Counter(
+        (path.parent.name, r.launch, r.bytes, r.candidate, r.mode)
+        for path in worker.base.glob("*/*.bench.jsonl")
+        for r in read_bench(path).records
+        if isinstance(r, Sample)
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[object, ...], list[float]]:
+    """A campaign of one process, with closing rounds."""
+    request = small(tmp_path_factory.mktemp("undisturbed"))
+    worker = worker_of(request, Fake(wild=WILD))
+    assert worker.run()
+    assert set(written(worker).values()) == {1}
+    assert worker.closing is not None and worker.closing.waves
+    late = [s for s in taken(worker) if int(str(s[1])) >= 12 * 5]
+    assert late, "closing rounds were measured"
+    return taken(worker)
+
+
+class Killed(BaseException):
+    """Stands for whatever ends a process."""
+
+
+def test_killed_in_closing_rounds(
+    tmp_path: Path, undisturbed: dict[tuple[object, ...], list[float]]
+) -> None:
+    request, chance, kills = small(tmp_path), random.Random(5), 0
+    while True:
+        left = chance.randrange(50, 400)
+
+        def between() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise Killed
+
+        worker = worker_of(request, Fake(between, wild=WILD))
+        try:
+            if worker.run():
+                break
+        except Killed:
+            kills += 1
+    assert kills >= 3
+    assert taken(worker) == undisturbed
+
+
+def test_lanes_close_together(
+    tmp_path: Path, undisturbed: dict[tuple[object, ...], list[float]]
+) -> None:
+    request = small(tmp_path)
+
+    def lane(hosts: tuple[str, ...], only: tuple[Layout, ...]) -> Worker:
+        return worker_of(request, Fake(wild=WILD), only=only)
+
+    whole = worker_of(request, Fake())
+    assert side_by_side(whole, ("a", "b", "c", "d"), lane, lambda text: None)
+    assert taken(whole) == undisturbed
+    assert set(written(whole).values()) == {1}
+
+
+def test_status_tells_of_closing_rounds(tmp_path: Path) -> None:
+    from stretto.files.io import dump_json, write_atomic
+    from stretto.sweep.run import CAMPAIGN, _about
+
+    request = small(tmp_path)
+    base = request.out / "openmpi-4.1.4" / "a-cpu"
+    write_atomic(request.out / CAMPAIGN, dump_json(_about(request, ["t"])), "the campaign")
+    worker = worker_of(request, Fake(wild=WILD), base=base)
+    assert worker.closing is not None
+    seen: list[int | None] = []
+    while (unit := worker.next_unit()) is not None:
+        if worker.closing.waves and not seen:
+            status = read_status(request.out)
+            assert not status["complete"] and status["left_s"] > 0
+            seen = [x["round"] for x in status["systems"][0]["layouts"]]
+            assert any(x is not None and x > 12 for x in seen)
+            assert status_lines(status)
+        worker._measure(unit)
+    assert seen
+    status = read_status(request.out)
+    assert status["complete"] and status["left_s"] == 0
