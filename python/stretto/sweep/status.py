@@ -116,6 +116,10 @@ def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) 
     layouts = [
         _layout(worker, site, policy, s) for site, s in zip(worker.all(), expected, strict=True)
     ]
+    left, closing = sum(x["left_s"] for x in layouts), worker.closing
+    if closing is not None and not closing.over:  # it takes what it may, or a little less
+        spent = sum(expected) if closing.spent_s is None else closing.spent_s
+        left += max(0.0, closing.limit_s - spent)
     mpi = worker.identity.mpi
     table = table_place(directory, mpi, worker.node_cpu or worker.identity.host.cpu)
     return {
@@ -124,7 +128,7 @@ def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) 
         "directory": str(base),
         "layouts": layouts,
         "complete": all(x["complete"] for x in layouts),
-        "left_s": sum(x["left_s"] for x in layouts),
+        "left_s": left,
         "table": str(table) if table.exists() else None,
     }
 
@@ -153,7 +157,7 @@ def _layout(worker: Worker, site: Site, policy: Policy | None, expected: float) 
         share = open_now / max(1, len(launches))
         left = here * share
         left += sum(round_s(plan, t, alive.cases, policy) for t in range(turn + 1, asked))
-        # What may come after the rounds asked for is in the campaign's estimate only.
+        # Rounds at sizes that cost much are more than those asked for: by the campaign's estimate.
         past = sum(
             round_s(plan, t, worker.cases(site, t).cases, policy) for t in range(turn)
         ) + here * (1 - share)
@@ -238,9 +242,5 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
     elif status["complete"]:
         out.append("complete")
     else:
-        late = any(
-            (x["round"] or 0) > status["launches"] for s in status["systems"] for x in s["layouts"]
-        )
-        more = "; what is not proven by then gets further rounds" if late else ""
-        out.append(f"about {duration(status['left_s'])} left (if one job works on it){more}")
+        out.append(f"about {duration(status['left_s'])} left (if one job works on it)")
     return out
