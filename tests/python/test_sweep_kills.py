@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import stretto.sweep.closing as closing_module
 import stretto.sweep.status as status_module
 import sweeps
 from stretto.errors import StrettoError
@@ -172,25 +173,25 @@ def read_status_of(request: Request) -> dict[str, object]:
     return status
 
 
-def test_the_time_left_counts_rounds_after_those_asked_for(
+def test_the_time_left_has_the_closing_rounds_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are in the campaign's estimate: what of it is not used yet is left."""
+    """They may take what the search is not expected to need of the campaign's limit."""
     request, stop = small(tmp_path, layouts=(Layout(1, 2),)), Fake()
     worker = worker_of(request, stop)
     stop.between = lambda: worker.stopping.set() if stop.cells == 40 else None
     assert not worker.run()
 
-    def left(expected: float) -> float:
+    def left(expected: float, limit: float) -> float:
         monkeypatch.setattr(status_module, "expected_s", lambda plans, policy: [expected])
+        monkeypatch.setattr(closing_module, "limit_s", lambda plans, policy: limit)
         return float(read_status_of(request)["left_s"])  # type: ignore[arg-type]
 
-    known = left(0.0)  # the round that is under way, and what is still asked for
-    assert 0 < known < 1000 and left(known) == known
-    used = 5000 - left(5000)
-    assert 0 < used < 1000, "what was measured is taken off"
-    assert left(6000) - left(5000) == pytest.approx(1000)
-    assert worker_of(request, Fake()).run() and left(5000) == 0, "nothing more is to be proven"
+    known = left(7.0, 7.0)  # the round that is under way, and what is still asked for
+    assert 0 < known < 1000 and left(8.0, 7.0) == known
+    assert left(7.0, 1007.0) == pytest.approx(known + 1000)
+    monkeypatch.undo()
+    assert worker_of(request, Fake()).run() and read_status_of(request)["left_s"] == 0
 
 
 def test_several_jobs_at_once(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]

@@ -112,13 +112,12 @@ def _worker(base: Path, about: dict[str, Any], policy: Policy | None) -> Worker:
 
 def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) -> dict[str, Any]:
     worker.close()
-    expected = expected_s([site.plan for site in worker.all()], policy)
-    layouts = [
-        _layout(worker, site, policy, s) for site, s in zip(worker.all(), expected, strict=True)
-    ]
+    layouts = [_layout(worker, site, policy) for site in worker.all()]
     left, closing = sum(x["left_s"] for x in layouts), worker.closing
     if closing is not None and not closing.over:  # it takes what it may, or a little less
-        spent = sum(expected) if closing.spent_s is None else closing.spent_s
+        spent = closing.spent_s
+        if spent is None:  # the search is not over: as it usually goes
+            spent = sum(expected_s([site.plan for site in worker.all()], policy))
         left += max(0.0, closing.limit_s - spent)
     mpi = worker.identity.mpi
     table = table_place(directory, mpi, worker.node_cpu or worker.identity.host.cpu)
@@ -133,8 +132,7 @@ def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) 
     }
 
 
-def _layout(worker: Worker, site: Site, policy: Policy | None, expected: float) -> dict[str, Any]:
-    """Return a layout's state; `expected`: what all its rounds take, in seconds."""
+def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]:
     plan, merged = site.plan, site.folder.merged()
     listing = site.claims.listing()
     asked = plan.settings.launches
@@ -155,14 +153,9 @@ def _layout(worker: Worker, site: Site, policy: Policy | None, expected: float) 
         open_now = sum(bool(ledger.pending(k)) for k in launches)
         here = round_s(plan, turn, alive.cases, policy)
         share = open_now / max(1, len(launches))
-        left = here * share
-        left += sum(round_s(plan, t, alive.cases, policy) for t in range(turn + 1, asked))
-        # Rounds at sizes that cost much are more than those asked for: by the campaign's estimate.
-        past = sum(
-            round_s(plan, t, worker.cases(site, t).cases, policy) for t in range(turn)
-        ) + here * (1 - share)
-        if alive.cases:
-            left = max(left, expected - past)
+        left = here * share + sum(
+            round_s(plan, t, alive.cases, policy) for t in range(turn + 1, asked)
+        )
     return {
         "layout": plan.layout.name,
         "done": done,
