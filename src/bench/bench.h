@@ -243,8 +243,7 @@ void stretto_bench_messages_begin(void);
 /* Digest of messages and bytes to each peer since begin, and how many messages. */
 uint64_t stretto_bench_messages_end(uint64_t *sent);
 
-/* ---- fingerprint.c, arrivals.c: which algorithm the MPI uses
- * --------------------------------------------- */
+/* ---- fingerprint.c, arrivals.c: which algorithm the MPI uses --------------------------------- */
 
 /* Collective: a line for each case and candidate (RANKS or RANKS@MS). 0, or -1 with error. */
 int stretto_bench_fingerprint(stretto_bench_output *out, const stretto_bench_job *job, char *error,
