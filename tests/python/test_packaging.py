@@ -99,6 +99,7 @@ def test_from_nothing_but_a_c_compiler(tmp_path: Path) -> None:
     )
     env = {k: v for k, v in os.environ.items() if k.startswith(keep)}
     env["PATH"] = f"{environment}/bin:{tools}"
+    env["SKBUILD_CMAKE_BUILD_TYPE"] = "Debug"  # half the time; what is built for users: test_wheel
     pip = [str(environment / "bin" / "python"), "-m", "pip", "-q", "install", "."]
     done = subprocess.run(pip, cwd=REPOSITORY, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-5000:]
@@ -194,6 +195,7 @@ def test_c_tests_under_qemu() -> None:
             str(build),
             "--output-on-failure",
             "--no-tests=error",
+            "-j2",
             "-E",
             "^node|mutants|verify",
         ],

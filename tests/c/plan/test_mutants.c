@@ -275,8 +275,8 @@ static void try_shm(stretto_collective collective) {
     }
 }
 
-int main(int argc, char **argv) {
-    int n, sizes = argc > 1 ? atoi(argv[1]) : 5;
+int main(void) {
+    int n, sizes = ONE_IN > 1 ? 3 : 5;
     const stretto_algorithm *rows = stretto_algorithms(&n);
     exec_no_empty_blocks = true;
     for (int i = 0; i < n; i++) {
