@@ -324,3 +324,72 @@ def test_a_dry_run_tells_the_settings_and_a_budget_ends_it(
     assert tune("--budget", "0.001s", *THREE, *script(case)) == 0
     assert "the budget was spent" in capsys.readouterr().out
     assert tune("--collective", "bcast", *script(case)) == 2
+
+
+#: alpha takes a fifth of the time, beta three tenths, and gamma finds most of beta's gain again
+HELPING = ["--candidates", "alpha=1;beta=1;gamma=1;gamma=2"]
+
+
+def helping(case: Path, *words: str) -> list[str]:
+    path = case / "helping.sh"
+    path.write_text(
+        "#!/bin/sh\ntime=1000\n"
+        '[ -n "$OMPI_MCA_beta$OMPI_MCA_gamma" ] && time=$((time * 75 / 100))\n'
+        '[ -n "$OMPI_MCA_beta" ] && time=$((time * 94 / 100))\n'
+        'if [ -n "$OMPI_MCA_alpha" ]; then time=$((time * 80 / 100))\n'
+        '[ "$1" = refuse ] && [ -n "$OMPI_MCA_beta" ] && echo not both >&2 && exit 4; fi\n'
+        'echo "time: $time s"\n'
+    )
+    path.chmod(0o755)
+    return ["--mpi", launcher("openmpi4"), "--", "./helping.sh", *words]
+
+
+def chosen(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.mpi
+def test_what_helps_is_tried_together(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune(*HELPING, "--json", *helping(case)) == 0
+    found = chosen(capsys)
+    assert found["setting"] == "beta=1,alpha=1"
+    assert found["chosen"] == {"OMPI_MCA_beta": "1", "OMPI_MCA_alpha": "1"}
+    assert found["confirmed"]["median"] == pytest.approx(1 - 0.8 * 0.705, abs=0.002)
+    tried = {t["name"]: t for t in found["tried"]}
+    twice = tried["beta=1,gamma=1"]
+    assert twice["outcome"] == "same" and "beside beta=1" in twice["why"]
+    both = tried["beta=1,alpha=1"]
+    assert both["outcome"] == "faster" and both["parts"] == ["beta=1", "alpha=1"]
+    assert both["gain"]["median"] == pytest.approx(1 - 0.8 * 0.705, abs=0.002)
+    assert "gamma=1,gamma=2" not in " ".join(tried), "one variable has one value"
+    beside = [r["setting"] for r in found["runs"] if r["beside"] == "beta=1,alpha=1"]
+    assert sorted(beside) == sorted(["native", "beta=1", "beta=1,alpha=1"] * 6)
+
+    path = case / "stretto-helping.sh" / "helping.sh.settings.json"
+    whole = read_settings(path)
+    cut = [r for r in whole.runs if not r.confirming]
+    assert len(cut) == len(whole.runs) - 12
+    write_settings(dataclasses.replace(whole, runs=cut[:-7], setting=None, chosen={}), path)
+    assert tune(*HELPING, "--json", *helping(case)) == 0
+    again = chosen(capsys)
+    assert again["setting"] == "beta=1,alpha=1"
+    assert [r["setting"] for r in again["runs"]] == [r["setting"] for r in found["runs"]]
+
+    with pytest.raises(StrettoError, match="puts together what was not tried"):
+        check(dataclasses.replace(whole, tried=[t for t in whole.tried if t.name != "alpha=1"],
+                                  runs=[]), "f")  # fmt: skip
+    assert tune("--candidates", "alpha=1;beta=1", "--json", *helping(case)) == 0
+    assert chosen(capsys)["setting"] == "beta=1,alpha=1", "runs of what is still tried count on"
+
+
+@pytest.mark.mpi
+def test_a_combination_that_fails_leaves_the_best_alone(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--candidates", "alpha=1;beta=1", *helping(case, "refuse")]
+    assert tune("--json", *words) == 0
+    found = chosen(capsys)
+    assert found["setting"] == "beta=1"
+    (failed,) = [t for t in found["tried"] if t["parts"]]
+    assert failed["outcome"] == "failed" and "not both" in failed["why"]

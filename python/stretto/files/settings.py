@@ -31,6 +31,9 @@ class SettingRun:
         Of the metric; None when the run failed.
     detail
         Why it failed.
+    beside
+        The combination that it was made to judge: native, the best without it and the combination
+        itself are run in turn then. None: a run of the first part, or one that confirms.
     """
 
     setting: str
@@ -40,6 +43,7 @@ class SettingRun:
     wall_s: float
     status: int
     detail: str = ""
+    beside: str | None = None
 
 
 @dataclass
@@ -50,9 +54,12 @@ class Tried:
     ----------
     outcome
         ``faster``, ``slower``, ``same``, ``untested`` (too few runs), ``dropped`` (not faster in
-        the first rounds, so that no more runs were spent on it) or ``failed``.
+        the first rounds, so that no more runs were spent on it) or ``failed``. Of a combination:
+        against the best that was known without it.
     gain
-        Against native, in the first part.
+        Against native, in the first part (of a combination: in its own rounds).
+    parts
+        Names of the settings that it puts together; none: it is one of its own.
     """
 
     name: str
@@ -61,6 +68,7 @@ class Tried:
     outcome: str = "untested"
     why: str = ""
     gain: Gain | None = None
+    parts: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -109,8 +117,13 @@ def check(found: SettingsFile, place: str) -> None:
     for run in found.runs:
         if run.setting != NATIVE and run.setting not in names:
             raise refuse(f"a run is of {run.setting!r}, which was not tried")
+        if run.beside is not None and (run.beside not in names or not names[run.beside].parts):
+            raise refuse(f"a run was made beside {run.beside!r}, which is no combination in it")
         if run.wall_s < 0:
             raise refuse("a run has a negative wall time")
+    for t in found.tried:
+        if not names.keys() >= set(t.parts):
+            raise refuse(f"{t.name!r} puts together what was not tried")
     if min(found.nodes or 1, found.ppn or 1) < 1:
         raise refuse("nodes and ppn must be at least 1")
     if bool(found.chosen) != (found.setting is not None):

@@ -1,8 +1,9 @@
 """``stretto tune --settings -- CMD``: settings of the MPI, judged on CMD itself.
 
 A micro-benchmark's gain may not reach the application, so that every setting is tried on CMD: its
-runs are interleaved with native ones, hopeless ones are dropped after a few rounds, and what is
-significantly fastest has to show its gain once more, in fresh runs of its own.
+runs are interleaved with native ones, hopeless ones are dropped after a few rounds, those that help
+are tried together, and what is significantly fastest has to show its gain once more, in fresh runs
+of its own.
 """
 
 from __future__ import annotations
@@ -10,11 +11,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from stretto.campaign.compare import compare_times, judge
 from stretto.campaign.cost import ask, duration
-from stretto.campaign.stats import Interval, benjamini_hochberg
+from stretto.campaign.stats import benjamini_hochberg
 from stretto.errors import StrettoError, UsageError, keeping
 from stretto.files.identity import collect
 from stretto.files.settings import (
@@ -24,14 +24,14 @@ from stretto.files.settings import (
     read_settings,
     write_settings,
 )
-from stretto.files.verdict import Gain, Run
+from stretto.files.verdict import Run
 from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import parse, without
 from stretto.progress import Progress
-from stretto.tune import outputs
+from stretto.tune import combine, outputs
 from stretto.tune.application import refuse_applied
 from stretto.tune.place import check_copy, keep_input, make_output
-from stretto.tune.settings_runs import SettingRuns
+from stretto.tune.settings_runs import SettingRuns, gain_of
 from stretto.tune.stage import PAIRS
 from stretto.tune.trials import order
 from stretto.tune.verify import MOST_LISTED
@@ -41,17 +41,7 @@ from stretto.tune.words import gain_words
 SCREENING = 3
 
 
-@dataclass(frozen=True)
-class Judged:
-    """One setting against native."""
-
-    ratio: Interval
-    outcome: str
-    why: str
-    gain: Gain
-
-
-class SettingsTuning(SettingRuns):
+class SettingsTuning(combine.Combining):
     """One search among the settings."""
 
     def run(self) -> SettingsFile | None:
@@ -64,10 +54,12 @@ class SettingsTuning(SettingRuns):
         rounds = self.o.pairs or PAIRS
         for s in candidates:
             self.say(f"stretto:   {s.name}: {s.what}")
-        most = rounds * (len(candidates) + 3)
+        more = combine.most_runs(len(candidates), rounds)
+        most = rounds * (len(candidates) + 3) + more
         self.say(
             f"stretto: {self.job.mpi.name}: {len(candidates)} settings, each tried on CMD "
-            f"{self.o.place.words()}: at most {most} runs"
+            f"{self.o.place.words()}: at most {most - more} runs"
+            + (f", and {more} of combinations of those that help" if more else "")
         )
         if self.o.dry_run:
             self.say("stretto: dry run: nothing was run")
@@ -78,11 +70,17 @@ class SettingsTuning(SettingRuns):
         kept = f"runs so far are in {self.path('settings.json')}; the same command goes on"
         with keeping(kept), Progress(f"trying settings on {self.name}", most) as progress:
             complete = self._try_all(candidates, rounds, progress)
-            judged = self._judge(candidates)
-            winner = self._winner(judged)
-            if winner is None:
+            faster = self._judge(candidates)
+            if not faster:
                 return self._end(self._nothing(complete, rounds))
-            return self._confirm(winner, judged[winner.name], rounds, progress)
+            winner = self.best_together(faster, rounds, progress)
+            if winner is None:
+                return self._end(
+                    f"{faster[0].name} looked faster ({faster[0].why}), but the budget was spent "
+                    "before it was tried together with others that did (the same command goes on); "
+                    "nothing is set"
+                )
+            return self._confirm(winner, rounds, progress)
 
     def _candidates(self) -> list[Setting]:
         """Return what is tried: what the user named, or what the MPI has and the command leaves."""
@@ -131,7 +129,10 @@ class SettingsTuning(SettingRuns):
             t.name for t in tried if any((o.name, o.environment) == (t.name, t.environment)
                                          for o in old.tried)
         }  # fmt: skip
-        new.runs = [r for r in old.runs if r.setting in same]
+        combinations = combine.kept(old, same)
+        new.tried += combinations
+        same |= {t.name for t in combinations}
+        new.runs = [r for r in old.runs if r.setting in same and r.beside in {None, *same}]
         return new
 
     # -- the first part: every setting, a round at a time
@@ -169,37 +170,38 @@ class SettingsTuning(SettingRuns):
         alive = sum(not self._out(s.name, 0) for s in candidates)
         first = (min(SCREENING, rounds) - 1) * (1 + alive) * self.run_s
         most = (rounds - 1) * (1 + alive) * self.run_s + 2 * rounds * self.run_s
+        most += combine.most_runs(alive, rounds) * self.run_s
         self.say(
             f"stretto: cost: a run takes about {duration(self.run_s)}; {duration(first)} to "
             f"{duration(most)} are to come, by how many settings look faster at first"
         )
         ask(most, self.o.yes or self.o.budget_s is not None)
 
-    def _judge(self, candidates: Sequence[Setting]) -> dict[str, Judged]:
-        """Judge every setting, all tests as one family; dropped ones count in it as no effect."""
+    def _judge(self, candidates: Sequence[Setting]) -> list[Tried]:
+        """Judge every setting; return those that are faster than native, the fastest first.
+
+        All tests are one family; dropped settings count in it as no effect.
+        """
         found = {s.name: self._ratio(s.name) for s in candidates}
         dropped = {n for n in found if self._out(n, SCREENING)}
         raw = [1.0 if n in dropped else f[2] if f else None for n, f in found.items()]
         adjusted = dict(zip(found, benjamini_hochberg(raw), strict=True))
-        out: dict[str, Judged] = {}
-        for tried in self.file.tried:
+        faster: list[tuple[float, Tried]] = []
+        for tried in (t for t in self.file.tried if not t.parts):
             reason, one = self._failed(tried.name), found[tried.name]
             if reason is not None or one is None:
                 tried.outcome = "untested" if reason is None else "failed"
                 tried.why = reason or "no run of it was made"
                 continue
             ratio, ratios, p = one
-            tried.gain = _gain(ratio, ratios, p)
+            tried.gain = gain_of(ratio, ratios, p)
             if tried.name in dropped:
                 tried.outcome, tried.why = "dropped", f"not faster in {ratio.n} rounds"
                 continue
             tried.outcome, tried.why = judge(ratio, adjusted[tried.name], ratio.n)
-            out[tried.name] = Judged(ratio, tried.outcome, tried.why, tried.gain)
-        return out
-
-    def _winner(self, judged: dict[str, Judged]) -> Tried | None:
-        faster = [t for t in self.file.tried if t.outcome == "faster"]
-        return min(faster, key=lambda t: (judged[t.name].ratio.median, t.name), default=None)
+            if tried.outcome == "faster":
+                faster.append((ratio.median, tried))
+        return [t for _, t in sorted(faster, key=lambda x: (x[0], x[1].name))]
 
     def _nothing(self, complete: bool, rounds: int) -> str:
         text = "no setting was faster on CMD with significance, so nothing is set"
@@ -211,13 +213,13 @@ class SettingsTuning(SettingRuns):
 
     # -- the second part: fresh runs of native and the fastest
 
-    def _confirm(
-        self, winner: Tried, judged: Judged, rounds: int, progress: Progress
-    ) -> SettingsFile:
+    def _confirm(self, winner: Tried, rounds: int, progress: Progress) -> SettingsFile:
         """Choose the fastest if fresh runs show its gain too, and its outputs are the same."""
         setting = Setting(winner.name, winner.what, tuple(winner.environment.items()))
         self.forget_other_confirmations(winner.name)
-        name = f"{setting.name} ({gain_words(judged.gain)})"
+        name = (
+            setting.name if winner.gain is None else f"{setting.name} ({gain_words(winner.gain)})"
+        )
         self.say(f"stretto: {name} is confirmed by {2 * rounds} fresh runs")
         for number, kind in enumerate(order(rounds, self.o.seed)):
             who = None if kind == "native" else setting
@@ -253,7 +255,7 @@ class SettingsTuning(SettingRuns):
                 sides[r.setting][r.round] = r.value if lower else 1 / r.value
         ratio, ratios, p, _ = compare_times(sides[winner.name], sides[NATIVE])
         outcome, why = judge(ratio, p, ratio.n)
-        self.file.confirmed = _gain(ratio, ratios, p)
+        self.file.confirmed = gain_of(ratio, ratios, p)
         kinds = order(rounds, self.o.seed)
         drafts = [Run(kind, i, None, 0.0, 0) for i, kind in enumerate(kinds)]
         compared = self._outputs.compare(drafts)
@@ -296,12 +298,6 @@ def _environment(family: str, text: str) -> dict[str, str]:
         plain = family == "openmpi" and not name.startswith(("OMPI_", "PRTE_", "PMIX_", "UCX_"))
         out[f"OMPI_MCA_{name}" if plain else name] = value
     return out
-
-
-def _gain(ratio: Interval, ratios: Sequence[float], p: float | None) -> Gain:
-    low = ratio.low if ratio.low is not None else min(ratios)
-    high = ratio.high if ratio.high is not None else max(ratios)
-    return Gain(1 - high, 1 - ratio.median, 1 - low, p)
 
 
 def lines(found: SettingsFile) -> list[str]:

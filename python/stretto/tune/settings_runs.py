@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 
 from stretto.campaign.compare import compare_times
 from stretto.campaign.stats import Interval, median_interval
 from stretto.errors import CommandFailedError, from_oserror
 from stretto.files.settings import NATIVE, SettingRun, SettingsFile, write_settings
-from stretto.files.verdict import Run
+from stretto.files.verdict import Gain, Run
 from stretto.launch.evidence import require_native
 from stretto.mpi.settings import Setting
 from stretto.tune.outputs import Outputs, stamps
@@ -22,15 +23,24 @@ MOST_FAILURES = 2
 TIMED_OUT = 124
 
 
+def gain_of(ratio: Interval, ratios: Sequence[float], p: float | None) -> Gain:
+    """Return a comparison of times as a gain, with its interval (or its extremes)."""
+    low = ratio.low if ratio.low is not None else min(ratios)
+    high = ratio.high if ratio.high is not None else max(ratios)
+    return Gain(1 - high, 1 - ratio.median, 1 - low, p)
+
+
 class SettingRuns(Stage):
     """What is run and kept; `file` holds it, and is written after each run."""
 
     file: SettingsFile
 
-    def _has(self, name: str, number: int, confirming: bool = False) -> bool:
+    def _has(
+        self, name: str, number: int, confirming: bool = False, beside: str | None = None
+    ) -> bool:
+        wanted = (name, number, confirming, beside, 0)
         return any(
-            (r.setting, r.round, r.confirming, r.status) == (name, number, confirming, 0)
-            for r in self.file.runs
+            (r.setting, r.round, r.confirming, r.beside, r.status) == wanted for r in self.file.runs
         )
 
     def _failed(self, name: str) -> str | None:
@@ -43,13 +53,15 @@ class SettingRuns(Stage):
         left = self.left_s()
         return left is not None and left < 1.1 * self.run_s
 
-    def _times(self, name: str, rounds: range | None = None) -> dict[int, float]:
+    def _times(
+        self, name: str, rounds: range | None = None, beside: str | None = None
+    ) -> dict[int, float]:
         """Return time per unit of work by round: smaller is faster, whatever the metric."""
         lower = self.o.metric.better == "lower"
         return {
             r.round: r.value if lower else 1 / r.value
             for r in self.file.runs
-            if r.setting == name and not r.confirming and r.value is not None
+            if r.setting == name and not r.confirming and r.value is not None and r.beside == beside
             and (rounds is None or r.round in rounds)
         }  # fmt: skip
 
@@ -84,7 +96,12 @@ class SettingRuns(Stage):
         self.say(f"stretto: warning: {run.setting}: {run.detail}")
 
     def _one(
-        self, setting: Setting | None, number: int, confirming: bool, at: int = 0
+        self,
+        setting: Setting | None,
+        number: int,
+        confirming: bool,
+        at: int = 0,
+        beside: str | None = None,
     ) -> SettingRun:
         """Run CMD once, native or with a setting; `at` numbers the runs that confirm."""
         kind: Kind = "native" if setting is None else "tuned"
@@ -113,7 +130,7 @@ class SettingRuns(Stage):
         result = trial.result
         run = SettingRun(
             NATIVE if setting is None else setting.name, number, confirming, None, result.wall_s,
-            result.status,
+            result.status, beside=beside,
         )  # fmt: skip
         if result.timed_out:
             run.status, run.detail = TIMED_OUT, "it took too long"

@@ -12,8 +12,8 @@
 
 enum { MOST_RANKS = 64 };
 
-/* Faults of memory show in any case of a kind: under AddressSanitizer, which makes everything several
- * times slower, one in so many is tried. What is proven is proven without it. */
+/* Faults of memory show in any case of a kind: under AddressSanitizer, which makes everything
+ * several times slower, one in so many is tried. What is proven is proven without it. */
 #ifdef __SANITIZE_ADDRESS__
 enum { ONE_IN = 4 };
 #else
