@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import platform
-import re
 import shlex
 import shutil
 import subprocess
@@ -227,9 +226,7 @@ class Loop:
 
     def environment(self) -> dict[str, str]:
         """Return a shell's with the MPI's module loaded; Slurm starts the ranks, not ssh."""
-        env = clusters.environment(self.cluster, self.name)
-        ssh = r"_(rsh|ssh)_agent$|_no_tree_spawn$|LAUNCHER|BOOTSTRAP|HYDRA_IFACE"
-        return {k: v for k, v in env.items() if not re.search(ssh, k)}
+        return clusters.inside_a_job(self.cluster, self.name)
 
     def job(self, what: str, words: list[str], status: int = 0) -> str:
         """Run a command of Stretto's as a job of Slurm's; return what it printed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -114,6 +115,13 @@ def environment(cluster: testbed.Cluster, name: str) -> dict[str, str]:
     if "STRETTO_TEST_LIB" in os.environ:
         env["STRETTO_LIB_DIR"] = os.environ["STRETTO_TEST_LIB"]
     return env
+
+
+def inside_a_job(cluster: testbed.Cluster, name: str) -> dict[str, str]:
+    """The environment of a Slurm job: Slurm starts the ranks, nothing stands for ssh."""
+    ssh = r"_(rsh|ssh)_agent$|_no_tree_spawn$|LAUNCHER|BOOTSTRAP|HYDRA_IFACE"
+    found = environment(cluster, name)
+    return {k: v for k, v in found.items() if not re.search(ssh, k)}
 
 
 def stretto(

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import clusters
-from clusters import stretto, testbed
+from clusters import inside_a_job, stretto, testbed
 from mpis import one_job_at_a_time
 from stretto.files.table import read_table
 
@@ -45,15 +45,6 @@ def campaign(nodes: testbed.Cluster, name: str, launcher: str) -> Path:
     path = nodes.shared / f"{name}-{launcher}.toml"
     path.write_text(CAMPAIGN.format(mpi=mpi, launcher=launcher))
     return path
-
-
-def inside(nodes: testbed.Cluster, name: str) -> dict[str, str]:
-    """The environment of a job: Slurm starts the ranks, nothing stands for ssh."""
-    env = clusters.environment(nodes, name)
-    for variable in list(env):
-        if re.search(r"_(rsh|ssh)_agent$|_no_tree_spawn$|LAUNCHER|BOOTSTRAP|HYDRA_IFACE", variable):
-            del env[variable]
-    return env
 
 
 def until(condition, limit: float = 90) -> None:  # type: ignore[no-untyped-def]
@@ -104,7 +95,7 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
     words += ["--time", "10", "--sbatch", "--oversubscribe"]
     with one_job_at_a_time():
         done = subprocess.run(
-            words, env=inside(nodes, name), cwd=nodes.shared, capture_output=True, text=True,
+            words, env=inside_a_job(nodes, name), cwd=nodes.shared, capture_output=True, text=True,
             timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -157,13 +148,13 @@ def test_srun_in_an_allocation_killed_for_good(nodes: testbed.Cluster, name: str
     words = ["salloc", "-N", "2", "--ntasks-per-node=2", "--quiet", *shell]
     with one_job_at_a_time():
         process = subprocess.Popen(
-            words, env=inside(nodes, name), cwd=nodes.shared, stdin=subprocess.DEVNULL,
+            words, env=inside_a_job(nodes, name), cwd=nodes.shared, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         until(lambda: finished(out) >= 2 or process.poll() is not None)
         assert process.poll() is None, process.communicate()[0]
         os.kill(int(here.read_text()), signal.SIGKILL)
         process.communicate(timeout=60)  # the allocation goes with its command
-    done = clusters.call(words, nodes.shared, inside(nodes, name))
+    done = clusters.call(words, nodes.shared, inside_a_job(nodes, name))
     assert "table:" in done.stdout, done.stdout + done.stderr
     check(nodes, name, out)

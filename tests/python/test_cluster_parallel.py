@@ -7,13 +7,14 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import clusters
-from clusters import stretto, testbed
+from clusters import inside_a_job, stretto, testbed
 from mpis import one_job_at_a_time
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
@@ -28,7 +29,6 @@ launches = 3
 eliminate = false
 parallel = true
 mpis = ["{mpi}"]
-hosts = {hosts}
 stall = 60
 """
 #: of a rank's command line: the layout and the launch
@@ -37,7 +37,7 @@ JOB = re.compile(r"/(\d+x\d+)/\.[^/]*\.launch(\d+)\.[^/]*/job\Z")
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(4) as cluster:
+    with clusters.up(4, with_slurm=True) as cluster:
         yield cluster
 
 
@@ -45,7 +45,7 @@ def test_two_layouts_at_once_and_no_node_in_both(nodes: testbed.Cluster) -> None
     name, file = "openmpi4", nodes.shared / "parallel.toml"
     hosts = [node.name for node in nodes.nodes]
     mpi = clusters.launcher(nodes, name, 1, 1)[0]
-    file.write_text(CAMPAIGN.format(mpi=mpi, hosts=json.dumps(hosts)))
+    file.write_text(CAMPAIGN.format(mpi=mpi) + f"hosts = {json.dumps(hosts)}\n")
     argv = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     argv += [sys.executable, "-m", "stretto", "tune", "--campaign", str(file), "--yes"]
     together: set[frozenset[str]] = set()
@@ -55,11 +55,44 @@ def test_two_layouts_at_once_and_no_node_in_both(nodes: testbed.Cluster) -> None
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         while process.poll() is None:
-            found = at_work(nodes)
-            assert all(len(jobs) == 1 for jobs in found.values()), found
-            together.add(frozenset(layout for jobs in found.values() for layout, _ in jobs))
+            together.add(layouts_at_work(nodes))
         text = process.communicate()[0]
     assert process.returncode == 0 and "Traceback" not in text, text
+    check(nodes, name, file, text, together)
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "srun"])
+def test_one_allocation_is_cut(nodes: testbed.Cluster, launcher: str) -> None:
+    """A job of Slurm's has four nodes, and uses two and two of them at once."""
+    name, file = "openmpi4", nodes.shared / f"{launcher}.toml"
+    mpi = clusters.launcher(nodes, name, 1, 1)[0]
+    file.write_text(CAMPAIGN.format(mpi=mpi) + f'launcher = "{launcher}"\n')
+    out, env = file.with_suffix(".campaign"), inside_a_job(nodes, name)
+    words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
+    words += ["--time", "10", "--sbatch", "--oversubscribe --nodes=4"]
+    together: set[frozenset[str]] = set()
+    with one_job_at_a_time():
+        done = subprocess.run(
+            words, env=env, cwd=nodes.shared, capture_output=True, text=True, timeout=120,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        job = json.loads(done.stdout)["job"]
+        queue, deadline = ["squeue", "-h", "-j", job, "-o", "%T"], time.monotonic() + 400
+        while subprocess.run(queue, env=env, capture_output=True, text=True).stdout.strip():
+            assert time.monotonic() < deadline
+            for _ in range(20):
+                together.add(layouts_at_work(nodes))
+    text = (out / f"slurm-{job}.log").read_text()
+    assert "Traceback" not in text and "table: " in text, text
+    check(nodes, name, file, text, together)
+
+
+def check(
+    nodes: testbed.Cluster, name: str, file: Path, text: str, together: set[frozenset[str]]
+) -> None:
+    """Both layouts were measured, and at the same time for a while."""
+    hosts = [node.name for node in nodes.nodes]
     assert f"side by side: {', '.join(hosts[:2])} | {', '.join(hosts[2:])}" in text, text
     assert frozenset({"2x1", "2x2"}) in together, together
     done = stretto(nodes, name, "campaign", "status", str(file.with_suffix(".campaign")), "--json")
@@ -68,6 +101,13 @@ def test_two_layouts_at_once_and_no_node_in_both(nodes: testbed.Cluster) -> None
     (system,) = status["systems"]
     for layout in system["layouts"]:
         assert layout["samples"] > 0 and not layout["samples_dropped"], layout
+
+
+def layouts_at_work(nodes: testbed.Cluster) -> frozenset[str]:
+    """The layouts that are measured now; no node may be in two launches."""
+    found = at_work(nodes)
+    assert all(len(jobs) == 1 for jobs in found.values()), found
+    return frozenset(layout for jobs in found.values() for layout, _ in jobs)
 
 
 def at_work(nodes: testbed.Cluster) -> dict[str, set[tuple[str, int]]]:

@@ -78,10 +78,7 @@ def test_mpirun_inside_a_batch_job(nodes: testbed.Cluster, name: str) -> None:
         "#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=2\n"
         f"{shlex.join([*mine, bin_, str(program(nodes, name)), '50'])}\n"
     )
-    env = clusters.environment(nodes, name)
-    for variable in list(env):  # what stands for ssh elsewhere: here Slurm starts the ranks
-        if re.search(r"_(rsh|ssh)_agent$|_no_tree_spawn$|LAUNCHER|BOOTSTRAP|HYDRA_IFACE", variable):
-            del env[variable]
+    env = clusters.inside_a_job(nodes, name)
     log = home / "log"
     done = clusters.call(["sbatch", "--wait", "-o", str(log), str(job)], home, env)
     said = log.read_text()
