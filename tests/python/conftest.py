@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from mpis import inherited
+
 settings.register_profile("stretto", deadline=None, print_blob=True)
 settings.load_profile("stretto")
+
+
+def pytest_configure() -> None:
+    """Under `flock mpi.lock pytest -n 2` workers do not inherit the lock: they have one more."""
+    if inherited(Path(tempfile.gettempdir(), "mpi.lock")):
+        os.environ["STRETTO_TEST_LOCK"] = "mpi.lock.workers"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -52,7 +52,7 @@ def test_the_page_shows_each_setting_with_what_became_of_it(tmp_path: Path) -> N
     for words in ("larger eager messages", "OMPI_MCA_coll_han_priority=60", "two links", "failed"):
         assert words in page
     assert "exit &lt;1&gt;" in page and "exit <1>" not in page  # what a program printed is no HTML
-    assert "eager=1M, confirmed" in page  # in the picture
+    assert "eager=1M, fresh runs" in page  # in the picture
 
 
 def test_a_campaign_that_is_not_complete_says_so(tmp_path: Path) -> None:

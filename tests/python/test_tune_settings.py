@@ -247,21 +247,6 @@ def test_settings_apply_to_the_program_that_they_were_tried_on(
     assert applied("./python3", "-m", "solver") and not applied("./python3", "-m", "mesher")
 
 
-def test_what_another_settings_confirmation_measured_is_not_paired(tmp_path: Path) -> None:
-    """Native's runs were made in turn with the other's, maybe days ago."""
-    old = [SettingRun(n, i, True, 1.0, 1.0, 0) for i in range(6) for n in ("native", "x")]
-    first = [SettingRun("native", 0, False, 1.0, 1.0, 0)]
-    tuning = object.__new__(SettingsTuning)
-    tuning.file = SettingsFile("0", "t", Host("h", "c", 2, "k", 1),
-                               MPIIdentity("openmpi", "openmpi", "4"), ["c"], Metric(), 1, 2,
-                               [Tried("x", "", {"A": "1"}), Tried("y", "", {"A": "2"})],
-                               [*first, *old])  # fmt: skip
-    tuning.forget_other_confirmations("x")
-    assert tuning.file.runs == [*first, *old]
-    tuning.forget_other_confirmations("y")
-    assert tuning.file.runs == first
-
-
 @pytest.mark.mpi
 def test_nothing_is_chosen_without_significance(
     case: Path, capsys: pytest.CaptureFixture[str]
@@ -328,6 +313,7 @@ def test_a_dry_run_tells_the_settings_and_a_budget_ends_it(
 
 #: alpha takes a fifth of the time, beta three tenths, and gamma finds most of beta's gain again
 HELPING = ["--candidates", "alpha=1;beta=1;gamma=1;gamma=2"]
+TOGETHER = ("alpha=1", "beta=1", "beta=1,alpha=1")
 
 
 def helping(case: Path, *words: str) -> list[str]:
@@ -337,8 +323,9 @@ def helping(case: Path, *words: str) -> list[str]:
         '[ -n "$OMPI_MCA_beta$OMPI_MCA_gamma" ] && time=$((time * 75 / 100))\n'
         '[ -n "$OMPI_MCA_beta" ] && time=$((time * 94 / 100))\n'
         'if [ -n "$OMPI_MCA_alpha" ]; then time=$((time * 80 / 100))\n'
-        '[ "$1" = refuse ] && [ -n "$OMPI_MCA_beta" ] && echo not both >&2 && exit 4; fi\n'
-        'echo "time: $time s"\n'
+        '[ "$1" = refuse ] && [ -n "$OMPI_MCA_beta" ] && echo not both >&2 && exit 4\n'
+        '[ "$1" = alter ] && echo other > result; fi\n'
+        'echo "time: $time s"; echo "rate: $((100000000 / time)) /s"\n'
     )
     path.chmod(0o755)
     return ["--mpi", launcher("openmpi4"), "--", "./helping.sh", *words]
@@ -363,7 +350,8 @@ def test_what_helps_is_tried_together(case: Path, capsys: pytest.CaptureFixture[
     assert both["outcome"] == "faster" and both["parts"] == ["beta=1", "alpha=1"]
     assert both["gain"]["median"] == pytest.approx(1 - 0.8 * 0.705, abs=0.002)
     assert "gamma=1,gamma=2" not in " ".join(tried), "one variable has one value"
-    beside = [r["setting"] for r in found["runs"] if r["beside"] == "beta=1,alpha=1"]
+    made = [r for r in found["runs"] if r["beside"] == "beta=1,alpha=1"]
+    beside = [r["setting"] for r in made if not r["confirming"]]
     assert sorted(beside) == sorted(["native", "beta=1", "beta=1,alpha=1"] * 6)
 
     path = case / "stretto-helping.sh" / "helping.sh.settings.json"
@@ -380,7 +368,22 @@ def test_what_helps_is_tried_together(case: Path, capsys: pytest.CaptureFixture[
         check(dataclasses.replace(whole, tried=[t for t in whole.tried if t.name != "alpha=1"],
                                   runs=[]), "f")  # fmt: skip
     assert tune("--candidates", "alpha=1;beta=1", "--json", *helping(case)) == 0
-    assert chosen(capsys)["setting"] == "beta=1,alpha=1", "runs of what is still tried count on"
+    fewer = chosen(capsys)
+    assert fewer["setting"] == "beta=1,alpha=1", "runs of what is still tried count on"
+    assert fewer["runs"] == [
+        r for r in again["runs"] if {r["setting"], r["beside"]} <= {None, "native", *TOGETHER}
+    ]
+    # what was put together is named by the user now: a setting like others, all of its runs its own
+    named = ["--candidates", "beta=1;beta=1,alpha=1"]
+    assert tune(*named, "--json", *helping(case)) == 0
+    last = chosen(capsys)
+    assert last["setting"] == "beta=1,alpha=1" and not any(t["parts"] for t in last["tried"])
+    mine = [r for r in last["runs"] if r["setting"] == "beta=1,alpha=1" and not r["confirming"]]
+    assert len(mine) == 6 and {r["beside"] for r in mine} == {None}
+    # and what confirmed another one is not paired with runs of today
+    for kind in ("native", "beta=1,alpha=1"):
+        confirming = [r for r in last["runs"] if r["setting"] == kind and r["confirming"]]
+        assert len(confirming) == 6 and {r["beside"] for r in confirming} == {"beta=1,alpha=1"}
 
 
 @pytest.mark.mpi
@@ -393,3 +396,42 @@ def test_a_combination_that_fails_leaves_the_best_alone(
     assert found["setting"] == "beta=1"
     (failed,) = [t for t in found["tried"] if t["parts"]]
     assert failed["outcome"] == "failed" and "not both" in failed["why"]
+
+
+@pytest.mark.mpi
+def test_a_combination_that_is_not_confirmed_leaves_its_place(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Outputs are other ones with alpha; the gain of a rate is told as a rate."""
+    words = ["--candidates", "alpha=1;beta=1", "--json", *helping(case, "alter")]
+    rate = ["--metric", r"rate: (\d+)", "--metric-better", "higher", "--ignore", "time:|rate:"]
+    with one_job_at_a_time():
+        assert main(["tune", "--settings", *rate, *words]) == 0
+    found = chosen(capsys)
+    assert found["setting"] == found["confirmed_of"] == "beta=1"
+    assert "outputs differ" in found["conclusion"] and "this is significant" in found["conclusion"]
+    assert found["confirmed"]["median"] == pytest.approx(1 / 0.705 - 1, abs=0.002)
+    with one_job_at_a_time():
+        assert main(["tune", "--settings", *rate, *words]) == 0
+    again = chosen(capsys)
+    assert again["runs"] == found["runs"] and again["setting"] == "beta=1", "no run again"
+
+
+def test_settings_are_put_together_once() -> None:
+    """One that contains another, that gives a variable two values, or that is tried already."""
+    tuning = object.__new__(SettingsTuning)
+    a, b = Tried("a", "", {"A": "1"}), Tried("b", "", {"B": "1"})
+    ab, a2 = Tried("ab", "", {"A": "1", "B": "1"}), Tried("a2", "", {"A": "2"})
+    tuning.file = SettingsFile("0", "t", Host("h", "c", 2, "k", 1),
+                               MPIIdentity("openmpi", "openmpi", "4"), ["c"], Metric(), 1, 2,
+                               [a, b, a2])  # fmt: skip
+    put = tuning._together
+    assert put(a, a2) is None
+    both = put(a, b)
+    assert both is not None and both.name == "a,b" and put(both, a) is None and put(a, b) is both
+    tuning.file.runs = [SettingRun(n, 0, False, 1.0, 1.0, 0, beside="a,b") for n in ("a", "a,b")]
+    turned = put(b, a)
+    assert turned is not None and turned.name == "b,a" and both not in tuning.file.tried
+    assert not tuning.file.runs, "they were judged beside another one"
+    tuning.file.tried[:] = [a, b, ab]
+    assert put(a, b) is None and put(a, ab) is None

@@ -150,7 +150,10 @@ def command(
                 "--collective",
                 f"there are {', '.join(TUNABLE)}",
             )
-    names = None if candidates is None else split_candidates(candidates)
+    names = None
+    if candidates is not None:  # a setting may be several variables, with commas between
+        parts = candidates.split(";") if settings else split_candidates(candidates)
+        names = [c.strip() for c in parts if c.strip()]
     of_cmd = ((metric, "--metric"), (pairs, "--pairs"), (reset_command, "--reset-command"),
               (in_place or None, "--in-place"), (timeout, "--timeout"), (ignore, "--ignore"),
               (compare, "--compare"), (settings or None, "--settings"))  # fmt: skip

@@ -32,8 +32,8 @@ class SettingRun:
     detail
         Why it failed.
     beside
-        The combination that it was made to judge: native, the best without it and the combination
-        itself are run in turn then. None: a run of the first part, or one that confirms.
+        What it was made for: the setting or combination that it confirms; or the combination that
+        is judged, with native and the best without it run in turn. None: a run of the first part.
     """
 
     setting: str
@@ -81,8 +81,9 @@ class SettingsFile:
         Of the command; None where it does not say.
     chosen
         What `stretto run` sets for this job; empty: nothing.
-    confirmed
-        The gain of the runs that were made only to confirm it.
+    confirmed, confirmed_of
+        The gain of the latest runs that were made only to confirm one, and its name: it may not
+        have been chosen.
     """
 
     stretto: str
@@ -98,6 +99,7 @@ class SettingsFile:
     chosen: dict[str, str] = field(default_factory=dict)
     setting: str | None = None
     confirmed: Gain | None = None
+    confirmed_of: str | None = None
     outputs: str | None = None
     compared: list[Compared] = field(default_factory=list)
     conclusion: str = ""
@@ -117,8 +119,8 @@ def check(found: SettingsFile, place: str) -> None:
     for run in found.runs:
         if run.setting != NATIVE and run.setting not in names:
             raise refuse(f"a run is of {run.setting!r}, which was not tried")
-        if run.beside is not None and (run.beside not in names or not names[run.beside].parts):
-            raise refuse(f"a run was made beside {run.beside!r}, which is no combination in it")
+        if run.beside is not None and run.beside not in names:
+            raise refuse(f"a run was made for {run.beside!r}, which was not tried")
         if run.wall_s < 0:
             raise refuse("a run has a negative wall time")
     for t in found.tried:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from stretto.files.settings import SettingRun
+from stretto.files.settings import Tried as SettingTried
 from stretto.report import format as fmt
 from stretto.report import tables, theme
 from stretto.report.breakdown import Breakdown, breakdown
@@ -233,6 +235,13 @@ def _forecasts(system: System) -> list[Outlook]:
     return out
 
 
+def _counts(run: SettingRun, tried: SettingTried) -> bool:
+    """Whether a setting's gain rests on a run."""
+    own = tried.name if tried.parts else None
+    mine = run.setting == tried.name and run.beside == own and not run.confirming
+    return mine and run.value is not None
+
+
 def _settings(system: System) -> list[Tried]:
     out = []
     for number, f in enumerate(system.settings, start=1):
@@ -245,7 +254,7 @@ def _settings(system: System) -> list[Tried]:
                 "why": t.why,
                 "gain": runs.gain_text(t.gain) if t.gain is not None else fmt.NONE,
                 "p": fmt.NONE if t.gain is None or t.gain.p is None else f"{t.gain.p:.2g}",
-                "runs": str(sum(r.setting == t.name and r.value is not None for r in f.runs)),
+                "runs": str(sum(_counts(r, t) for r in f.runs)),
                 "chosen": "yes" if t.name == f.setting else "",
             }
             for t in f.tried

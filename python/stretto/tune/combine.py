@@ -8,16 +8,22 @@ rounds in which native, the best so far and the combination are run in turn.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from stretto.campaign.compare import compare_times, judge
 from stretto.files.settings import NATIVE, SettingsFile, Tried
 from stretto.mpi.settings import Setting
 from stretto.progress import Progress
-from stretto.tune.settings_runs import SettingRuns, gain_of
+from stretto.tune.settings_runs import SettingRuns
 
 #: combinations that are tried at most: each takes three runs a round
 MOST = 3
+#: of a combination of an earlier start that this one has not judged
+NOT_JUDGED = "not judged: others are the best now, or its runs are not complete"
+
+
+class Spent(Exception):
+    """The budget is; the words say before what."""
 
 
 def merged(parts: Sequence[Tried]) -> dict[str, str] | None:
@@ -30,26 +36,35 @@ def merged(parts: Sequence[Tried]) -> dict[str, str] | None:
     return out
 
 
-def kept(old: SettingsFile, names: set[str]) -> list[Tried]:
-    """Return the combinations of an earlier attempt whose parts are tried again as they were.
+def kept(old: SettingsFile, same: Collection[str], candidates: Sequence[Tried]) -> list[Tried]:
+    """Return the combinations of an earlier start whose parts are tried again as they were.
 
     Parameters
     ----------
     old
         What was tried then.
-    names
-        Of the settings that are the same now.
+    same
+        Names of the settings that are the same now.
+    candidates
+        What is tried now: one of them may be what was a combination then.
     """
     return [
-        Tried(t.name, t.what, t.environment, parts=t.parts)
+        Tried(t.name, t.what, t.environment, why=NOT_JUDGED, parts=t.parts)
         for t in old.tried
-        if t.parts and names.issuperset(t.parts)
+        if t.parts
+        and set(same).issuperset(t.parts)
+        and not any(t.name == c.name or t.environment == c.environment for c in candidates)
     ]
 
 
 def most_runs(settings: int, rounds: int) -> int:
-    """Return how many runs combinations of so many settings take at most."""
-    return 3 * rounds * min(MOST, settings - 1) if settings > 1 else 0
+    """Return how many runs combinations of so many settings take at most, confirmations too."""
+    return (3 + 2) * rounds * min(MOST, settings - 1) if settings > 1 else 0
+
+
+def as_setting(tried: Tried) -> Setting:
+    """Return what is run with it."""
+    return Setting(tried.name, tried.what, tuple(tried.environment.items()))
 
 
 class Combining(SettingRuns):
@@ -58,7 +73,7 @@ class Combining(SettingRuns):
     def best_together(
         self, faster: Sequence[Tried], rounds: int, progress: Progress
     ) -> Tried | None:
-        """Return the best setting or combination; None: the budget is spent.
+        """Return the best setting or combination; None: all of them fail by now.
 
         Parameters
         ----------
@@ -68,73 +83,84 @@ class Combining(SettingRuns):
             Of each comparison.
         progress
             Of runs.
+
+        Raises
+        ------
+        Spent
+            The budget is.
         """
+        faster = [t for t in faster if self._failed(t.name) is None]
+        if not faster:
+            return None
         best, tried = faster[0], 0
         for other in faster[1:]:
-            if tried == MOST:
-                break
-            together = self._together(best, other)
+            together = self._together(best, other) if tried < MOST else None
             if together is None:
                 continue
             tried += 1
-            if not self._run_beside(best, together, rounds, progress):
-                return None
+            self._run_beside(best, together, rounds, progress)
+            if self._failed(best.name) is not None:  # it ran well until now
+                together.why = f"{best.name} fails"
+                return self.best_together(faster, rounds, progress)
             if self._is_faster(best, together):
                 best = together
         return best
 
     def _together(self, best: Tried, other: Tried) -> Tried | None:
-        """Return two settings as one; None: a variable would have two values, or it was tried."""
+        """Return two settings as one; None: it is one of them, was tried, or cannot be."""
         by_name = {t.name: t for t in self.file.tried}
-        parts = [by_name[n] for n in best.parts] if best.parts else [best]
-        environment = merged([*parts, other])
-        if environment is None:
+        parts = [*(by_name[n] for n in best.parts or [best.name]), other]
+        environment = merged(parts)
+        if environment is None or environment == best.environment:
             return None
-        names = [*(p.name for p in parts), other.name]
-        same = [t for t in self.file.tried if t.environment == environment]
-        if same:
-            return same[0] if same[0].parts else None
-        new = Tried(",".join(names), f"{len(names)} settings that help, together", environment)
-        new.parts = names
+        names = [p.name for p in parts]
+        same = next((t for t in self.file.tried if t.environment == environment), None)
+        if same is not None and (not same.parts or same.parts == names):
+            return same if same.parts else None
+        if same is not None:  # put together otherwise: judged beside what is not the best now
+            self.file.tried.remove(same)
+            self.file.runs = [r for r in self.file.runs if same.name not in (r.setting, r.beside)]
+        what = f"{len(names)} settings that help, together"
+        new = Tried(",".join(names), what, environment, why=NOT_JUDGED, parts=names)
         self.file.tried.append(new)
         return new
 
-    def _run_beside(self, best: Tried, together: Tried, rounds: int, progress: Progress) -> bool:
-        """Run native, the best so far and a combination in turn; return whether time was enough."""
+    def _run_beside(self, best: Tried, together: Tried, rounds: int, progress: Progress) -> None:
+        """Run native, the best so far and a combination in turn."""
         self.say(f"stretto: {together.name} is tried beside {best.name}")
-        members = {NATIVE: None, best.name: _setting(best), together.name: _setting(together)}
+        members = {NATIVE: None, best.name: as_setting(best), together.name: as_setting(together)}
         for number in range(rounds):
             names = list(members)
             random.Random(f"{self.o.seed} {together.name} {number}").shuffle(names)
             for name in names:
                 progress.update(progress.done, name)
-                if self._failed(together.name) is not None:
-                    return True
+                if any(self._failed(t.name) is not None for t in (best, together)):
+                    return
                 if self._has(name, number, beside=together.name):
                     continue
                 if self._spent():
-                    return False
+                    raise Spent(
+                        f"{best.name} looked faster ({best.why}), but the budget was spent before "
+                        "it was tried together with others that did"
+                    )
                 self._keep(self._one(members[name], number, False, beside=together.name))
                 progress.advance()
-        return True
 
     def _is_faster(self, best: Tried, together: Tried) -> bool:
         """Judge a combination: significantly faster than the best so far, or not worth it."""
-        failed = self._failed(together.name)
         mine, others, native = (
             self._times(name, beside=together.name) for name in (together.name, best.name, NATIVE)
         )
-        if mine.keys() & native.keys():
-            ratio, ratios, p, _ = compare_times(mine, native)
-            together.gain = gain_of(ratio, ratios, p)
-        if failed is not None or not mine.keys() & others.keys():
-            together.outcome, together.why = "failed", failed or f"no pair with {best.name}"
+        common = mine.keys() & others.keys() & native.keys()
+        failed = self._failed(together.name)
+        if failed is not None or not common:
+            together.outcome, together.why = "failed", failed or "not one run of it was good"
             return False
+        mine, others, native = ({i: x[i] for i in common} for x in (mine, others, native))
+        ratio, ratios, p, _ = compare_times(mine, native)
+        together.gain = self._gain(ratio, ratios, p)
         ratio, _, p, _ = compare_times(mine, others)
-        together.outcome, why = judge(ratio, p, ratio.n)
+        # each combination is another chance to be wrong
+        together.outcome, why = judge(ratio, None if p is None else min(1.0, MOST * p), ratio.n)
         together.why = f"beside {best.name}: {why}"
         return together.outcome == "faster"
-
-
-def _setting(tried: Tried) -> Setting:
-    return Setting(tried.name, tried.what, tuple(tried.environment.items()))

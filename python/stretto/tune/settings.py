@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from stretto.campaign.compare import compare_times, judge
+from stretto.campaign.compare import judge
 from stretto.campaign.cost import ask, duration
 from stretto.campaign.stats import benjamini_hochberg
 from stretto.errors import StrettoError, UsageError, keeping
@@ -24,24 +24,21 @@ from stretto.files.settings import (
     read_settings,
     write_settings,
 )
-from stretto.files.verdict import Run
 from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import parse, without
 from stretto.progress import Progress
-from stretto.tune import combine, outputs
+from stretto.tune import combine
 from stretto.tune.application import refuse_applied
+from stretto.tune.confirm import Confirming
 from stretto.tune.place import check_copy, keep_input, make_output
-from stretto.tune.settings_runs import SettingRuns, gain_of
+from stretto.tune.settings_runs import SettingRuns
 from stretto.tune.stage import PAIRS
-from stretto.tune.trials import order
-from stretto.tune.verify import MOST_LISTED
-from stretto.tune.words import gain_words
 
 #: rounds after which a setting that was not faster than native gets no more runs
 SCREENING = 3
 
 
-class SettingsTuning(combine.Combining):
+class SettingsTuning(Confirming):
     """One search among the settings."""
 
     def run(self) -> SettingsFile | None:
@@ -73,14 +70,13 @@ class SettingsTuning(combine.Combining):
             faster = self._judge(candidates)
             if not faster:
                 return self._end(self._nothing(complete, rounds))
-            winner = self.best_together(faster, rounds, progress)
-            if winner is None:
-                return self._end(
-                    f"{faster[0].name} looked faster ({faster[0].why}), but the budget was spent "
-                    "before it was tried together with others that did (the same command goes on); "
-                    "nothing is set"
-                )
-            return self._confirm(winner, rounds, progress)
+            try:
+                best = self.best_together(faster, rounds, progress)
+                if best is None:
+                    return self._end("what was faster at first fails by now, so nothing is set")
+                return self._end(self.choose(best, rounds, progress))
+            except combine.Spent as spent:
+                return self._end(f"{spent} (the same command goes on); nothing is set")
 
     def _candidates(self) -> list[Setting]:
         """Return what is tried: what the user named, or what the MPI has and the command leaves."""
@@ -125,14 +121,18 @@ class SettingsTuning(combine.Combining):
                     f"settings were tried here on another {name}: {a}, not {b}", path,
                     "begin again with --restart, or give another directory with --out",
                 )  # fmt: skip
-        same = {NATIVE} | {
-            t.name for t in tried if any((o.name, o.environment) == (t.name, t.environment)
-                                         for o in old.tried)
-        }  # fmt: skip
-        combinations = combine.kept(old, same)
+        before = {o.name: o.environment for o in old.tried if not o.parts}
+        same = {t.name for t in tried if before.get(t.name) == t.environment}
+        combinations = combine.kept(old, same, tried)
         new.tried += combinations
-        same |= {t.name for t in combinations}
-        new.runs = [r for r in old.runs if r.setting in same and r.beside in {None, *same}]
+        # what was run beside others counts only with these
+        known = same | {t.name for t in combinations}
+        new.runs = [
+            r for r in old.runs
+            if (r.beside in known if r.beside else not r.confirming)
+            and r.setting in {NATIVE, *(known if r.beside else same)}
+        ]  # fmt: skip
+        self._estimate(new.runs)
         return new
 
     # -- the first part: every setting, a round at a time
@@ -194,7 +194,7 @@ class SettingsTuning(combine.Combining):
                 tried.why = reason or "no run of it was made"
                 continue
             ratio, ratios, p = one
-            tried.gain = gain_of(ratio, ratios, p)
+            tried.gain = self._gain(ratio, ratios, p)
             if tried.name in dropped:
                 tried.outcome, tried.why = "dropped", f"not faster in {ratio.n} rounds"
                 continue
@@ -210,67 +210,6 @@ class SettingsTuning(combine.Combining):
         elif rounds < PAIRS:
             text += f"; with fewer than {PAIRS} rounds no test can be made (--pairs {PAIRS})"
         return text
-
-    # -- the second part: fresh runs of native and the fastest
-
-    def _confirm(self, winner: Tried, rounds: int, progress: Progress) -> SettingsFile:
-        """Choose the fastest if fresh runs show its gain too, and its outputs are the same."""
-        setting = Setting(winner.name, winner.what, tuple(winner.environment.items()))
-        self.forget_other_confirmations(winner.name)
-        name = (
-            setting.name if winner.gain is None else f"{setting.name} ({gain_words(winner.gain)})"
-        )
-        self.say(f"stretto: {name} is confirmed by {2 * rounds} fresh runs")
-        for number, kind in enumerate(order(rounds, self.o.seed)):
-            who = None if kind == "native" else setting
-            label = NATIVE if who is None else who.name
-            progress.update(progress.done, f"confirming {label}")
-            if self._has(label, number // 2, True):
-                continue
-            if self._spent():
-                return self._end(
-                    f"{winner.name} looked faster ({winner.why}), but the budget was spent before "
-                    "that was confirmed (the same command goes on); nothing is set"
-                )
-            run = self._one(who, number // 2, True, number)
-            self._keep(run)
-            progress.advance()
-            if run.status != 0:
-                return self._end(
-                    f"{winner.name} looked faster ({winner.why}), but failed when it was to be "
-                    f"confirmed ({run.detail}); nothing is set"
-                )
-        return self._end(self._conclude(winner, setting, rounds))
-
-    def forget_other_confirmations(self, winner: str) -> None:
-        """Drop runs that confirmed another setting, native's with them: those are no pairs."""
-        if any(r.confirming and r.setting not in (NATIVE, winner) for r in self.file.runs):
-            self.file.runs = [r for r in self.file.runs if not r.confirming]
-
-    def _conclude(self, winner: Tried, setting: Setting, rounds: int) -> str:
-        lower = self.o.metric.better == "lower"
-        sides: dict[str, dict[int, float]] = {NATIVE: {}, winner.name: {}}
-        for r in self.file.runs:
-            if r.confirming and r.value is not None and r.setting in sides:
-                sides[r.setting][r.round] = r.value if lower else 1 / r.value
-        ratio, ratios, p, _ = compare_times(sides[winner.name], sides[NATIVE])
-        outcome, why = judge(ratio, p, ratio.n)
-        self.file.confirmed = gain_of(ratio, ratios, p)
-        kinds = order(rounds, self.o.seed)
-        drafts = [Run(kind, i, None, 0.0, 0) for i, kind in enumerate(kinds)]
-        compared = self._outputs.compare(drafts)
-        self.file.outputs = outputs.words(compared, self.o.rules) if compared else None
-        self.file.compared = [c for c in compared if c.outcome != "same"][:MOST_LISTED]
-        text = f"{winner.name}: gain of fresh runs {gain_words(self.file.confirmed)}"
-        if outcome != "faster":
-            return f"{text}: {why}, so that its first gain was luck; nothing is set"
-        if outputs.equal(compared) is False:
-            return (
-                f"{text}, but CMD's outputs differ with it ({self.file.outputs}); nothing is set "
-                "(--ignore, --compare say what counts)"
-            )
-        self.file.setting, self.file.chosen = winner.name, dict(setting.environment)
-        return f"{text}; this is significant, and stretto run sets it for this command"
 
     def _end(self, conclusion: str) -> SettingsFile:
         self.file.conclusion = conclusion

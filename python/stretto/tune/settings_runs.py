@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -21,13 +22,6 @@ from stretto.tune.trials import Kind, find_value, once
 #: so many failed runs are enough of a setting
 MOST_FAILURES = 2
 TIMED_OUT = 124
-
-
-def gain_of(ratio: Interval, ratios: Sequence[float], p: float | None) -> Gain:
-    """Return a comparison of times as a gain, with its interval (or its extremes)."""
-    low = ratio.low if ratio.low is not None else min(ratios)
-    high = ratio.high if ratio.high is not None else max(ratios)
-    return Gain(1 - high, 1 - ratio.median, 1 - low, p)
 
 
 class SettingRuns(Stage):
@@ -77,14 +71,29 @@ class SettingRuns(Stage):
         )
         return ratio, ratios, p
 
-    @property
-    def _outputs(self) -> Outputs:
-        return Outputs(self.o.out / "outputs" / "settings", self.o.rules)
+    def _gain(self, ratio: Interval, ratios: Sequence[float], p: float | None) -> Gain:
+        """Return a comparison of times as a gain of the metric, with its interval or extremes."""
+        low = ratio.low if ratio.low is not None else min(ratios)
+        high = ratio.high if ratio.high is not None else max(ratios)
+        if self.o.metric.better == "higher":
+            return Gain(1 / high - 1, 1 / ratio.median - 1, 1 / low - 1, p)
+        return Gain(1 - high, 1 - ratio.median, 1 - low, p)
+
+    def _outputs(self, name: str) -> Outputs:
+        """Return what was put out by the runs that confirm a setting or combination."""
+        digest = hashlib.sha256(name.encode()).hexdigest()[:12]
+        return Outputs(self.o.out / "outputs" / "settings" / digest, self.o.rules)
+
+    def _estimate(self, runs: Sequence[SettingRun]) -> None:
+        """Learn how long a run takes from native ones."""
+        good = [r.wall_s for r in runs if r.setting == NATIVE and r.status == 0]
+        if good:
+            self.run_s = median_interval(good).median
 
     def _keep(self, run: SettingRun) -> None:
         self.file.runs.append(run)
-        good = [r.wall_s for r in self.file.runs if r.setting == NATIVE and r.status == 0]
-        self.run_s = median_interval(good).median if good else max(self.run_s, run.wall_s)
+        self.run_s = max(self.run_s, run.wall_s)
+        self._estimate(self.file.runs)
         write_settings(self.file, self.path("settings.json"))
         if run.status == 0:
             return
@@ -103,14 +112,15 @@ class SettingRuns(Stage):
         at: int = 0,
         beside: str | None = None,
     ) -> SettingRun:
-        """Run CMD once, native or with a setting; `at` numbers the runs that confirm."""
+        """Run CMD once, native or with a setting; `at` numbers the runs that confirm `beside`."""
         kind: Kind = "native" if setting is None else "tuned"
-        kept, draft = self._outputs, Run(kind, at, None, 0.0, 0)
+        kept, draft = self._outputs(beside or ""), Run(kind, at, None, 0.0, 0)
         evidence = (self.o.out / "outputs" / "evidence").resolve()
         shutil.rmtree(evidence, ignore_errors=True)
         try:
             evidence.mkdir(parents=True)
-            kept.directory.mkdir(parents=True, exist_ok=True)
+            if confirming:
+                kept.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise from_oserror(error, "cannot make the directory", evidence) from error
         limit = self.o.timeout_s or (60 + 10 * self.run_s if self.run_s else None)

@@ -44,16 +44,16 @@ def gains(found: SettingsFile, number: int = 1) -> Figure | None:
     if not rows:
         return None
     if found.confirmed is not None:
-        g = found.confirmed
+        g, name = found.confirmed, found.confirmed_of or found.setting
         rows.insert(
             0,
             {
-                "name": f"{found.setting}, confirmed",
+                "name": f"{name}, fresh runs",
                 "v": 100 * g.median,
                 "lo": 100 * g.low,
                 "hi": 100 * g.high,
-                "hue": theme.colour("blue"),
-                "d": f"{found.setting}, confirmed by fresh runs: {gain_text(g)}",
+                "hue": theme.colour("blue" if found.setting else "native"),
+                "d": f"{name}, fresh runs: {gain_text(g)}",
             },
         )
     low = min(0.0, *(float(str(r["lo"])) for r in rows))
