@@ -70,7 +70,7 @@ ctest: build/tests/build.ninja
 # Two at a time, a file in one of them: MPI jobs wait for one another (tests/python/mpis.py), and while
 # one starts and ends, half of a machine of two cores is idle. PYTEST_ARGS=-n0 for one at a time.
 pytest: dev mpi
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 test:
 	@$(MAKE) --no-print-directory ctest
 	@$(MAKE) --no-print-directory pytest
