@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import clusters
-from clusters import testbed
+from clusters import inside_a_job, testbed
 from mpis import MPIS, one_job_at_a_time
 from stretto.campaign.inlaunch import shared_launches, written_in
 from stretto.campaign.natives import resolve
@@ -26,7 +26,6 @@ from stretto.files.bench import read_bench
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 from test_bench_program import program
-from test_cluster_campaign import inside
 from test_inlaunch import ALGORITHMS, CASES, SWITCHING, alike, campaign, kinds
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
@@ -79,7 +78,7 @@ def test_a_campaign_alternates_them_in_one_start(nodes: testbed.Cluster, name: s
     )
     with one_job_at_a_time():
         subprocess.run(
-            ["sbatch", "--wait", "-o", str(log), str(script)], env=inside(nodes, name),
+            ["sbatch", "--wait", "-o", str(log), str(script)], env=inside_a_job(nodes, name),
             cwd=nodes.shared, check=True, capture_output=True, timeout=150,
         )  # fmt: skip
     said = log.read_text()
