@@ -32,6 +32,23 @@ void stretto_outstanding_return(void) {
         abort();
 }
 
+/* The wrappers' first look at a message finds it on its way: each of them has to progress, however
+ * fast messages are. */
+static int (*mpi_test)(MPI_Request *, int *, MPI_Status *);
+
+static int test_late(MPI_Request *request, int *flag, MPI_Status *status) {
+    static _Thread_local int looks;
+    *flag = 0;
+    return looks++ % 2 == 0 ? MPI_SUCCESS : mpi_test(request, flag, status);
+}
+
+__attribute__((constructor)) static void make_late(void) {
+    if (!stretto_host_load())
+        return;
+    mpi_test = stretto_host_table.Test;
+    stretto_host_table.Test = test_late;
+}
+
 __attribute__((destructor)) static void tell(void) {
     if (progressed || lent)
         fprintf(stderr, "guard: %ld progressed, %ld lent, depth %d\n", progressed, lent, depth);

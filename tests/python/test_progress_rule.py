@@ -106,10 +106,8 @@ def test_the_wrappers_do_what_the_mpi_does(name: str, program, stand_in, tmp_pat
     said = run(mpi, command, cases(mpi, command, 3), 3, tmp_path, LD_PRELOAD=preload)
     told = re.findall(r"guard: (\d+) progressed, (\d+) lent, depth (-?\d+)", said)
     assert len(told) == 3, said
-    # How often depends on how long ranks wait, but those that poll (iprobe, improbe) do at least
-    # once. That it suffices is what the cases with Stretto's own collectives show.
-    assert sum(int(progressed) for progressed, _, _ in told) > 0
-    for _, lent, depth in told:
+    for progressed, lent, depth in told:
+        assert int(progressed) > 50  # each wait for a message at least once: the stand-in is late
         assert int(lent) > 80
         assert int(depth) == 0
 
