@@ -1,15 +1,15 @@
 """What a campaign's shortcuts cost: its choices against the known best of a synthetic cluster.
 
-    python bench/regret.py [--seeds 1-5] [--held-out 11-14] [--json FILE] [--files]
+    python bench/regret.py [--seeds 1-5] [--held-out 11-14] [--json FILE] [--apart] [--files]
 
 Candidates are formulas (latency and bandwidth terms by nodes, ranks per node and size), so that the
 best is known. Elimination and decisions are the campaign's own (`stretto.sweep`); with ``--files``
 its worker, files and claims are, too, which takes longer and gives the same figures. Only launches
-are simulated. Their spread is measured: how launches with calls of 64 KiB and more spread on an
-idle machine (`SPREADS`: least, median and most of eight launches), drawn anew for each candidate at
-each size and layout. Time is counted by the formula with which campaigns estimate it, starts
-included, for the campaign and for the exhaustive one (every candidate, every size, every layout,
-ten launches) alike.
+are simulated. Their noise is measured (`launch_noise.py`): what all candidates of a launch share,
+and what each has of its own. The MPI's own algorithms alternate in launches with the bare MPI, as
+those of MPICH and Open MPI do; with ``--apart`` each has launches of its own, as Intel MPI's. Time
+is counted by the formula with which campaigns estimate it, starts included, for the campaign and
+for the exhaustive one (every candidate, every size, every layout, ten launches) alike.
 
 All figures are simulated: they say what the search loses, nothing of any machine.
 """
@@ -23,8 +23,9 @@ import random
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from stretto.campaign.compare import BARE, NATIVE
@@ -36,39 +37,77 @@ from stretto.files.identity import Host, Identity, MPIIdentity, now
 from stretto.sweep.closing import Closing
 from stretto.sweep.contest import Memory, contest
 from stretto.sweep.decide import decide_all
-from stretto.sweep.elimination import Medians, Policy, medians
+from stretto.sweep.elimination import Policy
 from stretto.sweep.expected import expected_s
 from stretto.sweep.layout import Layout, guides, ordered, teachers
 from stretto.sweep.plan import LayoutPlan, make_plan
 from stretto.sweep.request import Request
+from stretto.sweep.times import Medians, medians
 from stretto.sweep.worker import Worker
 
-#: one file, by name: another measurement must not change the figures (a later one is calmer above)
-SPREADS = Path(__file__).parent / "results" / "compare-openmpi-4.1.4-2ranks-20261122T021108.json"
+#: of calls of 64 KiB and 1 MiB, which are long enough to be compared with calls over a network
+NOISE = Path(__file__).parent / "results" / "launch-noise.json"
 LAYOUTS = tuple(Layout(n, p) for n in (2, 4, 8, 16, 32) for p in (1, 4, 16, 64))
 SIZES = (8, 24, 128, 512, 1000, 4096, 16384, 36000, 131072, 600000, 1 << 20)
-#: of spreads of launches: only calls long enough to be compared with calls over a network
-LONG_BYTES = 65536
 
 
-Spread = tuple[float, float]  # mean excess below and above the median, of a time's logarithm
+#: kinds of launches where all of the MPI's own algorithms share one with the bare MPI
+SHARED = ("stretto", BARE)
 
 
-def spreads() -> list[Spread]:
-    """Return how launches spread about their median, as measured: far more above than below.
+#: so many cells with the next smaller and larger residuals give them their shape
+ALIKE = 10
 
-    Of eight launches the least, the median and the most are known. With exponential tails on both
-    sides the most extreme of the four on one side lies 25/12 mean excesses from the median.
+
+class Noise:
+    """How times of launches lie about what is usual, as measured (`launch_noise.py`).
+
+    A launch of a layout has an effect that all candidates in it share, at small sizes another one
+    than at large ones; and each candidate has a residual of its own in each launch: at each size as
+    large on average as one candidate's were in one cell, shaped as those of cells alike.
+
+    Parameters
+    ----------
+    seed
+        Of the draws.
     """
-    out = []
-    for figure in json.loads(SPREADS.read_text())["figures"]:
-        if figure["bytes"] < LONG_BYTES:
-            continue
-        for t in [figure["stretto_us"], *figure["mpi_us"].values()]:
-            if t.get("low") and t["launches"] == 8:
-                below, above = t["median"] / t["low"], t["high"] / t["median"]
-                out.append((math.log(below) * 12 / 25, math.log(above) * 12 / 25))
-    return out
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        groups = json.loads(NOISE.read_text())["groups"]
+        self.effects = [
+            [g["sizes"][size]["effects"] for size in ("65536", "1048576")] for g in groups
+        ]
+        rows = [row for g in groups for n in g["sizes"].values() for row in n["residuals"]]
+        rows = sorted((row for row in rows if any(row)), key=lambda row: fmean(map(abs, row)))
+        self.sizes = [fmean(map(abs, row)) for row in rows]
+        self.shapes = [
+            [
+                x / fmean(map(abs, row))
+                for row in rows[max(0, i - ALIKE) : i + ALIKE + 1]
+                for x in row
+            ]
+            for i in range(len(rows))
+        ]
+
+    def draw(self, layout: Layout, launches_of: str, turn: int, size: int, name: str) -> float:
+        """Return the logarithm of a measured time over the true one.
+
+        Parameters
+        ----------
+        layout, size, name
+            What is measured.
+        launches_of, turn
+            Kind of the launch, and which one.
+        """
+        kind = random.Random(f"{self.seed} {layout.name} {launches_of}")
+        small, large = kind.choice(self.effects)
+        at = random.Random(f"{self.seed} {layout.name} {launches_of} {turn}").randrange(len(small))
+        share = min(max(math.log2(size / 65536) / 4, 0.0), 1.0)
+        row = random.Random(f"{self.seed} {layout.name} {size} {name}").randrange(len(self.sizes))
+        own = random.Random(f"{self.seed} {layout.name} {size} {name} {turn}")
+        residual = self.sizes[row] * own.choice(self.shapes[row])
+        return float((1 - share) * small[at] + share * large[at] + residual)
 
 
 class Surface:
@@ -120,8 +159,8 @@ class Surface:
 class Simulated:
     """Launches that take no time: measured times are the true ones with a measured spread."""
 
-    def __init__(self, surface: Surface, spread: Sequence[Spread], seed: int) -> None:
-        self.surface, self.spread, self.seed = surface, spread, seed
+    def __init__(self, surface: Surface, seed: int) -> None:
+        self.surface, self.noise = surface, Noise(seed)
         self.spent_s = 0.0
         self.launches = 0
 
@@ -147,21 +186,16 @@ class Simulated:
         self.spent_s += launch_s(self.surface, layout, cases, settings.batches, settings.batch_us)
         for case in cases:
             for name in case.candidates:
-                us = self._seen(layout, launch // len(settings.variants), case.bytes, name)
+                us = self.surface.time(name, layout, case.bytes) * math.exp(
+                    self.noise.draw(layout, settings.variant_of(launch),
+                                    launch // len(settings.variants), case.bytes, name)
+                )  # fmt: skip
                 writer.write(
                     Sample(launch, "allreduce", name, case.bytes, case.datatype, case.operation, 0,
                            "latency", 1, [us], True)
                 )  # fmt: skip
         writer.write(LaunchEnd(launch, "ok"))
         return True
-
-    def _seen(self, layout: Layout, turn: int, size: int, name: str) -> float:
-        cell = random.Random(f"{self.seed} {layout.name} {size} {name}")
-        below, above = cell.choice(self.spread)
-        draw = random.Random(f"{self.seed} {layout.name} {size} {name} {turn}")
-        excess = draw.expovariate(1.0)
-        noise = -below * excess if draw.random() < 0.5 else above * excess
-        return self.surface.time(name, layout, size) * math.exp(noise)
 
 
 def launch_s(
@@ -258,12 +292,12 @@ def in_files(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> di
     return {x: s.folder.merged().bench for x, s in worker.sites.items()}
 
 
-def run(seed: int, spread: Sequence[Spread], launches: int, files: bool = False) -> dict[str, Any]:
+def run(seed: int, launches: int, files: bool = False, apart: bool = False) -> dict[str, Any]:
     """Run one campaign on one surface and return its regret and what it spent."""
     surface = Surface(seed)
     names = [NATIVE, *surface.names[:12], BARE, *surface.names[12:]]
     began = time.monotonic()
-    backend = Simulated(surface, spread, seed)
+    backend = Simulated(surface, seed)
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="regret.", dir=base) as directory:
         request = Request(
@@ -274,6 +308,8 @@ def run(seed: int, spread: Sequence[Spread], launches: int, files: bool = False)
             make_plan(request, None, layout, False, lambda c, n: names)  # type: ignore[arg-type]
             for layout in ordered(LAYOUTS)
         ]
+        if not apart:
+            plans = [replace(p, settings=replace(p.settings, variants=SHARED)) for p in plans]
         way = in_files if files else in_memory
         benches = way(plans, backend, Path(directory))
     decided = decide_all(benches, {p.layout: p.nvariants for p in plans})
@@ -312,16 +348,12 @@ def main() -> None:
     parser.add_argument("--seeds", default="1-5", help="surfaces: 3, 1-5 or 1,4")
     parser.add_argument("--held-out", default="", help="surfaces that nobody looked at: 11-14")
     parser.add_argument("--launches", type=int, default=12, help="of each candidate that lasts")
+    parser.add_argument(
+        "--apart", action="store_true", help="each native algorithm in launches of its own"
+    )
     parser.add_argument("--files", action="store_true", help="with a campaign's files and claims")
     parser.add_argument("--json", type=Path, help="write the figures there")
     arguments = parser.parse_args()
-    spread = spreads()
-    low, high = sorted(x for x, _ in spread), sorted(x for _, x in spread)
-    print(
-        f"launches lie {100 * median(low):.1f}% below and {100 * median(high):.1f}% above their "
-        f"median on average (up to {100 * low[-1]:.0f}% and {100 * high[-1]:.0f}%; measured, "
-        f"{len(spread)} cells); source: simulated"
-    )
     print(
         "surface         points  regret median, worst  >10%   native's own    time/exhaustive"
         "  expected/time  launches  rows"
@@ -330,7 +362,7 @@ def main() -> None:
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for kind, seeds in kinds.items():
         for seed in seeds:
-            r = run(seed, spread, arguments.launches, arguments.files)
+            r = run(seed, arguments.launches, arguments.files, arguments.apart)
             found[kind].append(r)
             print(
                 f"{seed:4} {kind:9} {r['points']:7} {100 * r['regret_median']:10.2f}%"
@@ -346,8 +378,7 @@ def main() -> None:
                 of = {k: together(runs) for k, runs in found.items() if runs}
                 figures = {
                     "source": "simulated",
-                    "spread_below": median(low),
-                    "spread_above": median(high),
+                    "natives_apart": arguments.apart,
                     "launches": arguments.launches,
                     **of,
                 }

@@ -47,7 +47,9 @@ def time_us(layout: Layout, collective: str, size: int, candidate: str) -> float
 class Fake:
     """Writes what a launch would measure; `between` is called before every record.
 
-    Of candidates that are `wild`, every other launch or so takes up to three times as long.
+    Of candidates that are `wild`, every other launch or so takes up to three times as long. With
+    `luck` all candidates of a launch take longer or shorter together, by up to half of it (of the
+    logarithm).
     """
 
     def __init__(
@@ -57,7 +59,9 @@ class Fake:
         fails: Callable[[Layout, int], bool] = lambda layout, launch: False,
         cpu: str = "A CPU",
         wild: Collection[str] = (),
+        luck: float = 0.0,
     ) -> None:
+        self.luck = luck
         self.between, self.crash, self.fails, self.cpu = between, crash, fails, cpu
         self.wild = wild
         self.cells = 0
@@ -86,6 +90,7 @@ class Fake:
         if self.fails(layout, launch):
             writer.write(LaunchEnd(launch, "failed", "exit code 1"))
             return False
+        luck = math.exp(self.luck * (random_of("luck", layout, launch) - 0.5))
         for case in cases:
             for candidate in case.candidates:
                 if self.crash(launch, candidate):
@@ -95,7 +100,7 @@ class Fake:
                     writer.write(LaunchEnd(launch, "failed", "signal 11"))
                     return True
                 self.cells += 1
-                true = time_us(layout, case.collective, case.bytes, candidate)
+                true = luck * time_us(layout, case.collective, case.bytes, candidate)
                 noise = 0.05 * (random_of(layout, launch, case.bytes, candidate) - 0.5)
                 if candidate in self.wild:
                     often = random_of("wild", layout, launch, case.bytes, candidate)

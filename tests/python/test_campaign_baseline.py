@@ -1,8 +1,12 @@
-"""Below 2 us the MPI with nothing preloaded decides, not native through the interposer."""
+"""What candidates are compared with: who shares their launches, and below 2 us the bare MPI."""
 
 from __future__ import annotations
 
-from stretto.campaign.baseline import BARE_BYTES, baseline_of, fair, with_bare
+from dataclasses import replace
+
+import pytest
+
+from stretto.campaign.baseline import BARE_BYTES, baseline_of, beside_another, fair, with_bare
 from stretto.campaign.compare import Cell, Timing, decisive
 from stretto.campaign.stats import median_interval
 from stretto.tune.decide import decide
@@ -30,8 +34,8 @@ def test_bare_stands_beside_short_calls_only() -> None:
     assert with_bare(["native", "shm"], BARE_BYTES + 1, 1) == ["native", "shm"]
     assert with_bare(["native", "shm"], 8, 2) == ["native", "shm"]
     assert with_bare(["bare"], 8, 1) == ["bare"]
-    assert baseline_of(measured(0.2, 0.19, 0.1)) == "bare"
-    assert baseline_of(measured(3.0, 2.9, 1.0)) == "native"
+    assert baseline_of(measured(0.2, 0.19, 0.1), "shm") == "bare"
+    assert baseline_of(measured(3.0, 2.9, 1.0), "shm") == "native"
 
 
 def test_what_only_beats_the_interposers_own_cost_is_not_faster() -> None:
@@ -57,3 +61,57 @@ def test_the_row_says_what_it_rests_on() -> None:
     assert first.evidence["baseline"] == "bare"
     times[last] = measured(0.2, 0.2, 0.2, last)
     assert decide(decisive(fair(times), times), 1, 2)[0].choice == "native"
+
+
+#: what launches of one kind share, and those of another: far more than any candidate's gain
+LUCK = (
+    (1.0, 1.7, 1.1, 0.9, 1.4, 1.0, 2.1, 1.2, 1.0, 1.3, 1.05, 1.6),
+    (1.5, 1.0, 1.0, 1.9, 0.95, 1.3, 1.0, 1.1, 1.8, 1.0, 1.2, 1.4),
+)
+
+
+def lucky(name: str, us: float, launches_of: int, n: int = 12, cell: Cell = CELL) -> Timing:
+    """Twelve launches that share their luck with all others of their kind."""
+    own = [us * LUCK[launches_of][i] * (1 + 0.002 * (i % 5)) for i in range(n)]
+    pairs = tuple((2 * i + launches_of, v) for i, v in enumerate(own))
+    return Timing(cell, name, median_interval(own), pairs)
+
+
+def test_each_is_compared_with_the_baseline_of_its_own_launches() -> None:
+    times = {
+        "native": lucky("native", 100.0, 0),
+        "shm": lucky("shm", 90.0, 0),
+        "bare": lucky("bare", 100.0, 1),
+        "native:A=1": lucky("native:A=1", 90.0, 1),
+        "native:A=2": lucky("native:A=2", 100.0, 1),
+    }
+    found = {c.candidate: c for c in fair({CELL: times})}
+    assert set(found) == {"shm", "native:A=1", "native:A=2"}
+    assert {n: c.baseline for n, c in found.items()} == {
+        "shm": "native", "native:A=1": "bare", "native:A=2": "bare",
+    }  # fmt: skip
+    assert all(c.paired for c in found.values())
+    assert [found[n].outcome for n in found] == ["faster", "faster", "same"]
+    assert found["native:A=1"].ratio.median == pytest.approx(0.9)
+    # Launches apart tell nothing of a tenth.
+    apart = {**times, "native:A=1": replace(times["native:A=1"], by_launch=tuple(
+        (launch + 100, us) for launch, us in times["native:A=1"].by_launch))}  # fmt: skip
+    (c,) = [c for c in fair({CELL: apart}) if c.candidate == "native:A=1"]
+    assert (c.baseline, c.paired, c.outcome) == ("native", False, "same")
+
+
+def test_two_candidates_of_different_launches_are_compared_beside_their_baselines() -> None:
+    times = {
+        "native": lucky("native", 100.0, 0),
+        "shm": lucky("shm", 80.0, 0),
+        "bare": lucky("bare", 100.0, 1),
+        "native:A=1": lucky("native:A=1", 70.0, 1),
+        "native:B=1": lucky("native:B=1", 60.0, 1),
+    }
+    a, b = beside_another(times, "shm", "native:A=1")
+    assert all(v == pytest.approx(0.8, rel=0.01) for v in a.values())
+    assert all(v == pytest.approx(0.7, rel=0.01) for v in b.values())
+    same = beside_another(times, "native:A=1", "native:B=1")
+    assert same == tuple(dict(times[n].by_launch) for n in ("native:A=1", "native:B=1"))
+    short = {**times, "bare": lucky("bare", 100.0, 1, 7)}
+    assert beside_another(short, "shm", "native:A=1")[0] == dict(times["shm"].by_launch)

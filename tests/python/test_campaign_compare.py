@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -102,7 +104,7 @@ def test_bimodal_launches_do_not_make_a_claim() -> None:
 def test_many_launches_are_compared_in_pairs() -> None:
     """Launches differ by up to 3x, the candidate is 10% faster in each: only pairs can tell."""
     times = {("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 0.9}
-    few = by_name(compare(timings(campaign(times, launches=8, between=2.0))))["shm"]
+    few = by_name(compare(timings(campaign(times, launches=7, between=2.0))))["shm"]
     many = by_name(compare(timings(campaign(times, launches=12, between=2.0))))["shm"]
     assert few.outcome == "same"
     assert many.outcome == "faster" and many.paired
@@ -187,12 +189,41 @@ def test_the_best_is_the_fastest_of_the_significant() -> None:
 
 def test_many_lopsided_pairs_are_told_by_their_signs() -> None:
     """Three of four pairs are faster, the fourth much slower: no signed-rank test tells that."""
+    luck = [10.0 ** (i * 7 % 40) for i in range(40)]
     lopsided = [1.2 if i % 4 == 0 else -0.3 for i in range(40)]
-    ranks, both = signed_rank_test(lopsided), paired_test(lopsided)
-    assert ranks is not None and both is not None and both < 0.01 < ranks
-    even = [0.5 if i % 2 else -0.5 for i in range(40)]
-    assert paired_test(even) == 1.0 and paired_test(even[:5]) is None
-    assert paired_test([-0.1] * 12) == signed_rank_test([-0.1] * 12), "few: as ever"
+    mine = [b * math.exp(d) for b, d in zip(luck, lopsided, strict=True)]
+    ranks, both = signed_rank_test(lopsided), paired_test(mine, luck)
+    assert ranks is not None and both is not None and both < 0.02 < ranks
+    even = [b * math.exp(0.5 if i % 2 else -0.5) for i, b in enumerate(luck)]
+    assert paired_test(even, luck) == 1.0 and paired_test(even[:5], luck[:5]) is None
+
+
+def test_pairs_are_told_by_what_tells_them() -> None:
+    """Apart from luck by their ranks; beneath luck by their differences, once there are eight."""
+    luck = [1.0, 3.0, 1.5, 9.0, 2.0, 6.0, 4.5, 1.2, 7.0]
+    a, b = [0.9 * x for x in luck], luck
+    assert paired_test(a[:7], b[:7]) == rank_sum_test(a[:7], b[:7])
+    assert paired_test(a[:8], b[:8]) == pytest.approx(2 * 2 / 2**8)
+    assert paired_test(b[:8], a[:8]) == paired_test(a[:8], b[:8])
+    # Of one that is disturbed by itself pairs tell less than the two groups do.
+    calm = [1.0 + 0.001 * i for i in range(12)]
+    wild = [1.3 + 0.2 * (i % 3) for i in range(12)]
+    assert paired_test(calm, wild) == pytest.approx(2 * rank_sum_test(calm, wild))  # type: ignore[operator]
+
+
+def test_pairs_without_a_difference_are_seldom_told_apart() -> None:
+    """As seldom as said, with the luck of launches and without it."""
+    random = np.random.default_rng(3)
+    for spread in (0.0, 0.3):
+        for n in (6, 9, 12, 24):
+            wrong = 0
+            for _ in range(400):
+                luck = spread * random.standard_t(3, n)
+                a, b = (np.exp(luck + 0.1 * random.standard_t(3, n)) for _ in range(2))
+                p = paired_test(list(a), list(b))
+                assert p is not None
+                wrong += p < 0.05
+            assert wrong <= 32, (spread, n, wrong)  # 20 on average, 32 once in two hundred at most
 
 
 def test_the_rank_sum_test_of_many_launches_is_the_exact_one() -> None:

@@ -133,7 +133,7 @@ def test_what_is_set_in_the_launch_runs_on_all_nodes(nodes: testbed.Cluster, nam
         # only who waits for whom would tell its broadcasts apart, and that is a matter of time
         del wanted["bcast"]
     own = f"candidate {RANKS}\n"
-    shared = shared_launches(here, [make_case(c, 8, mine) for c, mine in wanted.items()])
+    shared = shared_launches(here, [make_case(c, 8, mine) for c, mine in wanted.items()], 2)
     (launch,) = set(shared.values())
     text, calls = "", "".join(CASES[c] + own for c in wanted)
     for collective, mine in wanted.items():

@@ -106,12 +106,13 @@ def test_what_an_installed_mpi_can_be_told(name: str, monkeypatch: pytest.Monkey
     names = resolve(["native:every"], here, "allreduce", 4, 2)
     assert len(names) > 5
     cases = [make_case("allreduce", 8, [*names, "bare"])]
-    shared = shared_launches(here, cases)
+    shared = shared_launches(here, cases, 2)
     variants = variants_of(cases, shared)
     if name == "intel":
         assert shared == {} and len(variants) == len(names) + 1
         return
     assert len(variants) < len(names) / 2 + 1
+    assert ("bare" in shared) == (name == "openmpi4"), "5.0 has HAN there"
     apart = [c for c in names if c not in shared]
     if name == "mpich":
         assert set(shared.values()) == {"bare"}
@@ -124,19 +125,19 @@ def test_what_an_installed_mpi_can_be_told(name: str, monkeypatch: pytest.Monkey
     launch_number = settings.variants.index(next(iter(shared.values())))
     mine = settings.cases_of(settings.variant_of(launch_number))
     written = written_in(settings, here, launch_number, mine)
-    assert set(written) == set(shared)
+    assert set(written) == set(shared) - {"bare"}
     for candidate, pairs in written.items():
         at_start = shared_settings(shared[candidate])
         assert {n for n, _ in pairs} == set(single_settings(candidate)) - set(at_start)
         assert all(value.isdigit() for _, value in pairs)
     if name.startswith("openmpi"):  # MPI_T says that this one is constant, and it is
         fixed = resolve(["native:all"], here, "allgatherv", 4, 1)
-        assert fixed and shared_launches(here, [make_case("allgatherv", 8, fixed)]) == {}
+        assert fixed and shared_launches(here, [make_case("allgatherv", 8, fixed)], 1) == {}
     # What was not seen to work is not done: another version, and settings nobody has tried.
     later = dataclasses.replace(here, version="9.0.0")
-    assert shared_launches(later, cases) == {}
+    assert shared_launches(later, cases, 1) == {}
     odd = ["native:coll_tuned_scatter_min_procs=1", "native:MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE=1"]
-    assert shared_launches(here, [make_case("allreduce", 8, [*odd, "bare"])]) == {}
+    assert shared_launches(here, [make_case("allreduce", 8, [*odd, "bare"])], 1) == {}
     with pytest.raises(StrettoError, match="cannot be told"):
         written_in(settings, later, launch_number, settings.cases)
 
@@ -146,9 +147,39 @@ def test_one_that_would_be_alone_gets_its_settings_from_the_environment(
 ) -> None:
     told = {A: (("coll_tuned_allreduce_algorithm", "1"),)}
     monkeypatch.setattr(inlaunch, "_told", lambda here, names: told)
-    assert shared_launches(mpi, [make_case("allreduce", 8, [A, "bare"])]) == {}
+    assert shared_launches(mpi, [make_case("allreduce", 8, [A, "bare"])], 1) == {}
     told[B] = (("coll_tuned_allreduce_algorithm", "3"),)
-    assert shared_launches(mpi, [make_case("allreduce", 8, [A, B])]) == {A: TUNED, B: TUNED}
+    assert shared_launches(mpi, [make_case("allreduce", 8, [A, B])], 1) == {A: TUNED, B: TUNED}
+
+
+@pytest.mark.parametrize(
+    ("version", "nodes", "start", "shares"),
+    [
+        ("5.0.11", 1, {}, True),
+        ("5.0.11", 2, {}, True),
+        ("5.0.11", 1, {"coll_han_priority": "0"}, True),
+        ("4.1.4", 2, {"coll_han_priority": "0"}, True),
+        ("5.0.11", 2, {"coll_han_priority": "0"}, False),  # HAN is its choice there
+        ("5.0.11", 1, {"coll_tuned_priority": "90"}, False),
+    ],
+)
+def test_bare_shares_launches_whose_settings_change_nothing_for_it(
+    version: str, nodes: int, start: dict[str, str], shares: bool,
+    monkeypatch: pytest.MonkeyPatch, mpi: FakeMPI,
+) -> None:  # fmt: skip
+    more = "".join(f",{n}={v}" for n, v in start.items())
+    names = [A + more, B + more]
+    told = {n: (("coll_tuned_allreduce_algorithm", str(i)),) for i, n in enumerate(names)}
+    monkeypatch.setattr(inlaunch, "_told", lambda here, names: told)
+    here = dataclasses.replace(mpi, family="openmpi", version=version)  # type: ignore[type-var]
+    cases = [make_case("allreduce", 8, ["native", *names, "bare"])]
+    shared = shared_launches(here, cases, nodes)
+    (launch,) = {shared[n] for n in names}
+    assert shared.get("bare") == (launch if shares else None)
+    variants = variants_of(cases, shared)
+    assert variants == ("stretto", launch) if shares else ("stretto", "bare", launch)
+    assert launch_for("bare", variants) == (launch if shares else "bare")
+    assert launch_for("native", variants) == "stretto"
 
 
 def test_the_job_says_what_to_set(tmp_path: Path) -> None:
@@ -270,7 +301,7 @@ def test_a_setting_made_in_a_launch_is_that_of_the_environment(
         for c, names in algorithms.items()
     }
     cases = [make_case(c, 8, names) for c, names in natives.items()]
-    shared = shared_launches(here, cases)
+    shared = shared_launches(here, cases, 1)
     (launch,) = set(shared.values())
     assert len(shared) == 6
     text = ""
@@ -336,7 +367,7 @@ def test_a_campaign_measures_many_in_one_start(
     for collective in ("allreduce", "barrier", "scan"):
         names = resolve(["native:all"], here, collective, 2, 1)
         cases.append(make_case(collective, 64, [*names, "bare"]))
-    shared = shared_launches(here, cases)
+    shared = shared_launches(here, cases, 1)
     kept = [
         dataclasses.replace(
             c, candidates=tuple(n for n in c.candidates if n in shared or n == "bare")
@@ -344,7 +375,7 @@ def test_a_campaign_measures_many_in_one_start(
         for c in cases
     ]
     settings = Settings(2, tuple(kept), variants_of(kept, shared), launches=1, batches=(3, 4))
-    assert len(settings.variants) == (1 if name == "mpich" else 2)
+    assert len(settings.variants) == 1, "the bare MPI shares it"
     path, said = tmp_path / "r.bench.jsonl", list[str]()
     with one_job_at_a_time():
         found, notes = measure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,14 @@ import sweeps
 from stretto.campaign.settings import Settings, make_case, variants_of
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
+from stretto.files.bench import Bench, Header, Sample
 from stretto.files.table import read_table, write_table
 from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
+from stretto.sweep.contenders import share_of_wins
 from stretto.sweep.decide import LOSS, Decided, complexity, smooth
-from stretto.sweep.elimination import Medians, Policy, not_begun, proven, shape_of, state
+from stretto.sweep.elimination import Policy, not_begun, proven, shape_of, state
 from stretto.sweep.expected import at_most_s, expected_s
 from stretto.sweep.interpolate import around, interpolated
 from stretto.sweep.layout import Layout, guides, ordered, parse_layout
@@ -26,6 +29,7 @@ from stretto.sweep.placement import Place, check_places, hang_remedy
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.run import conclude
 from stretto.sweep.status import read_status
+from stretto.sweep.times import Medians, levelled, medians
 from sweeps import Fake, worker_of
 
 FILE = """
@@ -385,3 +389,60 @@ def test_natives_that_share_the_bare_launch_are_paired_with_it() -> None:
     }
     assert proven(seen, names, 12, 0.004, ("bare",)), "faster in each pair"
     assert not proven(seen, names, 12, 0.004, variants_of((case,))), "launches apart: no pairs"
+
+
+def bench_of(launches: Mapping[int, Mapping[str, float]], size: int = 1024) -> Bench:
+    """A bench with one time of each candidate in each launch."""
+    records = [
+        Sample(k, "allreduce", name, size, "MPI_DOUBLE", "MPI_SUM", 0, "latency", 1, [us], True)
+        for k, mine in launches.items()
+        for name, us in mine.items()
+    ]
+    return Bench(Header("0", "", sweeps.HOST, sweeps.MPI, []), list(records))
+
+
+def test_times_of_a_round_are_put_side_by_side() -> None:
+    """Launches of bare are multiplied by what native took over what bare did; others stay."""
+    found = medians(
+        bench_of(
+            {
+                0: {"native": 100.0, "shm": 80.0},
+                1: {"bare": 150.0, "native:A=1": 120.0},
+                2: {"native:HAN=1": 60.0},
+                3: {"native": 200.0, "shm": 160.0},
+                4: {"bare": 110.0, "native:A=1": 88.0},
+                7: {"bare": 90.0, "native:A=1": 72.0},  # a closing round without native
+            }
+        ),
+        3,
+    )
+    ((shape, seen),) = found.items()
+    assert seen["native"] == {0: 100.0, 1: 200.0} and seen["shm"] == {0: 80.0, 1: 160.0}
+    assert seen["bare"] == {0: pytest.approx(100.0), 1: pytest.approx(200.0), 2: 90.0}
+    assert seen["native:A=1"] == {0: pytest.approx(80.0), 1: pytest.approx(160.0), 2: 72.0}
+    assert seen["native:HAN=1"] == {0: 60.0}
+    # And rounds: as if all had had the same luck, where it is known.
+    for done, rounds in ((None, 3), (2, 2)):
+        level = levelled(found, shape, done)
+        assert len(level["native:A=1"]) == rounds and len(level["native"]) == 2
+        ratios = {
+            n: [t / level["native"][0] for t in level[n].values()] for n in ("shm", "native:A=1")
+        }
+        assert all(r == pytest.approx(0.8) for found_here in ratios.values() for r in found_here)
+        assert level["native:HAN=1"] == {0: 60.0}
+        assert 90.0 <= level["native"][0] <= 200.0
+    assert levelled(found, shape, 1) == {
+        n: {r: t for r, t in times.items() if r < 1} for n, times in seen.items()
+    }, "one round has nothing to be put beside"
+    assert levelled(dict(found), shape)["shm"] == seen["shm"], "launches are not known"
+
+
+def test_wins_are_counted_in_pairs_where_launches_are_shared() -> None:
+    luck = [1.0, 1.9, 1.2, 3.0, 1.1, 1.5]
+    base = {r: 100.0 * x for r, x in enumerate(luck)}
+    mine = {r: 95.0 * x for r, x in enumerate(luck)}
+    assert share_of_wins(mine, base, paired=True) == 1.0
+    assert 0.5 < share_of_wins(mine, base) < 0.7
+    assert share_of_wins(base, mine, paired=True) == 0.0
+    assert share_of_wins({}, base, paired=True) == 0.0
+    assert share_of_wins({0: 1.0}, {1: 2.0}, paired=True) == 1.0, "no round in common: all pairs"

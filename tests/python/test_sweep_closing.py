@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,26 @@ def test_doubts_are_settled_within_the_time(tmp_path: Path) -> None:
                 for case in cases:
                     names = set(case.candidates) - {NATIVE, BARE}
                     assert NATIVE in case.candidates and 1 <= len(names) <= 2, "few at a time"
+
+
+def test_the_luck_of_launches_does_not_hide_what_shares_them(tmp_path: Path) -> None:
+    """Launches lie up to a factor of three apart, and the best candidate gains a fifth."""
+    found = {}
+    for apart in (False, True):
+        mine, fake = plans(small(tmp_path)), Fake(luck=1.1)
+        if not apart:
+            mine = [
+                replace(p, settings=replace(p.settings, variants=("stretto", BARE))) for p in mine
+            ]
+        kept = searched(mine, fake)
+        closing = closed(mine, fake, kept, Policy(share=0.5))
+        found[apart] = worst(chosen(mine, kept))
+        for rounds in [r for wave in closing.waves for r in wave.values() if not apart]:
+            for case in [case for cases in rounds for case in cases]:
+                own = {"ring", "shm", "recursive_doubling"} & set(case.candidates)
+                assert (NATIVE in case.candidates) == bool(own), "each beside its own baseline"
+                assert BARE in case.candidates or own == set(case.candidates) - {NATIVE}
+    assert found[False] < 1.06 < found[True], "apart, a fifth cannot be told from luck"
 
 
 def test_without_time_left_nothing_is_begun(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

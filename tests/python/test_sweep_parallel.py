@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stretto.campaign.settings import Settings
+from stretto.campaign.stats import FEWEST
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
@@ -30,7 +31,7 @@ def small(out: Path, **more: object) -> Request:
 
 
 class Cluster:
-    """Which node measures what, and what was measured at once; lanes may wait to `meet`."""
+    """Which node measures what, and what was searched at once; lanes may wait to `meet`."""
 
     def __init__(self, meet: threading.Barrier | None = None) -> None:
         self.meet = meet
@@ -38,12 +39,13 @@ class Cluster:
         self.busy: dict[str, str] = {}
         self.pairs: set[frozenset[str]] = set()
 
-    def enter(self, hosts: tuple[str, ...], layout: str) -> None:
+    def enter(self, hosts: tuple[str, ...], layout: str, searching: bool) -> None:
         with self.lock:
             taken = set(hosts) & set(self.busy)
             assert not taken, f"{layout} on {hosts}, and {self.busy}"
             self.busy |= dict.fromkeys(hosts, layout)
-            self.pairs.add(frozenset(self.busy.values()))
+            if searching:
+                self.pairs.add(frozenset(self.busy.values()))
 
     def leave(self, hosts: tuple[str, ...]) -> None:
         with self.lock:
@@ -65,7 +67,8 @@ class Lane(Fake):
     def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
         layout = Layout(settings.nranks // (settings.ppn or 1), settings.ppn or 1)
         used = self.hosts[: layout.nodes]
-        self.cluster.enter(used, layout.name)
+        # In closing rounds no layout waits for another one.
+        self.cluster.enter(used, layout.name, launch < FEWEST * len(settings.variants))
         try:
             if self.cluster.meet and self.first and len(self.hosts) == 2:
                 self.first = False

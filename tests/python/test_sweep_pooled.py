@@ -13,9 +13,10 @@ from stretto.files.bench import Bench, Header, Launch, Sample
 from stretto.files.identity import Host, MPIIdentity
 from stretto.sweep.contest import Memory, contest
 from stretto.sweep.decide import decide_all
-from stretto.sweep.elimination import Medians, Policy, shape_of
+from stretto.sweep.elimination import Policy, shape_of
 from stretto.sweep.layout import Layout, guides, ordered, teachers
 from stretto.sweep.pooled import Point, estimates, location
+from stretto.sweep.times import Medians
 
 SIZES = (8, 24, 128, 1000, 4096, 36000, 131072)
 LAYOUTS = tuple(Layout(n, p) for n in (2, 4, 8) for p in (1, 3, 8))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from stretto.campaign.stats import (
     FEWEST,
-    PAIRED_FROM,
     Interval,
     benjamini_hochberg,
     median_interval,
@@ -142,10 +140,7 @@ def compare_times(
 ) -> tuple[Interval, tuple[float, ...], float | None, bool]:
     """Return ratio, the single ratios, p and whether the test was paired.
 
-    Launches that both have are pairs (they were interleaved in one process). Up to nine pairs the
-    rank-sum test is used, because the signed-rank test of so few pairs cannot reach a p that stands
-    when many comparisons are made; from ten pairs on the signed-rank test, which differences
-    between launches do not disturb, and from twenty on the sign test with it (`paired_test`).
+    Launches that both have are pairs (they were interleaved in one process): `paired_test`.
     Candidates of different launches are taken as independent.
 
     Parameters
@@ -153,19 +148,29 @@ def compare_times(
     candidate, baseline
         Launch number to median time.
     """
-    both = sorted(set(candidate) & set(baseline))
-    if len(both) >= min(len(candidate), len(baseline)) and both:
+    both = common_launches(candidate, baseline)
+    if both:
         pairs = [candidate[i] / baseline[i] for i in both]
         ratio = median_interval(pairs)
-        if len(both) >= PAIRED_FROM:
-            return ratio, tuple(pairs), paired_test([math.log(r) for r in pairs]), True
         a, b = [candidate[i] for i in both], [baseline[i] for i in both]
-        return ratio, tuple(pairs), rank_sum_test(a, b), True
+        return ratio, tuple(pairs), paired_test(a, b), True
     # Different processes: n-th launch against n-th launch, as they were interleaved in time.
     a = [candidate[i] for i in sorted(candidate)]
     b = [baseline[i] for i in sorted(baseline)]
     rounds = [x / y for x, y in zip(a, b, strict=False)]
     return median_interval(rounds), tuple(rounds), rank_sum_test(a, b), False
+
+
+def common_launches(a: Collection[int], b: Collection[int]) -> list[int]:
+    """Return the launches that two candidates share; none, unless one of them is in all of both.
+
+    Parameters
+    ----------
+    a, b
+        The numbers of their launches.
+    """
+    both = sorted(set(a) & set(b))
+    return both if len(both) >= min(len(a), len(b)) else []
 
 
 def judge(ratio: Interval, q: float | None, launches: int) -> tuple[Outcome, str]:
@@ -194,7 +199,7 @@ def judge(ratio: Interval, q: float | None, launches: int) -> tuple[Outcome, str
 
 def compare(
     times: Mapping[Cell, Mapping[str, Timing]],
-    baseline: str | Callable[[Mapping[str, Timing]], str] = NATIVE,
+    baseline: str | Callable[[Mapping[str, Timing], str], str] = NATIVE,
 ) -> list[Comparison]:
     """Compare every candidate with the baseline in every cell; all tests form one family.
 
@@ -203,18 +208,16 @@ def compare(
     times
         From `timings`.
     baseline
-        The candidate that the others are compared with, or what tells it for a cell: then native
-        and bare, the baselines, are not compared with one another.
+        The candidate that the others are compared with, or what tells it for a cell and one of its
+        candidates: then native and bare, the baselines, are not compared with one another.
     """
     raw: list[tuple[Cell, str, str, Interval, tuple[float, ...], float | None, bool]] = []
     for cell, candidates in times.items():
-        against = baseline if isinstance(baseline, str) else baseline(candidates)
-        base = candidates.get(against)
-        if base is None:
-            continue
-        others = {against} if isinstance(baseline, str) else {against, NATIVE, BARE}
+        others = {baseline} if isinstance(baseline, str) else {NATIVE, BARE}
         for name, timing in candidates.items():
-            if name not in others:
+            against = baseline if isinstance(baseline, str) else baseline(candidates, name)
+            base = candidates.get(against)
+            if base is not None and name not in others:
                 found = compare_times(dict(timing.by_launch), dict(base.by_launch))
                 raw.append((cell, name, against, *found))
     adjusted = benjamini_hochberg([r[5] for r in raw])

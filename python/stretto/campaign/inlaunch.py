@@ -20,7 +20,14 @@ from collections.abc import Mapping, Sequence
 
 from stretto.campaign.compare import BARE
 from stretto.campaign.settings import Case, Settings
-from stretto.campaign.variants import SHARED, shared_name, shared_settings, single_settings
+from stretto.campaign.variants import (
+    IDLE,
+    SHARED,
+    launch_for,
+    shared_name,
+    shared_settings,
+    single_settings,
+)
 from stretto.errors import StrettoError
 from stretto.files.identity import Family
 from stretto.mpi.algorithms.base import PREFIX
@@ -43,11 +50,13 @@ _WRITTEN: dict[Family, str] = {
 Written = Mapping[str, tuple[tuple[str, str], ...]]
 
 
-def shared_launches(installation: MPIInstallation, cases: Sequence[Case]) -> dict[str, str]:
+def shared_launches(
+    installation: MPIInstallation, cases: Sequence[Case], nodes: int
+) -> dict[str, str]:
     """Return the candidates that can share a launch, each with that launch's name.
 
     One that would be alone in its launch is not among them: it has its settings from the
-    environment, as all others.
+    environment, as all others. Bare is, where what the launch begins with changes nothing for it.
 
     Parameters
     ----------
@@ -55,6 +64,8 @@ def shared_launches(installation: MPIInstallation, cases: Sequence[Case]) -> dic
         The MPI.
     cases
         Of the campaign.
+    nodes
+        That it runs on.
     """
     names = dict.fromkeys(c for case in cases for c in case.candidates)
     natives = [c for c in names if c.startswith(PREFIX)]
@@ -68,12 +79,22 @@ def shared_launches(installation: MPIInstallation, cases: Sequence[Case]) -> dic
     for candidate, written in told.items():
         at_start = {n: v for n, v in single_settings(candidate).items() if n not in dict(written)}
         groups[shared_name(at_start)].append(candidate)
-    return {
+    out = {
         candidate: group
         for group, members in groups.items()
         if len(members) > 1 or (group == BARE and BARE in names)
         for candidate in members
     }
+    idle = {n for n in IDLE if n != "coll_han_priority" or nodes == 1 or _without_han(installation)}
+    fitting = [g for g in dict.fromkeys(out.values()) if set(shared_settings(g)) <= idle]
+    if BARE in names and BARE not in fitting and fitting:
+        out[BARE] = launch_for(BARE, tuple(sorted(fitting)))
+    return out
+
+
+def _without_han(installation: MPIInstallation) -> bool:
+    """Return whether Open MPI leaves HAN alone unless it is told otherwise (priority 0 in 4.1)."""
+    return installation.family == "openmpi" and installation.version.startswith("4.1.")
 
 
 def written_in(

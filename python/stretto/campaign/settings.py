@@ -11,6 +11,7 @@ from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.variants import launch_for, variant_for
 from stretto.errors import UsageError
 from stretto.files.table import TUNABLE as COLLECTIVES
+from stretto.mpi.algorithms.base import PREFIX
 
 #: what the measuring program can also do, but no table can hold
 EXTRA = ("self",)
@@ -294,7 +295,9 @@ def variants_of(cases: Sequence[Case], shared: Mapping[str, str] | None = None) 
 
 
 def check_candidates(collective: str, candidates: Sequence[str]) -> list[str]:
-    """Return the candidates with the baseline in front and without doubles.
+    """Return the candidates with their baselines and without doubles.
+
+    Those of Stretto's are compared with native, which is put in front, the MPI's own with bare.
 
     Parameters
     ----------
@@ -313,4 +316,6 @@ def check_candidates(collective: str, candidates: Sequence[str]) -> list[str]:
             )
     if NATIVE not in out and any(variant_for(c) == "stretto" for c in out):
         out.insert(0, NATIVE)
+    if any(c.startswith(PREFIX) for c in out) and BARE not in out:
+        out.append(BARE)
     return out

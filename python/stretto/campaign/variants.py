@@ -8,6 +8,9 @@
                     environment, the rest is set by the program (inlaunch.py); those that
                     need nothing at the start run in ``bare``
 =================== ==================================================================
+
+The bare MPI shares the launches of ``natives:START`` where START changes nothing by itself
+(`IDLE`): what is compared in one launch has the same luck.
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ from stretto.campaign.compare import BARE
 from stretto.errors import UsageError
 
 SHARED = "natives:"
+#: settings that change none of Open MPI's choices by themselves: with dynamic rules and nothing
+#: forced coll/tuned decides as without; HAN's priority counts on several nodes, and in 5.0 only
+IDLE = {"coll_tuned_use_dynamic_rules": "1", "coll_han_priority": "0"}
 _NATIVE = "native:"
 
 
@@ -42,9 +48,9 @@ def launch_for(candidate: str, variants: tuple[str, ...]) -> str:
         shared one that has the most of its settings at the start.
     """
     alone = variant_for(candidate)
-    if alone in variants or not candidate.startswith(_NATIVE):
+    if alone in variants or not candidate.startswith((_NATIVE, BARE)):
         return alone
-    mine = single_settings(candidate).items()
+    mine = (IDLE if candidate == BARE else single_settings(candidate)).items()
     shared = [v for v in variants if v == BARE or v.startswith(SHARED)]
     fitting = [v for v in shared if shared_settings(v).items() <= mine]
     return max(fitting, key=lambda v: len(shared_settings(v)), default=alone)

@@ -147,7 +147,7 @@ def command(
         nranks=nranks,
         cases=tuple(cases),
         variants=s.variants_of(
-            cases, {} if separate_launches else shared_launches(installation, cases)
+            cases, {} if separate_launches else shared_launches(installation, cases, place.nodes)
         ),
         launches=launches,
         ppn=ppn,

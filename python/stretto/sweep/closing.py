@@ -21,28 +21,22 @@ from dataclasses import dataclass, replace
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.settings import Case
 from stretto.campaign.stats import FEWEST
+from stretto.campaign.variants import launch_for
 from stretto.files.bench import Bench, standing_exclusions
 from stretto.files.table import WITHOUT_SIZE
 from stretto.mpi.algorithms.base import PREFIX
-from stretto.sweep.contenders import share_of_wins
 from stretto.sweep.decide import Compared, Decided, Fitted, decide_all, fit_all
-from stretto.sweep.elimination import Medians, Policy, Shape, chains, medians, shape_of
+from stretto.sweep.doubt import Doubt
+from stretto.sweep.elimination import Policy, chains, shape_of
 from stretto.sweep.expected import limit_s
 from stretto.sweep.layout import Layout
 from stretto.sweep.plan import LayoutPlan, round_s
-from stretto.sweep.pooled import SPREAD, Estimate, location
+from stretto.sweep.times import Medians, Shape, medians
 
 #: by layout, what is measured in each round of a wave
 Wave = Mapping[Layout, tuple[tuple[Case, ...], ...]]
-#: a candidate of which so many launches were asked for is given up when it has fewer than a test
-#: needs: it crashes
-LOST = FEWEST
 #: less than this share of the time is not worth another wave
 LEAST_LEFT = 0.005
-#: so many launches is the usual share of wins worth, against the one that was seen
-WINS_BELIEF = 8
-#: launches of a proof, times the square of what the share of wins lies above one half
-PROOF, NEVER = 1.5, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -153,13 +147,17 @@ class Closing:
         wanted = {x: [s for s in map(shape_of, self.plans[x].settings.cases)] for x in past}
         fitted = fit_all(times, wanted)
         decided = decide_all(past, nvariants, fitted, self._compared)
-        bids = [
-            b
-            for x in sorted(past)
-            if x not in closed
-            for b in self._bids(past[x], times[x], decided[x], fitted[x])
-        ]
-        wave = self._taken(bids)
+        wave: Wave = {}
+        for doubts in (self.policy.doubts, *self.policy.spare_doubts):  # while time is left
+            bids = [
+                b
+                for x in sorted(past)
+                if x not in closed
+                for b in self._bids(past[x], times[x], decided[x], fitted[x], doubts)
+            ]
+            wave = self._taken(bids)
+            if wave:
+                break
         self.over = not wave
         if wave:
             self.waves.append(wave)
@@ -195,7 +193,9 @@ class Closing:
         self.spent_s += sum(cost.values())
         return {x: _together(self.plans[x], b) for x, b in sorted(taken.items())}
 
-    def _bids(self, bench: Bench, times: Medians, decided: Decided, fitted: Fitted) -> list[Bid]:
+    def _bids(
+        self, bench: Bench, times: Medians, decided: Decided, fitted: Fitted, doubts: float
+    ) -> list[Bid]:
         """Return the best bid of each point of a layout."""
         plan = self.plans[decided.layout]
         spare = plan.rounds(self.policy) - self.rounds(plan.layout)
@@ -205,14 +205,14 @@ class Closing:
         for chain in chains(map(shape_of, plan.settings.cases)):
             together = chain[0][0] in WITHOUT_SIZE
             for shapes in [tuple(chain)] if together else [(s,) for s in chain]:
-                point = _Point(plan, shapes, times, decided, fitted, self._asked)
+                point = Doubt(plan, shapes, times, decided, fitted, self._asked)
                 rivals = [r for r in point.rivals() if (chain[0][0], r) not in gone]
-                found = [b for r in rivals if (b := self._bid(point, r, spare))]
+                found = [b for r in rivals if (b := self._bid(point, r, spare, doubts))]
                 if found:
                     out.append(max(found, key=lambda b: (b.value / b.need, b.names)))
         return out
 
-    def _bid(self, point: _Point, rival: str, spare: int) -> Bid | None:
+    def _bid(self, point: Doubt, rival: str, spare: int, doubts: float) -> Bid | None:
         """Return what a candidate bids to take a choice's place; None: it is not worth its time."""
         policy, choice = self.policy, point.choice
         # A row was proven by launches of its own point: by these, too, native is to be the faster.
@@ -220,7 +220,11 @@ class Closing:
         if mine is None or now is None:
             return None
         gap, doubt = now.mean - mine.mean, math.hypot(mine.sd, now.sd)
-        if gap + policy.doubts * doubt <= policy.worth:
+        paired = point.by_pairs(rival)
+        if paired is not None:  # both tell, each by how sure it is
+            share = doubt**2 / (doubt**2 + paired[1] ** 2)
+            gap, doubt = gap + share * (paired[0] - gap), math.sqrt(share) * paired[1]
+        if gap + doubts * doubt <= policy.worth:
             return None
         launches = point.launches(rival)
         need = max(FEWEST - launches, policy.few)
@@ -237,99 +241,6 @@ class Closing:
 def _worth(bid: Bid, cost_s: float) -> float:
     """Return a bid's value for each second that a proof takes, where its rounds take so long."""
     return bid.value * bid.rounds / (bid.need * cost_s)
-
-
-class _Point:
-    """What is known where one choice is made: a size of a layout, or all of its sizes."""
-
-    def __init__(
-        self,
-        plan: LayoutPlan,
-        shapes: tuple[Shape, ...],
-        times: Medians,
-        decided: Decided,
-        fitted: Fitted,
-        asked: Mapping[tuple[Layout, Shape, str], int],
-    ) -> None:
-        self.plan, self.shapes, self.times, self.asked = plan, shapes, times, asked
-        collective = shapes[0][0]
-        self.choice = decided.chosen.get(collective, {}).get(shapes[0][1], NATIVE)
-        self._ratios = decided.ratios.get(collective, {})
-        self._fitted = [fitted.get(collective, {}).get(s[1], {}) for s in shapes]
-        cases = {shape_of(c): c for c in plan.settings.cases}
-        self._names = [cases[s].candidates for s in shapes]
-
-    def rivals(self) -> list[str]:
-        """Return who may take the place of the choice: whoever is a candidate and does not fail."""
-        out = []
-        for name in self._names[0]:
-            if name in (self.choice, BARE) or not all(name in n for n in self._names[1:]):
-                continue
-            if any(name in self.plan.unlikely.get(s, {}) for s in self.shapes):
-                continue
-            asked = min(self.asked.get((self.plan.layout, s, name), 0) for s in self.shapes)
-            if asked < LOST or self.launches(name) >= FEWEST:
-                out.append(name)
-        return out
-
-    def estimate(self, name: str, alone: bool = False) -> Estimate | None:
-        """Return where a candidate lies (the mean over sizes); None: nobody knows.
-
-        Parameters
-        ----------
-        name
-            It.
-        alone
-            By the launches of this point, and not by the fit.
-        """
-        found = []
-        for shape, fitted in zip(self.shapes, self._fitted, strict=True):
-            seen = self.times.get(shape, {})
-            mine = tuple(t for _, t in sorted(seen.get(name, {}).items()))
-            if name == NATIVE and not mine:
-                mine = tuple(t for _, t in sorted(seen.get(BARE, {}).items()))
-            if name in fitted and not alone:
-                found.append(fitted[name])
-            elif mine:
-                found.append(Estimate(*location(mine)))
-            else:
-                return None
-        k = len(found)
-        sd = math.sqrt(sum(e.sd**2 for e in found)) / k
-        return Estimate(sum(e.mean for e in found) / k, sd)
-
-    def launches(self, name: str) -> int:
-        """Return a candidate's launches, at the size that has fewest."""
-        return min(len(self.times.get(s, {}).get(name, {})) for s in self.shapes)
-
-    def proven(self, name: str) -> bool:
-        """Return whether the table might have a candidate here: it is significantly faster."""
-        return all(name in self._ratios.get(s[1], {}) for s in self.shapes)
-
-    def to_proof(self, name: str, gap: float) -> int:
-        """Return how many more launches a proof probably takes, if it goes on as it went.
-
-        Parameters
-        ----------
-        name
-            A candidate.
-        gap
-            By how much it is faster (of the logarithm), as far as that is known.
-        """
-        n = self.launches(name)
-        wins = 0.0
-        for shape in self.shapes:
-            seen = self.times.get(shape, {})
-            base = seen.get(NATIVE) or seen.get(BARE, {})
-            wins = max(wins, share_of_wins(seen.get(name, {}), base))
-        # Few launches say little of that: usual ones are disturbed upwards, one in two.
-        usual = 1 - 0.5 * math.exp(-max(gap, 0.0) / SPREAD)
-        wins = (n * wins + WINS_BELIEF * usual) / (n + WINS_BELIEF)
-        if wins <= 0.5:
-            return NEVER
-        # The rank sum of n and n launches lies (wins - 1/2) sqrt(6 n) standard deviations off.
-        # One that has taken long without success takes long yet: others may be proven sooner.
-        return max(n // 2, math.ceil(PROOF / (wins - 0.5) ** 2) - n)
 
 
 def _expected_gain(mean: float, sd: float) -> float:
@@ -349,10 +260,18 @@ def _together(plan: LayoutPlan, bids: Sequence[Bid]) -> tuple[tuple[Case, ...], 
             names = wanted.get(shape_of(case))
             if names is None:
                 continue
-            beside = {NATIVE, *names}
-            if NATIVE not in case.candidates or any(n.startswith(PREFIX) for n in names):
-                beside.add(BARE)
-            cases.append(replace(case, candidates=tuple(c for c in case.candidates if c in beside)))
+            natives = [n for n in names if n.startswith(PREFIX)]
+            bases = {NATIVE} | ({BARE} if natives or NATIVE not in case.candidates else set())
+            variants = plan.settings.variants
+            kinds = {launch_for(n, variants) for n in natives}
+            if (
+                natives == list(names)
+                and BARE in case.candidates
+                and kinds == {launch_for(BARE, variants)}
+            ):
+                bases.discard(NATIVE)  # bare is beside them
+            kept = bases.union(names)
+            cases.append(replace(case, candidates=tuple(c for c in case.candidates if c in kept)))
         out.append(tuple(cases))
     return tuple(out)
 

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 
 from stretto.campaign.compare import BARE, NATIVE, THRESHOLD
 from stretto.campaign.stats import FEWEST
+from stretto.campaign.variants import launch_for
 from stretto.mpi.algorithms.base import PREFIX
-from stretto.sweep.elimination import Policy, Shape
+from stretto.sweep.elimination import Policy, beside
 from stretto.sweep.field import Field
+from stretto.sweep.times import Shape
 
 #: what a gain over the MPI's own choice must be at least, in logarithms
 GAIN = -math.log(1 - THRESHOLD)
@@ -32,10 +34,26 @@ def settle(f: Field, done: int) -> None:
         f.over |= ready
 
 
-def share_of_wins(mine: Mapping[int, float], base: Mapping[int, float]) -> float:
-    """Return the share of all pairs of launches in which the first is faster; 0 without any."""
+def share_of_wins(
+    mine: Mapping[int, float], base: Mapping[int, float], paired: bool = False
+) -> float:
+    """Return the share of all pairs of launches in which the first is faster; 0 without any.
+
+    Parameters
+    ----------
+    mine, base
+        By round.
+    paired
+        Whether they share their launches: then the share of the means of two launches' differences
+        (of the logarithm) that are below zero, which is what the signed-rank test adds up.
+    """
     if not mine or not base:
         return 0.0
+    both = sorted(set(mine) & set(base))
+    if paired and both:
+        off = [math.log(mine[r] / base[r]) for r in both]
+        means = [a + b for i, a in enumerate(off) for b in off[i:]]
+        return sum(m < 0 for m in means) / len(means)
     wins = sum(a < b for a in mine.values() for b in base.values())
     return wins / (len(mine) * len(base))
 
@@ -50,13 +68,17 @@ def doubtful(f: Field, shape: Shape, done: int, policy: Policy) -> bool:
     """
     if f.launches(shape, done) < policy.worried:
         return False
-    base = f.base(shape)
     seen = f.times.get(shape, {})
     names = [n for n in f.alive[shape] if n in f.kept and f.kept[n][1] and n in seen]
-    if base is None or not names:
+    if f.base(shape) is None or not names:
         return False
     best = min(names, key=lambda n: (f.kept[n][1][f.at(shape)].mean, n))
-    return share_of_wins(f.until(shape, best, done), f.until(shape, base, done)) < policy.clear
+    base = beside(best, [n for n in f.alive[shape] if n in seen], f.variants)
+    if base is None:
+        return False
+    paired = launch_for(best, f.variants) == launch_for(base, f.variants)
+    wins = share_of_wins(f.until(shape, best, done), f.until(shape, base, done), paired)
+    return wins < policy.clear
 
 
 def bare_where_it_tells(f: Field, shape: Shape, done: int, policy: Policy) -> None:

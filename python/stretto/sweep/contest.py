@@ -15,20 +15,11 @@ from dataclasses import replace
 from stretto.campaign.settings import STARTUP_S, Case, Settings
 from stretto.campaign.stats import FEWEST
 from stretto.sweep.contenders import GAIN, bare_where_it_tells, doubtful, settle
-from stretto.sweep.elimination import (
-    Dropped,
-    Medians,
-    Policy,
-    Shape,
-    State,
-    chains,
-    not_begun,
-    shape_of,
-    state,
-)
+from stretto.sweep.elimination import Dropped, Policy, State, chains, not_begun, shape_of, state
 from stretto.sweep.field import Field, make_field, same
 from stretto.sweep.layout import Layout
 from stretto.sweep.pooled import FEWEST_POINTS, Estimate
+from stretto.sweep.times import Medians, Shape
 
 #: a size that takes more than this share of a layout's time is dear: where no other layout tells
 #: who is hopeless there, it begins after so many rounds, with the candidates that the smaller sizes

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stretto.campaign.baseline import fair
+from stretto.campaign.baseline import beside_another, fair
 from stretto.campaign.compare import (
     ALPHA,
     BARE,
@@ -29,9 +29,9 @@ from stretto.campaign.compare import (
 from stretto.files.bench import Bench
 from stretto.files.rows import Row
 from stretto.mpi.algorithms.base import PREFIX
-from stretto.sweep.elimination import Medians, Shape, medians
 from stretto.sweep.layout import Layout
 from stretto.sweep.pooled import Estimate, Point, estimates
+from stretto.sweep.times import Medians, Shape, levelled, medians
 from stretto.tune.decide import decide, one_choice, one_shape_each
 
 #: a choice may be so much slower than the best one, for a shorter or simpler table
@@ -249,9 +249,8 @@ def _tied(
     for cell, found in times.items():
         if (cell.collective, cell.bytes) != (collective, size) or best not in found:
             continue
-        mine = dict(found[best].by_launch)
         for name in [n for n in out if n != best and n in found]:
-            p = compare_times(dict(found[name].by_launch), mine)[2]
+            p = compare_times(*beside_another(found, name, best))[2]
             if p is None or p < ALPHA:
                 out.discard(name)
     return out
@@ -344,9 +343,10 @@ def fit_all(
     seen: dict[tuple[str, str, int], dict[str, dict[Point, tuple[float, ...]]]]
     seen = defaultdict(lambda: defaultdict(dict))
     for layout, shapes in times.items():
-        for (collective, size, _, operation, root), candidates in shapes.items():
+        for shape in shapes:
+            collective, size, _, operation, root = shape
             at = Point(layout.nodes, layout.ppn, size)
-            for name, launches in candidates.items():
+            for name, launches in levelled(shapes, shape).items():
                 mine = seen[collective, operation, root][name]
                 mine[at] = (*mine.get(at, ()), *(t for _, t in sorted(launches.items())))
     asked: dict[tuple[str, str, int], set[Point]] = defaultdict(set)

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, compare_times, deciding_mode
+from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, compare_times
 from stretto.campaign.settings import Case, Settings
 from stretto.campaign.stats import FEWEST, rank_sum_test
 from stretto.campaign.variants import launch_for
-from stretto.files.bench import Bench, standing_exclusions
 from stretto.files.table import WITHOUT_SIZE
-
-#: one call shape at one size
-Shape = tuple[str, int, str, str, int]
+from stretto.sweep.times import Medians, Shape
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,8 @@ class Policy:
     gain, doubts
         Where a fit is possible (`stretto.sweep.contest`): a candidate is measured while, within so
         many standard deviations, it may be faster than the best by so much (of the logarithm).
+    spare_doubts
+        In the closing rounds, when nobody may be faster within `doubts` and time is left.
     chances
         After so many launches at a size: how many candidates may have that chance.
     latest
@@ -87,7 +86,8 @@ class Policy:
     priced: float = 3.0
     gain: float = 0.02
     doubts: float = 2.0
-    chances: tuple[tuple[int, int], ...] = ((0, 14), (1, 8), (2, 5), (3, 4), (4, 3), (6, 2))
+    spare_doubts: tuple[float, ...] = (3.0, 4.0)
+    chances: tuple[tuple[int, int], ...] = ((0, 12), (1, 6), (2, 4), (3, 3), (4, 2))
     latest: int = 3
     worried: int = 4
     clear: float = 0.85
@@ -140,45 +140,9 @@ class State:
     dropped: tuple[Dropped, ...]
 
 
-Medians = Mapping[Shape, Mapping[str, Mapping[int, float]]]
-
-
 def shape_of(case: Case) -> Shape:
     """Return the call shape of a case."""
     return case.collective, case.bytes, case.datatype, case.operation, case.root
-
-
-def medians(bench: Bench, nvariants: int) -> Medians:
-    """Return shape -> candidate -> round -> median time in us, of the mode that decides there.
-
-    Parameters
-    ----------
-    bench
-        All that was measured on a layout.
-    nvariants
-        Launches of a round.
-    """
-    found: dict[Shape, dict[str, dict[str, dict[int, float]]]] = defaultdict(
-        lambda: defaultdict(lambda: defaultdict(dict))
-    )
-    gone = standing_exclusions(bench.records)
-    for s in bench.samples:
-        if s.correct and s.times_us and (s.collective, s.candidate) not in gone:
-            shape = (s.collective, s.bytes, s.datatype or "", s.operation or "", s.root or 0)
-            found[shape][s.mode][s.candidate][s.launch // nvariants] = median(s.times_us)
-    out: dict[Shape, dict[str, dict[int, float]]] = {}
-    for shape, modes in found.items():
-        base: dict[str, float] = {}
-        for mode, candidates in modes.items():
-            for name in (NATIVE, BARE):
-                if candidates.get(name):  # of the first round: later ones must not change the past
-                    base[mode] = candidates[name][min(candidates[name])]
-                    break
-        if base:
-            out[shape] = {c: dict(t) for c, t in modes[deciding_mode(base)].items()}
-        else:
-            out[shape] = {c: dict(t) for c, t in next(iter(modes.values())).items()}
-    return out
 
 
 def state(
@@ -323,9 +287,9 @@ def proven(
     variants
         Kinds of launches of the campaign: what shares one is compared in pairs.
     """
-    own = next((n for n in (NATIVE, BARE) if n in names and n in times), None)
     best = _best(times, names, done)
-    if own is None or not best:
+    own = best and beside(best[0], [n for n in names if n in times], variants)
+    if not own:
         return False
     first, second = ({r: t for r, t in times[n].items() if r < done} for n in (best[0], own))
     if launch_for(best[0], variants) == launch_for(own, variants):  # pairs, as in the decision
@@ -333,6 +297,21 @@ def proven(
         return p is not None and p < sure and ratio.median < 1
     p = rank_sum_test(list(first.values()), list(second.values()))
     return p is not None and p < sure and median(first.values()) < median(second.values())
+
+
+def beside(name: str, names: Collection[str], variants: tuple[str, ...]) -> str | None:
+    """Return what a candidate is compared with: who of native and bare shares its launches, if any.
+
+    Parameters
+    ----------
+    name, names
+        The candidate, and all that were measured.
+    variants
+        Kinds of launches of the campaign.
+    """
+    bases = [n for n in (NATIVE, BARE) if n in names]
+    shared = [n for n in bases if launch_for(n, variants) == launch_for(name, variants)]
+    return next(iter([*shared, *bases]), None)
 
 
 def _slow(

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.settings import Case
 from stretto.files.table import WITHOUT_SIZE
-from stretto.sweep.elimination import Dropped, Medians, Shape, shape_of
+from stretto.sweep.elimination import Dropped, shape_of
 from stretto.sweep.layout import Layout
 from stretto.sweep.pooled import Estimate, Point, estimates, location
+from stretto.sweep.times import Medians, Shape, levelled
 
-#: a candidate's launches at a point: round and time
-Known = dict[str, list[tuple[Point, tuple[tuple[int, float], ...]]]]
+#: a candidate's launches at points: what an estimate rests on
+Fitted = tuple[tuple[Point, tuple[float, ...]], ...]
 
 
 @dataclass
@@ -49,13 +50,12 @@ class Field:
     waiting: dict[Shape, dict[str, Dropped]] = field(default_factory=dict)
     never: list[Dropped] = field(default_factory=list)
     bare: set[Shape] = field(default_factory=set)
-    own: Known = field(default_factory=lambda: defaultdict(list))
     elsewhere: dict[str, list[tuple[Point, tuple[float, ...]]]] = field(
         default_factory=lambda: defaultdict(list)
     )
     over: set[Shape] = field(default_factory=set)
     since: dict[tuple[Shape, str], int] = field(default_factory=dict)
-    kept: dict[str, tuple[int, Mapping[Point, Estimate]]] = field(default_factory=dict)
+    kept: dict[str, tuple[Fitted, Mapping[Point, Estimate]]] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -89,23 +89,23 @@ class Field:
     def native(self, shape: Shape, done: int) -> Estimate | None:
         """Return where the MPI's own choice lies at a size; None: not measured."""
         name = self.base(shape)
-        mine = tuple(self.until(shape, name, done).values()) if name else ()
+        mine = tuple(levelled(self.times, shape, done).get(name, {}).values()) if name else ()
         return Estimate(*location(mine)) if mine else None
 
     def fit(self, done: int) -> dict[str, Mapping[Point, Estimate]]:
         """Return the estimates for all candidates at the chain's sizes, after so many rounds."""
         names = {n for s in self.chain for n in (*self.alive[s], *self.waiting[s])}
+        here = {s: levelled(self.times, s, done) for s in self.chain}
         wanted = list(dict.fromkeys(self.at(s) for s in self.chain))
         out: dict[str, Mapping[Point, Estimate]] = {}
         for name in sorted(names - {NATIVE, BARE}):
-            count = sum(r < done for _, seen in self.own[name] for r, _ in seen)
-            if name not in self.kept or self.kept[name][0] != count:
+            mine = tuple((self.at(s), tuple(here[s].get(name, {}).values())) for s in self.chain)
+            if name not in self.kept or self.kept[name][0] != mine:
                 points: dict[Point, tuple[float, ...]] = {}
-                mine = [(p, tuple(t for r, t in seen if r < done)) for p, seen in self.own[name]]
                 for at, seen in [*self.elsewhere[name], *mine]:
                     if seen:
                         points[at] = (*points.get(at, ()), *seen)
-                self.kept[name] = count, estimates({name: points}, wanted).get(name, {})
+                self.kept[name] = mine, estimates({name: points}, wanted).get(name, {})
             if self.kept[name][1]:
                 out[name] = self.kept[name][1]
         return out
@@ -125,10 +125,6 @@ class Field:
     def learn(self, times: Medians) -> None:
         """Take the times of this layout: those of further rounds, too."""
         self.times = times
-        self.own = defaultdict(list)
-        for shape in self.chain:
-            for name, seen in times.get(shape, {}).items():
-                self.own[name].append((self.at(shape), tuple(sorted(seen.items()))))
 
     def past(self, done: int) -> dict[Shape, dict[str, dict[int, float]]]:
         """Return all times of the rounds done."""
@@ -169,9 +165,9 @@ def make_field(
             f.bare.add(shape)
     f.learn(times)
     for where, found in sorted(others.items()):
-        for shape, candidates in found.items():
+        for shape in found:
             if same(shape, chain[0]):
-                for name, seen in candidates.items():
+                for name, seen in levelled(found, shape).items():
                     at = Point(where.nodes, where.ppn, shape[1])
                     f.elsewhere[name].append((at, tuple(t for _, t in sorted(seen.items()))))
     return f

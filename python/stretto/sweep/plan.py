@@ -20,11 +20,11 @@ from stretto.errors import StrettoError
 from stretto.files.identity import Identity
 from stretto.files.io import check_schema, parse_json, read_text, write_atomic
 from stretto.files.schema import decode, encode
-from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
-from stretto.sweep.elimination import Policy, Shape, shape_of
+from stretto.sweep.elimination import Policy, shape_of
 from stretto.sweep.layout import Layout
 from stretto.sweep.request import OWN, Request
+from stretto.sweep.times import Shape
 
 SCHEMA, VERSION = "stretto-layout", 1
 FILE = "layout.json"
@@ -109,10 +109,7 @@ def candidates_for(
         for c in s.check_candidates(collective, names)
         if c.startswith(("native", BARE)) or choice_problem(collective, c) is None
     ]
-    found = with_bare(found, size, layout.nodes)
-    if any(c.startswith(PREFIX) for c in found) and BARE not in found:
-        found.append(BARE)  # what the MPI does by itself, in a process like those of its settings
-    return found
+    return with_bare(found, size, layout.nodes)
 
 
 def make_plan(
@@ -149,7 +146,9 @@ def make_plan(
             f"{installation.name}, {layout.words}",
             "name some: candidates = ['own', 'native:all']",
         )
-    together = {} if request.separate_launches else shared_launches(installation, cases)
+    together = (
+        {} if request.separate_launches else shared_launches(installation, cases, layout.nodes)
+    )
     settings = s.Settings(
         nranks=layout.nranks,
         cases=tuple(cases),

@@ -21,17 +21,12 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.optimize import nnls
 
-from stretto.campaign.stats import FEWEST
-
 #: the usual spread of a launch (of a time's logarithm): what one launch is believed to be worth
 SPREAD = 0.12
 #: and so many launches is that belief worth against those of the point itself
 BELIEF = 2.0
 #: what no number of launches removes: launches of a point share whatever was odd about it
 FLOOR = 0.012
-#: a launch is disturbed upwards: where the launches of a point lie; and where there are as many as
-#: a test needs, when a disturbed half of them is less to be feared than a few that were too fast
-QUANTILE, OF_MANY = 0.35, 0.45
 #: doublings of nodes, ranks per node and bytes over which what the terms leave stays alike
 REACH = (2.0, 3.0, 4.0)
 #: sizes of what the terms leave that are tried (of a time's logarithm); the likeliest is taken
@@ -79,11 +74,26 @@ def location(times: tuple[float, ...]) -> tuple[float, float]:
     """
     logs = np.log(np.sort(np.asarray(times, dtype=float)))
     n = logs.size
-    at = float(logs[0]) if n <= 2 else float(np.quantile(logs, QUANTILE if n < FEWEST else OF_MANY))
-    # The lower part tells what calm launches are like; half of the launches lie in it.
+    at = float(np.median(logs))
     off = np.clip(logs - at, -2 * SPREAD, 2 * SPREAD)
     spread2 = (BELIEF * SPREAD**2 + float(off @ off)) / (BELIEF + n - 1)
     return at, math.sqrt(spread2 / n + FLOOR**2)
+
+
+def middle(differences: Sequence[float]) -> tuple[float, float]:
+    """Return the median of differences within launches, and how uncertain it is.
+
+    Parameters
+    ----------
+    differences
+        Of logarithms, one a launch: disturbed in either direction.
+    """
+    off = np.sort(np.asarray(differences, dtype=float))
+    at = float(np.median(off))
+    off = np.clip(off - at, -4 * SPREAD, 4 * SPREAD)
+    spread2 = (BELIEF * SPREAD**2 + float(off @ off)) / (BELIEF + off.size - 1)
+    # The median of n normal values is so much more uncertain than their mean.
+    return at, math.sqrt(0.5 * math.pi * spread2 / off.size + FLOOR**2)
 
 
 def estimates(

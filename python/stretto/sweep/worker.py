@@ -22,11 +22,12 @@ from stretto.sweep.backend import Backend
 from stretto.sweep.claims import Claims, Holder, me
 from stretto.sweep.closing import Closing
 from stretto.sweep.contest import contest
-from stretto.sweep.elimination import Medians, Policy, State, medians
+from stretto.sweep.elimination import Policy, State
 from stretto.sweep.folder import Folder, session_path
 from stretto.sweep.layout import Layout, guides, teachers
 from stretto.sweep.plan import LayoutPlan, keep_plan
 from stretto.sweep.site import Site, Unit
+from stretto.sweep.times import Medians, medians
 
 #: s: between two looks at what other processes have done, when there is nothing to do oneself
 POLL_S = 2.0

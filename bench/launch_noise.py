@@ -1,0 +1,117 @@
+"""What launches have in common, and what each candidate's times have of their own, as measured.
+
+    stretto bench -n 2 --collective allreduce,allgather,bcast,alltoall --bytes 64K,1M \
+        --candidates 'native,bare,native:all,shm,ring,...' --launches 10 -o FILE.bench.jsonl
+    python bench/launch_noise.py FILE.bench.jsonl ... --json bench/results/launch-noise.json
+
+A launch's time of a candidate (the median of as many calls as a campaign times) is taken apart, in
+logarithms: the candidate's median over launches,
+the effect of the launch (the median, over the candidates that share it, of what is left), and a
+residual; the median of effects, and of each candidate's residuals, is zero. `bench/regret.py` draws
+its noise from these. Groups of fewer than four candidates are left out: they tell no residuals.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from stretto.campaign.compare import timings
+from stretto.files.bench import Bench, Sample, read_bench
+
+FEWEST = 4
+#: of a launch's calls, as many as in a campaign: 24 batches on average instead of 40
+PART = 24 / 40
+
+
+def groups(path: Path) -> list[dict[str, Any]]:
+    """Return the noise of each collective and kind of launch in a results file."""
+    bench = shortened(read_bench(path))
+    identity = bench.header.mpi
+    variants = bench.header.settings["variants"]  # type: ignore[index]
+    cells: dict[tuple[str, str], dict[int, dict[str, dict[int, float]]]]
+    cells = defaultdict(lambda: defaultdict(dict))
+    for cell, candidates in timings(bench).items():
+        if cell.mode != "latency":
+            continue
+        for name, timing in candidates.items():
+            launches = dict(timing.by_launch)
+            kind = variants[min(launches) % len(variants)]
+            cells[cell.collective, kind][cell.bytes][name] = launches
+    out = []
+    for (collective, kind), sizes in sorted(cells.items()):
+        if all(len(names) >= FEWEST for names in sizes.values()):
+            out.append(
+                {
+                    "mpi": identity.family,
+                    "version": identity.version,
+                    "collective": collective,
+                    "launches_of": kind,
+                    "sizes": {
+                        str(size): taken_apart(names) for size, names in sorted(sizes.items())
+                    },
+                }
+            )
+    return out
+
+
+def shortened(bench: Bench) -> Bench:
+    """Return a bench with the first part of each launch's times."""
+    kept = [
+        replace(r, times_us=r.times_us[: max(1, round(PART * len(r.times_us)))])
+        if isinstance(r, Sample)
+        else r
+        for r in bench.records
+    ]
+    return Bench(bench.header, kept)
+
+
+def taken_apart(names: dict[str, dict[int, float]]) -> dict[str, Any]:
+    """Return the effects of launches, and residuals by candidate, in the order of launches."""
+    common = sorted(set.intersection(*(set(t) for t in names.values())))
+    logs = np.log([[names[n][launch] for launch in common] for n in sorted(names)])
+    off = logs - np.median(logs, axis=1, keepdims=True)
+    effects = np.median(off, axis=0)
+    effects -= np.median(effects)
+    residuals = off - effects
+    residuals -= np.median(residuals, axis=1, keepdims=True)
+    # Of k candidates the effect follows each a little: residuals would come out too small.
+    wider = math.sqrt(len(names) / (len(names) - 1))
+    return {
+        "effects": [round(float(x), 4) for x in effects],
+        "residuals": [[round(float(x), 4) for x in row] for row in wider * residuals],
+    }
+
+
+def main() -> None:
+    """Take files apart, and say what came out."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--json", type=Path, help="write it there")
+    arguments = parser.parse_args()
+    found = [g for path in arguments.files for g in groups(path)]
+    host = read_bench(arguments.files[0]).header.host
+    print("MPI              collective  launches of    bytes    launch   own (mean of |logarithm|)")
+    for g in found:
+        for size, noise in g["sizes"].items():
+            effect = fmean(abs(x) for x in noise["effects"])
+            own = fmean(abs(x) for row in noise["residuals"] for x in row)
+            print(
+                f"{g['mpi']:8} {g['version']:8}{g['collective']:11} {g['launches_of'][:12]:12}"
+                f" {size:>8} {100 * effect:7.1f}% {100 * own:5.1f}%"
+            )
+    if arguments.json:
+        value = {"host": {"cpu": host.cpu, "cores": host.cores}, "ranks": 2, "groups": found}
+        arguments.json.write_text(json.dumps(value, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""What is known where one choice is made: who may take its place, and how long a proof takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from stretto.campaign.compare import BARE, NATIVE
+from stretto.campaign.stats import FEWEST, PAIRED_FROM
+from stretto.campaign.variants import launch_for
+from stretto.sweep.contenders import share_of_wins
+from stretto.sweep.decide import Decided, Fitted
+from stretto.sweep.elimination import beside, shape_of
+from stretto.sweep.layout import Layout
+from stretto.sweep.plan import LayoutPlan
+from stretto.sweep.pooled import SPREAD, Estimate, location, middle
+from stretto.sweep.times import Medians, Shape, levelled
+
+#: a candidate of which so many launches were asked for is given up when it has fewer than a test
+#: needs: it crashes
+LOST = FEWEST
+#: so many launches is the usual share of wins worth, against the one that was seen
+WINS_BELIEF = 8
+#: launches of a proof, times the square of what the share of wins lies above one half
+PROOF, NEVER = 1.5, 1 << 20
+
+
+class Doubt:
+    """What is known where one choice is made: a size of a layout, or all of its sizes."""
+
+    def __init__(
+        self,
+        plan: LayoutPlan,
+        shapes: tuple[Shape, ...],
+        times: Medians,
+        decided: Decided,
+        fitted: Fitted,
+        asked: Mapping[tuple[Layout, Shape, str], int],
+    ) -> None:
+        self.plan, self.shapes, self.times, self.asked = plan, shapes, times, asked
+        collective = shapes[0][0]
+        self.choice = decided.chosen.get(collective, {}).get(shapes[0][1], NATIVE)
+        self._ratios = decided.ratios.get(collective, {})
+        self._levelled = [levelled(times, s) for s in shapes]
+        self._fitted = [fitted.get(collective, {}).get(s[1], {}) for s in shapes]
+        cases = {shape_of(c): c for c in plan.settings.cases}
+        self._names = [cases[s].candidates for s in shapes]
+
+    def rivals(self) -> list[str]:
+        """Return who may take the place of the choice: whoever is a candidate and does not fail."""
+        out = []
+        for name in self._names[0]:
+            if name in (self.choice, BARE) or not all(name in n for n in self._names[1:]):
+                continue
+            if any(name in self.plan.unlikely.get(s, {}) for s in self.shapes):
+                continue
+            asked = min(self.asked.get((self.plan.layout, s, name), 0) for s in self.shapes)
+            if asked < LOST or self.launches(name) >= FEWEST:
+                out.append(name)
+        return out
+
+    def estimate(self, name: str, alone: bool = False) -> Estimate | None:
+        """Return where a candidate lies (the mean over sizes); None: nobody knows.
+
+        Parameters
+        ----------
+        name
+            It.
+        alone
+            By the launches of this point, and not by the fit.
+        """
+        found = []
+        for seen, fitted in zip(self._levelled, self._fitted, strict=True):
+            mine = tuple(t for _, t in sorted(seen.get(name, {}).items()))
+            if name == NATIVE and not mine:
+                mine = tuple(t for _, t in sorted(seen.get(BARE, {}).items()))
+            if name in fitted and not alone:
+                found.append(fitted[name])
+            elif mine:
+                found.append(Estimate(*location(mine)))
+            else:
+                return None
+        k = len(found)
+        sd = math.sqrt(sum(e.sd**2 for e in found)) / k
+        return Estimate(sum(e.mean for e in found) / k, sd)
+
+    def by_pairs(self, rival: str) -> tuple[float, float] | None:
+        """Return by how much a rival is faster than the choice, of the logarithm, and the doubt.
+
+        By the rounds that both have, once a test can be made of them: `medians` has put all times
+        of a round side by side, so that the luck of launches is in both. None: too few, or launches
+        of their own.
+        """
+        variants, found = self.plan.settings.variants, []
+        bases = {launch_for(n, variants) for n in self._bases()}
+        if not all(launch_for(n, variants) in bases for n in (rival, self.choice)):
+            return None
+        for shape in self.shapes:
+            seen = self.times.get(shape, {})
+            names = [rival, self.choice]
+            if NATIVE in names:  # or bare, where that is in the launches of the other one
+                other = names[1 - names.index(NATIVE)]
+                names[names.index(NATIVE)] = beside(other, self._bases(), variants) or NATIVE
+            mine, now = (seen.get(n, {}) for n in names)
+            both = sorted(set(mine) & set(now))
+            if len(both) < FEWEST:
+                return None
+            found.append(middle([math.log(now[r] / mine[r]) for r in both]))
+        k = len(found)
+        return sum(m for m, _ in found) / k, math.sqrt(sum(sd**2 for _, sd in found)) / k
+
+    def launches(self, name: str) -> int:
+        """Return a candidate's launches, at the size that has fewest."""
+        return min(len(self.times.get(s, {}).get(name, {})) for s in self.shapes)
+
+    def proven(self, name: str) -> bool:
+        """Return whether the table might have a candidate here: it is significantly faster."""
+        return all(name in self._ratios.get(s[1], {}) for s in self.shapes)
+
+    def to_proof(self, name: str, gap: float) -> int:
+        """Return how many more launches a proof probably takes, if it goes on as it went.
+
+        Parameters
+        ----------
+        name
+            A candidate.
+        gap
+            By how much it is faster (of the logarithm), as far as that is known.
+        """
+        n = self.launches(name)
+        variants = self.plan.settings.variants
+        base = beside(name, self._bases(), variants)
+        paired = base is not None and launch_for(name, variants) == launch_for(base, variants)
+        seen = [self.times.get(s, {}) for s in self.shapes]
+        both = [(t.get(name, {}), t.get(base or "", {})) for t in seen]
+        # The rank sum of n and n launches lies (wins - 1/2) sqrt(6 n) standard deviations off, the
+        # signed ranks of n pairs sqrt(12 n): the test that is made takes what tells sooner.
+        proof = _launches(n, max(share_of_wins(*b) for b in both), gap, PROOF)
+        if paired:
+            wins = max(share_of_wins(*b, paired=True) for b in both)
+            proof = min(proof, max(PAIRED_FROM, _launches(n, wins, gap, PROOF / 2)))
+        # One that has taken long without success takes long yet: others may be proven sooner.
+        return max(n // 2, proof - n)
+
+    def _bases(self) -> list[str]:
+        """Return who of native and bare was measured at every size."""
+        seen = [self.times.get(s, {}) for s in self.shapes]
+        return [n for n in (NATIVE, BARE) if all(t.get(n) for t in seen)]
+
+
+def _launches(n: int, wins: float, gap: float, proof: float) -> int:
+    """Return how many launches a proof takes in all.
+
+    Parameters
+    ----------
+    n, wins
+        Launches so far, and the share of wins in them.
+    gap
+        As for `Doubt.to_proof`.
+    proof
+        Launches times the square of what the share of wins lies above one half.
+    """
+    # Few launches say little of their wins: usual ones are disturbed upwards, one in two.
+    usual = 1 - 0.5 * math.exp(-max(gap, 0.0) / SPREAD)
+    wins = (n * wins + WINS_BELIEF * usual) / (n + WINS_BELIEF)
+    return NEVER if wins <= 0.5 else math.ceil(proof / (wins - 0.5) ** 2)
