@@ -5,10 +5,10 @@
     python bench/launch_noise.py FILE.bench.jsonl ... --json bench/results/launch-noise.json
 
 A launch's time of a candidate (the median of as many calls as a campaign times) is taken apart, in
-logarithms: the candidate's median over launches,
-the effect of the launch (the median, over the candidates that share it, of what is left), and a
-residual; the median of effects, and of each candidate's residuals, is zero. `bench/regret.py` draws
-its noise from these. Groups of fewer than four candidates are left out: they tell no residuals.
+logarithms: the candidate's median over launches, the effect of the launch (the median, over the
+candidates that share it, of what is left), and a residual; the median of effects, and of each
+candidate's residuals, is zero. `bench/regret.py` draws its noise from these. Groups of fewer than
+four candidates are left out: they tell no residuals.
 """
 
 from __future__ import annotations

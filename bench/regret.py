@@ -49,12 +49,8 @@ from stretto.sweep.worker import Worker
 NOISE = Path(__file__).parent / "results" / "launch-noise.json"
 LAYOUTS = tuple(Layout(n, p) for n in (2, 4, 8, 16, 32) for p in (1, 4, 16, 64))
 SIZES = (8, 24, 128, 512, 1000, 4096, 16384, 36000, 131072, 600000, 1 << 20)
-
-
 #: kinds of launches where all of the MPI's own algorithms share one with the bare MPI
 SHARED = ("stretto", BARE)
-
-
 #: so many cells with the next smaller and larger residuals give them their shape
 ALIKE = 10
 
@@ -83,9 +79,9 @@ class Noise:
         self.sizes = [fmean(map(abs, row)) for row in rows]
         self.shapes = [
             [
-                x / fmean(map(abs, row))
-                for row in rows[max(0, i - ALIKE) : i + ALIKE + 1]
-                for x in row
+                x / self.sizes[k]
+                for k in range(max(0, i - ALIKE), min(i + ALIKE + 1, len(rows)))
+                for x in rows[k]
             ]
             for i in range(len(rows))
         ]

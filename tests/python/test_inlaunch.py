@@ -182,6 +182,27 @@ def test_bare_shares_launches_whose_settings_change_nothing_for_it(
     assert launch_for("native", variants) == "stretto"
 
 
+def test_bare_stays_apart_where_two_kinds_of_launches_would_do_or_the_user_has_set_them(
+    monkeypatch: pytest.MonkeyPatch, mpi: FakeMPI
+) -> None:
+    """By their names alone bare would be sought in the launches without HAN."""
+    han = [f"{n},coll_han_priority=0" for n in (A, B)]
+    told = {n: (("coll_tuned_allreduce_algorithm", "1"),) for n in (A, B, *han)}
+    monkeypatch.setattr(inlaunch, "_told", lambda here, names: {n: told[n] for n in names})
+    here = dataclasses.replace(mpi, family="openmpi", version="5.0.11")  # type: ignore[type-var]
+    cases = [make_case("allreduce", 8, ["native", A, B, *han, "bare"])]
+    variants = variants_of(cases, shared_launches(here, cases, 2))
+    assert len(variants) == 4 and launch_for("bare", variants) == "bare"
+    shared = shared_launches(here, cases, 1)
+    assert launch_for("bare", variants_of(cases, shared)) == shared["bare"] == shared[han[0]]
+    few = [make_case("allreduce", 8, ["native", A, B, "bare"])]
+    assert "bare" in shared_launches(here, few, 2)
+    for name in ("coll_han_priority", "coll_tuned_dynamic_rules_filename"):
+        with monkeypatch.context() as m:
+            m.setenv(f"OMPI_MCA_{name}", "x")
+            assert "bare" not in shared_launches(here, few, 2)
+
+
 def test_the_job_says_what_to_set(tmp_path: Path) -> None:
     s = campaign([A, B], SHARING)
     written = {A: (("coll_tuned_allreduce_algorithm", "1"),)}

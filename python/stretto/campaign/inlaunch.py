@@ -14,6 +14,7 @@ only what fingerprints have shown to take effect, on the versions on which they 
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -85,16 +86,23 @@ def shared_launches(
         if len(members) > 1 or (group == BARE and BARE in names)
         for candidate in members
     }
-    idle = {n for n in IDLE if n != "coll_han_priority" or nodes == 1 or _without_han(installation)}
-    fitting = [g for g in dict.fromkeys(out.values()) if set(shared_settings(g)) <= idle]
-    if BARE in names and BARE not in fitting and fitting:
-        out[BARE] = launch_for(BARE, tuple(sorted(fitting)))
+    # Where `launch_for` would find it, or nowhere: it does not know the nodes.
+    launch = launch_for(BARE, tuple(sorted(set(out.values()))))
+    if BARE in names and launch != BARE and _idle(installation, launch, nodes):
+        out[BARE] = launch
     return out
 
 
-def _without_han(installation: MPIInstallation) -> bool:
-    """Return whether Open MPI leaves HAN alone unless it is told otherwise (priority 0 in 4.1)."""
-    return installation.family == "openmpi" and installation.version.startswith("4.1.")
+def _idle(installation: MPIInstallation, launch: str, nodes: int) -> bool:
+    """Return whether what a launch begins with changes nothing for the MPI's own choice.
+
+    HAN is Open MPI 5's own choice on several nodes; in 4.1 its priority is 0 anyway, unless the
+    user has set it. Dynamic rules find nothing, unless the user has named a file for them.
+    """
+    if any(f"OMPI_MCA_{n}" in os.environ for n in (*IDLE, "coll_tuned_dynamic_rules_filename")):
+        return False
+    without_han = nodes == 1 or installation.version.startswith("4.1.")
+    return without_han or "coll_han_priority" not in shared_settings(launch)
 
 
 def written_in(

@@ -156,7 +156,8 @@ def paired_test(a: Sequence[float], b: Sequence[float]) -> float | None:
     if p is None or len(a) < PAIRED_FROM:
         return p
     differences = [math.log(x / y) for x, y in zip(a, b, strict=True)]
-    found = [p, signed_rank_test(differences) or 0.0]
+    ranks = signed_rank_test(differences)
+    found = [p] if ranks is None else [p, ranks]
     if len(a) >= SIGNS_FROM:
         wins, losses = sum(d < 0 for d in differences), sum(d > 0 for d in differences)
         tested = wins + losses > 0

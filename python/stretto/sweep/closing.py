@@ -144,6 +144,9 @@ class Closing:
         times = {x: medians(b, nvariants[x]) for x, b in past.items()}
         if self.spent_s is None:
             self.spent_s = sum(_searched_s(self.plans[x], t, self.policy) for x, t in times.items())
+        if self.limit_s - self.spent_s < LEAST_LEFT * self.limit_s:
+            self.over = True
+            return
         wanted = {x: [s for s in map(shape_of, self.plans[x].settings.cases)] for x in past}
         fitted = fit_all(times, wanted)
         decided = decide_all(past, nvariants, fitted, self._compared)
@@ -166,8 +169,6 @@ class Closing:
         """Return the wave of the bids that are worth most, within a part of the time left."""
         assert self.spent_s is not None
         left = self.limit_s - self.spent_s
-        if left < LEAST_LEFT * self.limit_s:
-            return {}
         taken: dict[Layout, list[Bid]] = {}
         cost: dict[Layout, float] = {}
         open_bids = {(b.layout, b.shapes): b for b in bids}

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from stretto.campaign.compare import BARE, NATIVE, THRESHOLD
 from stretto.campaign.stats import FEWEST
-from stretto.campaign.variants import launch_for
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.sweep.elimination import Policy, beside
 from stretto.sweep.field import Field
@@ -70,13 +69,12 @@ def doubtful(f: Field, shape: Shape, done: int, policy: Policy) -> bool:
         return False
     seen = f.times.get(shape, {})
     names = [n for n in f.alive[shape] if n in f.kept and f.kept[n][1] and n in seen]
-    if f.base(shape) is None or not names:
+    if not names:
         return False
     best = min(names, key=lambda n: (f.kept[n][1][f.at(shape)].mean, n))
-    base = beside(best, [n for n in f.alive[shape] if n in seen], f.variants)
+    base, paired = beside(best, [n for n in f.alive[shape] if n in seen], f.variants)
     if base is None:
         return False
-    paired = launch_for(best, f.variants) == launch_for(base, f.variants)
     wins = share_of_wins(f.until(shape, best, done), f.until(shape, base, done), paired)
     return wins < policy.clear
 

@@ -100,7 +100,7 @@ class Doubt:
             names = [rival, self.choice]
             if NATIVE in names:  # or bare, where that is in the launches of the other one
                 other = names[1 - names.index(NATIVE)]
-                names[names.index(NATIVE)] = beside(other, self._bases(), variants) or NATIVE
+                names[names.index(NATIVE)] = beside(other, self._bases(), variants)[0] or NATIVE
             mine, now = (seen.get(n, {}) for n in names)
             both = sorted(set(mine) & set(now))
             if len(both) < FEWEST:
@@ -128,9 +128,7 @@ class Doubt:
             By how much it is faster (of the logarithm), as far as that is known.
         """
         n = self.launches(name)
-        variants = self.plan.settings.variants
-        base = beside(name, self._bases(), variants)
-        paired = base is not None and launch_for(name, variants) == launch_for(base, variants)
+        base, paired = beside(name, self._bases(), self.plan.settings.variants)
         seen = [self.times.get(s, {}) for s in self.shapes]
         both = [(t.get(name, {}), t.get(base or "", {})) for t in seen]
         # The rank sum of n and n launches lies (wins - 1/2) sqrt(6 n) standard deviations off, the

@@ -288,19 +288,23 @@ def proven(
         Kinds of launches of the campaign: what shares one is compared in pairs.
     """
     best = _best(times, names, done)
-    own = best and beside(best[0], [n for n in names if n in times], variants)
-    if not own:
+    if not best:
+        return False
+    own, paired = beside(best[0], [n for n in names if n in times], variants)
+    if own is None:
         return False
     first, second = ({r: t for r, t in times[n].items() if r < done} for n in (best[0], own))
-    if launch_for(best[0], variants) == launch_for(own, variants):  # pairs, as in the decision
+    if paired:  # as in the decision
         ratio, _, p, _ = compare_times(first, second)
         return p is not None and p < sure and ratio.median < 1
     p = rank_sum_test(list(first.values()), list(second.values()))
     return p is not None and p < sure and median(first.values()) < median(second.values())
 
 
-def beside(name: str, names: Collection[str], variants: tuple[str, ...]) -> str | None:
-    """Return what a candidate is compared with: who of native and bare shares its launches, if any.
+def beside(name: str, names: Collection[str], variants: tuple[str, ...]) -> tuple[str | None, bool]:
+    """Return what a candidate is compared with (native or bare, if any), and whether in pairs.
+
+    Who of the two shares its launches comes first.
 
     Parameters
     ----------
@@ -310,8 +314,10 @@ def beside(name: str, names: Collection[str], variants: tuple[str, ...]) -> str 
         Kinds of launches of the campaign.
     """
     bases = [n for n in (NATIVE, BARE) if n in names]
-    shared = [n for n in bases if launch_for(n, variants) == launch_for(name, variants)]
-    return next(iter([*shared, *bases]), None)
+    for base in bases:
+        if launch_for(base, variants) == launch_for(name, variants):
+            return base, True
+    return next(iter(bases), None), False
 
 
 def _slow(
