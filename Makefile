@@ -67,10 +67,11 @@ build/tests/build.ninja: $(VENV)/.created CMakeLists.txt
 ctest: build/tests/build.ninja
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/tests -j $(JOBS) --target stretto-tests -- --quiet
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests -j $(JOBS) --output-on-failure --no-tests=error
-# Two at a time, a file in one of them: MPI jobs wait for one another (tests/python/mpis.py), and while
-# one starts and ends, half of a machine of two cores is idle. PYTEST_ARGS=-n0 for one at a time.
+# Three at a time, a file in one of them, long ones first (tests/python/conftest.py): MPI jobs wait for one
+# another (tests/python/mpis.py), and while one starts and ends, half of a machine of two cores is idle.
+# PYTEST_ARGS=-n0 for one at a time.
 pytest: dev mpi
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 test:
 	@$(MAKE) --no-print-directory ctest
 	@$(MAKE) --no-print-directory pytest

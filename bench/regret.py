@@ -1,15 +1,19 @@
 """What a campaign's shortcuts cost: its choices against the known best of a synthetic cluster.
 
-    python bench/regret.py [--seeds 1-5] [--held-out 11-14] [--json FILE] [--apart] [--files]
+    python bench/regret.py [--seeds 1-5] [--held-out 11-14] [--json FILE]
+                           [--apart] [--busy] [--files] [--jobs 2]
 
 Candidates are formulas (latency and bandwidth terms by nodes, ranks per node and size), so that the
 best is known. Elimination and decisions are the campaign's own (`stretto.sweep`); with ``--files``
 its worker, files and claims are, too, which takes longer and gives the same figures. Only launches
 are simulated. Their noise is measured (`launch_noise.py`): what all candidates of a launch share,
 and what each has of its own. The MPI's own algorithms alternate in launches with the bare MPI, as
-those of MPICH and Open MPI do; with ``--apart`` each has launches of its own, as Intel MPI's. Time
-is counted by the formula with which campaigns estimate it, starts included, for the campaign and
-for the exhaustive one (every candidate, every size, every layout, ten launches) alike.
+those of MPICH and Open MPI do; with ``--apart`` each has launches of its own, as Intel MPI's, and a
+reference is timed in every launch (`launch_noise.py --reference`). With ``--busy`` every layout's
+machine is another one for three to nine rounds: something beside the campaign makes small messages
+take five times as long, and large ones half as long again. Time is counted by the formula with
+which campaigns estimate it, starts included, for the campaign and (without a reference) for
+the exhaustive one (every candidate, every size, every layout, ten launches) alike.
 
 All figures are simulated: they say what the search loses, nothing of any machine.
 """
@@ -19,17 +23,21 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import random
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from typing import Any
+
+from synthetic import Noise, Surface
 
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.ledger import Ledger
+from stretto.campaign.reference import REFERENCE, visits
 from stretto.campaign.settings import STARTUP_S, Case, Settings
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
@@ -45,118 +53,17 @@ from stretto.sweep.request import Request
 from stretto.sweep.times import Medians, medians
 from stretto.sweep.worker import Worker
 
-#: of calls of 64 KiB and 1 MiB, which are long enough to be compared with calls over a network
-NOISE = Path(__file__).parent / "results" / "launch-noise.json"
 LAYOUTS = tuple(Layout(n, p) for n in (2, 4, 8, 16, 32) for p in (1, 4, 16, 64))
 SIZES = (8, 24, 128, 512, 1000, 4096, 16384, 36000, 131072, 600000, 1 << 20)
 #: kinds of launches where all of the MPI's own algorithms share one with the bare MPI
 SHARED = ("stretto", BARE)
-#: so many cells with the next smaller and larger residuals give them their shape
-ALIKE = 10
-
-
-class Noise:
-    """How times of launches lie about what is usual, as measured (`launch_noise.py`).
-
-    A launch of a layout has an effect that all candidates in it share, at small sizes another one
-    than at large ones; and each candidate has a residual of its own in each launch: at each size as
-    large on average as one candidate's were in one cell, shaped as those of cells alike.
-
-    Parameters
-    ----------
-    seed
-        Of the draws.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-        groups = json.loads(NOISE.read_text())["groups"]
-        self.effects = [
-            [g["sizes"][size]["effects"] for size in ("65536", "1048576")] for g in groups
-        ]
-        rows = [row for g in groups for n in g["sizes"].values() for row in n["residuals"]]
-        rows = sorted((row for row in rows if any(row)), key=lambda row: fmean(map(abs, row)))
-        self.sizes = [fmean(map(abs, row)) for row in rows]
-        self.shapes = [
-            [
-                x / self.sizes[k]
-                for k in range(max(0, i - ALIKE), min(i + ALIKE + 1, len(rows)))
-                for x in rows[k]
-            ]
-            for i in range(len(rows))
-        ]
-
-    def draw(self, layout: Layout, launches_of: str, turn: int, size: int, name: str) -> float:
-        """Return the logarithm of a measured time over the true one.
-
-        Parameters
-        ----------
-        layout, size, name
-            What is measured.
-        launches_of, turn
-            Kind of the launch, and which one.
-        """
-        kind = random.Random(f"{self.seed} {layout.name} {launches_of}")
-        small, large = kind.choice(self.effects)
-        at = random.Random(f"{self.seed} {layout.name} {launches_of} {turn}").randrange(len(small))
-        share = min(max(math.log2(size / 65536) / 4, 0.0), 1.0)
-        row = random.Random(f"{self.seed} {layout.name} {size} {name}").randrange(len(self.sizes))
-        own = random.Random(f"{self.seed} {layout.name} {size} {name} {turn}")
-        residual = self.sizes[row] * own.choice(self.shapes[row])
-        return float((1 - share) * small[at] + share * large[at] + residual)
-
-
-class Surface:
-    """The true times of one collective's candidates, in us."""
-
-    def __init__(self, seed: int, own: int = 12, settings: int = 26) -> None:
-        chance = random.Random(seed)
-        self.names = [f"own_{i}" for i in range(own)]
-        self.names += [f"native:A={i}" for i in range(settings)]
-        self._terms = {name: self._draw(chance) for name in self.names}
-        # The MPI's own decision: two algorithms, changed at a size that suits another cluster.
-        good = sorted(self.names[own:], key=lambda n: self.time(n, Layout(8, 16), 64))
-        large = sorted(self.names[own:], key=lambda n: self.time(n, Layout(8, 16), 1 << 20))
-        self._default = (good[chance.randrange(1, 5)], large[chance.randrange(1, 5)])
-        self._switch = 2 ** chance.randrange(9, 18)
-
-    @staticmethod
-    def _draw(chance: random.Random) -> dict[str, float | str]:
-        kind = chance.choice(["tree", "tree", "levels", "levels", "ring", "linear"])
-        return {
-            "kind": kind,
-            "latency": 6 * math.exp(chance.gauss(0, 0.35)),
-            "bandwidth": math.exp(chance.gauss(0, 0.45)) / 4000,
-            "whole": chance.choice([1.0, 1.0, 0.0]),  # whole vectors each round, or pieces
-            "inner": 0.15 * math.exp(chance.gauss(0, 0.5)),
-            "fixed": 2 * math.exp(chance.gauss(0, 0.5)),
-        }
-
-    def time(self, name: str, layout: Layout, size: int) -> float:
-        """Return the true time of a call, in us."""
-        if name in (NATIVE, BARE):
-            return self.time(self._default[size >= self._switch], layout, size)
-        t = self._terms[name]
-        n, p = layout.nodes, layout.ppn
-        latency, beta, inner = float(t["latency"]), float(t["bandwidth"]), float(t["inner"])
-        rounds_n, rounds_p = math.log2(n), math.log2(p) if p > 1 else 0.0
-        if t["kind"] == "levels":
-            rounds, moved = rounds_n + inner * rounds_p, 1 + inner * rounds_p
-        elif t["kind"] == "tree":
-            rounds, moved = rounds_n + 0.5 * rounds_p, 1 + 0.3 * rounds_p
-        elif t["kind"] == "ring":
-            rounds, moved = 0.25 * (n * p) ** 0.8, 1.0
-        else:
-            rounds, moved = 0.1 * n * p, 0.5 * n * p**0.5
-        data = beta * size * moved * (rounds_n if t["whole"] else 2.0)
-        return float(t["fixed"]) + latency * rounds + data
 
 
 class Simulated:
     """Launches that take no time: measured times are the true ones with a measured spread."""
 
-    def __init__(self, surface: Surface, seed: int) -> None:
-        self.surface, self.noise = surface, Noise(seed)
+    def __init__(self, surface: Surface, seed: int, busy: bool = False) -> None:
+        self.surface, self.noise = surface, Noise(seed, busy)
         self.spent_s = 0.0
         self.launches = 0
 
@@ -179,16 +86,22 @@ class Simulated:
                    settings.variant_of(launch))
         )  # fmt: skip
         self.launches += 1
-        self.spent_s += launch_s(self.surface, layout, cases, settings.batches, settings.batch_us)
+        self.spent_s += launch_s(
+            self.surface, layout, cases, settings.batches, settings.batch_us, settings.reference
+        )
+        variant, turn = settings.variant_of(launch), launch // len(settings.variants)
         for case in cases:
+
+            def drawn(name: str, of: str, size: int = case.bytes) -> float:
+                noise = self.noise.draw(layout, variant, turn, size, of)
+                return self.surface.time(name, layout, size) * math.exp(noise)
+
+            # what it has of its own is another in each launch
+            beside = drawn(REFERENCE, f"{REFERENCE} {variant}") if settings.reference else None
             for name in case.candidates:
-                us = self.surface.time(name, layout, case.bytes) * math.exp(
-                    self.noise.draw(layout, settings.variant_of(launch),
-                                    launch // len(settings.variants), case.bytes, name)
-                )  # fmt: skip
                 writer.write(
                     Sample(launch, "allreduce", name, case.bytes, case.datatype, case.operation, 0,
-                           "latency", 1, [us], True)
+                           "latency", 1, [drawn(name, name)], True, reference_us=beside)
                 )  # fmt: skip
         writer.write(LaunchEnd(launch, "ok"))
         return True
@@ -200,13 +113,18 @@ def launch_s(
     cases: Sequence[Case],
     batches: tuple[int, int],
     batch_us: float,
+    reference: bool = False,
 ) -> float:
     """Return what a launch takes, as `Settings.estimate_s` counts, with the true times of calls."""
     us = 0.0
     for case in cases:
+        rounds = 0.5 * sum(batches)
         for name in case.candidates:
             visit = 2.5 * max(batch_us, surface.time(name, layout, case.bytes))
-            us += 0.5 * sum(batches) * visit + 36 * batch_us + 0.03 * case.bytes * layout.nranks
+            us += rounds * visit + 36 * batch_us + 0.03 * case.bytes * layout.nranks
+        if reference:
+            visit = 2.5 * max(batch_us, surface.time(REFERENCE, layout, case.bytes))
+            us += visits(rounds) * visit + 36 * batch_us
     return STARTUP_S + 1e-6 * us
 
 
@@ -227,8 +145,9 @@ IDENTITY = Identity(
 class Kept:
     """Takes records where a campaign writes them into a file."""
 
-    def __init__(self) -> None:
-        self.bench = Bench(Header("0", IDENTITY.created, IDENTITY.host, IDENTITY.mpi, []))
+    def __init__(self, settings: Settings) -> None:
+        said = {"variants": list(settings.variants)}
+        self.bench = Bench(Header("0", IDENTITY.created, IDENTITY.host, IDENTITY.mpi, [], said))
 
     def write(self, record: Any) -> None:
         """Keep a record."""
@@ -242,7 +161,7 @@ def in_memory(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> d
     times: dict[Layout, Medians] = {}
     out: dict[Layout, Kept] = {}
     for plan in plans:
-        here, memory, kept = plan.layout, Memory(), Kept()
+        here, memory, kept = plan.layout, Memory(), Kept(plan.settings)
         times[here] = {}
         for turn in range(plan.settings.launches):
             found = contest(
@@ -288,12 +207,14 @@ def in_files(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> di
     return {x: s.folder.merged().bench for x, s in worker.sites.items()}
 
 
-def run(seed: int, launches: int, files: bool = False, apart: bool = False) -> dict[str, Any]:
+def run(
+    seed: int, launches: int, files: bool = False, apart: bool = False, busy: bool = False
+) -> dict[str, Any]:
     """Run one campaign on one surface and return its regret and what it spent."""
     surface = Surface(seed)
     names = [NATIVE, *surface.names[:12], BARE, *surface.names[12:]]
     began = time.monotonic()
-    backend = Simulated(surface, seed)
+    backend = Simulated(surface, seed, busy)
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="regret.", dir=base) as directory:
         request = Request(
@@ -347,7 +268,11 @@ def main() -> None:
     parser.add_argument(
         "--apart", action="store_true", help="each native algorithm in launches of its own"
     )
+    parser.add_argument(
+        "--busy", action="store_true", help="machines that are busy for some rounds"
+    )
     parser.add_argument("--files", action="store_true", help="with a campaign's files and claims")
+    parser.add_argument("--jobs", type=int, default=1, help="surfaces at once")
     parser.add_argument("--json", type=Path, help="write the figures there")
     arguments = parser.parse_args()
     print(
@@ -356,9 +281,14 @@ def main() -> None:
     )
     kinds = {"seen": numbers(arguments.seeds), "held out": numbers(arguments.held_out)}
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
-    for kind, seeds in kinds.items():
-        for seed in seeds:
-            r = run(seed, arguments.launches, arguments.files, arguments.apart)
+    one = partial(
+        run, launches=arguments.launches, files=arguments.files, apart=arguments.apart,
+        busy=arguments.busy,
+    )  # fmt: skip
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        every = pool.map(one, [seed for seeds in kinds.values() for seed in seeds])
+        for kind, seed in [(kind, seed) for kind, seeds in kinds.items() for seed in seeds]:
+            r = next(every)
             found[kind].append(r)
             print(
                 f"{seed:4} {kind:9} {r['points']:7} {100 * r['regret_median']:10.2f}%"
@@ -375,6 +305,7 @@ def main() -> None:
                 figures = {
                     "source": "simulated",
                     "natives_apart": arguments.apart,
+                    "busy_rounds": arguments.busy,
                     "launches": arguments.launches,
                     **of,
                 }

@@ -78,6 +78,7 @@ typedef struct {
     bool cold; /* rotate through buffers larger than the caches */
     bool throughput, latency;
     bool yield;                            /* more ranks than cores: no windows, no spinning */
+    bool reference;                        /* time an exchange of messages beside every case */
     double fake_offset_us, fake_drift_ppm; /* tests: rank r's clock is off by r times this */
     int ncases;
     stretto_bench_case *cases;
@@ -145,6 +146,8 @@ typedef struct {
     unsigned mask;     /* number of buffers - 1 */
     char *send, *recv; /* first buffers; buffer k at + k * stride */
     void *send_storage, *recv_storage;
+    bool exchanges;       /* the reference is run, not the collective */
+    char *sent, *arrived; /* its buffers, NULL without a reference */
 } stretto_bench_call;
 
 int stretto_bench_call_open(stretto_bench_call *call, const stretto_bench_case *shape,
@@ -166,8 +169,12 @@ int stretto_bench_blocks_sent(const stretto_bench_call *call);
 int stretto_bench_blocks_received(const stretto_bench_call *call);
 stretto_bench_part stretto_bench_sent(const stretto_bench_call *call, int block);
 stretto_bench_part stretto_bench_received(const stretto_bench_call *call, int block);
-/* n calls back to back; an MPI error code. */
+/* n calls back to back (of the reference where `exchanges`); an MPI error code. */
 int stretto_bench_call_run(stretto_bench_call *call, int n);
+/* reference.c: makes its buffers. 0, or -1: no memory. */
+int stretto_bench_reference_open(stretto_bench_call *call);
+void stretto_bench_reference_close(stretto_bench_call *call);
+int stretto_bench_reference_run(stretto_bench_call *call, int n);
 /* Collective: fills, calls, and compares with what must come out, three times with different
  * contents (v-forms: once with ragged blocks), and looks for writes beyond the buffer. *correct is
  * the same on all ranks; where false, what was seen first stands in detail on rank 0. `clock`
@@ -198,7 +205,8 @@ typedef struct {
     int batch;        /* calls per value */
     const double *times_us;
     int n;
-    int missed; /* windows or batches that began late and were dropped */
+    int missed;          /* windows or batches that began late and were dropped */
+    double reference_us; /* median time of the reference in this mode; negative: none */
     bool correct;
     const char *detail;  /* reason when refused or not correct, else NULL */
     bool refused;        /* the library cannot do this candidate here */

@@ -61,6 +61,7 @@ void stretto_bench_call_close(stretto_bench_call *call) {
     free(call->send_storage);
     free(call->recv_storage);
     free(call->sends);
+    stretto_bench_reference_close(call);
     call->send_storage = call->recv_storage = NULL;
     call->sends = call->send_at = call->recvs = call->recv_at = NULL;
 }
@@ -84,6 +85,8 @@ int stretto_bench_call_run(stretto_bench_call *call, int n) {
     int *from = call->send_at, *to = call->recv_at;
     unsigned mask = call->mask;
     size_t stride = call->stride;
+    if (call->exchanges)
+        return stretto_bench_reference_run(call, n);
     switch (call->shape->collective) {
     case STRETTO_BENCH_ALLREDUCE: LOOP(MPI_Allreduce(send + at, recv + at, count, type, op, comm));
     case STRETTO_BENCH_BCAST: LOOP(MPI_Bcast(recv + at, count, type, root, comm));

@@ -2,7 +2,7 @@
  *
  *   stretto-job 1
  *   output FILE | status FILE | variant NAME | launch N | seed N | budget S | ci R | batch US
- *   batches MIN MAX | buffers warm|cold | modes throughput,latency | yield 0|1
+ *   batches MIN MAX | buffers warm|cold | modes throughput,latency | yield 0|1 | reference 0|1
  *   fake_clock OFFSET_US DRIFT_PPM
  *   case COLLECTIVE BYTES DATATYPE OPERATION ROOT
  *   candidate CHOICE            (of the case above)
@@ -180,6 +180,8 @@ static const char *parse_words(stretto_bench_job *job, char **words, int nwords,
             return "modes are throughput and latency";
     } else if (strcmp(key, "yield") == 0)
         job->yield = strcmp(value, "0") != 0;
+    else if (strcmp(key, "reference") == 0)
+        job->reference = strcmp(value, "0") != 0;
     else if (strcmp(key, "launch") == 0 && parse_int(value, 0, 1 << 30, &job->launch))
         ;
     else if (strcmp(key, "budget") == 0 && parse_number(value, 0, 1e9, &job->budget_s))

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CALLS = 1 << 16, FEWEST_ROUNDS = 3 };
+/* Within a launch times differ little: the reference is timed in each of the first rounds, then in
+ * every third one. */
+enum { MOST_CALLS = 1 << 16, FEWEST_ROUNDS = 3, REFERENCE_FIRST = 5, REFERENCE_THEN = 3 };
 
 static unsigned long long draw(unsigned long long *state) {
     *state ^= *state << 13;
@@ -21,7 +23,7 @@ static bool choose(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
     /* "native:settings" were given to the MPI through the environment of this launch, or are made
      * where the candidate runs (places.c). */
-    if (strcmp(c->name, "bare") == 0 || strncmp(c->name, "native:", 7) == 0)
+    if (c->reference || strcmp(c->name, "bare") == 0 || strncmp(c->name, "native:", 7) == 0)
         return true;
     if (!bench->choose) {
         snprintf(c->detail, sizeof c->detail, "libstretto is not preloaded in this launch");
@@ -47,8 +49,10 @@ static int within(stretto_bench_case_run *m, stretto_bench_candidate *c,
                          stretto_bench_collective_name(m->shape->collective), m->shape->bytes,
                          c->name);
     int rc = stretto_bench_place_enter(m, c);
+    m->call.exchanges = c->reference;
     if (rc == MPI_SUCCESS)
         rc = what(m, c);
+    m->call.exchanges = false;
     int left = stretto_bench_place_leave(m, c);
     return rc == MPI_SUCCESS ? left : rc;
 }
@@ -56,7 +60,9 @@ static int within(stretto_bench_case_run *m, stretto_bench_candidate *c,
 /* Check, and the number of calls that fills a batch. */
 static int first_calls(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
-    int rc = stretto_bench_call_check(&m->call, bench->control, bench->clock, &c->correct,
+    int rc = MPI_SUCCESS;
+    if (!c->reference)
+        rc = stretto_bench_call_check(&m->call, bench->control, bench->clock, &c->correct,
                                       c->detail, sizeof c->detail);
     if (rc != MPI_SUCCESS || !c->correct) {
         c->active = false;
@@ -137,7 +143,7 @@ static int enough(const stretto_bench_case_run *m, int rounds, double until, dou
     double *scratch = malloc((size_t)(most + 1) * sizeof *scratch);
     for (int i = 0; scratch && all && i < m->n; i++) {
         const stretto_bench_candidate *c = &m->candidates[i];
-        if (!c->active)
+        if (!c->active || c->reference)
             continue;
         if (job->throughput)
             all = settled(&c->throughput, job->relative_ci, job->min_batches, scratch);
@@ -166,9 +172,12 @@ static int rounds(stretto_bench_case_run *m) {
             order[i] = order[j];
             order[j] = i;
         }
-        for (int i = 0; rc == MPI_SUCCESS && i < m->n; i++)
-            if (m->candidates[order[i]].active)
-                rc = within(m, &m->candidates[order[i]], visit);
+        for (int i = 0; rc == MPI_SUCCESS && i < m->n; i++) {
+            stretto_bench_candidate *c = &m->candidates[order[i]];
+            bool skipped = c->reference && done >= REFERENCE_FIRST && done % REFERENCE_THEN;
+            if (c->active && !skipped)
+                rc = within(m, c, visit);
+        }
         done++;
         stop = bench->rank == 0 ? enough(m, done, until, share) : 0;
         if (rc == MPI_SUCCESS)
@@ -190,12 +199,22 @@ static int last_calls(stretto_bench_case_run *m, stretto_bench_candidate *c) {
 }
 
 static int finish(stretto_bench_case_run *m, stretto_bench_candidate *c) {
-    int rc = c->active && choose(m, c) ? within(m, c, last_calls) : MPI_SUCCESS;
+    bool calls = c->active && !c->reference && choose(m, c);
+    int rc = calls ? within(m, c, last_calls) : MPI_SUCCESS;
     stretto_bench_place_close(c);
     return rc;
 }
 
-static int report(stretto_bench_case_run *m, const stretto_bench_candidate *c) {
+static double median_of(stretto_bench_values *v) {
+    double median = -1;
+    if (v->n > 0)
+        stretto_bench_half_interval(v->us, v->n, &median);
+    return median;
+}
+
+/* `reference`: the last of the case's candidates, or NULL. */
+static int report(stretto_bench_case_run *m, const stretto_bench_candidate *c,
+                  stretto_bench_candidate *reference) {
     const stretto_bench_job *job = m->bench->job;
     stretto_bench_sample sample = {
         .candidate = c->name,
@@ -208,6 +227,7 @@ static int report(stretto_bench_case_run *m, const stretto_bench_candidate *c) {
     int rc = 0;
     if (job->throughput || c->refused || !c->correct) {
         sample.mode = "throughput";
+        sample.reference_us = reference ? median_of(&reference->throughput) : -1;
         sample.batch = c->batch;
         sample.times_us = c->throughput.us;
         sample.n = c->throughput.n;
@@ -216,6 +236,7 @@ static int report(stretto_bench_case_run *m, const stretto_bench_candidate *c) {
     }
     if (rc == 0 && job->latency && !job->yield && !c->refused && c->latency.n > 0) {
         sample.mode = "latency";
+        sample.reference_us = reference ? median_of(&reference->latency) : -1;
         sample.batch = 1;
         sample.times_us = c->latency.us;
         sample.n = c->latency.n;
@@ -226,11 +247,12 @@ static int report(stretto_bench_case_run *m, const stretto_bench_candidate *c) {
 }
 
 int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t error_size) {
+    static const stretto_bench_choice messages = {.name = "reference"};
     const stretto_bench_case *shape = &bench->job->cases[index];
     stretto_bench_case_run m = {
         .bench = bench,
         .shape = shape,
-        .n = shape->ncandidates,
+        .n = shape->ncandidates + bench->job->reference,
         .index = index,
         .lead = stretto_bench_clock_nodes(bench->clock) > 1 ? 500e-6 : 30e-6,
         .gap = stretto_bench_clock_nodes(bench->clock) > 1 ? 50e-6 : 5e-6,
@@ -241,10 +263,14 @@ int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t e
     int rc = MPI_SUCCESS, written = 0;
     if (m.random == 0)
         m.random = 88172645463325252ull;
-    if (m.n == 0)
+    if (shape->ncandidates == 0)
         return 0;
     int opened =
         stretto_bench_call_open(&m.call, shape, bench->work, bench->job->cold, error, error_size);
+    if (opened == 0 && bench->job->reference && stretto_bench_reference_open(&m.call) != 0) {
+        snprintf(error, error_size, "no memory for the messages of the reference");
+        opened = -1;
+    }
     m.candidates = calloc((size_t)m.n, sizeof *m.candidates);
     int bad = opened != 0 || !m.candidates, any = 0;
     rc = MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, bench->control);
@@ -257,20 +283,25 @@ int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t e
     }
     rc = stretto_bench_clock_sync(bench->clock);
     for (int i = 0; rc == MPI_SUCCESS && i < m.n; i++) {
-        m.candidates[i].name = shape->candidates[i].name;
-        m.candidates[i].choice = &shape->candidates[i];
+        const stretto_bench_choice *choice =
+            i < shape->ncandidates ? &shape->candidates[i] : &messages;
+        m.candidates[i].name = choice->name;
+        m.candidates[i].choice = choice;
+        m.candidates[i].reference = choice == &messages;
         m.candidates[i].comm = MPI_COMM_NULL;
         stretto_bench_status(bench->out, index, bench->job->ncases,
                              stretto_bench_collective_name(shape->collective), shape->bytes,
-                             shape->candidates[i].name);
+                             choice->name);
         rc = prepare(&m, &m.candidates[i]);
     }
     if (rc == MPI_SUCCESS)
         rc = rounds(&m);
     for (int i = 0; rc == MPI_SUCCESS && i < m.n; i++)
         rc = finish(&m, &m.candidates[i]);
-    for (int i = 0; rc == MPI_SUCCESS && bench->rank == 0 && written == 0 && i < m.n; i++)
-        written = report(&m, &m.candidates[i]);
+    for (int i = 0; rc == MPI_SUCCESS && bench->rank == 0 && written == 0 && i < shape->ncandidates;
+         i++)
+        written = report(&m, &m.candidates[i],
+                         bench->job->reference ? &m.candidates[shape->ncandidates] : NULL);
     if (written != 0)
         snprintf(error, error_size, "the results could not be written");
     if (rc == MPI_SUCCESS)

@@ -17,6 +17,7 @@ typedef struct {
     const stretto_bench_choice *choice;
     MPI_Comm comm; /* of its own where it has settings, else MPI_COMM_NULL */
     bool active, correct, refused;
+    bool reference; /* no candidate: messages (reference.c) */
     int batch;
     double estimate; /* s per call */
     stretto_bench_values throughput, latency;

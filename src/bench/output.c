@@ -177,6 +177,8 @@ int stretto_bench_sample_line(stretto_bench_output *out, const stretto_bench_job
     put(out, "], \"missed\": %d, \"correct\": %s, \"source\": \"measured\", \"variant\": ",
         sample->missed, sample->correct ? "true" : "false");
     put_string(out, job->variant);
+    if (sample->reference_us > 0)
+        put(out, ", \"reference_us\": %.6g", sample->reference_us);
     if (sample->clock_error_us > 0)
         put(out, ", \"clock_error_us\": %.3f", sample->clock_error_us);
     if (sample->refused)

@@ -185,6 +185,16 @@ static const stretto_row *row_for(const stretto_comm *c, stretto_collective coll
     return stretto_table_find(&stretto_the_table, collective, c->layout.nnodes, c->ppn, bytes);
 }
 
+/* Does the data of an element reach into its neighbours' place, as a column of a matrix resized to
+ * one number? One vector of them overlaps itself nowhere, but two that lie side by side, as in the
+ * scratch of a plan, do. Movement alone knows no such types: it packs. */
+static bool interleaves(MPI_Datatype datatype) {
+    MPI_Aint lb, extent, true_lb, true_extent;
+    return PMPI_Type_get_extent(datatype, &lb, &extent) != MPI_SUCCESS ||
+           PMPI_Type_get_true_extent(datatype, &true_lb, &true_extent) != MPI_SUCCESS ||
+           true_extent > (extent < 0 ? -extent : extent);
+}
+
 static void make(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
     d->run = STRETTO_RUN_NATIVE;
     d->row = NULL;
@@ -215,6 +225,10 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
             user_op = true;
             if (PMPI_Op_commutative(d->op, &commutes) != MPI_SUCCESS) {
                 because(d, "arguments for the MPI to judge");
+                return;
+            }
+            if (interleaves(d->datatype)) {
+                because(d, "the elements of this datatype reach into one another");
                 return;
             }
             commutative = commutative && commutes;

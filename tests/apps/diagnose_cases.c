@@ -1,6 +1,9 @@
 /* One program for each cause of lost time, for the tests of stretto diagnose:
  *     diagnose_cases CASE [FILE]
- * where CASE is imbalance, late_sender, collective, barrier, serial_io or compute. */
+ * where CASE is imbalance, late_sender, collective, barrier, serial_io or compute.
+ * Steps are long beside a slice of the scheduler (3 ms): where other programs want the same cores,
+ * a call that costs 1 us costs a slice, and then that is the cause, which is right but not the
+ * case. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +28,8 @@ static void allreduce(void) {
 
 /* The last rank has more to do in every step. */
 static void imbalance(void) {
-    for (int i = 0; i < 200; i++) {
-        work(rank == size - 1 ? 4e-3 : 1e-3);
+    for (int i = 0; i < 40; i++) {
+        work(rank == size - 1 ? 40e-3 : 5e-3);
         allreduce();
     }
 }
@@ -34,48 +37,51 @@ static void imbalance(void) {
 /* Everyone has the same to do, but starts only when the rank before has sent. */
 static void late_sender(void) {
     int token = 0;
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 20; i++) {
         if (i || rank)
             MPI_Recv(&token, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
-        work(3e-3);
-        if (i < 99 || rank < size - 1)
+        work(20e-3);
+        if (i < 19 || rank < size - 1)
             MPI_Send(&token, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD);
     }
 }
 
 static void collective(void) {
-    for (int i = 0; i < 1000000; i++)
+    for (int i = 0; i < 100000; i++)
         allreduce();
 }
 
 /* Who is late alternates: without the barriers it would even out. */
 static void barrier(void) {
-    for (int i = 0; i < 10000; i++) {
-        work((i + rank) % 2 ? 60e-6 : 5e-6);
+    for (int i = 0; i < 60; i++) {
+        work((i + rank) % 2 ? 40e-3 : 5e-3);
         MPI_Barrier(MPI_COMM_WORLD);
     }
 }
 
 static void serial_io(const char *name) {
-    size_t bytes = 8 << 20;
+    size_t bytes = 16 << 20;
     char *data = malloc(bytes);
-    for (int i = 0; i < 30; i++) {
+    memset(data, 1, bytes);
+    for (int i = 0; i < 24; i++) {
         work(2e-3);
-        if (rank == 0) {
-            memset(data, i, bytes);
-            FILE *file = fopen(name, "wb");
-            if (!file || fwrite(data, 1, bytes, file) != bytes || fflush(file) ||
-                fsync(fileno(file)) || fclose(file))
+        double end = MPI_Wtime() + 40e-3; /* a fast disk is done sooner */
+        do {
+            FILE *file = rank == 0 ? fopen(name, "wb") : NULL;
+            if (rank == 0 && (!file || fwrite(data, 1, bytes, file) != bytes || fflush(file) ||
+                              fsync(fileno(file)) || fclose(file)))
                 MPI_Abort(MPI_COMM_WORLD, 1);
-        }
+        } while (rank == 0 && MPI_Wtime() < end);
         allreduce();
     }
     free(data);
 }
 
+/* Ranks leave MPI_Init apart, which is no imbalance of theirs; not recorded. */
 static void compute(void) {
-    work(1.0);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    work(3.0);
     allreduce();
 }
 

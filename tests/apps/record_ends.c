@@ -1,12 +1,15 @@
 /* Ways for a program to end half way, for the tests of the recorder: record_ends HOW COUNT, where
- * HOW is kill (rank 1 kills itself with SIGKILL), abort (MPI_Abort(…, 7)), exit (no MPI_Finalize)
- * or threads (COUNT threads send and receive at once, MPI_THREAD_MULTIPLE, and all is well). */
+ * HOW is kill (rank 1 kills itself with SIGKILL), abort (MPI_Abort(…, 7)), exit (no MPI_Finalize),
+ * stay (says "ready" and waits) or threads (COUNT threads send and receive at once,
+ * MPI_THREAD_MULTIPLE, and all is well). */
 #include <mpi.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int rank, size;
@@ -36,6 +39,18 @@ static void threads(int n) {
     }
 }
 
+/* A launcher ends the others when one leaves so: rank 1 leaves first, undisturbed. */
+static void leave(void) {
+    int pid = getpid();
+    PMPI_Bcast(&pid, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    if (rank == 0) {
+        struct pollfd gone = {(int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0};
+        if (gone.fd >= 0)
+            poll(&gone, 1, -1);
+    }
+    exit(0);
+}
+
 int main(int argc, char **argv) {
     int provided, count = atoi(argv[2]);
     double one = 1, sum;
@@ -52,13 +67,18 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; i < count; i++)
         MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    PMPI_Barrier(MPI_COMM_WORLD); /* both have counted all of theirs; not counted itself */
     if (!strcmp(how, "kill") && rank == 1)
         raise(SIGKILL);
     if (!strcmp(how, "abort") && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 7);
     if (!strcmp(how, "exit"))
-        exit(0);
+        leave();
     MPI_Barrier(MPI_COMM_WORLD);
+    if (!strcmp(how, "stay") && rank == 0) {
+        printf("ready\n");
+        fflush(stdout);
+    }
     sleep(60);
     MPI_Finalize();
     return 0;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,34 @@ settings.register_profile("stretto", deadline=None, print_blob=True)
 settings.load_profile("stretto")
 
 
+#: files that take minutes by themselves, the longest first
+LONG = (
+    "test_packaging",
+    "test_export_check",
+    "test_apps_loop",
+    "test_cluster_loop",
+    "test_report_page",
+    "test_sweep_kills",
+    "test_proofs",
+    "test_cluster_parallel",
+    "test_export_cluster",
+)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, so that no worker is left alone with it at the end."""
+    tests = Counter(item.path for item in items)
+
+    def place(item: pytest.Item) -> tuple[int, int]:
+        stem = item.path.stem
+        return LONG.index(stem) if stem in LONG else len(LONG), -tests[item.path]
+
+    items.sort(key=place)  # which keeps the order within a file
+
+
 def pytest_configure() -> None:
-    """Under `flock mpi.lock pytest -n 2` workers do not inherit the lock: they have one more."""
+    """Under `flock mpi.lock pytest -n 3` workers do not inherit the lock: they have one more."""
     if inherited(Path(tempfile.gettempdir(), "mpi.lock")):
         os.environ["STRETTO_TEST_LOCK"] = "mpi.lock.workers"
 

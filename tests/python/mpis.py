@@ -215,7 +215,7 @@ class Mpi:
         env: Mapping[str, str] | None = None,
         rank_env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        timeout: float = 120,
+        timeout: float = 600,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command on so many ranks; ``rank_env`` reaches only the ranks."""
         words = self.launcher(ranks)

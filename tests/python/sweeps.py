@@ -25,7 +25,15 @@ from stretto.sweep.worker import Worker
 
 HOST = Host("login", "A CPU", 2, "6.1", 1 << 30)
 MPI = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
-CANDIDATES = ["native", "ring", "shm", "recursive_doubling", "bare", "native:A=1", "native:A=2"]
+CANDIDATES = [
+    "native",
+    "ring",
+    "shm",
+    "recursive_doubling",
+    "bare",
+    "native:coll_A=1",
+    "native:coll_A=2",
+]
 LAYOUTS = tuple(Layout(n, p) for n in (1, 2, 4) for p in (1, 2) if n * p > 1)
 
 
@@ -39,7 +47,7 @@ def time_us(layout: Layout, collective: str, size: int, candidate: str) -> float
     """What a candidate takes, without noise: each has latency and bandwidth of its own."""
     a, b = {
         "native": (10, 1.0), "bare": (10, 1.0), "ring": (30, 0.3), "shm": (6, 2.0),
-        "recursive_doubling": (60, 6.0), "native:A=1": (8, 0.9), "native:A=2": (200, 9.0),
+        "recursive_doubling": (60, 6.0), "native:coll_A=1": (8, 0.9), "native:coll_A=2": (200, 9.0),
     }[candidate]  # fmt: skip
     return a * math.log2(2 * layout.nranks) + b * size / 100 * (1 + 0.1 * layout.nodes)
 
@@ -49,7 +57,7 @@ class Fake:
 
     Of candidates that are `wild`, every other launch or so takes up to three times as long. With
     `luck` all candidates of a launch take longer or shorter together, by up to half of it (of the
-    logarithm).
+    logarithm), and the reference with them, unless it is not timed.
     """
 
     def __init__(
@@ -60,8 +68,9 @@ class Fake:
         cpu: str = "A CPU",
         wild: Collection[str] = (),
         luck: float = 0.0,
+        reference: bool = True,
     ) -> None:
-        self.luck = luck
+        self.luck, self.reference = luck, reference
         self.between, self.crash, self.fails, self.cpu = between, crash, fails, cpu
         self.wild = wild
         self.cells = 0
@@ -91,6 +100,7 @@ class Fake:
             writer.write(LaunchEnd(launch, "failed", "exit code 1"))
             return False
         luck = math.exp(self.luck * (random_of("luck", layout, launch) - 0.5))
+        beside = 20 * luck if settings.reference and self.reference else None
         for case in cases:
             for candidate in case.candidates:
                 if self.crash(launch, candidate):
@@ -110,7 +120,8 @@ class Fake:
                     us = true * (1 + noise) * (1.1 if mode == "throughput" else 1)
                     writer.write(
                         Sample(launch, case.collective, candidate, case.bytes, case.datatype,
-                               case.operation, case.root, mode, 10, [us, us * 1.001], True)
+                               case.operation, case.root, mode, 10, [us, us * 1.001], True,
+                               reference_us=beside)
                     )  # fmt: skip
         self.between()
         writer.write(LaunchEnd(launch, "ok"))
@@ -126,7 +137,7 @@ class NoMPI:
 def plans(request: Request) -> list[LayoutPlan]:
     """The plans of a request, with the candidates above."""
     return [
-        make_plan(request, NoMPI(), layout, False, lambda c, n: list(CANDIDATES))  # type: ignore[arg-type]
+        make_plan(request, NoMPI(), layout, request.shared_cores, lambda c, n: list(CANDIDATES))  # type: ignore[arg-type]
         for layout in ordered(request.layouts)
     ]
 

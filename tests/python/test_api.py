@@ -28,7 +28,7 @@ def test_planned_exchange_in_c(name: str, tmp_path: Path) -> None:
     assert "50 steps by MPI_Alltoallv: 0 wrong" in bare.stdout
     for choice in ("aggregated", "linear(32)", "native"):
         done = mpi.run(
-            3, [str(program), choice], rank_env=preload(mpi, STRETTO_FAKE_PPN=2), timeout=60
+            3, [str(program), choice], rank_env=preload(mpi, STRETTO_FAKE_PPN=2), timeout=300
         )
         assert done.returncode == 0, done.stdout + done.stderr
         counted = "0 exchanges by Stretto, 50" if choice == "native" else "50 exchanges by Stretto"

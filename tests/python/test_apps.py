@@ -37,7 +37,7 @@ def run(argv: list[str], cwd: Path, env: Mapping[str, str] | None = None) -> str
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

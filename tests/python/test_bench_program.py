@@ -90,6 +90,26 @@ def test_every_mpi_gives_checked_times(name: str, tmp_path: Path) -> None:
     assert all(min(s["times_us"]) > 0 for s in samples if s["times_us"])
 
 
+@pytest.mark.parametrize(("name", "ranks"), [("intel", 3), ("openmpi5", 4)])
+def test_messages_are_timed_beside_every_case(name: str, ranks: int, tmp_path: Path) -> None:
+    """The reference: no candidate, no line of its own. (`yield`: no batch is ever late.)"""
+    cases = "".join(
+        f"case {case} MPI_SUM 1\ncandidate bare\n"
+        for case in ("allreduce 8 MPI_INT", "bcast 3000000 MPI_BYTE", "barrier 0 MPI_BYTE")
+    )
+    for asked in (0, 1):
+        text = job(tmp_path, cases, f"reference {asked}", "yield 1")
+        assert bench(name, tmp_path, text, ranks).returncode == 0
+        head, *samples = lines(tmp_path)
+        assert head["candidates"] == {c: ["bare"] for c in ("allreduce", "bcast", "barrier")}
+        assert {s["candidate"] for s in samples} == {"bare"} and all(s["correct"] for s in samples)
+        timed = [s for s in samples if s["times_us"]]
+        assert len({s["collective"] for s in timed}) == 3
+        assert all(("reference_us" in s) == bool(asked) for s in timed), timed
+        assert all(s.get("reference_us", 1) > 0 for s in timed)
+        (tmp_path / "out").unlink()
+
+
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_the_library_carries_out_what_is_chosen(name: str, tmp_path: Path) -> None:
     mpi = ALL[name].require()
@@ -145,20 +165,20 @@ def test_without_the_library_its_choices_are_refused(tmp_path: Path) -> None:
 
 
 def test_clocks_that_differ_are_corrected(tmp_path: Path) -> None:
-    """Rank 1's clock is half a second off and runs 300 ppm fast: times must not show it."""
+    """Rank 1's clock is half a second off and runs 10 % fast: times must not show it."""
     cases = "case barrier 0 MPI_BYTE MPI_SUM 0\ncandidate bare\n"
-    text = job(tmp_path, cases, "fake_clock 500000 300")
-    errors = []
+    text = job(tmp_path, cases, "fake_clock 500000 100000")
     for _ in range(5):  # on a busy machine no exchange of messages may be calm
         (tmp_path / "out").unlink(missing_ok=True)
         assert bench("openmpi4", tmp_path, text).returncode == 0
         head, *samples = lines(tmp_path)
-        errors.append(head["clock_true_error_us"])
-        (latency,) = [s for s in samples if s["mode"] == "latency"]
-        assert 0 < np.median(latency["times_us"]) < 100000  # not the half second
-        if errors[-1] < 20:
+        latency = [s["times_us"] for s in samples if s["mode"] == "latency"]
+        assert all(0 < np.median(times) < 400000 for times in latency)  # not the half second
+        # with the drift left in it is about 20000
+        good = bool(latency) and head["clock_true_error_us"] < 1000
+        if good:
             break
-    assert min(errors) < 20
+    assert good, (head, latency)
 
 
 @pytest.mark.parametrize(

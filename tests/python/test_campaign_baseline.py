@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -93,11 +94,57 @@ def test_each_is_compared_with_the_baseline_of_its_own_launches() -> None:
     assert all(c.paired for c in found.values())
     assert [found[n].outcome for n in found] == ["faster", "faster", "same"]
     assert found["native:A=1"].ratio.median == pytest.approx(0.9)
-    # Launches apart tell nothing of a tenth.
+    # Launches apart, of which nobody knows when they were made, tell nothing of a tenth.
     apart = {**times, "native:A=1": replace(times["native:A=1"], by_launch=tuple(
         (launch + 100, us) for launch, us in times["native:A=1"].by_launch))}  # fmt: skip
     (c,) = [c for c in fair({CELL: apart}) if c.candidate == "native:A=1"]
     assert (c.baseline, c.paired, c.outcome) == ("native", False, "same")
+
+
+def test_launches_apart_are_compared_by_what_they_took_beside_the_reference() -> None:
+    """A tenth that the luck of two launches hides is found as multiples of what shares it."""
+
+    def at(name: str, us: float, kind: int, reference: bool) -> Timing:
+        pairs = dict(lucky(name, us, kind).by_launch)
+        beside = dict(lucky("reference", 20.0, kind).by_launch)
+        times, others = (
+            tuple((2 * r + kind, t) for r, t in enumerate(x.values())) for x in (pairs, beside)
+        )
+        return Timing(
+            CELL, name, median_interval([t for _, t in times]), times, 2, others * reference
+        )
+
+    for reference, outcome in ((False, "same"), (True, "faster")):
+        times = {
+            "native": at("native", 100.0, 0, reference),
+            "native:A=1": at("native:A=1", 90.0, 1, reference),
+        }
+        (c,) = fair({CELL: times})
+        assert (c.outcome, c.paired, c.launches) == (outcome, False, 12)
+    assert c.ratio.median == pytest.approx(0.9, rel=0.01)
+
+
+def test_launches_apart_are_compared_in_rounds_that_both_have() -> None:
+    """Something else ran on the machine in the first rounds, and the candidate came later."""
+
+    def at(name: str, times: Mapping[int, float], kind: int) -> Timing:
+        pairs = tuple((3 * r + kind, us) for r, us in sorted(times.items()))
+        return Timing(CELL, name, median_interval(list(times.values())), pairs, 3)
+
+    wobble = {r: 1 + 0.01 * ((7 * r) % 5) for r in range(24)}
+    times = {
+        "native": at("native", {r: (1000 if r < 12 else 25) * wobble[r] for r in range(24)}, 0),
+        "native:A=1": at("native:A=1", {r: 28 * wobble[r] for r in range(12, 24)}, 1),
+        "native:A=2": at("native:A=2", {r: 20 * wobble[r] for r in range(12, 24)}, 1),
+    }
+    found = {c.candidate: c for c in fair({CELL: times})}
+    assert [found[n].outcome for n in found] == ["slower", "faster"]
+    assert found["native:A=1"].ratio.median == pytest.approx(1.12)
+    assert all(c.launches == 12 and not c.paired for c in found.values())
+    # Without rounds in common nothing is said, whatever the times are.
+    early = {r: 1000 * wobble[r] for r in range(12)}
+    (c,) = fair({CELL: {"native": at("native", early, 0), "native:A=1": times["native:A=1"]}})
+    assert (c.outcome, c.p, c.launches) == ("untested", None, 0)
 
 
 def test_two_candidates_of_different_launches_are_compared_beside_their_baselines() -> None:
@@ -113,5 +160,23 @@ def test_two_candidates_of_different_launches_are_compared_beside_their_baseline
     assert all(v == pytest.approx(0.7, rel=0.01) for v in b.values())
     same = beside_another(times, "native:A=1", "native:B=1")
     assert same == tuple(dict(times[n].by_launch) for n in ("native:A=1", "native:B=1"))
+    # Launches without a baseline: as multiples of the reference, if all of them timed it.
+    for name, launches_of in (("native", 0), ("shm", 0), ("native:A=1", 1)):
+        beside = lucky("reference", 20.0, launches_of).by_launch
+        times[name] = replace(times[name], reference=beside)
+    del times["bare"]
+    for name, multiple in (("native", 5.0), ("shm", 4.0)):
+        mine, other = beside_another(times, name, "native:A=1")
+        assert all(v == pytest.approx(multiple, rel=0.01) for v in mine.values())
+        assert all(v == pytest.approx(3.5, rel=0.01) for v in other.values())
+    for missing, kept in ((1, 11), (6, 6), (7, None)):  # six are enough for a test
+        part = replace(times["native:A=1"], reference=times["native:A=1"].reference[missing:])
+        a, b = beside_another({**times, "native:A=1": part}, "native", "native:A=1")
+        if kept is None:
+            assert (a, b) == tuple(dict(times[n].by_launch) for n in ("native", "native:A=1"))
+        else:
+            assert len(b) == kept and all(v == pytest.approx(3.5, rel=0.01) for v in b.values())
+    times["bare"] = lucky("bare", 100.0, 1)
+    times = {n: replace(t, reference=()) for n, t in times.items()}
     short = {**times, "bare": lucky("bare", 100.0, 1, 7)}
     assert beside_another(short, "shm", "native:A=1")[0] == dict(times["shm"].by_launch)

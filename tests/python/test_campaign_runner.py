@@ -26,6 +26,7 @@ from stretto.campaign.settings import (
     Settings,
     make_case,
     parse_collectives,
+    parse_counts,
     parse_duration,
     parse_sizes,
     variants_of,
@@ -82,7 +83,14 @@ for done, ((collective, size, datatype, operation, root), candidates) in enumera
             sample |= {"refused": True, "times_us": [], "detail": "no such algorithm"}
         if what == "native":
             sample["done_by"] = "native: too large"
+        if keys["reference"] == "1":
+            sample["reference_us"] = 2.0
         lines.append(json.dumps(sample))
+    if keys["reference"] == "1" and behaviour.get("reference") in [
+        c.replace("=", ":") for c in candidates
+    ]:
+        open(keys["status"], "w").write(f"{done} {len(cases)} {collective} {size} reference 1\n")
+        os.kill(os.getpid(), signal.SIGSEGV)
     print("\n".join(lines), file=out)
 sys.exit(int(behaviour.get("exit", 0)))
 """
@@ -224,7 +232,7 @@ def test_a_bad_candidate_is_named_and_the_rest_goes_on(
 ) -> None:
     monkeypatch.setenv("FAKE", f"ring={what}")
     monkeypatch.setattr(runner.process, "GRACE_S", 0.5)
-    given = settings(("native", "ring", "shm"), stall_s=3.0 if reason == "hung" else 20.0)
+    given = settings(("native", "ring", "shm"), stall_s=10.0 if reason == "hung" else 20.0)
     bench, notes = go(mpi, given, tmp_path / "r.bench.jsonl")
     (gone,) = bench.excluded
     assert (gone.candidate, gone.reason, gone.collective) == ("ring", reason, "allreduce")
@@ -243,6 +251,24 @@ def test_native_that_crashes_blames_nobody_else(
     with pytest.raises(StrettoError, match=r"the first launch measured nothing.*native"):
         go(mpi, settings(), tmp_path / "r.bench.jsonl")
     assert read_bench(tmp_path / "r.bench.jsonl").excluded == []
+
+
+def test_a_launch_that_ends_at_the_reference_is_its_only_candidates_fault(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = (f"native:coll_x={n}" for n in (1, 2))
+    s = settings(("native", "shm", "bare", bad, good))
+    assert s.reference and not settings(("native", "shm", "bare")).reference
+    monkeypatch.setenv("FAKE", f"reference={bad.replace('=', ':')}")
+    bench, _ = go(mpi, s, tmp_path / "r.bench.jsonl")
+    assert [(x.candidate, x.reason) for x in bench.excluded] == [(bad, "failed")]
+    assert {x.candidate for x in bench.samples} == {"native", "shm", "bare", good}
+    assert all(x.reference_us == 2.0 for x in bench.samples)
+    # with several candidates nobody knows whose
+    monkeypatch.setenv("FAKE", "reference=shm")
+    found, notes = go(mpi, s, tmp_path / "other.bench.jsonl")
+    assert not found.excluded and "shm" not in {x.candidate for x in found.samples}
+    assert any("reference at allreduce 8 B" in note for note in notes)
 
 
 def test_bare_launches_are_interleaved(mpi: FakeMPI, tmp_path: Path) -> None:
@@ -304,12 +330,26 @@ def test_sizes_and_times_as_typed() -> None:
     assert parse_sizes("8:1K:4,3,1M") == [3, 8, 32, 128, 512, 1 << 20]
     assert parse_duration("1.5h") == 5400 and parse_duration("90") == 90
     assert parse_collectives("MPI_Allreduce,bcast") == ["allreduce", "bcast"]
-    for bad in ("x", "8:4", "8:64:1", "1:2:3:4", "-8", "99999G"):
+    ranges = (
+        "8:4",
+        "8:64:1",
+        "1:2:3:4",
+        "8:64:x",
+        "8:64:1.5",
+        "8:64:4K",
+        "8:64:-4",
+        "8:64:",
+        "8:64:²",
+    )
+    for bad in ("x", "-8", "99999G", *ranges):
         with pytest.raises(UsageError):
             parse_sizes(bad)
     for bad in ("", "5 days", "-1", "0"):
         with pytest.raises(UsageError):
             parse_duration(bad)
+    for bad in ("²", "2,²", "1:²", "", "0"):
+        with pytest.raises(UsageError):
+            parse_counts(bad, "--nodes")
     with pytest.raises(UsageError, match="allscatter"):
         parse_collectives("allscatter")
     with pytest.raises(UsageError, match="no whole number"):

@@ -30,7 +30,7 @@ candidates = ["recursive_doubling", "knomial(2)", "native:linear"]
 launches = 3
 mpis = ["{mpi}"]
 launcher = "{launcher}"
-stall = 60
+stall = 200
 """
 
 
@@ -47,7 +47,7 @@ def campaign(nodes: testbed.Cluster, name: str, launcher: str) -> Path:
     return path
 
 
-def until(condition, limit: float = 90) -> None:  # type: ignore[no-untyped-def]
+def until(condition, limit: float = 600) -> None:  # type: ignore[no-untyped-def]
     deadline = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < deadline
@@ -96,7 +96,7 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
     with one_job_at_a_time():
         done = subprocess.run(
             words, env=inside_a_job(nodes, name), cwd=nodes.shared, capture_output=True, text=True,
-            timeout=120, check=False,
+            timeout=600, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         job = json.loads(done.stdout)["job"]
@@ -111,10 +111,10 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
         until(lambda: state(job, env) == "PENDING")
         time.sleep(3)  # a job begun in the second in which its credential was revoked is killed
         try:
-            until(lambda: begun_at_once(job, env) and finished(out) > before, 240)
+            until(lambda: begun_at_once(job, env) and finished(out) > before)
         except AssertionError:
             pytest.fail(f"the job is {state(job, env) or 'gone'}; its log: {log.read_text()}")
-        until(lambda: state(job, env) == "", 150)
+        until(lambda: state(job, env) == "")
     text = log.read_text()
     assert "Traceback" not in text and re.search(r"table: .*openmpi-4", text), text
     check(nodes, name, out)
@@ -154,7 +154,7 @@ def test_srun_in_an_allocation_killed_for_good(nodes: testbed.Cluster, name: str
         until(lambda: finished(out) >= 2 or process.poll() is not None)
         assert process.poll() is None, process.communicate()[0]
         os.kill(int(here.read_text()), signal.SIGKILL)
-        process.communicate(timeout=60)  # the allocation goes with its command
+        process.communicate(timeout=300)  # the allocation goes with its command
     done = clusters.call(words, nodes.shared, inside_a_job(nodes, name))
     assert "table:" in done.stdout, done.stdout + done.stderr
     check(nodes, name, out)

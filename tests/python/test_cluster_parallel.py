@@ -29,7 +29,7 @@ launches = 3
 eliminate = false
 parallel = true
 mpis = ["{mpi}"]
-stall = 60
+stall = 200
 """
 #: of a rank's command line: the layout and the launch
 JOB = re.compile(r"/(\d+x\d+)/\.[^/]*\.launch(\d+)\.[^/]*/job\Z")
@@ -73,12 +73,12 @@ def test_one_allocation_is_cut(nodes: testbed.Cluster, launcher: str) -> None:
     together: set[frozenset[str]] = set()
     with one_job_at_a_time():
         done = subprocess.run(
-            words, env=env, cwd=nodes.shared, capture_output=True, text=True, timeout=120,
+            words, env=env, cwd=nodes.shared, capture_output=True, text=True, timeout=600,
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         job = json.loads(done.stdout)["job"]
-        queue, deadline = ["squeue", "-h", "-j", job, "-o", "%T"], time.monotonic() + 400
+        queue, deadline = ["squeue", "-h", "-j", job, "-o", "%T"], time.monotonic() + 900
         while subprocess.run(queue, env=env, capture_output=True, text=True).stdout.strip():
             assert time.monotonic() < deadline
             for _ in range(20):

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS
+from stretto.campaign.stats import rank_sum_test
 from stretto.cli import main
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Abi, Family, Host, MPIIdentity, Source
-from stretto.report.ranking import rank, sources
+from stretto.report.ranking import _compared, rank, sources
 
 OPENMPI, MPICH = ("openmpi", "openmpi", "4.1.4"), ("mpich", "mpich", "5.0.2")
 Who = tuple[Family, Abi, str]
@@ -106,6 +107,22 @@ def test_equal_launch_numbers_of_two_mpis_are_no_pairs(tmp_path: Path) -> None:
     slow = ranking.distances[-1]
     assert slow.mpi == "Open MPI 4.1.4" and slow.every.outcome == "same"
     assert "not above 3%" in slow.every.why
+
+
+def test_equal_launch_numbers_of_two_files_are_no_pairs(tmp_path: Path) -> None:
+    """Two campaigns of one MPI with other candidates: their rounds have nothing in common."""
+    tuned = "native:coll_tuned_bcast_algorithm=6"
+    paths = [
+        results(tmp_path / f"{i}.bench.jsonl", OPENMPI, {("bcast", 8): {name: us}}, 12)
+        for i, (name, us) in enumerate({"bare": 10.0, tuned: 8.0}.items())
+    ]
+    (ranking,) = rank(sources([(p, read_bench(p)) for p in paths]), {})
+    (default, own) = sorted(ranking.entries, key=lambda e: e.candidate)
+    assert default.file != own.file and default.mpi == own.mpi
+    (distance,) = ranking.distances
+    ratio, p_value = _compared(default, own)
+    assert p_value == rank_sum_test(*([t for _, t in e.by_launch] for e in (default, own)))
+    assert distance.own.outcome == "slower" and ratio.n == 12
 
 
 def test_only_what_was_measured_the_same_way_is_compared(tmp_path: Path) -> None:

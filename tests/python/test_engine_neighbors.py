@@ -72,8 +72,8 @@ def test_checked_calls_without_mistakes_run(build) -> None:
 
 def test_a_mismatch_is_named_and_ends_the_job(build) -> None:
     mpi = MPIS["openmpi4"].require()
-    env = _preload(mpi, "direct", STRETTO_CHECK_CALLS=1, STRETTO_CHECK_SECONDS=3)
-    done = mpi.run(3, [build(mpi, "mismatch"), "neighbor"], rank_env=env, timeout=60)
+    env = _preload(mpi, "direct", STRETTO_CHECK_CALLS=1, STRETTO_CHECK_SECONDS=60)
+    done = mpi.run(3, [build(mpi, "mismatch"), "neighbor"], rank_env=env, timeout=300)
     assert done.returncode != 0
     said = "MPI_Neighbor_alltoall: rank 2 sends 12 bytes to rank 1, which expects 8"
     assert f"stretto: {said}" in done.stderr, done.stderr

@@ -16,6 +16,7 @@ from stretto.errors import StrettoError
 from stretto.export import intel, openmpi, openmpi_json
 from stretto.export.output import write
 from stretto.export.rules import Layout, Rule, for_layouts, read_results
+from stretto.export.targets import writer_for
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity, Source
@@ -219,6 +220,74 @@ def test_intel_for_the_layout_asked_for() -> None:
     assert not intel.adjust(rules, (9, None)).environment, (
         "nobody measured there: all that is known"
     )
+
+
+def test_intel_presets_never_hold_where_they_were_slower(tmp_path: Path) -> None:
+    """What is left to the MPI behind the last preset's sizes counts as well as what is before."""
+    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
+    two, three = (f"native:I_MPI_ADJUST_ALLREDUCE={n}" for n in (2, 3))
+    fast, slow = {"bare": 10.0, two: 5.0, three: 20.0}, {"bare": 10.0, two: 30.0, three: 20.0}
+    times = {("allreduce", n): fast if n < 128 else slow for n in (8, 32, 128, 65536)}
+    path = _results(tmp_path / "x.bench.jsonl", times, mpi=mpi)
+    export = intel.adjust(read_results([path]).rules().rules)
+    assert not export.environment and "allreduce is left out" in " ".join(export.lost), export
+    as_good = {**slow, three: 10.0}
+    times = {("allreduce", n): fast if n < 128 else as_good for n in (8, 32, 128, 65536)}
+    path = _results(tmp_path / "y.bench.jsonl", times, mpi=mpi)
+    clauses = intel.adjust(read_results([path]).rules().rules).environment["I_MPI_ADJUST_ALLREDUCE"]
+    assert clauses.startswith("2:0-") and clauses.endswith(f"-{intel.MOST}")
+    assert clauses.split(";")[1].startswith("3:"), clauses
+
+
+@pytest.mark.parametrize("target", ["openmpi-4", "openmpi-5", "openmpi-6"])
+@pytest.mark.parametrize("collective", ["scan", "exscan"])
+def test_an_algorithm_for_all_sizes_is_nowhere_slower(
+    target: str, collective: str, tmp_path: Path
+) -> None:
+    """coll/tuned does not look at these collectives' size."""
+    name = f"native:coll_tuned_{collective}_algorithm=2,coll_tuned_use_dynamic_rules=1"
+    for slower in (True, False):
+        large = 30.0 if slower else 10.0
+        times = {
+            (collective, 8): {"bare": 10.0, name: 8.0},
+            (collective, 65536): {"bare": 10.0, name: large},
+        }
+        path = _results(tmp_path / f"{slower}.bench.jsonl", times)
+        writer = writer_for(target, "5.0.11", None, (None, None))
+        found = read_results([path]).rules(writer.sayable, writer.sizeless)
+        export = writer.write(list(found.rules))
+        assert [(r.low, r.high) for r in export.rows] == ([] if slower else [(0, None)])
+        said = any("nothing that is faster at some is as fast" in lost for lost in found.lost)
+        assert said == slower
+
+
+def test_two_files_of_one_collective_and_layout(tmp_path: Path) -> None:
+    """The last one counts, and it is said."""
+    name = "native:coll_tuned_bcast_algorithm=6,coll_tuned_use_dynamic_rules=1"
+    paths = [
+        _results(tmp_path / f"{n}.bench.jsonl", {("bcast", n): {"bare": 10.0, name: 5.0}})
+        for n in (8, 65536)
+    ]
+    found = read_results(paths).rules()
+    assert {r.low for r in found.rules if not r.default} == {65536}
+    assert any("several files have it, and the last" in x for x in found.lost)
+    assert not any("several files" in x for x in read_results(paths[:1]).rules().lost)
+
+
+@pytest.mark.parametrize("time", [0.0, -1.0])
+def test_a_result_without_a_time_is_refused(
+    time: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be divided by; the line is named."""
+    name = "native:coll_tuned_bcast_algorithm=6,coll_tuned_use_dynamic_rules=1"
+    path = _results(tmp_path / "x.bench.jsonl", {("bcast", 8): {"bare": 10.0, name: 5.0}})
+    lines = path.read_text().splitlines()
+    record = json.loads(lines[2])
+    record["times_us"][3] = time
+    path.write_text("\n".join([*lines[:2], json.dumps(record), *lines[3:], ""]))
+    assert main(["export", "--to", "openmpi-5", "--out", str(tmp_path / "o"), str(path)]) == 1
+    said = capsys.readouterr().err
+    assert "all of them above 0" in said and f"{path}:3" in said and "defect" not in said
 
 
 def test_intel_tells_sizes_apart_or_ranks() -> None:

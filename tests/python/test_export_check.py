@@ -264,11 +264,82 @@ def test_wrong_files_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
     assert any(v.status == "wrong" for v in ran.values()), ran
 
 
+CALLS = [Case("bcast", size, 4, 0, True) for size in range(1, 8)]
+
+
+def ending(monkeypatch: pytest.MonkeyPatch, *at: int | None) -> list[int]:
+    """Have launches end at the call of so many bytes (None: at the start), in this order.
+
+    Returned are how many calls each launch was asked for.
+    """
+    asked, ends = [], list(at)
+
+    def launch(
+        _place: object, calls: Sequence[tuple[str, int, int]], *rest: Any
+    ) -> tuple[tuple[str, int, int] | None, str | None]:
+        asked.append(len(calls))
+        end = ends.pop(0) if ends else 0
+        for call in calls:
+            if end is None or call[1] == end:
+                return (None if end is None else call), f"the job ended: {end}"
+            rest[-1].seen[call] = Print({"sums": ("a", "a")})
+        return None, None
+
+    monkeypatch.setattr(probe, "_launch", launch)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("ends", "once", "failed", "asked"),
+    [
+        ((), [], [], [7]),
+        ((3,), [3], [], [7, 5]),
+        ((3, 5), [3, 5], [], [7, 5, 3]),
+        ((3, 3), [], [3], [7, 5, 4]),
+        ((None,), [1, 2, 3, 4, 5, 6, 7], [], [7, 7]),
+        ((None, None), [], [1, 2, 3, 4, 5, 6, 7], [7, 7]),
+        ((2, None, 2), [3, 4, 5, 6, 7], [2], [7, 6, 6, 5]),
+        ((1, 1, 2, 2, 3, 3, 4, 4), [], [1, 2, 3, 4, 5, 6, 7], [7, 7, 6, 6, 5, 5, 4, 4]),
+    ],
+)
+def test_a_call_has_failed_when_two_launches_ended_at_it(
+    monkeypatch: pytest.MonkeyPatch,
+    ends: tuple[int | None, ...],
+    once: list[int],
+    failed: list[int],
+    asked: list[int],
+) -> None:
+    seen = ending(monkeypatch, *ends)
+    prints = probe.take(None, CALLS, 4, {}, [], {})  # type: ignore[arg-type]
+    assert [c[1] for c in prints.once] == once and [c[1] for c in prints.failed] == failed
+    assert seen == asked and {*prints.seen, *prints.failed} == {c.call for c in CALLS}
+
+
+def test_one_launch_that_does_not_start_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its verdict is that of the launch that went through."""
+    mpi = installation("openmpi4", monkeypatch)
+    program = tmp_path / "bench"
+    real = probe.programs.bench_program(mpi.abi)
+    program.write_text(
+        f"#!/bin/sh\nif mkdir {tmp_path}/tried 2>/dev/null; then echo no luck; exit 3; fi\n"
+        f'exec {real} "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(probe.programs, "bench_program", lambda _abi: program)
+    out = exported(openmpi.classic(SOME, "4"), mpi, "openmpi-4", tmp_path)
+    with one_job_at_a_time():
+        found = run(*read(out), Plan(mpi), quiet=True)
+    assert {v.status for v in found.values()} == {"proven"}, found
+    assert any("; one launch did not get through" in v.why for v in found.values()), found
+
+
 def stretto(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     with one_job_at_a_time():
         done = subprocess.run(
             [sys.executable, "-m", "stretto", *words],
-            capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL, check=False,
+            capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr

@@ -181,6 +181,56 @@ def test_forms_with_a_size_for_each_rank_are_read(title: str, collective: str) -
     assert osu.read(text.replace(title, "Reduce_scatter"), "f").tables == []
 
 
+PT2PT = [
+    "# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n",
+    "# OSU MPI-CUDA Latency Test\n# Size          Latency (us)\n",
+    "# OSU MPI Bandwidth Test v5.9\n# Size      Bandwidth (MB/s)\n",
+    "# OSU MPI_Put Latency Test v7.5\n# Size          Latency (us)\n",
+    "# OSU OpenSHMEM Put Test\n# Size          Latency (us)\n",
+    "# OSU MPI Init Test v7.5\n",
+]
+
+
+@pytest.mark.parametrize("other", PT2PT)
+def test_what_follows_a_table_is_not_part_of_it(other: str) -> None:
+    """A job's output with several programs': none is taken for another's continuation."""
+    text = printed({8: 1.55}) + "\n" + other + "8        58.31\n16       60.00\n"
+    reading = osu.read(text + printed({8: 2.5}, "Allreduce Latency Test v5.6"), "f")
+    found = {t.collective: [x.average for x in t.lines] for t in reading.tables}
+    assert found == {"bcast": [1.55], "allreduce": [2.5]}
+    assert len(reading.problems) == 1 and other.splitlines()[0].lstrip("# ") in reading.problems[0]
+    untitled = osu.read(text.replace(other.splitlines()[0], ""), "f") if "Size" in other else None
+    assert untitled is None or [x.average for x in untitled.tables[0].lines] == [1.55]
+
+
+def test_directories_behind_symbolic_links_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real, runs = tmp_path / "elsewhere", tmp_path / "runs"
+    for run in range(1, 8):
+        folder = (real if run > 5 else runs) / f"run{run}"
+        folder.mkdir(parents=True)
+        (folder / "x.log").write_text(printed({8: 1.0 + run / 100}))
+    for run in (6, 7):
+        (runs / f"run{run}").symlink_to(real / f"run{run}")
+    (runs / "run1" / "round").symlink_to(runs)  # and no end of them
+    (runs / "latest").symlink_to("run5")  # whose own name says which it is
+    words = [
+        "--mpi",
+        "openmpi@5.0.6",
+        "--nodes",
+        "1",
+        "--ppn",
+        "4",
+        "--pattern",
+        "run{launch}/x.log",
+    ]
+    out = tmp_path / "out"
+    assert main(["import", "osu", str(runs), "-o", str(out), *words]) == 0, capsys.readouterr().err
+    (written,) = out.glob("**/*.bench.jsonl")
+    assert len(read_bench(written).launches) == 7
+
+
 def test_wrong_results_stay_wrong() -> None:
     text = "# OSU MPI Reduce Latency Test v7.5\n# Size       Avg Latency(us)        Validation\n"
     (table,) = osu.read(text + "4        1.0      Pass\n8        1.1      Fail\n", "f").tables

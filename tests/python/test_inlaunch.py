@@ -26,6 +26,7 @@ from stretto.campaign.natives import resolve
 from stretto.campaign.runner import measure
 from stretto.campaign.settings import Settings, make_case, variants_of
 from stretto.campaign.variants import (
+    apart,
     launch_for,
     settings_environment,
     shared_settings,
@@ -49,7 +50,7 @@ SWITCHING = ["openmpi4", "openmpi5", "mpich"]
 
 def campaign(names: Sequence[str], shared: Mapping[str, str], **more: object) -> Settings:
     cases = tuple(make_case("allreduce", size, names) for size in (8, 64))
-    values = {"nranks": 2, "cases": cases, "variants": variants_of(cases, shared), "stall_s": 1.0}
+    values = {"nranks": 2, "cases": cases, "variants": variants_of(cases, shared), "stall_s": 20.0}
     return Settings(**(values | more))  # type: ignore[arg-type]
 
 
@@ -94,6 +95,9 @@ def test_of_shared_launches_the_one_that_starts_with_most_is_taken() -> None:
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
     }
     assert shared_settings("bare") == {}
+    # Launches without a baseline want a reference in all.
+    assert not apart(("stretto", "bare")) and not apart(("stretto", TUNED)) and not apart(("bare",))
+    assert apart(("stretto", "bare", A)) and apart((A, B)) and apart(("bare", TUNED, "natives:x=1"))
     assert single_settings("native:OMPI_MCA_coll_tuned_scan_algorithm=1") == {
         "coll_tuned_scan_algorithm": "1",
         "coll_tuned_use_dynamic_rules": "1",
@@ -222,7 +226,8 @@ def test_one_that_fails_in_a_shared_launch_goes_alone(
     monkeypatch.setattr(runner, "written_in", lambda *of: {})
     monkeypatch.setattr(runner.process, "GRACE_S", 0.5)
     monkeypatch.setenv("FAKE", f"native:b={what}")
-    s = campaign(names, dict.fromkeys(names[1:], "bare"), launches=2)
+    stall = 5.0 if what == "hang" else 20.0  # the start of two Pythons is in it
+    s = campaign(names, dict.fromkeys(names[1:], "bare"), launches=2, stall_s=stall)
     found, _ = go(mpi, s, tmp_path / "r.bench.jsonl")
     assert s.variants == ("bare",)
     assert [(e.candidate, e.reason) for e in found.excluded] == [("native:b", reason)]

@@ -95,10 +95,13 @@ time.sleep(600)
 def test_time_limit_ends_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stretto.launch.execute.GRACE_S", 1.0)
     before = set(_descendants(os.getpid()))
-    start = time.monotonic()
-    result = run([sys.executable, "-c", STUBBORN], os.environ, timeout=6, capture="yes")
-    assert result.timed_out and result.status != 0
-    assert time.monotonic() - start < 40
+    for limit in (6, 60):  # on a busy machine Python alone may take longer to start three times
+        start = time.monotonic()
+        result = run([sys.executable, "-c", STUBBORN], os.environ, timeout=limit, capture="yes")
+        assert result.timed_out and result.status != 0
+        assert time.monotonic() - start < limit + 200, "it does not wait for the sleepers"
+        if "ready" in result.stdout:
+            break
     pids = [int(line) for line in result.stdout.split() if line.isdigit()]
     assert len(pids) == 2 and "ready" in result.stdout
     assert not any(alive(p) for p in pids)

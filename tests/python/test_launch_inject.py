@@ -230,7 +230,7 @@ def test_every_rank_gets_it(
     found = understand(words, environ=environ, cwd=tmp_path)
     argv, env = prepare(found, [lib], CHOICE)
     with one_job_at_a_time():
-        result = run(argv, env, tmp_path, timeout=60, capture="yes")
+        result = run(argv, env, tmp_path, timeout=300, capture="yes")
     assert result.status == 0, result.stderr
     mine = "1" if how in ("users", "script") else ""
     expected = f"a: {lib} | {SENT['STRETTO_CHOICE']} | {mine}"
@@ -342,5 +342,5 @@ def test_a_library_that_is_not_found(tmp_path: Path, programs: dict[str, Path]) 
     assert found.library_path and "library path" in found.notes[0]
     words, env = prepare(found, [], {})
     with one_job_at_a_time():
-        result = run(words, env, tmp_path, timeout=60, capture="yes")
+        result = run(words, env, tmp_path, timeout=300, capture="yes")
     assert sorted(result.stdout.split("\n")) == ["", "0 of 2", "1 of 2"], json.dumps(result.stderr)

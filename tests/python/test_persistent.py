@@ -92,7 +92,7 @@ def test_callbacks_while_a_request_is_freed(mode: str, tmp_path: Path) -> None:
     mpi = ALL["mpich"].require()
     program = mpi.compile(APPS / "type_callback.c", tmp_path / "type_callback", "-O1")
     env = environment(mpi, mode, SHM, 0) | {"STRETTO_AFTER": "1"}
-    done = mpi.run(2, [str(program)], rank_env=env, timeout=60)
+    done = mpi.run(2, [str(program)], rank_env=env, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "type_callback done, 1 within" in done.stdout
     assert "alltoallv of any size on 2 ranks (1 x 2): shm (forced)" in done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from dataclasses import fields, replace
 
 import pytest
@@ -240,12 +239,11 @@ def test_skew_and_trace() -> None:
 
 
 def test_thousands_of_ranks_are_quick() -> None:
-    """Time of the processor, so that a busy machine does not matter."""
+    """Few events: how long they take is the machine's."""
     hosts = hosts_of(128, 64)
     for choice in ("shm+bruck_k(8)", "shm+recursive_doubling"):
-        begin = time.process_time()
         found = price("allreduce", choice, hosts, 8, CLUSTER)
-        assert time.process_time() - begin < 1.0
+        assert found.events < 8 * len(hosts)
         assert found.nranks == 8192
         assert found.bound is not None and found.last > found.bound
 

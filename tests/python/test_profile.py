@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -37,7 +36,7 @@ def stretto(mpi: Mpi, *words: str, cwd: Path | None = None) -> subprocess.Comple
             cwd=cwd,
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=600,
             stdin=subprocess.DEVNULL,
             check=False,
         )
@@ -52,15 +51,16 @@ def test_profile_of_a_run(name: str, tmp_path: Path) -> None:
     done = stretto(mpi, "profile", "--", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "rank 0 done" in done.stdout
-    assert "Allreduce" in done.stdout
+    assert "Calls that take the most time (15 of" in done.stdout  # which ones, the machine decides
     assert "collectives: waiting for the last" in done.stdout
     assert sorted(p.name for p in tmp_path.iterdir()) == ["counts", "counts.profile.json", "file"]
     profile = read_profile(tmp_path / "counts.profile.json")
     assert profile.command == words
     assert profile.mpi.family == ("openmpi" if name.startswith("openmpi") else name)
-    assert profile.complete
+    assert profile.complete and "MPI_Allreduce" in {c.function for c in profile.calls}
     for r in range(2):
         assert profile.mpi_s[r] + profile.io_s[r] <= profile.wall_s[r] * 1.0001
+    told = done.stdout
     # a second run keeps the first one's file; --show displays it again
     done = stretto(mpi, "profile", "--json", "--", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -68,7 +68,8 @@ def test_profile_of_a_run(name: str, tmp_path: Path) -> None:
     assert json.loads(done.stdout) == json.loads(second)
     shown = stretto(mpi, "profile", "--show", str(tmp_path / "counts.profile.json"))
     assert shown.returncode == 0
-    assert "Allreduce" in shown.stdout
+    assert shown.stdout.strip().splitlines()[-20:] == told.strip().splitlines()[-20:]
+    assert shown.stdout.count("\n") > 20
 
 
 @pytest.mark.parametrize("how", ["kill", "abort"])
@@ -104,13 +105,10 @@ def test_interrupted(tmp_path: Path) -> None:
             stdin=subprocess.DEVNULL,
             text=True,
         )
-        for _ in range(300):
-            if len(list(tmp_path.glob(".stretto-recording-*/*"))) == 2:
-                break
-            time.sleep(0.1)
-        time.sleep(1.5)
+        assert process.stdout is not None
+        assert any(line == "ready\n" for line in process.stdout), process.communicate()[1]
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=200)
     assert process.returncode == 130, error
     assert "x.profile.json" in error
     profile = read_profile(tmp_path / "x.profile.json")

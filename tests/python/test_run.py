@@ -21,7 +21,10 @@ pytestmark = pytest.mark.mpi
 
 SHOW = """#!/bin/sh
 echo "${LD_PRELOAD##*/} | $STRETTO_TABLE | $STRETTO_CHOICE | $STRETTO_VERBOSE | $*"
-sleep 1 # the first exit with an error makes the launcher end the others: let them speak first
+# the first exit with an error makes the launcher end the others: let them speak first, and it read
+echo >> "spoken.$PPID"
+until [ "$(wc -l < "spoken.$PPID")" -ge "${OMPI_COMM_WORLD_SIZE:-$PMI_SIZE}" ]; do sleep 0.1; done
+sleep 1
 exit 7
 """
 
@@ -49,7 +52,7 @@ def stretto(
             cwd=cwd,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=600,
             check=False,
         )
 
@@ -196,7 +199,7 @@ def test_env_lines_need_no_python(name: str, folder: Path, stand_ins: Path) -> N
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=600,
             check=False,
         )
     expected = f"libstretto-{mpi.interposer}.so |  | bcast=shm reduce=shm |  | "

@@ -14,13 +14,13 @@ import sweeps
 from stretto.campaign.settings import Settings, make_case, variants_of
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
-from stretto.files.bench import Bench, Header, Sample
+from stretto.files.bench import Bench, Excluded, Header, Sample
 from stretto.files.table import read_table, write_table
 from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
 from stretto.sweep.contenders import share_of_wins
-from stretto.sweep.decide import LOSS, Decided, complexity, smooth
+from stretto.sweep.decide import LOSS, Decided, complexity, regrets_of, smooth
 from stretto.sweep.elimination import Policy, not_begun, proven, shape_of, state
 from stretto.sweep.expected import at_most_s, expected_s
 from stretto.sweep.interpolate import around, interpolated
@@ -29,7 +29,7 @@ from stretto.sweep.placement import Place, check_places, hang_remedy
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.run import conclude
 from stretto.sweep.status import read_status
-from stretto.sweep.times import Medians, levelled, medians
+from stretto.sweep.times import Medians, Seen, levelled, medians
 from sweeps import Fake, worker_of
 
 FILE = """
@@ -52,10 +52,10 @@ def test_a_campaign_file_and_options_over_it(tmp_path: Path) -> None:
     assert request.sizes == (8, 32, 128, 512, 1000) and request.file == path
     assert {x.name for x in request.layouts} == {"1x2", "2x1", "2x2", "4x1", "4x2"}
     assert request.interpolate == (Layout(3, 2),)
-    other = request_of(path, {"nodes": "2-8", "ppn": "1", "candidates": "ring,native:A=1;x",
+    other = request_of(path, {"nodes": "2-8", "ppn": "1", "candidates": "ring,native:coll_A=1;x",
                               "collectives": "MPI_Bcast", "out": str(tmp_path / "o")})  # fmt: skip
     assert {x.name for x in other.layouts} == {"2x1", "4x1", "8x1"}
-    assert other.candidates == ("ring,native:A=1", "x") and other.collectives == ("bcast",)
+    assert other.candidates == ("ring,native:coll_A=1", "x") and other.collectives == ("bcast",)
     assert other.out == tmp_path / "o" and other.sizes == request.sizes
     assert any(size & (size - 1) for size in request_of(None, {"nodes": "2"}).sizes)
 
@@ -195,7 +195,7 @@ def test_layouts_around_spare_what_is_hopeless_there() -> None:
 
 @given(
     st.lists(
-        st.dictionaries(st.sampled_from(["ring", "shm", "shm+ring", "native:A=1"]),
+        st.dictionaries(st.sampled_from(["ring", "shm", "shm+ring", "native:coll_A=1"]),
                         st.floats(0.2, 0.96), max_size=4),
         min_size=1, max_size=9,
     )
@@ -227,6 +227,14 @@ def test_a_table_of_all_layouts_and_some_between(tmp_path: Path) -> None:
     )  # fmt: skip
     worker = worker_of(request, Fake())
     assert worker.run()
+    # What layouts learn from one another knows who shared launches: it is put side by side.
+    for site in worker.sites.values():
+        learned = worker.searched(site)
+        assert isinstance(learned, Seen) and learned and all(learned.together.values())
+        # by the reference, what has launches of its own, too
+        assert all(rounds.keys() == learned[s].keys() for s, rounds in learned.together.items())
+        last = max(r for seen in learned.values() for t in seen.values() for r in t)
+        assert last < site.plan.settings.launches
     outcome = conclude(request, worker, lambda text: None, True)
     assert outcome.table is not None
     table = read_table(outcome.table)
@@ -381,14 +389,17 @@ def test_between_layouts_too_one_row_holds_where_no_rank_knows_all_sizes() -> No
 
 def test_natives_that_share_the_bare_launch_are_paired_with_it() -> None:
     """As the decision compares them (MPICH without Stretto's library): all in one launch."""
-    names = ("bare", "native:A=1", "native:B=2")
+    names = ("bare", "native:coll_A=1", "native:B=2")
     case = make_case("allreduce", 8, names)
     seen = {
         "bare": {r: 100.0 * 1.5 ** (r % 5) for r in range(12)},
-        "native:A=1": {r: 90.0 * 1.5 ** (r % 5) for r in range(12)},
+        "native:coll_A=1": {r: 90.0 * 1.5 ** (r % 5) for r in range(12)},
     }
     assert proven(seen, names, 12, 0.004, ("bare",)), "faster in each pair"
-    assert not proven(seen, names, 12, 0.004, variants_of((case,))), "launches apart: no pairs"
+    assert proven(seen, names, 12, 0.004, variants_of((case,))), "and in launches apart: each round"
+    late = {**seen, "native:coll_A=1": {r: 90.0 for r in range(10, 16)}}
+    late["bare"] = {r: 900.0 if r < 10 else 85.0 for r in range(16)}
+    assert not proven(late, names, 16, 0.004, variants_of((case,))), "faster only than hours before"
 
 
 def bench_of(launches: Mapping[int, Mapping[str, float]], size: int = 1024) -> Bench:
@@ -407,11 +418,11 @@ def test_times_of_a_round_are_put_side_by_side() -> None:
         bench_of(
             {
                 0: {"native": 100.0, "shm": 80.0},
-                1: {"bare": 150.0, "native:A=1": 120.0},
+                1: {"bare": 150.0, "native:coll_A=1": 120.0},
                 2: {"native:HAN=1": 60.0},
                 3: {"native": 200.0, "shm": 160.0},
-                4: {"bare": 110.0, "native:A=1": 88.0},
-                7: {"bare": 90.0, "native:A=1": 72.0},  # a closing round without native
+                4: {"bare": 110.0, "native:coll_A=1": 88.0},
+                7: {"bare": 90.0, "native:coll_A=1": 72.0},  # a closing round without native
             }
         ),
         3,
@@ -419,14 +430,15 @@ def test_times_of_a_round_are_put_side_by_side() -> None:
     ((shape, seen),) = found.items()
     assert seen["native"] == {0: 100.0, 1: 200.0} and seen["shm"] == {0: 80.0, 1: 160.0}
     assert seen["bare"] == {0: pytest.approx(100.0), 1: pytest.approx(200.0), 2: 90.0}
-    assert seen["native:A=1"] == {0: pytest.approx(80.0), 1: pytest.approx(160.0), 2: 72.0}
+    assert seen["native:coll_A=1"] == {0: pytest.approx(80.0), 1: pytest.approx(160.0), 2: 72.0}
     assert seen["native:HAN=1"] == {0: 60.0}
     # And rounds: as if all had had the same luck, where it is known.
     for done, rounds in ((None, 3), (2, 2)):
         level = levelled(found, shape, done)
-        assert len(level["native:A=1"]) == rounds and len(level["native"]) == 2
+        assert len(level["native:coll_A=1"]) == rounds and len(level["native"]) == 2
         ratios = {
-            n: [t / level["native"][0] for t in level[n].values()] for n in ("shm", "native:A=1")
+            n: [t / level["native"][0] for t in level[n].values()]
+            for n in ("shm", "native:coll_A=1")
         }
         assert all(r == pytest.approx(0.8) for found_here in ratios.values() for r in found_here)
         assert level["native:HAN=1"] == {0: 60.0}
@@ -435,6 +447,66 @@ def test_times_of_a_round_are_put_side_by_side() -> None:
         n: {r: t for r, t in times.items() if r < 1} for n, times in seen.items()
     }, "one round has nothing to be put beside"
     assert levelled(dict(found), shape)["shm"] == seen["shm"], "launches are not known"
+
+
+def test_launches_with_neither_baseline_are_put_side_by_side_by_the_reference() -> None:
+    links, han = "native:btl_tcp_links=8", "native:coll_han_x=1"
+    launches = {
+        0: ({"native": 100.0}, 20.0),
+        1: ({han: 60.0, links: 55.0, "native:B=1": 99.0}, 15.0),
+        2: ({"native": 200.0}, 40.0),
+        3: ({han: 120.0, links: 110.0, "native:B=1": 70.0}, 30.0),
+        4: ({"native": 90.0}, 18.0),
+        5: ({han: 70.0}, None),  # begun before there was a reference
+    }
+    bench = bench_of({k: times for k, (times, _) in launches.items()})
+    for sample in bench.samples:
+        sample.reference_us = launches[sample.launch][1]
+    found = medians(bench, 2)
+    ((shape, seen),) = found.items()
+    assert seen["native"] == {0: 100.0, 1: 200.0, 2: 90.0}
+    assert seen[han] == {0: pytest.approx(80.0), 1: pytest.approx(160.0), 2: 70.0}
+    assert isinstance(found, Seen)
+    assert found.together[shape] == {"native": {0, 1, 2}, "native:coll_han_x=1": {0, 1}}
+    # What is added later changes no earlier round: not half a round, not another's exclusion.
+    for gone in (4, 5, 6):
+        begun = Bench(bench.header, [s for s in bench.samples if s.launch < gone])
+        if gone == 4:
+            begun.records.append(Excluded(3, "allreduce", "native:B=1", 1024, "failed", ""))
+        level = levelled(medians(begun, 2), shape, 2)
+        assert [t / level["native"][0] for t in level["native:coll_han_x=1"].values()] == [
+            pytest.approx(0.8), pytest.approx(0.8)
+        ]  # fmt: skip
+    # A setting of the network changes messages, too: its gain would be divided out.
+    assert levelled(found, shape, 2)["native:btl_tcp_links=8"] == {0: 55.0, 1: 110.0}
+
+
+@pytest.mark.parametrize("busy", [(2, 6), (0, 4), (1, 4), (7, 12), (10, 12), (6, 10), (0, 0)])
+def test_busy_rounds_are_taken_out_of_launches_apart(busy: tuple[int, int]) -> None:
+    """Native is in other launches, which are five times as long for some rounds."""
+    beside = [5.0 if busy[0] <= r < busy[1] else 1.0 for r in range(12)]
+    luck = [1.0, 1.1, 0.95, 1.2, 1.0, 1.3, 0.9, 1.05, 1.0, 1.15, 0.97, 1.0]
+    found = medians(
+        bench_of(
+            {2 * r: {"native": 100.0 * luck[r] * beside[r]} for r in range(12)}
+            | {2 * r + 1: {"native:coll_A=1": 90.0 * luck[-r] * beside[r]} for r in range(12)}
+        ),
+        2,
+    )
+    ((shape, _),) = found.items()
+    level = levelled(found, shape)["native:coll_A=1"]
+    assert max(level.values()) < 2 * min(level.values()), level  # and not five times
+
+
+def test_the_regret_told_is_of_the_same_rounds() -> None:
+    """A machine that is ten times as fast in later rounds is no candidate's merit."""
+    bench = bench_of(
+        {2 * r: {"bare": 1000.0 if r < 8 else 25.0} for r in range(18)}
+        | {2 * r + 1: {"native:coll_A=1": 30.0} for r in range(10, 18)}
+    )
+    assert regrets_of(bench, 2, {"allreduce": {1024: "native"}}) == {"allreduce": {1024: 0.0}}
+    told = regrets_of(bench, 2, {"allreduce": {1024: "native:coll_A=1"}})
+    assert told["allreduce"][1024] == pytest.approx(0.2)
 
 
 def test_wins_are_counted_in_pairs_where_launches_are_shared() -> None:

@@ -109,19 +109,26 @@ def test_killed_at_random_points(tmp_path: Path, seed: int, undisturbed) -> None
     assert table(request, worker) == undisturbed[1]
 
 
-def start(out: Path, pause: float) -> subprocess.Popen[bytes]:
-    argv = [sys.executable, "-c", STARTED, str(Path(sweeps.__file__).parent), str(out), str(pause)]
+def start(out: Path, pause: float, jobs: int = 1) -> subprocess.Popen[bytes]:
+    """Start a job, which begins when so many are ready to."""
+    argv = [sys.executable, "-c", STARTED, str(Path(sweeps.__file__).parent), str(out)]
+    argv += [str(pause), str(jobs)]
     return subprocess.Popen(argv, env=os.environ | {"PYTHONPATH": ":".join(sys.path)})
 
 
 STARTED = """
-import sys, time
+import os, sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from sweeps import Fake, worker_of
 from test_sweep_kills import small
 from stretto.sweep.stopping import stops_gently
-worker = worker_of(small(Path(sys.argv[2])), Fake(lambda: time.sleep(float(sys.argv[3]))))
+out = Path(sys.argv[2])
+worker = worker_of(small(out), Fake(lambda: time.sleep(float(sys.argv[3]))))
+if sys.argv[4] != "1":
+    (out / f"ready.{os.getpid()}").touch()
+while sys.argv[4] != "1" and len(list(out.glob("ready.*"))) < int(sys.argv[4]):
+    time.sleep(0.01)
 with stops_gently(worker, print):
     sys.exit(0 if worker.run() else 3)
 """
@@ -135,7 +142,7 @@ def lines(out: Path) -> int:
     return sum(p.read_bytes().count(b"\n") for p in out.glob("mpi/*/*.bench.jsonl"))
 
 
-def until(condition, limit: float = 60) -> None:  # type: ignore[no-untyped-def]
+def until(condition, limit: float = 300) -> None:  # type: ignore[no-untyped-def]
     deadline = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < deadline
@@ -149,7 +156,7 @@ def test_killed_for_real_and_told_to_stop(tmp_path: Path, undisturbed) -> None: 
         process = start(tmp_path, 0.01)
         until(lambda before=before, more=more: lines(tmp_path) >= before + more)
         process.send_signal(number)
-        code = process.wait(60)
+        code = process.wait(300)
         assert code == (-signal.SIGKILL if number == signal.SIGKILL else 3)
     status = read_status_of(request)
     assert not status["complete"] and status["left_s"] > 0
@@ -196,8 +203,8 @@ def test_the_time_left_has_the_closing_rounds_in_it(
 
 def test_several_jobs_at_once(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]
     request = small(tmp_path)
-    jobs = [start(tmp_path, 0.002) for _ in range(3)]
-    assert [job.wait(120) for job in jobs] == [0, 0, 0]
+    jobs = [start(tmp_path, 0.002, 3) for _ in range(3)]
+    assert [job.wait(600) for job in jobs] == [0, 0, 0]
     worker = worker_of(request, Fake())
     assert worker.run()
     assert sessions(tmp_path) > len(SMALL), "more than one of them has measured"
@@ -343,6 +350,10 @@ def test_another_plan_is_refused_and_more_launches_are_not(tmp_path: Path) -> No
     with pytest.raises(StrettoError, match="begun with other cases") as error:
         worker_of(replace(request, sizes=(8, 64)), Fake())
     assert "another directory" in (error.value.remedy or "")
+    begun = request.shared_cores
+    with pytest.raises(StrettoError, match="shared cores, and now") as error:
+        worker_of(replace(request, shared_cores=not begun), Fake())
+    assert "shared_cores as it was" in (error.value.remedy or "")
     more = Fake()
     assert worker_of(replace(request, launches=2), more).run()
     assert {launch for _, launch in more.launches} == {4, 5, 6}, "7 is hopeless by now"

@@ -62,7 +62,7 @@ READ = (
     "from stretto.launch.execute import run\n"
     "from stretto.tune.place import Place, fresh, keep_input\n"
     "try:\n"
-    "    keep_input(1.0)\n"
+    "    keep_input(float(sys.argv[1]))\n"
     "except StrettoError as error:\n"
     "    sys.exit('\\n'.join(error.lines()))\n"
     "for _ in range(3):\n"
@@ -73,7 +73,7 @@ READ = (
 
 def test_every_run_reads_what_came_through_the_pipe() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", READ], input="x" * 200_000, capture_output=True, text=True
+        [sys.executable, "-c", READ, "30"], input="x" * 200_000, capture_output=True, text=True
     )
     assert done.stdout.split() == ["200000"] * 3, done.stderr
 
@@ -82,7 +82,7 @@ def test_a_pipe_without_an_end_is_refused_in_words() -> None:
     reader, writer = os.pipe()
     os.write(writer, b"some")
     done = subprocess.run(
-        [sys.executable, "-c", READ], stdin=reader, capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", READ, "1"], stdin=reader, capture_output=True, text=True, timeout=120
     )
     os.close(reader)
     os.close(writer)

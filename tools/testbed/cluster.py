@@ -120,7 +120,7 @@ class Cluster:
             if _start_time(node.pid) == node.started:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(node.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 120
         for node in self.nodes:
             while _start_time(node.pid) == node.started and time.monotonic() < deadline:
                 with contextlib.suppress(ChildProcessError):
@@ -259,7 +259,7 @@ def _holder(cluster: Cluster, index: int, name: str, kept: Sequence[str]) -> int
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True
         )
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while "ready" not in log.read_text():
         if process.poll() is not None or time.monotonic() > deadline:
             process.kill()

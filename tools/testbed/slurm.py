@@ -70,7 +70,7 @@ def need_packages() -> None:
         raise TestbedError(f"{', '.join(lacking)} missing: apt-get install slurm-wlm munge")
 
 
-def start(cluster: Cluster, cpus: int = 2, timeout: float = 30) -> None:
+def start(cluster: Cluster, cpus: int = 2, timeout: float = 180) -> None:
     """Start Slurm on all nodes and wait until it takes jobs.
 
     Parameters

@@ -24,6 +24,7 @@ from stretto.campaign.compare import (
     Timing,
     common_launches,
     compare,
+    put_beside,
 )
 from stretto.mpi.algorithms.base import PREFIX
 
@@ -95,7 +96,8 @@ def beside_another(
     """Return two candidates' times by launch, for a test of one against the other.
 
     Where they do not share launches, but each shares its own with a baseline: as multiples of that,
-    so that the luck of launches does not count.
+    so that the luck of launches does not count; otherwise as multiples of the reference
+    (`put_beside`).
 
     Parameters
     ----------
@@ -108,13 +110,14 @@ def beside_another(
     if common_launches(*both):
         return both
     bases = [candidates.get(baseline_of(candidates, n)) for n in (name, other)]
+    apart = put_beside(candidates[name], candidates[other])
     if any(b is None for b in bases):
-        return both
+        return apart
     out = []
     for mine, base in zip(both, bases, strict=True):
         beside = dict(base.by_launch) if base else {}
         shared = common_launches(mine, beside)
         if len(shared) < len(mine):
-            return both
+            return apart
         out.append({launch: mine[launch] / beside[launch] for launch in shared})
     return out[0], out[1]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
+from stretto.campaign.reference import Timed, exponent, leaves_messages
 from stretto.campaign.stats import (
     FEWEST,
     Interval,
@@ -45,12 +46,23 @@ class Cell:
 
 @dataclass(frozen=True)
 class Timing:
-    """A candidate's time in one cell over launches, in microseconds."""
+    """A candidate's time in one cell over launches, in microseconds.
+
+    Attributes
+    ----------
+    kinds
+        Launches of a round, made one after another: launch i belongs to round i // kinds. 0: nobody
+        knows which launches were made at about the same time (imported results).
+    reference
+        By launch, what a fixed exchange of messages took in it; only launches that timed one.
+    """
 
     cell: Cell
     candidate: str
     interval: Interval
     by_launch: tuple[tuple[int, float], ...]
+    kinds: int = 0
+    reference: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,12 +127,16 @@ def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
     """
     gone = set(standing_exclusions(bench.records))
     gone |= {(s.collective, s.candidate) for s in bench.samples if not s.correct}
+    variants = bench.header.settings.get("variants")
+    kinds = len(variants) if isinstance(variants, list | tuple) else 0
     medians: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    references: dict[tuple[Cell, str], dict[int, float]] = defaultdict(dict)
     for sample in bench.samples:
         if (sample.collective, sample.candidate) not in gone and sample.times_us:
-            medians[cell_of(sample)][sample.candidate][sample.launch] = float(
-                np.median(sample.times_us)
-            )
+            cell = cell_of(sample)
+            medians[cell][sample.candidate][sample.launch] = float(np.median(sample.times_us))
+            if sample.reference_us is not None and leaves_messages(sample.candidate):
+                references[cell, sample.candidate][sample.launch] = sample.reference_us
     return {
         cell: {
             name: Timing(
@@ -128,6 +144,8 @@ def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
                 name,
                 median_interval(list(launches.values())),
                 tuple(sorted(launches.items())),
+                kinds,
+                tuple(sorted(references[cell, name].items())),
             )
             for name, launches in candidates.items()
         }
@@ -136,29 +154,86 @@ def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
 
 
 def compare_times(
-    candidate: Mapping[int, float], baseline: Mapping[int, float]
+    candidate: Mapping[int, float], baseline: Mapping[int, float], kinds: int = 0
 ) -> tuple[Interval, tuple[float, ...], float | None, bool]:
-    """Return ratio, the single ratios, p and whether the test was paired.
+    """Return ratio, the single ratios, p and whether the two shared their launches.
 
     Launches that both have are pairs (they were interleaved in one process): `paired_test`.
-    Candidates of different launches are taken as independent.
+    Launches of different processes are compared in rounds that both have, which are pairs as well:
+    a machine may be another one for hours of a campaign, and a candidate need not be in all of its
+    rounds. Without such rounds there is no p, and the ratio is that of the medians.
 
     Parameters
     ----------
     candidate, baseline
         Launch number to median time.
+    kinds
+        Launches of a round; 0 where rounds are not known: all launches, taken as independent.
     """
     both = common_launches(candidate, baseline)
+    shared = bool(both)
+    if not shared and kinds:
+        candidate, baseline = (
+            {i // kinds: t for i, t in sorted(x.items())} for x in (candidate, baseline)
+        )
+        both = sorted(set(candidate) & set(baseline))
+        if not both:
+            alone = float(np.median(list(candidate.values())) / np.median(list(baseline.values())))
+            return Interval(alone, None, None, 0), (), None, False
     if both:
         pairs = [candidate[i] / baseline[i] for i in both]
-        ratio = median_interval(pairs)
         a, b = [candidate[i] for i in both], [baseline[i] for i in both]
-        return ratio, tuple(pairs), paired_test(a, b), True
-    # Different processes: n-th launch against n-th launch, as they were interleaved in time.
+        return median_interval(pairs), tuple(pairs), paired_test(a, b), shared
     a = [candidate[i] for i in sorted(candidate)]
     b = [baseline[i] for i in sorted(baseline)]
-    rounds = [x / y for x, y in zip(a, b, strict=False)]
-    return median_interval(rounds), tuple(rounds), rank_sum_test(a, b), False
+    ratios = [x / y for x, y in zip(a, b, strict=False)]
+    return median_interval(ratios), tuple(ratios), rank_sum_test(a, b), False
+
+
+class Launches(Protocol):
+    """Times of a candidate, and of the reference, by launch."""
+
+    @property
+    def by_launch(self) -> tuple[tuple[int, float], ...]:
+        """The candidate's."""
+
+    @property
+    def kinds(self) -> int:
+        """Launches of a round, 0 where rounds are not known."""
+
+    @property
+    def reference(self) -> tuple[tuple[int, float], ...]:
+        """The reference's, of the launches that timed one."""
+
+
+def put_beside(a: Launches, b: Launches) -> tuple[dict[int, float], dict[int, float]]:
+    """Return two candidates' times by launch, as they can be compared.
+
+    Where they do not share launches, but a reference was timed in them: as multiples of it (of a
+    power of it: `exponent`), so that the luck of launches does not count. Launches that lack one
+    are left out where enough rounds remain for a test; otherwise times are as they are.
+
+    Parameters
+    ----------
+    a, b
+        Of one cell.
+    """
+    both = dict(a.by_launch), dict(b.by_launch)
+    if common_launches(*both):
+        return both
+    references = dict(a.reference), dict(b.reference)
+    timed = [
+        {k: Timed(us, r[k]) for k, us in t.items() if k in r and us > 0}
+        for t, r in zip(both, references, strict=True)
+    ]
+    whole = all(len(x) == len(t) for x, t in zip(timed, both, strict=True))
+    one, other = ({k // a.kinds if a.kinds else k for k in x} for x in timed)
+    enough = len(one & other) if a.kinds else min(len(one), len(other))
+    if not (whole or enough >= FEWEST):
+        return both
+    power = exponent([list(t.values()) for t in timed])
+    first, second = ({k: t.us / t.reference**power for k, t in x.items()} for x in timed)
+    return first, second
 
 
 def common_launches(a: Collection[int], b: Collection[int]) -> list[int]:
@@ -218,7 +293,7 @@ def compare(
             against = baseline if isinstance(baseline, str) else baseline(candidates, name)
             base = candidates.get(against)
             if base is not None and name not in others:
-                found = compare_times(dict(timing.by_launch), dict(base.by_launch))
+                found = compare_times(*put_beside(timing, base), timing.kinds)
                 raw.append((cell, name, against, *found))
     adjusted = benjamini_hochberg([r[5] for r in raw])
     out = []

@@ -80,6 +80,7 @@ def format_job(
         f"buffers {'cold' if settings.cold else 'warm'}",
         f"modes {','.join(settings.modes)}",
         f"yield {int(settings.oversubscribed)}",
+        f"reference {int(settings.reference)}",
     ]
     for case in cases:
         lines.append(
@@ -162,5 +163,6 @@ def parse_sample(value: dict[str, Any]) -> Seen:
         times_us=[float(t) for t in value["times_us"]],
         correct=True,
         missed=int(value.get("missed", 0)),
+        reference_us=float(value["reference_us"]) if "reference_us" in value else None,
     )
     return Seen(collective, size, candidate, sample=sample)

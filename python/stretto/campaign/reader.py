@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.campaign.job import Status, parse_line, parse_sample, read_status
+from stretto.campaign.reference import REFERENCE
 from stretto.campaign.settings import Case
 from stretto.files.bench import Launch
 from stretto.progress import Progress
@@ -44,6 +46,19 @@ class Reader:
     def status(self) -> Status | None:
         """Return what the program is at."""
         return read_status(self._status)
+
+    def who(self, at: Status) -> Status:
+        """Return whom a launch's end is blamed on: at the reference, its candidate if it has one.
+
+        Parameters
+        ----------
+        at
+            What the program was at.
+        """
+        here = (at.collective, at.bytes)
+        names = {n for c in self.cases if (c.collective, c.bytes) == here for n in c.candidates}
+        alone = at.candidate == REFERENCE and len(names) == 1
+        return replace(at, candidate=names.pop()) if alone else at
 
     def announce(self) -> None:
         """Write the launch's record, once."""

@@ -23,6 +23,7 @@ from stretto.campaign.inlaunch import written_in
 from stretto.campaign.job import Seen, format_job
 from stretto.campaign.ledger import Ledger
 from stretto.campaign.reader import Reader
+from stretto.campaign.reference import REFERENCE
 from stretto.campaign.settings import STARTUP_S, Case, Settings
 from stretto.errors import StrettoError, from_oserror, keeping
 from stretto.files.bench import (
@@ -185,9 +186,10 @@ class Campaign:
             status = "failed"
             how = f"signal {-ended.status}" if ended.status < 0 else f"exit code {ended.status}"
             detail = f"{how}: {words}" if words else how
+        at = None if at is None else reader.who(at)
         if at is not None:
             detail = f"{at.candidate} at {at.collective} {at.bytes} B: {detail}"
-            blamed = at.candidate not in (NATIVE, "bare") and reader.started
+            blamed = at.candidate not in (NATIVE, "bare", REFERENCE) and reader.started
             if blamed and (at.collective, at.candidate) not in self.ledger.gone:
                 again = not ended.stopped and self.ledger.strike(at.collective, at.candidate)
                 if again:

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from stretto.campaign.compare import BARE, NATIVE
-from stretto.campaign.variants import launch_for, variant_for
+from stretto.campaign.reference import visits
+from stretto.campaign.variants import apart, launch_for, variant_for
 from stretto.errors import UsageError
 from stretto.files.table import TUNABLE as COLLECTIVES
 from stretto.mpi.algorithms.base import PREFIX
@@ -86,6 +87,11 @@ class Settings:
         """Return the variant of a launch: rounds of all variants, one after another."""
         return self.variants[launch % len(self.variants)]
 
+    @property
+    def reference(self) -> bool:
+        """Whether launches time an exchange of messages: some of them have no baseline in them."""
+        return apart(self.variants)
+
     def cases_of(self, variant: str) -> list[Case]:
         """Return the cases that a variant measures, with its own candidates only."""
         out = []
@@ -113,8 +119,15 @@ class Settings:
         """Return all settings as plain values, for the file's header."""
         return {k: _plain(v) for k, v in asdict(self).items()}
 
-    def estimate_s(self) -> float:
-        """Return about how long the campaign takes, in seconds."""
+    def estimate_s(self, reference: bool | None = None) -> float:
+        """Return about how long the campaign takes, in seconds.
+
+        Parameters
+        ----------
+        reference
+            Whether a reference is timed beside the candidates; None: as it will be.
+        """
+        timed = self.reference if reference is None else reference
         seconds = 0.0
         for case in self.cases:
             moved = case.bytes * (self.nranks if case.collective in _ALL_BLOCKS else 1)
@@ -122,8 +135,12 @@ class Settings:
             visit_us = 2.5 * max(self.batch_us, call_us)
             rounds = 0.5 * sum(self.batches)
             check_us = 0.03 * moved * self.nranks
-            each = rounds * visit_us + 36 * self.batch_us + check_us
-            seconds += 1e-6 * each * len(case.candidates)
+            warm_us = 36 * self.batch_us
+            us = (rounds * visit_us + warm_us + check_us) * len(case.candidates)
+            if timed:  # not in every round, and not checked
+                launches = len({launch_for(c, self.variants) for c in case.candidates})
+                us += (visits(rounds) * visit_us + warm_us) * launches
+            seconds += 1e-6 * us
         whole = self.launches * (seconds + STARTUP_S * len(self.variants))
         if self.budget_s is None:
             return whole
@@ -149,6 +166,11 @@ def parse_size(text: str) -> int:
     return size
 
 
+def whole(text: str) -> bool:
+    """Return whether a text is a whole number of plain digits (``isdigit`` takes ``²``, too)."""
+    return text.isascii() and text.isdigit()
+
+
 def parse_sizes(text: str) -> list[int]:
     """Return the sizes in ``8:1M`` (powers of two), ``8:1M:4`` (times four) or ``8,1K,64K``.
 
@@ -164,7 +186,7 @@ def parse_sizes(text: str) -> list[int]:
             sizes.add(parse_size(part))
             continue
         low, high = parse_size(bounds[0]), parse_size(bounds[1])
-        factor = int(bounds[2]) if len(bounds) == 3 and bounds[2].isdigit() else 2
+        factor = 2 if len(bounds) == 2 else int(bounds[2]) if whole(bounds[2]) else 0
         if len(bounds) > 3 or factor < 2 or low < 1 or high < low:
             raise UsageError(
                 f"{part!r} is not a range of sizes", "--bytes", "write LOW:HIGH or LOW:HIGH:FACTOR"
@@ -186,7 +208,7 @@ def parse_counts(text: str, option: str) -> list[int]:
     found: list[int] = []
     for part in text.replace("-", ":").split(","):
         low, colon, high = part.partition(":")
-        if not low.isdigit() or int(low) < 1 or (colon and not high.isdigit()):
+        if not whole(low) or int(low) < 1 or (colon and not whole(high)):
             raise UsageError(f"{part!r} is not a number", option, "write 64, 2,4,8 or 2:128")
         number = int(low)
         if colon and int(high) < number:

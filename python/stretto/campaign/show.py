@@ -205,6 +205,7 @@ def comparison_json(c: Comparison) -> dict[str, Any]:
         "high": c.ratio.high,
         "p": c.p,
         "p_adjusted": c.q,
+        "launches": c.launches,
         "outcome": c.outcome,
         "why": c.why,
     }

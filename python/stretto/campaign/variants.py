@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from stretto.campaign.compare import BARE
+from stretto.campaign.reference import leaves_messages
 from stretto.errors import UsageError
 
 SHARED = "natives:"
@@ -54,6 +55,16 @@ def launch_for(candidate: str, variants: tuple[str, ...]) -> str:
     shared = [v for v in variants if v == BARE or v.startswith(SHARED)]
     fitting = [v for v in shared if shared_settings(v).items() <= mine]
     return max(fitting, key=lambda v: len(shared_settings(v)), default=alone)
+
+
+def apart(variants: tuple[str, ...]) -> bool:
+    """Return whether a reference is of use: algorithms have launches without native and bare.
+
+    What is measured there is compared with these two as multiples of a reference, which the
+    measuring program times in every launch (src/bench/reference.c).
+    """
+    bases = {"stretto", launch_for(BARE, variants)}
+    return any(v not in bases and leaves_messages(v) for v in variants)
 
 
 def shared_name(settings: Mapping[str, str]) -> str:

@@ -108,7 +108,7 @@ def _write(
     measured = read_results(results)
     _fits(measured.mpi, to)
     files_of = writer_for(to, measured.mpi.version, mpi, (nodes, ppn))
-    found = measured.rules(files_of.sayable)
+    found = measured.rules(files_of.sayable, files_of.sizeless)
     rules, lost = list(found.rules), list(found.lost)
     if to not in ("mpich", "mvapich"):  # these know nodes
         rules, left_out = for_layouts(rules, nodes, ppn, one_node_apart=to == "openmpi-6")

@@ -223,11 +223,13 @@ def _doubling(nodes: int, ppn: int, threads: list[int | None]) -> list[Point]:
 
 def parse_numbers(text: str | None, option: str) -> list[int]:
     """Return the numbers in ``1,2,4`` or ``2-64`` (doubling)."""
+    from stretto.campaign.settings import whole
+
     out: list[int] = []
     for part in (text or "").split(","):
         low, dash, high = part.strip().partition("-")
-        good = low.isdigit() and int(low) >= 1
-        if not good or (dash and not (high.isdigit() and int(high) >= int(low))):
+        good = whole(low) and int(low) >= 1
+        if not good or (dash and not (whole(high) and int(high) >= int(low))):
             raise UsageError(f"{text!r} is no list of numbers", option, f"write them {NUMBERS}")
         at = int(low)
         while at <= (int(high) if dash else at):

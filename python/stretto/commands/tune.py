@@ -137,7 +137,7 @@ def command(
     Without CMD a table for all applications is made for a layout; stretto run finds it by itself.
     """
     from stretto.campaign.request import split_candidates
-    from stretto.campaign.settings import parse_collectives, parse_duration
+    from stretto.campaign.settings import parse_collectives, parse_duration, whole
     from stretto.files.table import TUNABLE
     from stretto.tune.command import show_decided, try_settings, tune_application, tune_layout
 
@@ -201,7 +201,7 @@ def command(
     for option, given in sweeps.items():
         if given is not None:
             raise UsageError(f"{option} is of a campaign", option, "without CMD and --platform")
-    if ppn is not None and not (ppn.isdigit() and int(ppn) > 0):
+    if ppn is not None and not (whole(ppn) and int(ppn) > 0):
         raise UsageError(f"{ppn!r} is no number of ranks", "--ppn", "several need --nodes, too")
     each = None if ppn is None else int(ppn)
     if platform is not None or nodes is not None:

@@ -235,7 +235,23 @@ def _judge_group(
         if proven:
             timed = [c for c in proven if _by_time(c, seen)]
             look(proven, timed, 3 * probe.HOLD_MS, False, 1)
-    return _verdicts(manifest, cases, seen)
+    verdicts = _verdicts(manifest, cases, seen)
+    return {index: _with_hiccups(verdict, cases, seen) for index, verdict in verdicts.items()}
+
+
+def _with_hiccups(
+    verdict: Verdict, cases: Sequence[Case], seen: Sequence[tuple[list[Case], Prints]]
+) -> Verdict:
+    """Say it where a launch ended before its time, and another one with the same settings did not.
+
+    It may have been the machine; an algorithm that fails now and then looks the same.
+    """
+    calls = {c.call: c.words for c in cases if c.row == verdict.row}
+    for mine, prints in seen:
+        for call in (c.call for c in mine if c.call in prints.once and c.call in calls):
+            why = f"one launch did not get through {calls[call]}: {prints.once[call]}"
+            return replace(verdict, why=f"{verdict.why}; {why}")
+    return verdict
 
 
 def _prints(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> list[Print]:

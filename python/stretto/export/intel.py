@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from stretto.errors import StrettoError
 from stretto.export.output import Export
-from stretto.export.rules import Rule, merged
+from stretto.export.rules import Layout, Rule, merged
 from stretto.export.sizes import intel_bytes
 from stretto.files.export import REMEDY
 
@@ -49,7 +49,9 @@ def adjust(rules: Sequence[Rule], prefer: tuple[int | None, int | None] = (None,
         if all(r.default for r in mine):
             continue
         filled = [replace(r, settings=r.instead) if r.default and r.instead else r for r in mine]
-        open_ended = [r for r in filled if r.default and r.low <= _largest(mine)]
+        open_ended = [
+            r for r in filled if r.default and (r.measured or r.low <= _largest(mine, r.layout))
+        ]
         filled = [r for r in filled if not r.default]
         if open_ended:
             export.lost.append(
@@ -91,9 +93,12 @@ def _asked_for(
     return [r for r in rules if r.layout in asked]
 
 
-def _largest(rules: Sequence[Rule]) -> int:
-    """Return where the last rule that is no default begins: behind it all is what it says."""
-    return max(r.low for r in rules if not r.default)
+def _largest(rules: Sequence[Rule], layout: Layout) -> int:
+    """Return where a layout's last rule that is no default begins.
+
+    What was not measured behind it gets what that one says.
+    """
+    return max((r.low for r in rules if not r.default and r.layout == layout), default=MOST)
 
 
 def _clauses(name: str, rules: Sequence[Rule], export: Export) -> str:

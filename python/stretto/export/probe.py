@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,9 @@ _CLEARED = ("LD_PRELOAD", "STRETTO_TABLE", "STRETTO_CHOICE", "STRETTO_DISABLE")
 #: a rank is held back for so long at first, so that what waits for it can be told
 HOLD_MS = 60
 START_S, CASE_S = 60.0, 60.0
-#: after so many calls that ended the job all sizes of the next one count as failed
+#: a call has failed when so many launches ended at it: one may be the launcher's or the machine's
+LAUNCHES = 2
+#: after so many calls that failed all sizes of the next one count as failed
 PATIENCE = 4
 TIMED = "arrivals"
 _KINDS = ("sums", "operands", "messages", TIMED)
@@ -82,10 +85,11 @@ class Print:
 
 @dataclass
 class Prints:
-    """What a set of launches saw, by call; and for those that failed, why."""
+    """What a set of launches saw, by call; for those that failed, why; and what ended one only."""
 
     seen: dict[tuple[str, int, int], Print] = field(default_factory=dict)
     failed: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    once: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def add(self, again: Prints, longer: bool) -> None:
         """Take in what another launch with the same settings saw.
@@ -101,6 +105,7 @@ class Prints:
             old = self.seen.get(call)
             self.seen[call] = old.seen_again(new, longer) if old else new
         self.failed.update(again.failed)
+        self.once.update(again.once)
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ def take(
 ) -> Prints:
     """Return the fingerprints of calls under settings.
 
-    A call that ends the job is left out, and the rest is done without it.
+    A call that ends two jobs is left out, and the rest is done without it.
 
     Parameters
     ----------
@@ -144,7 +149,8 @@ def take(
         By call, for how many milliseconds ranks are held back at first; where nothing is said no
         rank is.
     """
-    prints, launches = Prints(), 0
+    prints, patience = Prints(), PATIENCE
+    ended: Counter[tuple[str, int, int] | None] = Counter()
     left = list(dict.fromkeys(c.call for c in cases))
     while left:
         culprit, why = _launch(place, left, ranks, settings, unset, held, prints)
@@ -152,13 +158,17 @@ def take(
         if why is None:
             break
         # without a case in hand the MPI did not start at all with these settings
-        launches += 1
-        gone = left if culprit is None else [c for c in left if c == culprit]
-        if culprit and launches >= PATIENCE:  # enough: the other sizes are not tried any more
-            gone = [c for c in left if c[::2] == culprit[::2]]
-        for call in gone or left:
-            prints.failed[call] = why
+        gone = left if culprit is None else [c for c in left if c == culprit] or left
+        ended[culprit] += 1
+        if ended[culprit] < LAUNCHES:
+            prints.once |= dict.fromkeys(gone, why)
+            continue
+        patience -= 1
+        if culprit and patience <= 0:  # enough: the other sizes are not tried any more
+            gone = [c for c in left if c[::2] == culprit[::2]] or left
+        prints.failed |= dict.fromkeys(gone, why)
         left = [c for c in left if c not in prints.failed]
+    prints.once = {c: why for c, why in prints.once.items() if c not in prints.failed}
     return prints
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.table import WITHOUT_SIZE
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.tune.decide import (
+    Segment,
     choose,
     for_all_sizes,
     one_shape_each,
@@ -64,6 +65,8 @@ class Rule:
     instead
         Where the MPI is to decide: settings that were nowhere measurably worse than its decision,
         for files that cannot leave it to decide; None: there are none.
+    measured
+        Some of the sizes were measured: a rule that only fills the sizes beside them was not.
     """
 
     collective: str
@@ -73,6 +76,7 @@ class Rule:
     settings: tuple[tuple[str, str], ...]
     ratio: float = 1.0
     instead: tuple[tuple[str, str], ...] | None = None
+    measured: bool = False
 
     @property
     def default(self) -> bool:
@@ -104,7 +108,9 @@ class Results:
     mpi: MPIIdentity
     benches: tuple[tuple[Layout, Bench], ...]
 
-    def rules(self, sayable: Sayable = lambda rule: True) -> Measured:
+    def rules(
+        self, sayable: Sayable = lambda rule: True, sizeless: Collection[str] = ()
+    ) -> Measured:
         """Return the rules that the results amount to.
 
         Parameters
@@ -112,11 +118,20 @@ class Results:
         sayable
             Of what is faster, only this is taken: the next best has its place where the best is not
             for the files that the rules are for.
+        sizeless
+            Collectives whose size those files do not look at: one rule for all that was measured.
         """
         by_place: dict[tuple[Layout, str], list[Rule]] = {}
         lost: dict[tuple[Layout, str], list[str]] = {}
         for layout, bench in self.benches:
-            for collective, (rules, sentences) in _rules(bench, layout, sayable).items():
+            found = _rules(bench, layout, sayable, {*WITHOUT_SIZE, *sizeless})
+            for collective, (rules, sentences) in found.items():
+                if (layout, collective) in by_place:
+                    sentences = [
+                        f"{collective} on {layout.words}: several files have it, and the last of "
+                        "them alone counts",
+                        *sentences,
+                    ]
                 by_place[layout, collective], lost[layout, collective] = rules, sentences
         return Measured(
             self.mpi,
@@ -188,7 +203,7 @@ def read_results(paths: Sequence[Path]) -> Results:
 
 
 def _rules(
-    bench: Bench, layout: Layout, sayable: Sayable
+    bench: Bench, layout: Layout, sayable: Sayable, sizeless: Collection[str]
 ) -> dict[str, tuple[list[Rule], list[str]]]:
     """Return each collective's rules, and sentences on what is faster than they are."""
     times = timings(bench)
@@ -216,15 +231,27 @@ def _rules(
             for size, found in sizes.items()
         }
         rules = []
-        if collective in WITHOUT_SIZE:
-            options = dict(for_all_sizes(sizes, lambda c: c.startswith(PREFIX)))
         lost = [_lost(collective, layout, size, measured[size], unsaid) for size in sorted(sizes)]
-        for s in segments_of(collective, choose(options), options, {}):
+        if collective not in sizeless:
+            segments = segments_of(collective, choose(options), options, {})
+        else:
+            somewhere = any(options.values())
+            options = dict(for_all_sizes(sizes, lambda c: c.startswith(PREFIX)))
+            (choice,) = set(choose(options).values())
+            segments = [Segment(0, None, choice, tuple(sorted(sizes)))]
+            if choice == NATIVE and somewhere:
+                lost.append(
+                    f"{collective} on {layout.words}: these files do not look at its size, and "
+                    "nothing that is faster at some is as fast at all others: the MPI decides"
+                )
+        for s in segments:
             ratios = [options[size][s.choice] for size in s.measured if s.choice != NATIVE]
             settings = settings_of(s.choice)
             instead = None if settings else _as_good(sizes, s.measured)
             worst = max(ratios, default=1.0)
-            rules.append(Rule(collective, layout, s.low, s.high, settings, worst, instead))
+            rules.append(
+                Rule(collective, layout, s.low, s.high, settings, worst, instead, bool(s.measured))
+            )
         out[collective] = rules, [x for x in lost if x]
     return out
 
@@ -328,7 +355,12 @@ def merged(rules: Sequence[Rule]) -> list[Rule]:
             and last.high is not None
             and last.high + 1 == rule.low
         ):
-            out[-1] = replace(last, high=rule.high, ratio=max(last.ratio, rule.ratio))
+            out[-1] = replace(
+                last,
+                high=rule.high,
+                ratio=max(last.ratio, rule.ratio),
+                measured=last.measured or rule.measured,
+            )
         else:
             out.append(rule)
     return out

@@ -11,6 +11,9 @@ from stretto.files.table import WITHOUT_SIZE
 #: of one block in Stretto's measure
 BLOCKS = ("allgather", "alltoall", "gather", "scatter", "reduce_scatter_block")
 
+#: of these coll/tuned does not look at the size (see `openmpi_bytes`)
+OPENMPI_SIZELESS = ("barrier", "scan", "exscan", *WITHOUT_SIZE)
+
 
 def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
     """Return the size that coll/tuned looks up, None where it looks at none.
@@ -25,7 +28,7 @@ def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
     collective, size, nranks
         The call's, in Stretto's measure.
     """
-    if collective in ("barrier", "scan", "exscan", *WITHOUT_SIZE):
+    if collective in OPENMPI_SIZELESS:
         return None
     if collective in (*BLOCKS, "reduce_scatter"):
         return size * nranks

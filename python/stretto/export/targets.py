@@ -10,16 +10,21 @@ from stretto.export import intel, mpich, openmpi, openmpi_json
 from stretto.export.mpich_tree import read_library
 from stretto.export.output import Export
 from stretto.export.rules import Rule, Sayable
+from stretto.export.sizes import OPENMPI_SIZELESS
 from stretto.mpi import find_installation
 from stretto.mpi.variables import control_variables
 
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes a target's files of rules for which `sayable` holds."""
+    """Writes a target's files of rules for which `sayable` holds.
+
+    Of the collectives in `sizeless` those files do not look at the size.
+    """
 
     sayable: Sayable
     write: Callable[[list[Rule]], Export]
+    sizeless: tuple[str, ...] = ()
 
 
 def writer_for(
@@ -48,8 +53,8 @@ def writer_for(
         return openmpi.sayable(rule, release)
 
     if release == "6":
-        return Writer(sayable, openmpi_json.json_rules)
-    return Writer(sayable, lambda rules: openmpi.classic(rules, release))
+        return Writer(sayable, openmpi_json.json_rules, OPENMPI_SIZELESS)
+    return Writer(sayable, lambda rules: openmpi.classic(rules, release), OPENMPI_SIZELESS)
 
 
 def _mpich(

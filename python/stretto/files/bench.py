@@ -61,6 +61,8 @@ class Sample:
     """Times of one candidate at one size in one launch.
 
     `times_us` holds one value a batch of `batch` calls: the largest over the ranks, per call.
+    `reference_us` is what a fixed exchange of messages took meanwhile, in the same mode (the
+    median): it has the same luck as the launch (src/bench/reference.c).
     """
 
     launch: int
@@ -76,6 +78,7 @@ class Sample:
     correct: bool
     source: Source = "measured"
     missed: int = 0  # batches or windows that a rank reached too late, and that were dropped
+    reference_us: float | None = None
 
 
 @dataclass
@@ -199,8 +202,10 @@ def check_record(record: Record, launches: dict[int, Launch], place: str) -> Non
     if isinstance(record, Sample):
         if record.bytes < 0 or record.batch < 1:
             raise refuse("bytes must be at least 0 and batch at least 1")
-        if not record.times_us or min(record.times_us) < 0:
-            raise refuse("times_us must hold times in microseconds, none of them negative")
+        if not record.times_us or min(record.times_us) <= 0:
+            raise refuse("times_us must hold times in microseconds, all of them above 0")
+        if record.reference_us is not None and record.reference_us <= 0:
+            raise refuse("reference_us must be a time in microseconds")
         known = launches[record.launch].candidates.get(record.collective, [])
         if record.candidate not in known:
             raise refuse(

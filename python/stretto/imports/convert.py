@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from stretto import __version__
-from stretto.errors import StrettoError, UsageError
+from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.bench import Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity, now
@@ -108,12 +107,34 @@ def files_in(paths: Sequence[Path]) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        found = [Path(root) / n for root, _, names in os.walk(path) for n in names]
+        found = _files_below(path)
         yield from sorted(found, key=lambda p: [_natural(part) for part in p.parts])
 
 
+def _files_below(directory: Path) -> list[Path]:
+    """Return all files below a directory, each directory once: by its own name before a link's."""
+    files: list[Path] = []
+    been: set[Path] = set()
+    waiting, links = [directory], list[Path]()
+    while waiting or links:
+        at = waiting.pop() if waiting else links.pop(0)
+        if (real := at.resolve()) in been:
+            continue
+        been.add(real)
+        try:
+            entries = sorted(at.iterdir())
+        except OSError as error:
+            raise from_oserror(error, "cannot read the directory", at) from error
+        for entry in entries:
+            if not entry.is_dir():
+                files.append(entry)
+            else:
+                (links if entry.is_symlink() else waiting).append(entry)
+    return files
+
+
 def _natural(text: str) -> list[tuple[int, str]]:
-    return [(int(w), "") if w.isdigit() else (-1, w) for w in re.split(r"(\d+)", text)]
+    return [(int(w), "") if w.isdecimal() else (-1, w) for w in re.split(r"(\d+)", text)]
 
 
 def gather(

@@ -23,6 +23,8 @@ from stretto.imports.printed import (
 _TITLE = re.compile(
     r"#\s*OSU MPI(-\w+)?\s+(.+?)\s+(Latency|Bandwidth|Bi-Directional).*?(?:v(\S+))?$"
 )
+#: of whatever it is: what was read until then has ended
+_ANY_TITLE = re.compile(r"#\s*OSU\b.*\bTest\b")
 _DATATYPE = re.compile(r"#\s*Datatype:\s*(\w+)")
 _NAMES = {
     "broadcast": "bcast",
@@ -56,11 +58,18 @@ def read(text: str, place: str) -> Reading:
         if title:
             table, columns = _begin(title, f"{place}:{at}", out), None
             skipping = table is None
+        elif _ANY_TITLE.match(line.strip()):
+            table, columns, skipping = None, None, True
+            out.problems.append(_left_out(f"{place}:{at}", line.strip()))
         elif datatype := _DATATYPE.match(line.strip()):
             if table is not None:
                 table.datatype = datatype.group(1)
         elif line.lstrip().startswith("#"):
-            columns = _columns(line) or columns
+            named = _columns(line)
+            if named is None and columns is not None and _is_heading(line):
+                table, skipping = None, True  # another program's table, whose title is missing
+                out.problems.append(_left_out(f"{place}:{at}", line.strip()))
+            columns = named or columns
         elif re.match(r"\s*\d", line) and not skipping:
             words = line.split()
             if columns is None:
@@ -87,9 +96,7 @@ def _begin(title: re.Match[str], place: str, out: Reading) -> Printed | None:
     if device:
         out.problems.append(f"{place}: {title.group(0)[2:]}: of device memory, which is the MPI's")
     elif kind != "Latency" or collective not in SAME_SIZES:
-        out.problems.append(
-            f"{place}: {title.group(0)[2:]}: not one of {', '.join(SAME_SIZES)}; left out"
-        )
+        out.problems.append(_left_out(place, title.group(0)))
     else:
         # Before version 7 reductions were of floats, and no line said so.
         datatype = "MPI_FLOAT" if collective in REDUCTIONS else "MPI_CHAR"
@@ -99,6 +106,14 @@ def _begin(title: re.Match[str], place: str, out: Reading) -> Printed | None:
         out.tables.append(table)
         return table
     return None
+
+
+def _left_out(place: str, title: str) -> str:
+    return f"{place}: {title.lstrip('# ')}: not one of {', '.join(SAME_SIZES)}; left out"
+
+
+def _is_heading(line: str) -> bool:
+    return line.strip().lstrip("#").split()[:1] == ["Size"]
 
 
 def _columns(line: str) -> tuple[str, ...] | None:

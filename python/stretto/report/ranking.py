@@ -22,6 +22,7 @@ from stretto.campaign.compare import (
     compare_times,
     deciding_mode,
     judge,
+    put_beside,
     timings,
 )
 from stretto.campaign.settings import REDUCTIONS
@@ -61,6 +62,10 @@ class Entry:
         Microseconds a call: median over launches, with its 95% interval.
     simulated
         No machine has run this.
+    kinds, reference
+        Launches of a round, and times of the reference by launch, as in `Timing`.
+    file
+        The results file that it comes from: launches of two files are no pairs.
     """
 
     mpi: str
@@ -71,6 +76,9 @@ class Entry:
     time: Interval
     by_launch: tuple[tuple[int, float], ...]
     simulated: bool = False
+    kinds: int = 0
+    file: str = ""
+    reference: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,8 @@ class Gap:
     best
         The fastest by its median; the default itself where nothing was.
     ratio
-        The default's time / that of `best`.
+        The default's time / that of `best`: of one file the median over launches or rounds that
+        both have.
     outcome, why
         Whether the default is significantly ``slower``, and in words.
     """
@@ -178,17 +187,20 @@ def _entries(source: Source, labels: Mapping[str, str]) -> dict[Place, list[Entr
             shape = f"{cell.datatype} {cell.operation}".strip() if reduction else ""
             place = Place(cell.collective, nodes, ppn, nranks, shape, cell.root, cell.bytes)
             out[place] += [
-                _entry(source.mpi, cell, t, labels, (cell.collective, name) in simulated)
+                _entry(source, cell, t, labels, (cell.collective, name) in simulated)
                 for name, t in timed.items()
             ]
     return out
 
 
-def _entry(mpi: str, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool) -> Entry:
+def _entry(
+    source: Source, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool
+) -> Entry:
     name = timing.candidate
     words = {BARE: "default", NATIVE: "default, through Stretto"}.get(name)
     label = words or labels.get(name) or _short(name)
-    return Entry(mpi, name, label, _kind(name), cell.mode, timing.interval, timing.by_launch, sim)
+    own = timing.interval, timing.by_launch, sim, timing.kinds, str(source.path), timing.reference
+    return Entry(source.mpi, name, label, _kind(name), cell.mode, *own)
 
 
 def _short(candidate: str) -> str:
@@ -289,9 +301,11 @@ def _compared(default: Entry, best: Entry) -> tuple[Interval, float | None]:
     """Return the default's time / the best's, and p; None also where they are the same."""
     if default is best:
         return Interval(1.0, 1.0, 1.0, default.time.n), None
-    # Launches of two MPIs with equal numbers are no pairs.
-    shift = 0 if default.mpi == best.mpi else 1 << 40
-    other = {i + shift: t for i, t in best.by_launch}
+    if default.file == best.file:
+        ratio, _, p, _ = compare_times(*put_beside(default, best), default.kinds)
+        return ratio, p
+    # Launches of two files with equal numbers are no pairs.
+    other = {i + (1 << 40): t for i, t in best.by_launch}
     ratio, _, p, _ = compare_times(dict(default.by_launch), other)
     return ratio, p
 
@@ -300,6 +314,6 @@ def _gap(default: Entry, best: Entry, ratio: Interval, p: float | None, q: float
     del p
     if default is best:
         return Gap(best, 1.0, "same", "nothing measured was faster")
-    launches = min(default.time.n, best.time.n)
-    outcome, why = judge(ratio, q, launches)
-    return Gap(best, default.time.median / best.time.median, outcome, why)
+    outcome, why = judge(ratio, q, ratio.n)
+    shown = ratio.median if default.file == best.file else default.time.median / best.time.median
+    return Gap(best, shown, outcome, why)

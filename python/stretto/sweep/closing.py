@@ -31,7 +31,7 @@ from stretto.sweep.elimination import Policy, chains, shape_of
 from stretto.sweep.expected import limit_s
 from stretto.sweep.layout import Layout
 from stretto.sweep.plan import LayoutPlan, round_s
-from stretto.sweep.times import Medians, Shape, medians
+from stretto.sweep.times import Medians, Shape, medians, until
 
 #: by layout, what is measured in each round of a wave
 Wave = Mapping[Layout, tuple[tuple[Case, ...], ...]]
@@ -139,7 +139,7 @@ class Closing:
     def _advance(self, benches: Mapping[Layout, Bench], closed: Collection[Layout]) -> None:
         if self.over:
             return
-        past = {x: _until(b, self.rounds(x) * self.plans[x].nvariants) for x, b in benches.items()}
+        past = {x: until(b, self.rounds(x) * self.plans[x].nvariants) for x, b in benches.items()}
         nvariants = {x: self.plans[x].nvariants for x in past}
         times = {x: medians(b, nvariants[x]) for x, b in past.items()}
         if self.spent_s is None:
@@ -296,9 +296,3 @@ def _searched_s(plan: LayoutPlan, times: Medians, policy: Policy) -> float:
                 cases.append(replace(case, candidates=names))
         total += round_s(plan, turn, cases, policy)
     return total
-
-
-def _until(bench: Bench, launches: int) -> Bench:
-    """Return a bench with what was measured before a launch."""
-    kept = [r for r in bench.records if getattr(r, "launch", -1) < launches]
-    return bench if len(kept) == len(bench.records) else Bench(bench.header, kept)

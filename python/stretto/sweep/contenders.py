@@ -33,6 +33,14 @@ def settle(f: Field, done: int) -> None:
         f.over |= ready
 
 
+def in_common(
+    mine: Mapping[int, float], base: Mapping[int, float]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return two candidates' times in the rounds that both have: what a test looks at."""
+    both = sorted(set(mine) & set(base))
+    return {r: mine[r] for r in both}, {r: base[r] for r in both}
+
+
 def share_of_wins(
     mine: Mapping[int, float], base: Mapping[int, float], paired: bool = False
 ) -> float:
@@ -75,7 +83,7 @@ def doubtful(f: Field, shape: Shape, done: int, policy: Policy) -> bool:
     base, paired = beside(best, [n for n in f.alive[shape] if n in seen], f.variants)
     if base is None:
         return False
-    wins = share_of_wins(f.until(shape, best, done), f.until(shape, base, done), paired)
+    wins = share_of_wins(*in_common(f.until(shape, best, done), f.until(shape, base, done)), paired)
     return wins < policy.clear
 
 

@@ -189,7 +189,7 @@ def decide_layout(
         usable=lambda c: c not in (NATIVE, BARE),
     )
     return Decided(
-        layout, rows, chosen, ratios, _regrets(bench, nvariants, chosen), list(comparisons)
+        layout, rows, chosen, ratios, regrets_of(bench, nvariants, chosen), list(comparisons)
     )
 
 
@@ -230,9 +230,15 @@ def _beaten(
     ratios: Mapping[str, float],
     name: str,
 ) -> bool:
-    """Return whether the rank test finds a candidate slower than the one with the least ratio."""
+    """Return whether a test finds a candidate slower than the one with the least ratio."""
     least = min(ratios, key=lambda n: (ratios[n], n))
-    return name != least and name not in _tied(times, collective, size, ratios, least)
+    for cell, found in times.items():
+        here = (cell.collective, cell.bytes) == (collective, size) and least in found
+        if here and name != least and name in found:
+            p = _told_apart(found, name, least)
+            if p is not None and p < ALPHA:
+                return True
+    return False
 
 
 def _tied(
@@ -250,13 +256,18 @@ def _tied(
         if (cell.collective, cell.bytes) != (collective, size) or best not in found:
             continue
         for name in [n for n in out if n != best and n in found]:
-            p = compare_times(*beside_another(found, name, best))[2]
+            p = _told_apart(found, name, best)
             if p is None or p < ALPHA:
                 out.discard(name)
     return out
 
 
-def _regrets(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[int, float]]:
+def _told_apart(found: Mapping[str, Timing], name: str, other: str) -> float | None:
+    """Return the p of a test of two candidates; None where none can be made."""
+    return compare_times(*beside_another(found, name, other), found[name].kinds)[2]
+
+
+def regrets_of(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[int, float]]:
     """Return the regret of the choices: best picked in one half of the rounds, timed in the other.
 
     Where roots or datatypes differ at one size, the worst counts.
@@ -270,22 +281,25 @@ def _regrets(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[int
         mine = BARE if choice == NATIVE and NATIVE not in candidates else choice
         found = []
         for half in (0, 1):
-            told = {c: _median(t, half) for c, t in candidates.items()}
-            held = {c: _median(t, 1 - half) for c, t in candidates.items()}
+            told, held = (
+                {c: _against(t, candidates.get(mine, {}), h) for c, t in candidates.items()}
+                for h in (half, 1 - half)
+            )
             known = [c for c in told if told[c] is not None and held[c] is not None]
             if mine not in known or len(known) < 2:
                 continue
             best = min(known, key=lambda c: (told[c] or 0.0, c))
-            found.append((held[mine] or 0.0) / (held[best] or 1.0) - 1)
+            found.append(1 / (held[best] or 1.0) - 1)
         if len(found) == 2:
             regret = max(0.0, float(np.mean(found)))
             out[collective][size] = max(regret, out[collective].get(size, 0.0))
     return dict(out)
 
 
-def _median(times: Mapping[int, float], half: int) -> float | None:
-    mine = [t for r, t in times.items() if r % 2 == half]
-    return float(np.median(mine)) if len(mine) >= 2 else None
+def _against(times: Mapping[int, float], mine: Mapping[int, float], half: int) -> float | None:
+    """Return the median ratio of two candidates in the rounds of a half that both have."""
+    both = [times[r] / mine[r] for r in times if mine.get(r, 0.0) > 0 and r % 2 == half]
+    return float(np.median(both)) if len(both) >= 2 else None
 
 
 def decide_all(

@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from stretto.campaign.compare import BARE, NATIVE
+from stretto.campaign.compare import ALPHA, BARE, NATIVE
 from stretto.campaign.stats import FEWEST, PAIRED_FROM
-from stretto.campaign.variants import launch_for
-from stretto.sweep.contenders import share_of_wins
+from stretto.sweep.contenders import in_common, share_of_wins
 from stretto.sweep.decide import Decided, Fitted
 from stretto.sweep.elimination import beside, shape_of
 from stretto.sweep.layout import Layout
 from stretto.sweep.plan import LayoutPlan
 from stretto.sweep.pooled import SPREAD, Estimate, location, middle
-from stretto.sweep.times import Medians, Shape, levelled
+from stretto.sweep.times import Medians, Seen, Shape, levelled
 
 #: a candidate of which so many launches were asked for is given up when it has fewer than a test
 #: needs: it crashes
 LOST = FEWEST
 #: so many launches is the usual share of wins worth, against the one that was seen
 WINS_BELIEF = 8
+#: part of what is allowed that q may be, for a proof to count as one before the last wave
+SURE = 0.5
 #: launches of a proof, times the square of what the share of wins lies above one half
 PROOF, NEVER = 1.5, 1 << 20
 
@@ -39,7 +40,9 @@ class Doubt:
     ) -> None:
         self.plan, self.shapes, self.times, self.asked = plan, shapes, times, asked
         collective = shapes[0][0]
-        self.choice = decided.chosen.get(collective, {}).get(shapes[0][1], NATIVE)
+        self._unsure = _unsure(decided, shapes)
+        choice = decided.chosen.get(collective, {}).get(shapes[0][1], NATIVE)
+        self.choice = NATIVE if choice in self._unsure else choice
         self._ratios = decided.ratios.get(collective, {})
         self._levelled = [levelled(times, s) for s in shapes]
         self._fitted = [fitted.get(collective, {}).get(s[1], {}) for s in shapes]
@@ -89,12 +92,9 @@ class Doubt:
 
         By the rounds that both have, once a test can be made of them: `medians` has put all times
         of a round side by side, so that the luck of launches is in both. None: too few, or launches
-        of their own.
+        of their own without a reference.
         """
         variants, found = self.plan.settings.variants, []
-        bases = {launch_for(n, variants) for n in self._bases()}
-        if not all(launch_for(n, variants) in bases for n in (rival, self.choice)):
-            return None
         for shape in self.shapes:
             seen = self.times.get(shape, {})
             names = [rival, self.choice]
@@ -102,20 +102,27 @@ class Doubt:
                 other = names[1 - names.index(NATIVE)]
                 names[names.index(NATIVE)] = beside(other, self._bases(), variants)[0] or NATIVE
             mine, now = (seen.get(n, {}) for n in names)
-            both = sorted(set(mine) & set(now))
+            both = sorted(self._beside(shape, names[0]) & self._beside(shape, names[1]))
             if len(both) < FEWEST:
                 return None
             found.append(middle([math.log(now[r] / mine[r]) for r in both]))
         k = len(found)
         return sum(m for m, _ in found) / k, math.sqrt(sum(sd**2 for _, sd in found)) / k
 
+    def _beside(self, shape: Shape, name: str) -> set[int]:
+        """Return the rounds in which a candidate's time can be set against those of others."""
+        put = self.times.together if isinstance(self.times, Seen) else {}
+        return put.get(shape, {}).get(name, set())
+
     def launches(self, name: str) -> int:
         """Return a candidate's launches, at the size that has fewest."""
         return min(len(self.times.get(s, {}).get(name, {})) for s in self.shapes)
 
     def proven(self, name: str) -> bool:
-        """Return whether the table might have a candidate here: it is significantly faster."""
-        return all(name in self._ratios.get(s[1], {}) for s in self.shapes)
+        """Return whether the table might have a candidate here: it is surely faster."""
+        return name not in self._unsure and all(
+            name in self._ratios.get(s[1], {}) for s in self.shapes
+        )
 
     def to_proof(self, name: str, gap: float) -> int:
         """Return how many more launches a proof probably takes, if it goes on as it went.
@@ -128,15 +135,14 @@ class Doubt:
             By how much it is faster (of the logarithm), as far as that is known.
         """
         n = self.launches(name)
-        base, paired = beside(name, self._bases(), self.plan.settings.variants)
+        base, _ = beside(name, self._bases(), self.plan.settings.variants)
         seen = [self.times.get(s, {}) for s in self.shapes]
-        both = [(t.get(name, {}), t.get(base or "", {})) for t in seen]
+        both = [in_common(t.get(name, {}), t.get(base or "", {})) for t in seen]
         # The rank sum of n and n launches lies (wins - 1/2) sqrt(6 n) standard deviations off, the
         # signed ranks of n pairs sqrt(12 n): the test that is made takes what tells sooner.
         proof = _launches(n, max(share_of_wins(*b) for b in both), gap, PROOF)
-        if paired:
-            wins = max(share_of_wins(*b, paired=True) for b in both)
-            proof = min(proof, max(PAIRED_FROM, _launches(n, wins, gap, PROOF / 2)))
+        wins = max(share_of_wins(*b, paired=True) for b in both)
+        proof = min(proof, max(PAIRED_FROM, _launches(n, wins, gap, PROOF / 2)))
         # One that has taken long without success takes long yet: others may be proven sooner.
         return max(n // 2, proof - n)
 
@@ -144,6 +150,23 @@ class Doubt:
         """Return who of native and bare was measured at every size."""
         seen = [self.times.get(s, {}) for s in self.shapes]
         return [n for n in (NATIVE, BARE) if all(t.get(n) for t in seen)]
+
+
+def _unsure(decided: Decided, shapes: tuple[Shape, ...]) -> set[str]:
+    """Return the candidates whose proof at these sizes would not survive a few more comparisons.
+
+    All comparisons of a layout are one family: what others turn out to be moves each one's q, and
+    where many rest on few launches they would all be lost together, with no time left.
+    """
+    here = {s[:2] for s in shapes}
+    return {
+        c.candidate
+        for c in decided.comparisons
+        if c.outcome == "faster"
+        and (c.cell.collective, c.cell.bytes) in here
+        and c.q is not None
+        and c.q >= SURE * ALPHA
+    }
 
 
 def _launches(n: int, wins: float, gap: float, proof: float) -> int:

@@ -14,7 +14,7 @@ from statistics import median
 
 from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, compare_times
 from stretto.campaign.settings import Case, Settings
-from stretto.campaign.stats import FEWEST, rank_sum_test
+from stretto.campaign.stats import FEWEST
 from stretto.campaign.variants import launch_for
 from stretto.files.table import WITHOUT_SIZE
 from stretto.sweep.times import Medians, Shape
@@ -261,8 +261,8 @@ def decided(
     best = _best(times, names, done)
     if own is None or not best:
         return False
-    base, mine = _until(times[own], done), _until(times[best[0]], done)
-    if not base or median(mine) > (1 - THRESHOLD) * median(base):
+    base, mine = ({r: t for r, t in times[n].items() if r < done} for n in (own, best[0]))
+    if not base or not mine or compare_times(mine, base, 1)[0].median > 1 - THRESHOLD:
         return True
     return proven(times, names, done, sure, variants)
 
@@ -285,20 +285,19 @@ def proven(
     sure
         See `Policy.sure`.
     variants
-        Kinds of launches of the campaign: what shares one is compared in pairs.
+        Kinds of launches of the campaign.
     """
     best = _best(times, names, done)
     if not best:
         return False
-    own, paired = beside(best[0], [n for n in names if n in times], variants)
+    own, _ = beside(best[0], [n for n in names if n in times], variants)
     if own is None:
         return False
     first, second = ({r: t for r, t in times[n].items() if r < done} for n in (best[0], own))
-    if paired:  # as in the decision
-        ratio, _, p, _ = compare_times(first, second)
-        return p is not None and p < sure and ratio.median < 1
-    p = rank_sum_test(list(first.values()), list(second.values()))
-    return p is not None and p < sure and median(first.values()) < median(second.values())
+    if not first or not second:
+        return False
+    ratio, _, p, _ = compare_times(first, second, 1)  # as in the decision: by rounds
+    return p is not None and p < sure and ratio.median < 1
 
 
 def beside(name: str, names: Collection[str], variants: tuple[str, ...]) -> tuple[str | None, bool]:

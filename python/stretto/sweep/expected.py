@@ -21,16 +21,23 @@ EXHAUSTIVE = 10
 SMALL = 2.0
 
 
-def at_most_s(plan: LayoutPlan) -> float:
-    """Return how long the launches asked for take on a layout when all are measured, in seconds."""
-    launches = plan.settings.launches
-    return sum(round_s(plan, turn, plan.settings.cases, None) for turn in range(launches))
+def at_most_s(plan: LayoutPlan, reference: bool | None = None) -> float:
+    """Return how long the launches asked for take on a layout when all are measured, in seconds.
+
+    Parameters
+    ----------
+    plan, reference
+        As for `round_s`.
+    """
+    turns, cases = range(plan.settings.launches), plan.settings.cases
+    return sum(round_s(plan, turn, cases, None, reference) for turn in turns)
 
 
 def limit_s(plans: Sequence[LayoutPlan], policy: Policy) -> float:
     """Return how long a campaign may take with its closing rounds, in seconds.
 
-    A part of what it would take to measure everything `EXHAUSTIVE` times. Where even the search
+    A part of what it would take to measure everything `EXHAUSTIVE` times, and nothing beside it
+    (no reference). Where even the search
     takes longer, for little can be left out of few candidates: `SMALL` times what is expected.
 
     Parameters
@@ -38,7 +45,7 @@ def limit_s(plans: Sequence[LayoutPlan], policy: Policy) -> float:
     plans, policy
         As for `expected_s`.
     """
-    everything = sum(EXHAUSTIVE * at_most_s(p) / p.settings.launches for p in plans)
+    everything = sum(EXHAUSTIVE * at_most_s(p, False) / p.settings.launches for p in plans)
     expected = sum(expected_s(plans, policy))
     return policy.share * everything if expected <= policy.share * everything else SMALL * expected
 

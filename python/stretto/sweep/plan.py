@@ -263,6 +263,15 @@ def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: s
                 "give back what it was begun with, or name another directory (out = ...); more "
                 "launches and more layouts may be added at any time",
             )
+    shared = before.get("oversubscribed")
+    if shared is not None and shared != value["oversubscribed"]:
+        raise StrettoError(
+            "the campaign was begun " + ("on" if shared else "without") + " shared cores, and now "
+            + ("every rank has its own" if shared else "ranks share them"),
+            path,
+            "times of both are never mixed: set shared_cores as it was, start where as many cores "
+            "may be used (taskset, the job's), or name another directory (out = ...)",
+        )  # fmt: skip
 
 
 def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | None]:
@@ -314,15 +323,25 @@ def _what_differs(old: dict[str, object], new: dict[str, object], key: str) -> s
     return f"{key} (for example {one[:160]}, which is {'gone' if lost else 'new'})"
 
 
-def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:
+def round_s(
+    plan: LayoutPlan,
+    turn: int,
+    cases: Sequence[s.Case],
+    policy: Policy | None,
+    reference: bool | None = None,
+) -> float:
     """Return about how long a round takes, in seconds.
 
     Parameters
     ----------
     plan, turn, cases, policy
         As for `LayoutPlan.in_round`.
+    reference
+        Whether the reference is timed, too; None: as it will be.
     """
     if not cases:
         return 0.0
     settings = plan.in_round(turn, cases, policy)
-    return replace(settings, launches=1, variants=tuple(settings.launches_needed())).estimate_s()
+    timed = settings.reference if reference is None else reference
+    needed = tuple(settings.launches_needed())
+    return replace(settings, launches=1, variants=needed).estimate_s(timed)

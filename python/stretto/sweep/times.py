@@ -8,19 +8,26 @@ layouts.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
 from stretto.campaign.compare import BARE, NATIVE, deciding_mode
+from stretto.campaign.reference import Timed, exponent, leaves_messages
 from stretto.files.bench import Bench, standing_exclusions
 
 #: one call shape at one size
 Shape = tuple[str, int, str, str, int]
 #: times in us by shape, candidate and round
 Medians = Mapping[Shape, Mapping[str, Mapping[int, float]]]
+#: of the logarithm: what moves the median of some rounds by more is no luck of single launches
+BESIDE = 0.4
+#: nor what moves a single one by more: launches as a whole were seen to lie up to 2.3 times off
+LUCK = 0.92
 
 
 class Seen(dict[Shape, dict[str, dict[int, float]]]):
@@ -29,13 +36,14 @@ class Seen(dict[Shape, dict[str, dict[int, float]]]):
     Attributes
     ----------
     together
-        By shape: candidates measured in the launches of native or bare, each round with the same
-        luck. Of others, and where the times were made elsewhere, nothing is known.
+        By shape and candidate: the rounds in which its time has the luck of native's or bare's,
+        being of their launch, or put beside them by the reference. Of others, and where the times
+        were made elsewhere, nothing is known.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.together: dict[Shape, set[str]] = {}
+        self.together: dict[Shape, dict[str, set[int]]] = {}
 
 
 def medians(bench: Bench, nvariants: int) -> Medians:
@@ -48,28 +56,36 @@ def medians(bench: Bench, nvariants: int) -> Medians:
     nvariants
         Launches of a round. Where native and bare were measured in different ones, the times of
         those that share bare's are put beside native: multiplied by what native took there over
-        what bare did, which is the same call. Launches differ by more than their candidates do.
+        what bare did, which is the same call. Times of launches with neither are multiplied by what
+        the reference took in native's (or bare's) over what it took in theirs (by a power of that:
+        `exponent`, of the rounds so far). Launches differ by more than their candidates do.
     """
     found: dict[Shape, dict[str, dict[str, dict[int, float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(dict))
     )
     gone = standing_exclusions(bench.records)
-    launches: dict[tuple[Shape, str, int], dict[str, tuple[int, float]]] = defaultdict(dict)
-    apart: dict[Shape, set[str]] = defaultdict(set)
+    launches: dict[tuple[Shape, str, int], dict[str, _Time]] = defaultdict(dict)
+    beside: dict[tuple[Shape, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for s in bench.samples:
         if s.correct and s.times_us and (s.collective, s.candidate) not in gone:
             shape = (s.collective, s.bytes, s.datatype or "", s.operation or "", s.root or 0)
             at = shape, s.mode, s.launch // nvariants
-            launches[at][s.candidate] = s.launch, median(s.times_us)
-    for (shape, mode, turn), seen in launches.items():
+            reference = s.reference_us if leaves_messages(s.candidate) else None
+            launches[at][s.candidate] = _Time(s.launch, median(s.times_us), reference)
+    timed: dict[tuple[Shape, str], dict[str, list[Timed]]] = defaultdict(lambda: defaultdict(list))
+    for (shape, mode, turn), seen in sorted(launches.items(), key=lambda x: x[0][2]):
         native, bare = seen.get(NATIVE), seen.get(BARE)
-        scale = native[1] / bare[1] if native and bare and bare[1] > 0 else 1.0
-        for name, (launch, us) in seen.items():
-            bares = bare is not None and launch == bare[0]
-            natives = native is not None and launch == native[0]
-            found[shape][mode][name][turn] = us if natives or not bares else us * scale
-            if not natives and not bares:
-                apart[shape].add(name)
+        before = timed[shape, mode]
+        for name, time in seen.items():
+            if time.reference is not None and time.us > 0:
+                before[name].append(Timed(time.us, time.reference))
+        own = NATIVE if native else BARE
+        for name, time in seen.items():
+            # by the two alone: another candidate's exclusion must not change this one's past
+            scale = _scale(time, native, bare, (before[own], before[name]))
+            found[shape][mode][name][turn] = time.us * (scale or 1.0)
+            if scale is not None:
+                beside[shape, mode][name].add(turn)
     out = Seen()
     for shape, modes in found.items():
         base: dict[str, float] = {}
@@ -78,12 +94,39 @@ def medians(bench: Bench, nvariants: int) -> Medians:
                 if candidates.get(name):  # of the first round: later ones must not change the past
                     base[mode] = candidates[name][min(candidates[name])]
                     break
-        if base:
-            out[shape] = {c: dict(t) for c, t in modes[deciding_mode(base)].items()}
-        else:
-            out[shape] = {c: dict(t) for c, t in next(iter(modes.values())).items()}
-        out.together[shape] = set(out[shape]) - apart[shape]
+        mode = deciding_mode(base) if base else next(iter(modes))
+        out[shape] = {c: dict(t) for c, t in modes[mode].items()}
+        out.together[shape] = dict(beside[shape, mode])
     return out
+
+
+@dataclass(frozen=True)
+class _Time:
+    """A candidate's median time in a launch, and the reference's there, in us."""
+
+    launch: int
+    us: float
+    reference: float | None
+
+
+def _scale(
+    time: _Time, native: _Time | None, bare: _Time | None, pair: Sequence[Sequence[Timed]]
+) -> float | None:
+    """Return by what a time of a round is put beside native's, or bare's; None: it cannot be."""
+    if native is not None and time.launch == native.launch:
+        return 1.0
+    if bare is not None and time.launch == bare.launch:
+        return native.us / bare.us if native is not None and bare.us > 0 else 1.0
+    base = native or bare
+    if base is None or base.reference is None or time.reference is None:
+        return None
+    return float((base.reference / time.reference) ** exponent(pair))
+
+
+def until(bench: Bench, launches: int) -> Bench:
+    """Return a bench with what was measured before a launch."""
+    kept = [r for r in bench.records if getattr(r, "launch", -1) < launches]
+    return bench if len(kept) == len(bench.records) else Bench(bench.header, kept)
 
 
 def levelled(
@@ -106,15 +149,44 @@ def levelled(
         name: {r: t for r, t in sorted(seen.items()) if done is None or r < done}
         for name, seen in times.get(shape, {}).items()
     }
-    together = times.together.get(shape, set()) if isinstance(times, Seen) else set()
+    together = times.together.get(shape, {}) if isinstance(times, Seen) else {}
     base = {**here.get(BARE, {}), **here.get(NATIVE, {})}
     base = {r: t for r, t in base.items() if t > 0}
     if not together or len(base) < 2:
         return here
     level = float(np.exp(np.median(np.log(list(base.values())))))
+    beside = _beside(base, level)
     return {
-        name: {r: t * level / base[r] if r in base else t for r, t in seen.items()}
-        if name in together
-        else seen
+        name: {
+            r: t * level / base[r]
+            if r in base and r in together.get(name, ())
+            else t / beside.get(r, 1.0)
+            for r, t in seen.items()
+        }
         for name, seen in here.items()
     }
+
+
+def _beside(base: Mapping[int, float], level: float) -> dict[int, float]:
+    """Return by how much all was slower in rounds than is usual: something ran beside the campaign.
+
+    Parameters
+    ----------
+    base, level
+        Times of the MPI's own choice by round, and what is usual. What counts is the median of a
+        round and as many before as after it, two at most (at either end: of three rounds), which
+        the luck of single launches does not move beyond `BESIDE`; or the round alone, where it lies
+        further off that median than luck does.
+    """
+    rounds = sorted(base)
+    last, out = len(rounds) - 1, {}
+    if last < 2:
+        return {}
+    for i, r in enumerate(rounds):
+        side = max(1, min(2, i, last - i))
+        first = min(max(i - side, 0), last - 2 * side)
+        near = median(base[x] for x in rounds[first : first + 2 * side + 1])
+        by = (base[r] if abs(math.log(base[r] / near)) > LUCK else near) / level
+        if abs(math.log(by)) > BESIDE:
+            out[r] = by
+    return out

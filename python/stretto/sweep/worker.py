@@ -27,7 +27,7 @@ from stretto.sweep.folder import Folder, session_path
 from stretto.sweep.layout import Layout, guides, teachers
 from stretto.sweep.plan import LayoutPlan, keep_plan
 from stretto.sweep.site import Site, Unit
-from stretto.sweep.times import Medians, medians
+from stretto.sweep.times import Medians, medians, until
 
 #: s: between two looks at what other processes have done, when there is nothing to do oneself
 POLL_S = 2.0
@@ -282,11 +282,9 @@ class Worker:
 
     def searched(self, site: Site) -> Medians:
         """Return what a layout's rounds before the closing ones tell: what others learn from it."""
-        asked = site.plan.settings.launches
-        return {
-            shape: {n: {r: t for r, t in seen.items() if r < asked} for n, seen in names.items()}
-            for shape, names in self.times(site).items()
-        }
+        plan = site.plan
+        asked = until(site.folder.merged().bench, plan.settings.launches * plan.nvariants)
+        return medians(asked, plan.nvariants)
 
     def _measure(self, unit: Unit) -> None:
         site = unit.site

@@ -60,7 +60,7 @@ int main(void) {
     const size_t bytes = 64u << 20;
     const int64_t offers[] = {7};
     stretto_mapping mapping, again;
-    alarm(60); /* a lock that is held would wait for ever */
+    alarm(600); /* a lock that is held would wait for ever */
     stretto_xpmem = (stretto_xpmem_library){version, make, done, get, done, attach, detach};
     memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     small = mmap(NULL, 4u << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
