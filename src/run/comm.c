@@ -180,10 +180,20 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
+/* The MPI does not take the attribute: comm is none (it was freed, say), and the MPI, which gets
+ * the call next, tells that in its own words. Whatever else is wrong is this rank's alone. */
+static bool is_none(int rc) {
+    int class = MPI_SUCCESS;
+    if (rc != MPI_SUCCESS)
+        PMPI_Error_class(rc, &class);
+    return class == MPI_ERR_COMM;
+}
+
+/* NULL: comm is no communicator. */
 static stretto_comm *create(MPI_Comm comm) {
     stretto_comm *c = calloc(1, sizeof *c);
     if (!c)
-        return NULL;
+        stretto_no_memory();
     c->comm = comm;
     c->arena = -1;
     c->tag = STRETTO_FIRST_TAG;
@@ -192,15 +202,13 @@ static stretto_comm *create(MPI_Comm comm) {
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL) != MPI_SUCCESS)
         keyval = 0;
     pthread_mutex_unlock(&writing);
-    if (!keyval || PMPI_Comm_set_attr(comm, keyval, c) != MPI_SUCCESS) {
+    const int rc = keyval ? PMPI_Comm_set_attr(comm, keyval, c) : MPI_ERR_OTHER;
+    if (is_none(rc)) {
         free(c);
         return NULL;
     }
-    if (!insert(c)) {
-        PMPI_Comm_delete_attr(comm, keyval);
-        free(c);
-        return NULL;
-    }
+    if (rc != MPI_SUCCESS || !insert(c))
+        stretto_no_memory();
     return c;
 }
 
@@ -217,8 +225,8 @@ STRETTO_COLD stretto_comm *stretto_comm_seen(MPI_Comm comm) {
         return NULL;
     stretto_comm *c = stretto_comm_find(comm);
     setting_up++;
-    if (!c && !(c = create(comm)))
-        stretto_no_memory();
+    if (!c)
+        c = create(comm);
     if (c && c->status == STRETTO_COMM_NEW && ++c->seen >= stretto_config.after) {
         set_up(c);
     }
@@ -231,8 +239,8 @@ stretto_comm *stretto_comm_ready(MPI_Comm comm) {
         return NULL;
     stretto_comm *c = stretto_comm_find(comm);
     setting_up++;
-    if (!c && !(c = create(comm)))
-        stretto_no_memory();
+    if (!c)
+        c = create(comm);
     if (c && c->status == STRETTO_COMM_NEW) {
         set_up(c);
     }

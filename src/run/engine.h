@@ -223,7 +223,8 @@ enum {
 /* The state of comm, or NULL when it has none yet. Thread-safe, wait-free. */
 stretto_comm *stretto_comm_find(MPI_Comm comm);
 /* For every blocking collective on a communicator that is not READY or NATIVE: makes the state,
- * counts, and at the N-th call sets it up (collective). NULL when memory is out. */
+ * counts, and at the N-th call sets it up (collective). NULL: comm is none, or the MPI is calling
+ * itself. Ends the job when memory is out. */
 stretto_comm *stretto_comm_seen(MPI_Comm comm);
 /* Sets up at once (collective over comm). */
 stretto_comm *stretto_comm_ready(MPI_Comm comm);

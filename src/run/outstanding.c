@@ -288,17 +288,17 @@ int stretto_await_one(MPI_Request *request, MPI_Status *status) {
     return PMPI_Wait(request, status);
 }
 
+/* One by one: of an error, PMPI_Waitall says only that a status tells it, and MPICH's gives that to
+ * the handler of MPI_COMM_WORLD; PMPI_Wait has the error's own class, and the shadow's handler. */
 int stretto_await_all(int n, MPI_Request *requests) {
-    while (__atomic_load_n(&stretto_outstanding, __ATOMIC_RELAXED)) {
-        int done, rc = PMPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
-        if (rc != MPI_SUCCESS || done)
-            return rc;
-        if (stretto_fibre_here())
-            stretto_fibre_yield();
-        else
-            stretto_outstanding_progress();
+    int first = MPI_SUCCESS;
+    for (int i = 0; i < n; i++) {
+        int rc = MPI_SUCCESS;
+        if (requests[i] != MPI_REQUEST_NULL)
+            rc = stretto_await_one(&requests[i], MPI_STATUS_IGNORE);
+        first = first == MPI_SUCCESS ? rc : first;
     }
-    return PMPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+    return first;
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------

@@ -35,8 +35,8 @@ static inline void stretto_outstanding_progress(void) {
 void stretto_outstanding_lend(void);
 void stretto_outstanding_return(void);
 
-/* PMPI_Wait and PMPI_Waitall for the engine: in a fibre they yield instead of waiting, outside the
- * others go on meanwhile. */
+/* PMPI_Wait for the engine, and for several requests (all are waited for, and the first error is
+ * returned): in a fibre they yield instead of waiting, outside the others go on meanwhile. */
 int stretto_await_one(MPI_Request *request, MPI_Status *status);
 int stretto_await_all(int n, MPI_Request *requests);
 

@@ -147,7 +147,32 @@ static void errors(void) {
     MPI_Comm_free(&comm);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     expect(class_of(MPI_Barrier(MPI_COMM_NULL)) == MPI_ERR_COMM, "class for MPI_COMM_NULL");
+    /* Open MPI's handles are pointers: what one points to when it is freed, nobody may look at. */
+    if (sizeof(MPI_Comm) == sizeof(int)) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        warm(comm);
+        const MPI_Comm gone = comm;
+        MPI_Comm_free(&comm);
+        SAME("freed communicator", MPI_Allreduce(a, b, 1, MPI_INT, MPI_SUM, gone),
+             PMPI_Allreduce(a, b, 1, MPI_INT, MPI_SUM, gone));
+    }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+/* More comes than the receiver has room for: it hears of that, and not that some status tells it.
+ * What goes wrong in a message, Intel MPI gives to the handler of MPI_COMM_WORLD, whosever it is.
+ */
+static void truncated(void) {
+    int a[64] = {0};
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    warm(comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const int code = MPI_Bcast(a, rank == 0 ? 64 : 8, MPI_INT, 0, comm);
+    expect(class_of(code) == (rank == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE), "class when truncated");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_free(&comm);
 }
 
 /* --- handles that are freed ----------------------------------------------------------------- */
@@ -500,10 +525,10 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"attributes", attributes}, {"errors", errors}, {"freed", freed},
-                 {"inter", inter},           {"self", self},     {"nothing", nothing},
-                 {"predefined", predefined}, {"pairs", pairs},   {"large", large},
-                 {"finalize", finalize}};
+    } cases[] = {{"attributes", attributes}, {"errors", errors},    {"freed", freed},
+                 {"inter", inter},           {"self", self},        {"nothing", nothing},
+                 {"predefined", predefined}, {"pairs", pairs},      {"large", large},
+                 {"truncated", truncated},   {"finalize", finalize}};
     int known = strcmp(name, "threads") == 0;
     if (known)
         threads(provided);

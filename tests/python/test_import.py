@@ -203,6 +203,24 @@ def test_what_follows_a_table_is_not_part_of_it(other: str) -> None:
     assert untitled is None or [x.average for x in untitled.tables[0].lines] == [1.55]
 
 
+def test_one_mpi_by_two_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two builds would be mixed; nothing is written before the user has said what they are."""
+    runs, out = tmp_path / "runs", tmp_path / "out"
+    for k, name in enumerate(("impi", "ompi", "openmpi")):
+        (runs / name).mkdir(parents=True)
+        (runs / name / "x.log").write_text(printed({8: 1.0 + k}))
+    words = ["import", "osu", str(runs), "-o", str(out), "--nodes", "1", "--ppn", "4"]
+    words += ["--pattern", "{mpi}/x.log"]
+    assert main(words) == 1 and not list(out.glob("**/*.jsonl"))
+    said = " ".join(capsys.readouterr().err.split())
+    assert "ompi and openmpi would both be openmpi-1x4.bench.jsonl" in said
+    assert "--mpi ompi=openmpi --mpi openmpi=openmpi" in said
+    words += ["--mpi", "ompi=openmpi", "--mpi", "openmpi=openmpi"]
+    assert main(words) == 0, capsys.readouterr().err
+    written = {p.name: len(read_bench(p).launches) for p in out.glob("**/*.jsonl")}
+    assert written == {"intel-1x4.bench.jsonl": 1, "openmpi-1x4.bench.jsonl": 2}
+
+
 def test_directories_behind_symbolic_links_are_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -83,6 +83,15 @@ def test_rare_call_shapes(build, name: str, case: str) -> None:
 
 
 @pytest.mark.parametrize("name", MPIS)
+def test_the_class_of_an_error_in_a_message(build, name: str) -> None:
+    mpi = MPIS[name].require()
+    env = _preload(mpi, STRETTO_CHOICE="bcast=linear", STRETTO_AFTER=1)
+    done = mpi.run(3, [build(mpi, "call_shapes"), "truncated"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "call_shapes truncated: done" in done.stdout
+
+
+@pytest.mark.parametrize("name", MPIS)
 def test_nothing_grows(build, name: str) -> None:
     mpi = MPIS[name].require()
     env = _preload(mpi, STRETTO_CHOICE=SHM, STRETTO_AFTER=1)

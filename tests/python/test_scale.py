@@ -21,7 +21,7 @@ from stretto.launch.execute import Result
 from stretto.launch.resize import Point, resize
 from stretto.scaling.analyse import analyse
 from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, steps
-from stretto.scaling.show import sentences
+from stretto.scaling.show import as_json, sentences
 from stretto.tune.place import Place
 from stretto.tune.trials import find_value, make_metric
 
@@ -220,6 +220,18 @@ def test_runs_with_another_table_do_not_count() -> None:
     assert found is not None
     (tuned,) = found.of("tuned")
     assert (tuned.value.median, tuned.value.n) == (20.0, 1)
+
+
+def test_where_no_native_run_succeeded_the_reference_is_tuned() -> None:
+    """And is called so: a gain against native would be claimed otherwise."""
+    runs = [r for r in runs_of(CURVE) if r.kind == "tuned"]
+    runs += [ScaleRun(1, 2, None, "native", i, None, 1.0, 1, detail="it crashed") for i in range(6)]
+    found = analyse(runs, Metric(), None)
+    assert found is not None and (found.reference, found.reference_kind) == (Point(1, 2), "tuned")
+    assert sentences(found, None)[0] == "speed-up and efficiency against 1 x 2 (tuned)"
+    assert as_json(found, Metric(), None)["reference"]["kind"] == "tuned"
+    both = analyse(runs_of(CURVE), Metric(), None)
+    assert both is not None and both.reference_kind == "native"
 
 
 def test_a_point_that_failed_is_tried_again_by_the_next_call(tmp_path: Path) -> None:

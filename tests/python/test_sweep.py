@@ -71,6 +71,7 @@ def test_a_campaign_file_and_options_over_it(tmp_path: Path) -> None:
         ("nodes = [1]\nppn = [1]", "one rank"),
         ("bytes = '8:'", "not a size"),
         ("bytes = [1.5]", "sizes"),
+        ("bytes = []", "bytes must be sizes"),
         ("collectives = ['neighbor_alltoall']", "no collective"),
         ("launches = 0", "at least 1"),
         ("eliminate = 1", "true or false"),

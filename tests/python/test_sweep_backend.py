@@ -46,14 +46,15 @@ def test_where_cores_are_shared_only_batches_are_timed(
     mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "find_installation", lambda name: mpi)
-    monkeypatch.setattr(run, "find_hosts", lambda *of: Hosts(("a", "b"), "x"))
-    monkeypatch.setattr(run, "oversubscribed", lambda layout: layout.ppn > 1)
+    monkeypatch.setattr(run, "find_hosts", lambda *of: Hosts(("a", "b"), "x", cores=1))
     monkeypatch.setattr(plan, "shared_launches", lambda *of: {})
     monkeypatch.setattr(plan, "resolve", lambda names, *of: names)
     values = {"nodes": [2], "ppn": [1, 2], "candidates": ["ring"], "collectives": ["allreduce"]}
     for shared in (False, True):
         request = make_request(values | {"shared_cores": shared}, tmp_path / "c", "here")
-        plans = run.system_of(request, None, lambda text: None, False).plans
+        system = run.system_of(request, None, lambda text: None, False)
+        plans = system.plans
+        assert "2 x 2: more ranks than cores" in run.plan_lines(request, system)[-1]
         found = {p.layout.name: (p.settings.oversubscribed, p.settings.modes) for p in plans}
         both = ("throughput", "latency")
         assert found["2x1"] == ((True, both[:1]) if shared else (False, both))

@@ -20,12 +20,13 @@ import stretto.sweep.closing as closing_module
 import stretto.sweep.status as status_module
 import sweeps
 from stretto.errors import StrettoError
-from stretto.files.bench import Sample, read_bench
+from stretto.files.bench import Excluded, Sample, format_record, read_bench
 from stretto.files.identity import MPIIdentity
 from stretto.sweep.alone import alone_on
 from stretto.sweep.claims import Claims, Holder, gone, me
-from stretto.sweep.hosts import named_here
+from stretto.sweep.hosts import Hosts, cores_of_job, find_hosts, named_here
 from stretto.sweep.layout import Layout
+from stretto.sweep.placement import Place
 from stretto.sweep.request import Request
 from stretto.sweep.run import conclude
 from stretto.sweep.status import read_status, status_lines
@@ -403,6 +404,48 @@ def test_named_nodes_inside_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None
         named_here(("n8",), said.append)
     monkeypatch.setattr("stretto.sweep.hosts.allocated", lambda environ: ())
     assert named_here(("n8",), said.append) == ("n8",)
+
+
+def test_the_nodes_cores_count_and_not_the_starting_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a login node of two cores a layout of 36 ranks a node is no crowd."""
+    for words, wanted in (
+        ("36(x8)", 36), ("36(x2),18", 18), ("", None), ("many", None), ("4,", None), ("0", None),
+    ):  # fmt: skip
+        assert cores_of_job({"SLURM_JOB_CPUS_PER_NODE": words}) == wanted
+    for name in [n for n in os.environ if n.startswith("SLURM_")]:
+        monkeypatch.delenv(name)
+    places = [Place(0, "a", "A CPU", 36), Place(1, "b", "A CPU", 32), Place(2, "c", "Another", 8)]
+    monkeypatch.setattr("stretto.sweep.hosts.probe", lambda *of: places)
+    monkeypatch.setattr("stretto.sweep.hosts.cores", lambda: 2)
+    named = replace(small(tmp_path), hosts=("a", "b", "c"))
+    mpi = sweeps.NoMPI()
+    mpi.launcher = "mpirun"  # type: ignore[attr-defined]
+
+    def found(request: Request, ask: bool) -> Hosts:
+        return find_hosts(request, mpi, lambda text: None, ask)  # type: ignore[arg-type]
+
+    assert found(named, True) == Hosts(("a", "b"), "A CPU", None, 32)
+    assert [found(named, True).shared_by(Layout(2, n)) for n in (32, 36)] == [False, True]
+    assert not found(named, False).shared_by(Layout(2, 36)), "nobody was asked"
+    assert found(small(tmp_path), True).shared_by(Layout(1, 4)), "this machine"
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_CPUS_PER_NODE", "16(x3)")
+    assert found(named, True).cores == found(named, False).cores == 16
+
+
+def test_lines_end_where_json_says(tmp_path: Path) -> None:
+    """What an MPI says may hold characters at which Python, too, ends a line."""
+    words = "no such\u2028algorithm\x85here"
+    request = small(tmp_path, layouts=(Layout(1, 2),), launches=2)
+    assert worker_of(request, Fake()).run()
+    (path,) = tmp_path.glob("mpi/1x2/*.bench.jsonl")
+    lost = Excluded(0, "allreduce", "ring", 8, "refused", words)
+    text = path.read_text("utf-8")
+    path.write_text(text + format_record(lost), "utf-8")
+    merged = worker_of(request, Fake()).sites[Layout(1, 2)].folder.merged()
+    assert not merged.aside and merged.bench.excluded[-1].detail == words
 
 
 def test_a_hole_in_one_jobs_file_does_not_stop_the_others(tmp_path: Path) -> None:

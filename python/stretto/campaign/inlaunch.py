@@ -177,6 +177,7 @@ def _words(
     wanted: dict[str, list[str]] = defaultdict(list)
     for algorithm in discover(installation):
         for name, value in algorithm.settings:
-            if name in variables and not value.lstrip("-").isdigit() and value not in wanted[name]:
+            a_word = not value.lstrip("-").isdecimal()
+            if name in variables and a_word and value not in wanted[name]:
                 wanted[name].append(value)
     return numbers(installation, wanted)

@@ -99,7 +99,7 @@ def read_status(path: Path) -> Status | None:
     except OSError:
         return None
     words = line.split()
-    if len(words) != 6 or not (words[0].isdigit() and words[1].isdigit() and words[3].isdigit()):
+    if len(words) != 6 or not all(words[i].isdecimal() for i in (0, 1, 3)):
         return None
     return Status(int(words[0]), int(words[1]), words[2], int(words[3]), words[4])
 

@@ -95,7 +95,7 @@ class Reader:
             return
         complete = data.rfind(b"\n") + 1
         self._offset += complete
-        for line in data[:complete].decode("utf-8", "replace").splitlines():
+        for line in data[:complete].decode("utf-8", "replace").split("\n")[:-1]:
             value = parse_line(line, self.launch)
             if value is None:
                 continue

@@ -14,6 +14,11 @@ from stretto.campaign.show import size_words
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 
+#: said before anything is measured where it is so
+MORE_RANKS = (
+    "more ranks than cores: only throughput is measured, and the scheduler has a large part in it"
+)
+
 
 @dataclass(frozen=True)
 class Where:
@@ -106,10 +111,7 @@ def announce(
             "called faster or slower"
         )
     if settings.oversubscribed:
-        say(
-            "stretto: warning: more ranks than cores: only throughput is measured, and the "
-            "scheduler has a large part in it"
-        )
+        say(f"stretto: warning: {MORE_RANKS}")
     if dry_run:
         say("stretto: dry run: nothing was measured")
         return False

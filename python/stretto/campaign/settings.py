@@ -168,7 +168,7 @@ def parse_size(text: str) -> int:
 
 def whole(text: str) -> bool:
     """Return whether a text is a whole number of plain digits (``isdigit`` takes ``²``, too)."""
-    return text.isascii() and text.isdigit()
+    return text.isascii() and text.isdecimal()
 
 
 def parse_sizes(text: str) -> list[int]:

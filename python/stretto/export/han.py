@@ -113,7 +113,7 @@ def read_rules_file(text: str, place: str) -> dict[int, dict[int, list[HanRow]]]
 
     def number(what: str) -> tuple[int, int]:
         line, word = take(what)
-        if not word.isdigit():
+        if not word.isdecimal():
             raise StrettoError(f"{word!r} stands where {what} should", f"{place}:{line}", REMEDY)
         return line, int(word)
 
@@ -135,7 +135,7 @@ def read_rules_file(text: str, place: str) -> dict[int, dict[int, list[HanRow]]]
                     algorithm = 0
                     if words and words[-1][1].startswith("@"):
                         named = take("an algorithm")[1][1:]
-                        if not named.isdigit():
+                        if not named.isdecimal():
                             raise StrettoError(
                                 f"@{named} is no algorithm's number", f"{place}:{line}", REMEDY
                             )

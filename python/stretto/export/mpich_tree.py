@@ -185,7 +185,7 @@ class Call:
             return self.nranks & (self.nranks - 1) == 0
         if value == "node_comm_size":
             return self.nodes == 1
-        if value.isdigit():
+        if value.isdecimal():
             number = self._number(name)
             return number <= int(value) if sign == "<=" else number < int(value)
         ppn = -(-self.nranks // self.nodes)

@@ -289,7 +289,7 @@ def read_classic(text: str, place: str) -> dict[int, dict[int, list[FileRow]]]:
             raise StrettoError(f"the file ends where {what} should stand", place, REMEDY)
         line, word = words[at]
         at += 1
-        if not word.isdigit() or word != str(int(word)):
+        if not word.isdecimal() or word != str(int(word)):
             raise StrettoError(f"{word!r} stands where {what} should", f"{place}:{line}", REMEDY)
         return line, int(word)
 

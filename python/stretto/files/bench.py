@@ -225,7 +225,7 @@ def parse_record(line: str, place: str) -> Record:
         ``file:line``, for the error message.
     """
     file, _, number = place.rpartition(":")
-    value = parse_json(line, file, "a bench record", int(number) if number.isdigit() else 1)
+    value = parse_json(line, file, "a bench record", int(number) if number.isdecimal() else 1)
     kind = _TYPES.get(str(value.pop("type", None)))
     if kind is None:
         raise StrettoError(f"a record is of type {', '.join(_TYPES)}", place, _DAMAGED)

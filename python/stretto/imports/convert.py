@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -184,7 +184,7 @@ def gather(
 def _twin(path: Path, text: str, facts: Facts, seen: dict[object, Path]) -> Path | None:
     """Return the file that was read already, by this name or as a copy that says the same."""
     keys: list[object] = [path.resolve()]
-    if sum(c.isdigit() for c in text) >= DIGITS:
+    if sum(c.isdecimal() for c in text) >= DIGITS:
         keys.append((text, replace(facts, launch=None)))
     other = next((seen[k] for k in keys if k in seen), None)
     for key in keys:
@@ -329,13 +329,9 @@ def write(
     for item in items:
         groups[item.layout].append(item)
     counts: dict[tuple[Any, ...], int] = defaultdict(int)
+    _refuse_taken(groups, out)
     for layout, members in sorted(groups.items(), key=lambda g: g[0].name):
         path = out / layout.name
-        if path.exists():
-            raise StrettoError(
-                "this file exists already, and results are not overwritten", path,
-                "name another directory (--out), or remove the file",
-            )  # fmt: skip
         header = _header(layout, members, asked, value, form, command)
         launches = samples = 0
         part = path.with_name(f".{path.name}.part")
@@ -356,6 +352,29 @@ def write(
         done.files[path] = (launches, samples)
     done.fewest = min(counts.values(), default=0)
     return done
+
+
+def _refuse_taken(layouts: Iterable[Layout], out: Path) -> None:
+    """Refuse, before anything is written, a file that exists or that two MPIs would both be."""
+    mine: dict[str, Layout] = {}
+    for layout in layouts:
+        path, other = out / layout.name, mine.setdefault(layout.name, layout)
+        if other is not layout:
+            mpis = (other.mpi, layout.mpi)
+            words = sorted(m.library.removesuffix(" (imported)") for m in mpis)
+            version = layout.mpi.version
+            whole = layout.mpi.family + ("" if version == UNKNOWN else f"@{version}")
+            raise StrettoError(
+                f"{' and '.join(words)} would both be {path.name}; builds are never mixed", path,
+                "if they are one MPI, say so: "
+                + " ".join(f"--mpi {w.partition('@')[0]}={whole}" for w in words)
+                + "; otherwise import them by themselves, each with its own --out",
+            )  # fmt: skip
+        if path.exists():
+            raise StrettoError(
+                "this file exists already, and results are not overwritten", path,
+                "name another directory (--out), or remove the file",
+            )  # fmt: skip
 
 
 def _records(number: int, item: Item, value: Which) -> list[Record]:

@@ -87,7 +87,7 @@ def _line(words: list[str], columns: list[str]) -> Line | None:
     row = dict(zip(columns, words, strict=True))
     size, times = row.get(_SIZE, "0"), row.get(_TIMES, "1")
     values = [number(row[c]) for c in (_AVERAGE, _LARGEST) if c in row]
-    if not size.isdigit() or not times.isdigit() or None in values or _LARGEST not in row:
+    if not size.isdecimal() or not times.isdecimal() or None in values or _LARGEST not in row:
         return None
     average = number(row[_AVERAGE]) if _AVERAGE in row else None
     return Line(int(size), average, number(row[_LARGEST]), int(times))

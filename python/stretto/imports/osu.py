@@ -135,7 +135,7 @@ def _line(words: list[str], columns: tuple[str, ...] | None) -> Line | None:
     row = dict(zip(columns, words, strict=True))
     size, average = row.get(_SIZE, "0"), number(row[_AVERAGE])
     times = row.get(_TIMES, "")
-    if not size.isdigit() or average is None or (times and not times.isdigit()):
+    if not size.isdecimal() or average is None or (times and not times.isdecimal()):
         return None
     largest = number(row[_LARGEST]) if _LARGEST in row else None
     if _LARGEST in row and largest is None:

@@ -69,7 +69,7 @@ def read_evidence(directory: Path) -> Evidence:
             finished += lines[-1] == "end"
             for line in lines[1:]:
                 words = line.split()
-                if len(words) == 3 and words[1].isdigit() and words[2].isdigit():
+                if len(words) == 3 and words[1].isdecimal() and words[2].isdecimal():
                     ours[words[0]] += int(words[1])
                     native[words[0]] += int(words[2])
     return Evidence(loaded, active, finished, dict(ours), dict(native))

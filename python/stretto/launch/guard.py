@@ -36,7 +36,7 @@ def descendants(root: int) -> list[int]:
     """Return all processes below `root`, however they are grouped."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):  # noqa: PTH208 - /proc entries come and go
-        if not entry.isdigit():
+        if not entry.isdecimal():
             continue
         try:
             with open(f"/proc/{entry}/stat", "rb") as stream:  # noqa: PTH123

@@ -192,7 +192,7 @@ def _major(command: Command, job: Job) -> int:
     head = (command.launcher_version or job.mpi.version).split(".")[0]
     if command.launcher_version is None and command.kind == "openmpi":
         return 5  # only PRRTE's launchers do not tell Open MPI's version
-    return int(head) if head.isdigit() else 0
+    return int(head) if head.isdecimal() else 0
 
 
 def _insert_at(command: Command) -> int:

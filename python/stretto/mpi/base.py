@@ -60,7 +60,7 @@ class MPIInstallation(ABC):
     def major(self) -> int:
         """First number of the version."""
         head = self.version.split(".")[0]
-        return int(head) if head.isdigit() else 0
+        return int(head) if head.isdecimal() else 0
 
     def with_abi(self, abi: Abi) -> MPIInstallation:
         """Return the same installation used through another ABI (a binary of the MPI-5 ABI)."""

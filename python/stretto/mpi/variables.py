@@ -187,7 +187,7 @@ def numbers(
     kind = f"numbers-{zlib.crc32(json.dumps(mine, sort_keys=True).encode()):08x}"
     try:
         found = json.loads(cached(kind, libmpi, ask))
-        return {(n, w): str(v) for n, w, v in found if str(v).lstrip("-").isdigit()}
+        return {(n, w): str(v) for n, w, v in found if str(v).lstrip("-").isdecimal()}
     except (ValueError, TypeError) as error:
         raise StrettoError(f"the MPI's list of settings cannot be read: {error}", libmpi) from error
 

@@ -177,7 +177,7 @@ def _row(r: Row, bottom: float) -> dict[str, Any]:
 def _more(r: Row) -> list[str]:
     """Return the rest of a row's evidence in words: sizes measured, mode, the best other choice."""
     out = []
-    sizes = [int(s) for s in r.evidence.get("sizes", "").split(",") if s.isdigit()]
+    sizes = [int(s) for s in r.evidence.get("sizes", "").split(",") if s.isdecimal()]
     if sizes:
         shown = [fmt.size(s) for s in sizes]
         out.append("at " + ", ".join(shown if len(shown) <= 4 else [shown[0], "\u2026", shown[-1]]))

@@ -24,7 +24,7 @@ class Measured:
     wall_s
         Median wall time of a run, in seconds: what a run costs.
     speedup
-        Against the reference point (native): above 1 is faster.
+        Against the reference: above 1 is faster.
     efficiency
         Speed-up / (cores / the reference's cores).
     cost
@@ -75,9 +75,16 @@ class Turn:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that follows from the runs."""
+    """All that follows from the runs.
+
+    Attributes
+    ----------
+    reference, reference_kind
+        Whose time speed-up and efficiency refer to: native, unless no native run succeeded.
+    """
 
     reference: Point
+    reference_kind: Kind
     points: tuple[Measured, ...]
     gains: tuple[Gain, ...]
     turns: tuple[Turn, ...]
@@ -142,7 +149,9 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
     priced = [m for m in points if m.cost is not None]
     cheapest = min(priced, key=lambda m: m.cost or 0.0) if priced else None
     failed = tuple((p, k, text) for (p, k), text in last.items() if (p, k) not in values)
-    return Findings(reference, tuple(points), tuple(gains), tuple(turns), cheapest, failed)
+    return Findings(
+        reference, base_kind, tuple(points), tuple(gains), tuple(turns), cheapest, failed
+    )
 
 
 def _time(run: ScaleRun, metric: Metric) -> float:

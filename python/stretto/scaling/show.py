@@ -40,7 +40,7 @@ def _name(metric: Metric) -> str:
 
 def sentences(found: Findings, price: float | None) -> list[str]:
     """Return what follows: gains, where it turns round, what it costs, what failed."""
-    out = [f"speed-up and efficiency against {found.reference.words} (native)"]
+    out = [f"speed-up and efficiency against {found.reference.words} ({found.reference_kind})"]
     for g in found.gains:
         percent = 100 * (1 - g.ratio.median)
         how = "less" if percent >= 0 else "more"
@@ -85,7 +85,7 @@ def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, A
     return {
         "metric": vars(metric),
         "price_per_node_hour": price,
-        "reference": vars(found.reference),
+        "reference": {**vars(found.reference), "kind": found.reference_kind},
         "points": [_point(m) for m in found.points],
         "gains": [
             {**vars(g.point), "ratio": g.ratio.median, "low": g.ratio.low, "high": g.ratio.high,

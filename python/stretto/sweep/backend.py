@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from stretto.campaign.commandline import Starter
-from stretto.campaign.idle import cores
 from stretto.campaign.ledger import Ledger
 from stretto.campaign.runner import Campaign
 from stretto.campaign.settings import Settings
@@ -146,11 +145,6 @@ class Launches:
         if text not in self._said:
             self._said.add(text)
             self.say(text)
-
-
-def oversubscribed(layout: Layout) -> bool:
-    """Return whether a layout has more ranks on a node than this machine has cores."""
-    return layout.ppn > cores()
 
 
 def pending(settings: Settings, launch: int, bench: Bench) -> bool:

@@ -71,7 +71,7 @@ class Session:
         if complete == 0:
             return False
         self.offset += complete
-        for line in data[:complete].decode("utf-8", "replace").splitlines():
+        for line in data[:complete].decode("utf-8", "replace").split("\n")[:-1]:
             self.lines += 1
             try:
                 self._take(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections import defaultdict
@@ -10,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.campaign.commandline import Starter
+from stretto.campaign.idle import cores
 from stretto.errors import StrettoError
 from stretto.mpi.base import MPIInstallation
 from stretto.sweep.backend import Launches
 from stretto.sweep.layout import Layout
-from stretto.sweep.placement import probe
+from stretto.sweep.placement import Place, probe
 from stretto.sweep.request import Request
 
 #: what `srun --mpi=` wants for each family, the first that this Slurm has
@@ -27,11 +29,42 @@ MPI_TYPES = {
 
 @dataclass(frozen=True)
 class Hosts:
-    """Nodes of one kind; `names` is empty for this machine alone, `cpu` None where nobody asked."""
+    """Nodes of one kind.
+
+    Attributes
+    ----------
+    names
+        Empty for this machine alone.
+    cpu
+        Their processor; None where nobody asked.
+    mpi_type
+        For ``srun --mpi=``; None: srun does not start the ranks.
+    cores
+        That ranks may use on each of them; None where nobody knows.
+    """
 
     names: tuple[str, ...]
     cpu: str | None
-    mpi_type: str | None = None  # ranks are started by srun
+    mpi_type: str | None = None
+    cores: int | None = None
+
+    def shared_by(self, layout: Layout) -> bool:
+        """Return whether a layout has more ranks on a node than cores, as far as is known."""
+        return self.cores is not None and layout.ppn > self.cores
+
+
+def cores_of_job(environ: Mapping[str, str]) -> int | None:
+    """Return the cores that a Slurm job may use on each node, the fewest; None: it does not say.
+
+    Parameters
+    ----------
+    environ
+        The environment, where ``SLURM_JOB_CPUS_PER_NODE`` reads like ``36(x8),18``.
+    """
+    words = environ.get("SLURM_JOB_CPUS_PER_NODE", "")
+    found = [re.fullmatch(r"([0-9]+)(\(x[0-9]+\))?", word) for word in words.split(",")]
+    numbers = [int(m[1]) for m in found if m is not None]
+    return min(numbers) if len(numbers) == len(found) and min(numbers, default=0) > 0 else None
 
 
 def allocated(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -112,12 +145,17 @@ def find_hosts(
             "launcher",
             "submit it (stretto campaign submit FILE), or run it inside salloc",
         )
-    if not names or not ask_nodes:
-        return Hosts(names, None, mpi_type)
+    if not names:
+        return Hosts((), None, mpi_type, cores())
+    mine = cores_of_job(os.environ) if os.environ.get("SLURM_JOB_ID") else None
+    if not ask_nodes:
+        return Hosts(names, None, mpi_type, mine)
     starter = srun_starter(mpi_type) if mpi_type else None
     kinds: dict[str, list[str]] = defaultdict(list)
-    for name, cpu in _kinds(installation, names, starter, say):
-        kinds[cpu].append(name)
+    have: dict[str, int] = {}
+    for name, place in _kinds(installation, names, starter, say):
+        kinds[place.cpu].append(name)
+        have[name] = place.cores
     if not kinds:
         raise StrettoError(
             "no node starts programs",
@@ -130,7 +168,8 @@ def find_hosts(
             f"stretto: warning: {', '.join(kinds[other])} left out: {other}, and the others are "
             f"{cpu}; kinds of nodes are never mixed"
         )
-    return Hosts(tuple(kinds[cpu]), cpu, mpi_type)
+    known = [n for n in (mine or 0, *(have[name] for name in kinds[cpu])) if n > 0]
+    return Hosts(tuple(kinds[cpu]), cpu, mpi_type, min(known, default=None))
 
 
 def _kinds(
@@ -138,13 +177,13 @@ def _kinds(
     names: Sequence[str],
     starter: Callable[[Layout, Sequence[str]], Starter] | None,
     say: Callable[[str], None],
-) -> list[tuple[str, str]]:
-    """Return each node that answers, with its processor: all at once, or else one by one."""
+) -> list[tuple[str, Place]]:
+    """Return each node that answers, with what it says: all at once, or else one by one."""
 
-    def ask(hosts: Sequence[str]) -> list[str]:
+    def ask(hosts: Sequence[str]) -> list[Place]:
         layout = Layout(len(hosts), 1)
         start = starter(layout, hosts) if starter is not None else None
-        return [p.cpu for p in probe(installation, layout, hosts, start)]
+        return probe(installation, layout, hosts, start)
 
     try:
         return list(zip(names, ask(names), strict=True))
@@ -152,7 +191,7 @@ def _kinds(
         if len(names) == 1:
             raise
         first = error
-    out: list[tuple[str, str]] = []
+    out: list[tuple[str, Place]] = []
     lost: list[str] = []
     for name in names:
         try:

@@ -17,23 +17,26 @@ from stretto.sweep.layout import Layout
 
 #: s: a start of so small a program that takes longer will not come any more
 LIMIT_S = 60.0
-#: run on every rank, without MPI: its number, its host, its processor, in one short line: launchers
-#: mix the output of ranks where it is longer than what a pipe takes at once
+#: run on every rank, without MPI: its number, its host, the host's processors and what they are, in
+#: one short line: launchers mix the output of ranks where it is longer than what a pipe takes at
+#: once. The rank's own affinity tells nothing: it may be bound to one core.
 PROBE = """
 rank=${PMIX_RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
 cpu=$(grep -m 1 -E '^(model name|Model|cpu|uarch)[[:space:]]*:' /proc/cpuinfo)
 [ -n "$cpu" ] || cpu=$(grep -m 2 -E '^CPU (implementer|part)[[:space:]]*:' /proc/cpuinfo)
-echo "stretto-rank $rank $(hostname) $(printf %s "$cpu" | tr '\n\t' '; ') stretto-end"
+cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 0)
+echo "stretto-rank $rank $(hostname) $cores $(printf %s "$cpu" | tr '\n\t' '; ') stretto-end"
 """
 
 
 @dataclass(frozen=True)
 class Place:
-    """One rank: its host, and that host's processor."""
+    """One rank: its host, that host's processor, and how many it has (0: it does not say)."""
 
     rank: int
     host: str
     cpu: str
+    cores: int = 0
 
 
 class HangError(StrettoError):
@@ -113,10 +116,11 @@ def _parse(said: str) -> list[Place]:
     out = {}
     for line in said.splitlines():
         text, whole, _ = line.partition("stretto-rank ")[2].rpartition(" stretto-end")
-        words = text.split(" ", 2) if whole else []
-        if len(words) == 3 and words[0].isdigit():
-            cpu = cpu_model("\n".join(words[2].split(";")))
-            out[int(words[0])] = Place(int(words[0]), words[1].split(".")[0], cpu)
+        words = text.split(" ", 3) if whole else []
+        if len(words) == 4 and words[0].isdecimal():
+            cpu = cpu_model("\n".join(words[3].split(";")))
+            cores = int(words[2]) if words[2].isdecimal() else 0
+            out[int(words[0])] = Place(int(words[0]), words[1].split(".")[0], cpu, cores)
     return [out[k] for k in sorted(out)]
 
 

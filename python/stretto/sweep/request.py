@@ -129,6 +129,8 @@ def _counts(value: Any, key: str) -> tuple[int, ...]:
 def _sizes(value: Any, key: str) -> tuple[int, ...]:
     items = value if isinstance(value, list) else [value]
     found: set[int] = set()
+    if not items:
+        raise UsageError(f"{key} must be sizes", key, f'write for example {key} = "8:1M:4,24"')
     for x in items:
         if isinstance(x, bool) or not isinstance(x, int | str):
             raise UsageError(f"{key} must be sizes", key, f'write for example {key} = "8:1M:4,24"')

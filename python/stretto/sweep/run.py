@@ -13,6 +13,7 @@ from stretto.campaign import programs
 from stretto.campaign.candidates import refuse_unknown
 from stretto.campaign.cost import ask, duration
 from stretto.campaign.fitting import require_layout
+from stretto.campaign.request import MORE_RANKS
 from stretto.campaign.show import size_words
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.bench import Bench, format_record
@@ -22,7 +23,7 @@ from stretto.files.table import Row, Table, read_table, write_table
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.sweep.alone import alone_on
-from stretto.sweep.backend import Backend, Launches, oversubscribed
+from stretto.sweep.backend import Backend, Launches
 from stretto.sweep.decide import decide_all, regret_words, untested
 from stretto.sweep.elimination import Policy
 from stretto.sweep.expected import at_most_s, expected_s
@@ -98,7 +99,7 @@ def system_of(
     base = request.out / f"{installation.family}-{installation.version}" / slug
     plans = []
     for layout in ordered(request.layouts):
-        shared = request.shared_cores or oversubscribed(layout)
+        shared = request.shared_cores or hosts.shared_by(layout)
         plan = make_plan(request, installation, layout, shared)
         plans.append(as_begun(base / layout.name, plan))
     return System(installation, identity, hosts, base, plans)
@@ -130,6 +131,9 @@ def plan_lines(request: Request, system: System) -> list[str]:
             f"{plan.settings.total():>7}  {duration(guess):>12}  {duration(most)}"
         )
     out.append(f"  expected in all: about {duration(total_s(request, system))}")
+    crowded = [p.layout.words for p in system.plans if system.hosts.shared_by(p.layout)]
+    if crowded:
+        out.append(f"warning: {', '.join(crowded)}: {MORE_RANKS} ({system.hosts.cores} on a node)")
     return out
 
 

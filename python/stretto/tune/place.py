@@ -214,7 +214,7 @@ def _remove_left_over(work: Path) -> None:
     """Remove copies that an earlier, killed `stretto` has left on this host."""
     for path in work.glob(f"run.{socket.gethostname()}.*") if work.is_dir() else []:
         owner = path.suffixes[-2][1:] if len(path.suffixes) > 1 else ""
-        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
             shutil.rmtree(path, ignore_errors=True)
 
 
