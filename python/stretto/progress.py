@@ -32,6 +32,8 @@ class Progress:
         Show nothing at all.
     stream
         Where to show it (stderr by default).
+    before
+        Steps that were done before: they took none of this time.
     """
 
     def __init__(
@@ -40,10 +42,11 @@ class Progress:
         total: float | None = None,
         quiet: bool = False,
         stream: TextIO | None = None,
+        before: float = 0.0,
     ) -> None:
         self.title = title
         self.total = total
-        self.done = 0.0
+        self.done = self._before = before
         self.note = ""
         self._quiet = quiet
         self._stream = stream if stream is not None else sys.stderr
@@ -102,9 +105,10 @@ class Progress:
 
     def remaining_s(self) -> float | None:
         """Return the estimated seconds left, or None when nothing can be said yet."""
-        if not self.total or self.done <= 0:
+        mine = self.done - self._before
+        if not self.total or mine <= 0:
             return None
-        return max(0.0, self._elapsed() * (self.total - self.done) / self.done)
+        return max(0.0, self._elapsed() * (self.total - self.done) / mine)
 
     def summary(self) -> str:
         """Return progress in a few words."""

@@ -188,6 +188,18 @@ def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_what_was_done_before_took_none_of_this_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    clock = [0.0]
+    with progress.Progress("measuring", 100, quiet=True, before=80) as bar:
+        clock[0] = 5.0
+        assert bar.remaining_s() is None
+        bar.update(90)
+        assert bar.remaining_s() == 5.0
+        bar.update(90, total=110)
+        assert bar.remaining_s() == 10.0
+
+
 def test_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "SHOW_AFTER_S", 0.0)
     monkeypatch.setenv("TERM", "xterm")

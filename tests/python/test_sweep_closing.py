@@ -318,7 +318,9 @@ def test_status_tells_of_closing_rounds(tmp_path: Path) -> None:
     worker = worker_of(request, Fake(wild=WILD), base=base)
     assert worker.closing is not None
     seen: list[int | None] = []
+    far: list[tuple[int, int]] = []
     while (unit := worker.next_unit()) is not None:
+        far.append(worker.progress())
         if worker.closing.waves and not seen:
             status = read_status(request.out)
             assert not status["complete"] and status["left_s"] > 0
@@ -329,3 +331,11 @@ def test_status_tells_of_closing_rounds(tmp_path: Path) -> None:
     assert seen
     status = read_status(request.out)
     assert status["complete"] and status["left_s"] == 0
+    asked = sum(p.nvariants * p.settings.launches for p in worker.closing.plans.values())
+    assert far[0][0] == 0 and far[0][1] >= asked, "closing rounds are expected"
+    assert all(done < total for done, total in far), "never: no time left, while it goes on"
+    search, closing = far[: far.index(max(far)) + 1], [x for x in far if x[0] > asked]
+    assert search == sorted(search) and closing and worker.progress() == (asked, asked)
+    again = worker_of(request, Fake(wild=WILD), base=base)
+    again.close()
+    assert again.progress() == worker.progress()

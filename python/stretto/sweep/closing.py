@@ -83,6 +83,8 @@ class Closing:
     limit_s, spent_s
         What the campaign may take with them, and what it has taken when the latest wave is
         measured, both as `expected` counts; None before the first look.
+    searched_s, measured_s
+        What it took before the first wave, and before the latest one; None before the first look.
     """
 
     def __init__(self, plans: Sequence[LayoutPlan], policy: Policy) -> None:
@@ -93,6 +95,8 @@ class Closing:
         self._lock = threading.Lock()
         self.limit_s = limit_s(plans, policy)
         self.spent_s: float | None = None
+        self.searched_s: float | None = None
+        self.measured_s: float | None = None
         self._asked: Counter[tuple[Layout, Shape, str]] = Counter()
         self._compared: Compared = {}
 
@@ -144,6 +148,8 @@ class Closing:
         times = {x: medians(b, nvariants[x]) for x, b in past.items()}
         if self.spent_s is None:
             self.spent_s = sum(_searched_s(self.plans[x], t, self.policy) for x, t in times.items())
+            self.searched_s = self.spent_s
+        self.measured_s = self.spent_s
         if self.limit_s - self.spent_s < LEAST_LEFT * self.limit_s:
             self.over = True
             return

@@ -68,9 +68,9 @@ def side_by_side(
     bool
         Whether the campaign is complete, as for `Worker.run`.
     """
-    total = sum(s.plan.settings.total() for s in whole.all())
     said: set[int] = set()
-    with Progress(f"measuring {whole.base.name}", total, quiet=whole.quiet) as progress:
+    title, quiet = f"measuring {whole.base.name}", whole.quiet
+    with Progress(title, quiet=quiet, before=whole.progress()[0]) as progress:
         while True:
             before = _state(whole)
             for nodes, layouts in levels(whole.sites):
@@ -128,7 +128,8 @@ def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> Non
         for thread in threads:
             while thread.is_alive():
                 thread.join(LOOK_S)
-                progress.update(whole.done(), f"{len(lanes)} at once")
+                done, total = whole.progress()
+                progress.update(done, f"{len(lanes)} at once", total)
     except BaseException:
         told.set()
         whole.stopping.set()

@@ -23,6 +23,7 @@ from stretto.sweep.claims import Claims, Holder, me
 from stretto.sweep.closing import Closing
 from stretto.sweep.contest import contest
 from stretto.sweep.elimination import Policy, State
+from stretto.sweep.expected import expected_s
 from stretto.sweep.folder import Folder, session_path
 from stretto.sweep.layout import Layout, guides, teachers
 from stretto.sweep.plan import LayoutPlan, keep_plan
@@ -124,9 +125,10 @@ class Worker:
         Complete means measured, given up after failures, or impossible here: `notes` of the backend
         and `Site.closed` say which.
         """
-        total = sum(len(s.plan.settings.variants) * s.plan.settings.launches for s in self.all())
+        title, quiet = f"measuring {self.base.name}", self.quiet
+        self.close()  # with the waves of earlier starts known, too
         try:
-            with Progress(f"measuring {self.base.name}", total, quiet=self.quiet) as progress:
+            with Progress(title, quiet=quiet, before=self.progress()[0]) as progress:
                 while not self.enough():
                     seen = self._claimed()
                     unit = self.next_unit()
@@ -366,8 +368,25 @@ class Worker:
             done += (asked if turn is None else min(turn, asked)) * site.plan.nvariants
         return done
 
+    def progress(self) -> tuple[int, int]:
+        """Return how far the campaign is, in launches: done, and in all.
+
+        Closing rounds count as so many launches as the search would have had in their time; of
+        them nobody knows how many there will be, but they end with the time they may take.
+        """
+        asked = sum(s.plan.nvariants * s.plan.settings.launches for s in self.all())
+        closing, done = self.closing, self.done()
+        if closing is None or closing.over:
+            return done, max(asked, done)
+        if not closing.searched_s or closing.measured_s is None:
+            usual = sum(expected_s([s.plan for s in self.all()], self.policy))
+            return done, round(asked * max(1.0, closing.limit_s / usual if usual else 1.0))
+        whole = asked / closing.searched_s
+        return round(whole * closing.measured_s), round(whole * closing.limit_s)
+
     def _show(self, progress: Progress, unit: Unit) -> None:
         plan = unit.site.plan
         what = f"{plan.layout.words}, round {unit.turn + 1}"
         what += "" if unit.turn < plan.settings.launches else " (closing)"
-        progress.update(self.done(), f"{what}, launch {unit.launch}")
+        done, total = self.progress()
+        progress.update(done, f"{what}, launch {unit.launch}", total)
