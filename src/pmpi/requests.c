@@ -19,7 +19,7 @@ static int tell(stretto_operation *o, MPI_Request *request, MPI_Status *status) 
 /* Completes those of ours that are done, of many, with their errors in the statuses; rc: what the
  * MPI said of the others. */
 static int tell_all(mixture *m, MPI_Request *requests, MPI_Status *statuses, int rc) {
-    bool in_status = false;
+    bool in_status = false, tells = statuses != MPI_STATUSES_IGNORE;
     MPI_Comm comm = MPI_COMM_SELF, failed = MPI_COMM_SELF;
     for (int i = 0; i < m->n; i++) {
         if (!m->ours[i])
@@ -30,17 +30,16 @@ static int tell_all(mixture *m, MPI_Request *requests, MPI_Status *statuses, int
         else if (stretto_operation_is(m->ours[i], STRETTO_DONE))
             error = stretto_operation_complete(m->ours[i], &requests[i], &comm);
         if (error != MPI_SUCCESS && error != MPI_ERR_PENDING) {
+            for (int k = 0; tells && !in_status && rc == MPI_SUCCESS && k < m->n; k++)
+                statuses[k].MPI_ERROR = MPI_SUCCESS; /* the first that failed: all are told now */
             in_status = true;
             failed = comm;
         }
-        if (statuses != MPI_STATUSES_IGNORE)
+        if (tells && (in_status || rc != MPI_SUCCESS))
             statuses[i].MPI_ERROR = error;
     }
     if (!in_status || rc != MPI_SUCCESS)
         return rc;
-    for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < m->n; i++)
-        if (!m->ours[i])
-            statuses[i].MPI_ERROR = MPI_SUCCESS;
     return raise_on(failed, MPI_ERR_IN_STATUS);
 }
 

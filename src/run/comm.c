@@ -163,7 +163,9 @@ static void discard(stretto_comm *c, bool free_shadow) {
         stretto_operations_left(c);
     }
     free_shadow = stretto_channels_abandon(c, free_shadow) && free_shadow;
-    if (c->holds)
+    /* A shadow that is left to the MPI stays one of the communicators that are ours: the MPI has
+     * only so many, and the program is to have the rest. */
+    if (c->holds && (free_shadow || !c->has_shadow))
         atomic_fetch_sub(&holding, 1);
     stretto_comm_teardown(c, free_shadow);
     free(c);

@@ -51,6 +51,13 @@ static bool contents(MPI_Datatype type, const envelope *e, MPI_Count n[MOST], MP
     return rc == MPI_SUCCESS;
 }
 
+/* Derived types that the MPI tells of are freed; those of Fortran's kinds have no name, but are
+ * predefined all the same (MPI-4.1, 19.1.5). */
+static bool is_derived(int combiner) {
+    return combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_REAL &&
+           combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER;
+}
+
 /* The one type that `type` was made of, and its numbers; freed as the standard wants. */
 static bool made_densely(MPI_Datatype type, const envelope *e, int depth) {
     MPI_Aint lb, extent;
@@ -66,7 +73,7 @@ static bool made_densely(MPI_Datatype type, const envelope *e, int depth) {
     case MPI_COMBINER_RESIZED: yes = yes && n[0] == 0 && n[1] == size; break;
     default: break;
     }
-    if (look(inner, &of_inner) && of_inner.combiner != MPI_COMBINER_NAMED)
+    if (look(inner, &of_inner) && is_derived(of_inner.combiner))
         PMPI_Type_free(&inner);
     /* what the MPI says of the whole must agree */
     return yes && PMPI_Type_get_extent(type, &lb, &extent) == MPI_SUCCESS &&

@@ -123,6 +123,14 @@ def test_a_program_called_mpirun_that_is_no_launcher(machine: Path) -> None:
             {"SLURM_JOB_NUM_NODES": "4"},
             (8, 4, 2),
         ),
+        ("openmpi4", "mpirun -n 4 --map-by node --host a:4,b:4 app", {}, (4, 2, 2)),
+        ("openmpi4", "mpirun -n 3 --map-by node:PE=2 --host a:4,b:4 app", {}, (3, 2, 2)),
+        (
+            "openmpi4",
+            "mpirun -n 4 --map-by node app",
+            {"SLURM_JOB_NUM_NODES": "2", "SLURM_TASKS_PER_NODE": "4(x2)"},
+            (4, 2, 2),
+        ),
         ("openmpi4", "mpirun -n 8 app", {"SLURM_JOB_NUM_NODES": "4"}, (8, 4, None)),
         (
             "openmpi4",
@@ -152,6 +160,13 @@ def test_layouts(
     (machine / "machines").write_text("node1:2\nnode2:2\n")
     found: Layout = find_layout(parse(machine, kind, line), env, machine)
     assert (found.nranks, found.nodes, found.ppn) == layout
+
+
+@pytest.mark.parametrize("option", ["-N", "-npernode", "--hostfile", "--host", "--map-by", "--mca"])
+def test_an_option_cut_off_before_its_value(machine: Path, option: str) -> None:
+    """It is the launcher's to complain of."""
+    command = parse(machine, "openmpi4", f"mpirun -n 4 {option}")
+    assert find_layout(command, {}, machine).nranks in (4, None)
 
 
 def test_hosts() -> None:

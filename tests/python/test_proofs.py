@@ -58,6 +58,8 @@ def _preload(mpi: Mpi, **settings_: object) -> dict[str, str]:
 CASES = [
     "attributes",
     "errors",
+    "gaps",
+    "kinds",
     "freed",
     "inter",
     "self",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stretto.campaign import runner
+from stretto.campaign import natives, runner
+from stretto.errors import StrettoError
 from stretto.files.bench import Header
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import MPIIdentity, collect
@@ -59,3 +60,18 @@ def test_where_cores_are_shared_only_batches_are_timed(
         both = ("throughput", "latency")
         assert found["2x1"] == ((True, both[:1]) if shared else (False, both))
         assert found["2x2"] == (True, both[:1])
+
+
+def test_algorithms_are_not_measured_under_a_file_of_rules(
+    mpi: FakeMPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Open MPI obeys it whatever algorithm is set: each would have another one's times."""
+    name = "native:coll_tuned_bcast_algorithm=3,coll_tuned_use_dynamic_rules=1"
+    for variable in natives.RULES_FILES:
+        monkeypatch.setenv(variable, "/site/tuning/stretto-openmpi.rules")
+        with pytest.raises(StrettoError, match="under each other's names") as error:
+            natives.resolve(["bare", name], mpi, "bcast", 4, 1)
+        assert variable in (error.value.remedy or "")
+        assert natives.resolve(["native", "ring"], mpi, "bcast", 4, 1) == ["native", "ring"]
+        monkeypatch.delenv(variable)
+    assert natives.resolve(["bare", name], mpi, "bcast", 4, 1) == ["bare", name]

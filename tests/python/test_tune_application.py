@@ -225,6 +225,28 @@ def test_links_in_a_copy_lead_where_they_did(tmp_path: Path) -> None:
         assert (base / "input").read_text() == "x"
 
 
+def test_links_to_the_original_by_another_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/home is a link itself on many clusters, and a shell's $PWD has its name in it."""
+    (tmp_path / "lustre" / "case" / "results").mkdir(parents=True)
+    (tmp_path / "home").symlink_to(tmp_path / "lustre")
+    case = tmp_path / "home" / "case"
+    (case / "results" / "field").write_text("precious")
+    (case / "out").symlink_to(case / "results")
+    (case / "gone").symlink_to(case / "not-there-yet")
+    monkeypatch.chdir(case)
+    base = Path.cwd()
+    assert "lustre" in str(base)
+    with fresh(Place(base, base / "stretto-app" / COPIES)) as cwd:
+        (cwd / "out" / "field").write_text("changed")
+        (cwd / "gone").write_text("new")
+        assert (cwd / "results" / "field").read_text() == "changed"
+        assert (cwd / "not-there-yet").read_text() == "new"
+    assert (case / "results" / "field").read_text() == "precious"
+    assert not (case / "not-there-yet").exists()
+
+
 def test_results_may_lie_in_the_directory_itself(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "mine").write_text("x")

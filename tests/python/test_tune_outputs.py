@@ -65,6 +65,22 @@ def test_columns_of_numbers_are_times_only_if_they_vary() -> None:
         ("time step 5 residual 1e-3", "time step 5 residual 2e-3", False),
         ("took 1.5 s, residual 1e-3", "took 1.5 s, residual 2e-3", False),
         ("cpu model x", "cpu model y", False),
+        ("copied at 812.5 MB/s", "copied at 799.1 MB/s", True),
+        (
+            "Performance: 3.1 ns/day, 12.4 timesteps/s",
+            "Performance: 3.0 ns/day, 12.1 timesteps/s",
+            True,
+        ),
+        ("Steps per second: 12", "Steps per second: 13", True),
+        ("Elapsed (wall clock) 0:12.34", "Elapsed (wall clock) 0:12.51", True),
+        ("max velocity = 3.21 m/s", "max velocity = 87.4 m/s", False),
+        ("mass flow 12.000 kg/s", "mass flow -7.5 kg/s", False),
+        ("strain rate 1.5 /s", "strain rate 2.5 /s", False),
+        ("velocity (m/s): 3.1", "velocity (m/s): 3.2", False),
+        ("acceleration 3.1 s / m", "acceleration 3.2 s / m", False),
+        ('{"E":-76.02676}', '{"E":12.0}', False),
+        ("energy:-76.02676", "energy:+999", False),
+        ("residual 7: 1e-3", "residual 8: 1e-3", False),
     ],
 )
 def test_what_looks_like_a_time(one: str, other: str, timing: bool) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 
+from stretto.errors import StrettoError
 from stretto.mpi.algorithms import Algorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
 
 #: all algorithms of the MPI, as they come; and each with values for its parameters, too
 ALL, EVERY = PREFIX + "all", PREFIX + "every"
+#: what names files of rules to Open MPI's coll/tuned and HAN
+RULES_FILES = (
+    "OMPI_MCA_coll_tuned_dynamic_rules_filename",
+    "OMPI_MCA_coll_han_dynamic_rules_filename",
+)
 
 
 def fitting(
@@ -59,7 +66,27 @@ def resolve(
             out += [a.candidate for a in found]
         else:
             out += [a.candidate for a in _by_name(installation, collective, name)]
+    if any(c.startswith(PREFIX) for c in out):
+        _refuse_rules(installation)
     return list(dict.fromkeys(out))
+
+
+def _refuse_rules(installation: MPIInstallation) -> None:
+    """Refuse an environment in which Open MPI's algorithms are not what they are called.
+
+    A file of rules (a tuning export that was sourced, or a site's module) counts for more than an
+    algorithm that is set: each would be timed under another one's name.
+    """
+    found = (
+        [n for n in RULES_FILES if os.environ.get(n)] if installation.family == "openmpi" else []
+    )
+    if found:
+        raise StrettoError(
+            f"{found[0]} names a file of rules, which Open MPI obeys whatever algorithm is set: "
+            "its algorithms would be measured under each other's names",
+            os.environ[found[0]],
+            f"measure without it: unset {' '.join(found)}, or unload the module that sets it",
+        )
 
 
 def _by_name(installation: MPIInstallation, collective: str, name: str) -> list[Algorithm]:

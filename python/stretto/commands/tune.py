@@ -287,4 +287,9 @@ def _directory(words: list[str], out: Path | None, mpi: str | None) -> Path:
     directory = out or tuned_directory(understand(words, mpi=mpi))
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is not a directory", "--out", "name another")
+    if directory.resolve() == Path.cwd().resolve():  # what lies in it would be taken for tune's own
+        raise UsageError(
+            "tune cannot keep its own files among those of the case", "--out",
+            "name another directory, a new one for example",
+        )  # fmt: skip
     return directory.absolute()

@@ -38,8 +38,13 @@ COMPOUND = (
     ("allgather", "1"), ("allgatherv", "1"), ("allreduce", "2"), ("allreduce", "7"),
     ("reduce_scatter", "1"), ("reduce_scatter_block", "1"),
 )  # fmt: skip
-#: parameters that a row of a classic file has no place for
-_NOT_IN_ROWS = ("knomial_radix", "max_requests")
+#: ends of the names of settings that a release's rows have no place for: an algorithm with another
+#: radix is another candidate
+NOT_IN_ROWS = {
+    "4": ("knomial_radix", "max_requests"),
+    "5": ("knomial_radix", "max_requests"),
+    "6": ("knomial_radix",),
+}
 
 
 def _tuned(rule: Rule) -> tuple[int, int, int] | None:
@@ -58,7 +63,7 @@ def usable(
     rules: Iterable[Rule],
     export: Export,
     of_han: Collection[str] = (),
-    left_out: tuple[str, ...] = _NOT_IN_ROWS,
+    release: str = "5",
 ) -> dict[str, dict[int, list[Rule]]]:
     """Return the rules by collective and ranks; say what files of the MPI cannot hold.
 
@@ -70,8 +75,8 @@ def usable(
         Gets the sentences.
     of_han
         Collectives that HAN's own file has on several nodes.
-    left_out
-        Ends of the names of settings that rows have no place for.
+    release
+        As for `sayable`.
     """
     out: dict[str, dict[int, list[Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in rules:
@@ -84,9 +89,10 @@ def usable(
         if rule.collective not in IDS:
             export.lost.append(f"{what}: coll/tuned has no rules for it")
             continue
-        for name, value in rule.settings:
-            if name.endswith(left_out):
-                export.lost.append(f"{what}: {name} {value} is one for all rules, and stays as is")
+        unsaid = _unsaid(rule, release)
+        if unsaid:
+            export.lost.append(f"{what}: rows have no place for {', '.join(unsaid)}")
+            continue
         out[rule.collective][rule.layout.nranks].append(rule)
     return {
         c: by_ranks
@@ -107,28 +113,30 @@ def sayable(rule: Rule, release: str) -> bool:
     """
     of_han = {"5": han.COLLECTIVES, "6": han.COLLECTIVES_6}.get(release, ())
     by_han = _on_nodes(rule, of_han) and han.algorithm_of(rule) is not None
-    return rule.collective in IDS and (rule.default or _tuned(rule) is not None or by_han)
+    if rule.collective not in IDS or _unsaid(rule, release):
+        return False
+    return rule.default or _tuned(rule) is not None or by_han
+
+
+def _unsaid(rule: Rule, release: str) -> list[str]:
+    """Return the settings of a rule that a release's rows have no place for."""
+    return [name for name, _ in rule.settings if name.endswith(NOT_IN_ROWS[release])]
 
 
 def _on_nodes(rule: Rule, of_han: Collection[str]) -> bool:
     return rule.layout.nodes > 1 and rule.collective in of_han
 
 
-def _effect(rule: Rule, left_out: tuple[str, ...]) -> Rule:
-    """Return a rule as the files say it: without what they cannot, and without sizes if need be."""
-    if _tuned(rule) is None:
-        return rule  # HAN's
-    settings = tuple(s for s in rule.settings if not s[0].endswith(left_out))
-    if openmpi_bytes(rule.collective, rule.low, rule.layout.nranks) is None:
-        return replace(rule, settings=settings, low=0, high=None)
-    return replace(rule, settings=settings)
+def _effect(rule: Rule) -> Rule:
+    """Return a rule as the files say it: without sizes if need be (HAN's rows have them)."""
+    sized = openmpi_bytes(rule.collective, 1, rule.layout.nranks) is not None
+    return rule if sized or _tuned(rule) is None else replace(rule, low=0, high=None)
 
 
 def message_rows(
     rules: Sequence[Rule],
     export: Export,
     values: Values = _tuned,
-    left_out: tuple[str, ...] = _NOT_IN_ROWS,
 ) -> list[tuple[int, ...]]:
     """Return message size and values for one communicator size, the first for size 0.
 
@@ -140,8 +148,6 @@ def message_rows(
         Gets the rows, and sentences about what they cannot say.
     values
         What a row says; where it gives None, the row is algorithm 0.
-    left_out
-        Ends of the names of settings that rows have no place for.
     """
     rows: list[tuple[int, ...]] = []
     for rule in merged(sorted(rules, key=lambda r: r.low)):
@@ -159,7 +165,7 @@ def message_rows(
             continue
         rows.append(row)
         if not rule.default:
-            export.rows.append(_effect(rule, left_out))
+            export.rows.append(_effect(rule))
     if not rows or rows[0][0] != 0:
         rows.insert(0, _NO_RULE)
     return rows

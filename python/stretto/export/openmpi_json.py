@@ -23,8 +23,6 @@ from stretto.export.rules import Rule
 from stretto.files.export import REMEDY
 
 JSON_FILE = "stretto-openmpi.json"
-#: rows have a place for requests in flight, and none for the radix of bcast's k-nomial tree
-_NOT_IN_ROWS = ("knomial_radix",)
 #: which fan-out forcing passes on, by collective, and its value when nobody sets one
 _CHAINED, _FANOUT = ("bcast", "reduce", "scatter"), 4
 #: collectives without algorithms in coll/tuned: a rule for one crashes every job in MPI_Init
@@ -62,8 +60,8 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     collectives: dict[str, list[dict[str, Any]]] = {}
     inside = [r for r in rules if r.layout.nodes == 1]
     across = [r for r in rules if r.layout.nodes > 1]
-    on_one = openmpi.usable(inside, export, left_out=_NOT_IN_ROWS)
-    on_several = openmpi.usable(across, export, han.COLLECTIVES_6, _NOT_IN_ROWS)
+    on_one = openmpi.usable(inside, export, release="6")
+    on_several = openmpi.usable(across, export, han.COLLECTIVES_6, "6")
     for collective in dict.fromkeys([*on_one, *on_several]):
         one, several = on_one.get(collective, {}), on_several.get(collective, {})
         entries = collectives[collective] = []
@@ -87,7 +85,7 @@ def json_rules(rules: Sequence[Rule]) -> Export:
 
 def _entry(rules: Sequence[Rule], ranks: int, distribution: str, export: Export) -> dict[str, Any]:
     """Return what a file says about communicators of one size."""
-    rows = openmpi.message_rows(rules, export, _values, _NOT_IN_ROWS)
+    rows = openmpi.message_rows(rules, export, _values)
     ends = [row[0] - 1 for row in rows[1:]] + [None]
     said = []
     for (start, algorithm, fanout, *others), end in zip(rows, ends, strict=True):

@@ -11,17 +11,21 @@ from stretto.files.table import WITHOUT_SIZE
 #: of one block in Stretto's measure
 BLOCKS = ("allgather", "alltoall", "gather", "scatter", "reduce_scatter_block")
 
-#: of these coll/tuned does not look at the size (see `openmpi_bytes`)
-OPENMPI_SIZELESS = ("barrier", "scan", "exscan", *WITHOUT_SIZE)
+#: of these coll/tuned does not look at the size, or at one that ranks know differently (see
+#: `openmpi_bytes`): a row must hold for all sizes
+OPENMPI_SIZELESS = ("barrier", "scan", "exscan", "gather", "scatter", *WITHOUT_SIZE)
 
 
 def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
-    """Return the size that coll/tuned looks up, None where it looks at none.
+    """Return the size that coll/tuned looks up, None where a row must hold for all.
 
-    From the decision functions of Open MPI 4.1 and 5.0: allgather, gather, scatter, alltoall and
+    From the decision functions of Open MPI 4.1 and 5.0: allgather, alltoall and
     reduce_scatter_block are counted with all ranks' blocks, reduce_scatter by the sum of them,
     allgatherv by their mean (the sum divided by the ranks); scan and exscan by type size x ranks,
-    whatever the count, so that no size can be told from another.
+    whatever the count, so that no size can be told from another. Gather and scatter are counted by
+    each rank's own send arguments, which mean nothing in a scatter but at the root, and nothing in
+    a gather at a root that has its block in place: rows for some sizes would have ranks of one call
+    go different ways, which hangs or gives wrong data (seen with 4.1.4 and 5.0.11).
 
     Parameters
     ----------

@@ -81,8 +81,8 @@ class Command:
         return [o for a in self.applications for o in a.options]
 
     def values(self, *names: str) -> list[tuple[str, ...]]:
-        """Return the values of all options with one of the names (without dashes)."""
-        return [o.values for o in self.options if o.name in names]
+        """Return the values of all options with one of the names (without dashes) that have any."""
+        return [o.values for o in self.options if o.name in names and o.values]
 
 
 def skip_wrappers(words: Sequence[str], start: int, end: int) -> tuple[int | None, dict[str, str]]:

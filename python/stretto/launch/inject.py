@@ -170,7 +170,7 @@ def _openmpi(
                     rest.pop(name, None)
             elif name in rest:
                 words[at] = f"{name}={rest[name]}"
-        elif option.name in ("mca", "omca") and option.values[0] == "mca_base_env_list":
+        elif option.name in ("mca", "omca") and option.values[:1] == ("mca_base_env_list",):
             # The user's list on the command line hides any in the environment: ours goes into it.
             words[at + 1] = f"{words[at + 1]};{env_list(rest)}"
             rest = {}

@@ -92,7 +92,11 @@ def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None =
     for value, *_ in command.values("map-by", "ppr"):
         found = re.match(r"(?:ppr:)?(\d+):node", value)
         ppn = int(found.group(1)) if found else ppn
-    hosts = parse_hosts([v[0] for v in command.values("H", "host", "hosts") if v])
+    # One rank on each node in turn: all nodes are used, however many slots each of them has.
+    in_turn = any(v[0].split(":")[0] == "node" for v in command.values("map-by")) or any(
+        o.name == "bynode" for a in command.applications for o in a.options
+    )
+    hosts = parse_hosts([v[0] for v in command.values("H", "host", "hosts")])
     for values in command.values("hostfile", "machinefile", "f", "default-hostfile"):
         hosts += read_hostfile((cwd or Path.cwd()) / values[0])
     if not hosts:
@@ -106,9 +110,13 @@ def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None =
         if nodes == 1:
             return Layout(nranks, 1, nranks or ppn)
         slots = ppn or _slurm_ppn(environ.get("SLURM_TASKS_PER_NODE"))
+        if in_turn and nranks is not None and nodes is not None:
+            slots = -(-nranks // nodes)
         return _filled(nranks, nodes, slots, ())
     names = tuple(h for h, _ in hosts)
-    if ppn is None and all(s is not None for _, s in hosts):
+    if ppn is None and in_turn and nranks is not None:
+        ppn = -(-nranks // len(names))
+    elif ppn is None and all(s is not None for _, s in hosts):
         ppn = max(s or 0 for _, s in hosts)
     elif ppn is None and command.kind != "intel":
         # One rank a listed host, unless it is told to oversubscribe.

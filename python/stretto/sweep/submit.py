@@ -17,7 +17,7 @@ from stretto.sweep.request import Request
 
 #: s: so long before the end of its time Slurm warns the script
 WARNING_S = 120
-_TIME = re.compile(r"(\d+-)?\d{1,3}(:\d{2}){0,2}\Z")
+_TIME = re.compile(r"(\d+-)?\d{1,5}(:\d{2}){0,2}\Z")
 
 
 @dataclass(frozen=True)

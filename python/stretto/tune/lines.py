@@ -9,19 +9,24 @@ from collections.abc import Sequence
 from stretto.files.verdict import ComparedOutcome
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
-_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d\d?[./]\d\d?[./]\d{4}\b")
+#: dates, and times of day
+_DATE = re.compile(
+    r"\b\d{4}-\d\d-\d\d\b|\b\d\d?[./]\d\d?[./]\d{4}\b|\b\d\d?:[0-5]\d:[0-5]\d(?:\.\d+)?\b"
+)
+#: what a run does so many of in a second; metres, kilograms and the like are results
+_RATE = (
+    r"(?:[kmgt]?i?b(?:ytes?|its?)?|[kmgt]?flops?|(?:time)?-?steps?|[kmg]?atom-?steps?|iter(?:ation)?s?|"
+    r"its?|cycles|cells?|updates?|sweeps?|calls?|events?|ns|moves|evaluations?)"
+    r"(?: ?/ ?| per )(?:s|sec|second|min|minute|h|hour|day)"
+)
 #: what stands before a run's times, dates and rates; "time" alone does not: that is physical time
 _LABEL = re.compile(
     r"clock|cpu|elapsed|wall|execution ?time|run ?time|timestamp|\bdate\b|\bpid\b|process id|"
-    r"\btook\b|memory|\brss\b|(?:per|/) ?(?:s|sec|second)\b",
+    rf"\btook\b|memory|\brss\b|\b{_RATE}\b",
     re.IGNORECASE,
 )
 #: and what follows their numbers
-_UNIT = re.compile(
-    r"\s*(?:s|sec|secs|seconds|ms|us|[kmg]?b/s|[mgt]?flop/?s|/s|\w+(?:/| per )(?:s|sec|second|min|"
-    r"minute))\b|:",
-    re.IGNORECASE,
-)
+_UNIT = re.compile(rf"\s*(?:s|sec|secs|seconds|ms|us|[mgt]?flops?|{_RATE})\b(?! ?/)", re.IGNORECASE)
 
 
 def shape(line: str) -> str:
@@ -40,10 +45,11 @@ def is_timing(one: str, other: str) -> bool:
     if shape(one) != shape(other):
         return False
     left, right = _DATE.sub("@", one), _DATE.sub("@", other)
-    before = 0
+    before, timed = 0, False
     for a, b in zip(_NUMBER.finditer(left), _NUMBER.finditer(right), strict=True):
         between, after = left[before : a.start()], left[a.end() :]
-        timed = _LABEL.search(between) or _UNIT.match(after) or between.endswith(":")
+        goes_on = timed and between == ":"  # minutes and seconds of a labelled time
+        timed = goes_on or bool(_LABEL.search(between) or _UNIT.match(after))
         if a.group() != b.group() and not timed:
             return False
         before = a.end()

@@ -144,19 +144,22 @@ def _mend_links(base: Path, copy: Path) -> None:
     """Let links in a copy lead where they did: to the copy's own files, or out of it as before.
 
     A relative link out of the directory (``mesh -> ../mesh``) would lead nowhere, and an absolute
-    one into it would have CMD write to the original.
+    one into it would have CMD write to the original, by whatever name it calls it (``/home`` is a
+    link itself on many clusters).
     """
+    real_base = base.resolve()
     for root, directories, names in os.walk(copy):
         for link in (Path(root) / n for n in [*directories, *names]):
             if not link.is_symlink():
                 continue
             place = base / link.relative_to(copy)
             target = Path(os.path.normpath(place.parent / link.readlink()))
-            inside = target == base or base in target.parents
-            if inside and not link.readlink().is_absolute():
+            if not link.readlink().is_absolute() and base in (target, *target.parents):
                 continue
+            real = Path(os.path.realpath(place))
+            inside = real_base in (real, *real.parents)
             link.unlink()
-            link.symlink_to(copy / target.relative_to(base) if inside else target)
+            link.symlink_to(copy / real.relative_to(real_base) if inside else target)
 
 
 @functools.cache
