@@ -73,6 +73,7 @@ def test_columns_of_numbers_are_times_only_if_they_vary() -> None:
         ),
         ("Steps per second: 12", "Steps per second: 13", True),
         ("Elapsed (wall clock) 0:12.34", "Elapsed (wall clock) 0:12.51", True),
+        ("loop 1.53 ms/step", "loop 1.57 ms/step", True),
         ("max velocity = 3.21 m/s", "max velocity = 87.4 m/s", False),
         ("mass flow 12.000 kg/s", "mass flow -7.5 kg/s", False),
         ("strain rate 1.5 /s", "strain rate 2.5 /s", False),

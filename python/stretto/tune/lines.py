@@ -25,8 +25,12 @@ _LABEL = re.compile(
     rf"\btook\b|memory|\brss\b|\b{_RATE}\b",
     re.IGNORECASE,
 )
-#: and what follows their numbers
-_UNIT = re.compile(rf"\s*(?:s|sec|secs|seconds|ms|us|[mgt]?flops?|{_RATE})\b(?! ?/)", re.IGNORECASE)
+#: and what follows their numbers; seconds per metre are a result again
+_UNIT = re.compile(
+    rf"\s*(?:s|sec|secs|seconds|ms|us|[mgt]?flops?|{_RATE})\b"
+    r"(?! ?/ ?(?!(?:time)?-?steps?\b|iter|its?\b|cycles?\b|calls?\b))",
+    re.IGNORECASE,
+)
 
 
 def shape(line: str) -> str:
