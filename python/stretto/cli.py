@@ -201,6 +201,9 @@ def _interrupted(error: BaseException) -> int:
         cause = cause.__cause__ or cause.__context__
     kept = cause.kept if isinstance(cause, Interrupted) else "files that were complete are kept"
     say(f"\nstretto: interrupted; {kept}")
+    # An interrupt that went through exec() of a text, as where a dataclass is made, CPython takes
+    # for unhandled for ever, and ends the process by SIGINT at its exit; the next exec() clears it.
+    exec("")
     return EXIT_INTERRUPTED
 
 

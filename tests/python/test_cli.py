@@ -210,6 +210,20 @@ def test_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "measuring" in stream.text and "50%" in stream.text
 
 
+def test_an_interrupt_inside_exec_is_handled(tmp_path: Path) -> None:
+    """Dataclasses are made by exec(), while modules are imported: CPython ended us by SIGINT."""
+    (tmp_path / "interrupted.py").write_text(
+        "import stretto.cli as cli\n"
+        "cli.build_app = lambda name: exec('raise KeyboardInterrupt')\n"
+        "raise SystemExit(cli.main(['check']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130 and "stretto: interrupted" in done.stderr, done
+
+
 def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
     """`stretto run` becomes the command: its answer to the signal is the answer."""
     script = tmp_path / "job.sh"

@@ -325,7 +325,7 @@ def helping(case: Path, *words: str) -> list[str]:
         'if [ -n "$OMPI_MCA_alpha" ]; then time=$((time * 80 / 100))\n'
         '[ "$1" = refuse ] && [ -n "$OMPI_MCA_beta" ] && echo not both >&2 && exit 4\n'
         '[ "$1" = alter ] && echo other > result; fi\n'
-        'echo "time: $time s"; echo "rate: $((100000000 / time)) /s"\n'
+        'echo "time: $time s"; echo "rate: $((100000000 / time)) steps/s"\n'
     )
     path.chmod(0o755)
     return ["--mpi", launcher("openmpi4"), "--", "./helping.sh", *words]
