@@ -125,6 +125,7 @@ def test_a_program_called_mpirun_that_is_no_launcher(machine: Path) -> None:
         ),
         ("openmpi4", "mpirun -n 4 --map-by node --host a:4,b:4 app", {}, (4, 2, 2)),
         ("openmpi4", "mpirun -n 3 --map-by node:PE=2 --host a:4,b:4 app", {}, (3, 2, 2)),
+        ("openmpi4", "mpirun -n 4 --bynode --host a:4,b:4 app", {}, (4, 2, 2)),
         (
             "openmpi4",
             "mpirun -n 4 --map-by node app",

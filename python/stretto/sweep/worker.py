@@ -7,6 +7,7 @@ nothing else, and any number of these processes may work on one directory.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -368,6 +369,11 @@ class Worker:
             done += (asked if turn is None else min(turn, asked)) * site.plan.nvariants
         return done
 
+    @functools.cached_property
+    def _usual_s(self) -> float:
+        """What the search takes, as it usually goes."""
+        return sum(expected_s([s.plan for s in self.all()], self.policy))
+
     def progress(self) -> tuple[int, int]:
         """Return how far the campaign is, in launches: done, and in all.
 
@@ -379,8 +385,8 @@ class Worker:
         if closing is None or closing.over:
             return done, max(asked, done)
         if not closing.searched_s or closing.measured_s is None:
-            usual = sum(expected_s([s.plan for s in self.all()], self.policy))
-            return done, round(asked * max(1.0, closing.limit_s / usual if usual else 1.0))
+            more = closing.limit_s / self._usual_s if self._usual_s else 1.0
+            return done, round(asked * max(1.0, more))
         whole = asked / closing.searched_s
         return round(whole * closing.measured_s), round(whole * closing.limit_s)
 
