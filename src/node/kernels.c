@@ -5,6 +5,9 @@
 #define KERNELS_PLAIN
 #include "node/kernels_body.h"
 
+#include <stddef.h>
+#include <string.h>
+
 stretto_reduce_fn stretto_reduce_kernel(stretto_op op, stretto_type type) {
     const stretto_kernels *kernels = &stretto_kernels_plain;
     if ((unsigned)op >= STRETTO_OPS || (unsigned)type >= STRETTO_TYPES)
@@ -44,4 +47,28 @@ size_t stretto_type_extent(stretto_type type) {
         [STRETTO_SHORT_INT] = sizeof(stretto_short_int),
     };
     return (unsigned)type < STRETTO_TYPES ? extent[type] : 0;
+}
+
+/* Bytes, not members: C lets the store of a member change the padding (C11 6.2.6.1p6). */
+#define STORE(name, pair)                                                                          \
+    static void name(void *to, const void *from, size_t n) {                                       \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            char *t = (char *)to + i * sizeof(pair);                                               \
+            const char *f = (const char *)from + i * sizeof(pair);                                 \
+            memcpy(t, f, sizeof((pair *)0)->value);                                                \
+            memcpy(t + offsetof(pair, index), f + offsetof(pair, index), sizeof(int));             \
+        }                                                                                          \
+    }
+
+STORE(store_double_int, stretto_double_int)
+STORE(store_long_int, stretto_long_int)
+STORE(store_short_int, stretto_short_int)
+
+stretto_store_fn stretto_pair_store(stretto_type type) {
+    switch (type) {
+    case STRETTO_DOUBLE_INT: return store_double_int;
+    case STRETTO_LONG_INT: return store_long_int;
+    case STRETTO_SHORT_INT: return store_short_int;
+    default: return NULL;
+    }
 }

@@ -179,4 +179,10 @@ stretto_reduce_fn stretto_reduce_kernel(stretto_op op, stretto_type type);
 /* sizeof the type's C representation (extent: pairs include their padding). */
 size_t stretto_type_extent(stretto_type type);
 
+/* Copies the members of n pairs; what lies in their gaps stays as it is in `to`. */
+typedef void (*stretto_store_fn)(void *to, const void *from, size_t n);
+/* NULL for types without a gap. Kernels and copies take whole elements: what a program keeps in the
+ * gaps of its buffer is spared by storing a result in this way, from elsewhere. */
+stretto_store_fn stretto_pair_store(stretto_type type);
+
 #endif

@@ -27,10 +27,26 @@ static int run(stretto_comm *c, const stretto_decision *d, stretto_collective co
     int rc = reduction_elements(d, &e, &commutative);
     if (rc == MPI_SUCCESS)
         rc = stretto_call_plan(c, d, collective, &e, b, root, in_place, commutative);
-    return stretto_call_end(c, rc);
+    return rc;
 }
 
-int stretto_call_allreduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out) {
+static inline int ended(stretto_comm *c, const stretto_decision *d, int rc) {
+    return d->run == STRETTO_RUN_NODE && !d->store ? rc : stretto_call_end(c, rc);
+}
+
+/* Pairs with a gap: the result is made elsewhere, never in place, and its members are stored. */
+static void *aside(stretto_comm *c, const stretto_decision *d, size_t n) {
+    return stretto_comm_scratch(c, STRETTO_SCRATCH_UNPACK, n ? n * d->extent : 1);
+}
+
+static int stored(stretto_comm *c, const stretto_decision *d, int rc, void *out, const void *result,
+                  size_t n) {
+    if (rc == MPI_SUCCESS)
+        d->store(out, result, n);
+    return ended(c, d, rc);
+}
+
+static int allreduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out) {
     bool in_place = in == MPI_IN_PLACE;
     if (d->run == STRETTO_RUN_NODE) {
         stretto_node_allreduce(c->node, in_place ? out : in, out, (size_t)d->elements, d->extent,
@@ -41,8 +57,15 @@ int stretto_call_allreduce(stretto_comm *c, const stretto_decision *d, const voi
     return run(c, d, STRETTO_ALLREDUCE, &b, 0, in_place);
 }
 
-int stretto_call_reduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
-                        int root) {
+int stretto_call_allreduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out) {
+    if (!d->store)
+        return ended(c, d, allreduce(c, d, in, out));
+    void *result = aside(c, d, (size_t)d->elements);
+    int rc = allreduce(c, d, in == MPI_IN_PLACE ? out : in, result);
+    return stored(c, d, rc, out, result, (size_t)d->elements);
+}
+
+static int reduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out, int root) {
     bool in_place = in == MPI_IN_PLACE || (c->rank == root && in == out);
     if (d->run == STRETTO_RUN_NODE) {
         stretto_node_reduce(c->node, in_place ? out : in, out, (size_t)d->elements, d->extent,
@@ -56,11 +79,19 @@ int stretto_call_reduce(stretto_comm *c, const stretto_decision *d, const void *
     return run(c, d, STRETTO_REDUCE, &b, root, in_place);
 }
 
+int stretto_call_reduce(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
+                        int root) {
+    if (!d->store || c->rank != root)
+        return ended(c, d, reduce(c, d, in, out, root));
+    void *result = aside(c, d, (size_t)d->elements);
+    int rc = reduce(c, d, in == MPI_IN_PLACE ? out : in, result, root);
+    return stored(c, d, rc, out, result, (size_t)d->elements);
+}
+
 /* at and n = offsets and sizes of the blocks in elements, NULL for equal ones; own: my block's
  * size. In place the result goes to the front of the vector when all is done. */
-static int reduce_scatter(stretto_comm *c, const stretto_decision *d, stretto_collective collective,
-                          const void *in, void *out, const size_t *at, const size_t *n,
-                          size_t own) {
+static int scatter_plan(stretto_comm *c, const stretto_decision *d, stretto_collective collective,
+                        const void *in, void *out, const size_t *at, const size_t *n, size_t own) {
     bool in_place = in == MPI_IN_PLACE || in == out;
     const stretto_buffers b = {.in = in_place ? out : in,
                                .out = out,
@@ -73,8 +104,8 @@ static int reduce_scatter(stretto_comm *c, const stretto_decision *d, stretto_co
     return run(c, d, collective, &b, 0, false);
 }
 
-int stretto_call_reduce_scatter_block(stretto_comm *c, const stretto_decision *d, const void *in,
-                                      void *out) {
+static int reduce_scatter_block(stretto_comm *c, const stretto_decision *d, const void *in,
+                                void *out) {
     size_t own = (size_t)d->elements;
     if (d->run == STRETTO_RUN_NODE) {
         size_t *n = stretto_blocks_memory(c, 0);
@@ -84,7 +115,26 @@ int stretto_call_reduce_scatter_block(stretto_comm *c, const stretto_decision *d
                                     d->reduce);
         return MPI_SUCCESS;
     }
-    return reduce_scatter(c, d, STRETTO_REDUCE_SCATTER_BLOCK, in, out, NULL, NULL, own);
+    return scatter_plan(c, d, STRETTO_REDUCE_SCATTER_BLOCK, in, out, NULL, NULL, own);
+}
+
+int stretto_call_reduce_scatter_block(stretto_comm *c, const stretto_decision *d, const void *in,
+                                      void *out) {
+    if (!d->store)
+        return ended(c, d, reduce_scatter_block(c, d, in, out));
+    void *result = aside(c, d, (size_t)d->elements);
+    int rc = reduce_scatter_block(c, d, in == MPI_IN_PLACE ? out : in, result);
+    return stored(c, d, rc, out, result, (size_t)d->elements);
+}
+
+static int reduce_scatter(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
+                          const size_t *at, const size_t *n) {
+    if (d->run == STRETTO_RUN_NODE) {
+        stretto_node_reduce_scatter(c->node, in == MPI_IN_PLACE ? out : in, out, n, d->extent,
+                                    d->reduce);
+        return MPI_SUCCESS;
+    }
+    return scatter_plan(c, d, STRETTO_REDUCE_SCATTER, in, out, at, n, n[c->rank]);
 }
 
 int stretto_call_reduce_scatter(stretto_comm *c, const stretto_decision *d, const void *in,
@@ -97,16 +147,15 @@ int stretto_call_reduce_scatter(stretto_comm *c, const stretto_decision *d, cons
         at[r] = next;
         next += n[r];
     }
-    if (d->run == STRETTO_RUN_NODE) {
-        stretto_node_reduce_scatter(c->node, in == MPI_IN_PLACE ? out : in, out, n, d->extent,
-                                    d->reduce);
-        return MPI_SUCCESS;
-    }
-    return reduce_scatter(c, d, STRETTO_REDUCE_SCATTER, in, out, at, n, n[c->rank]);
+    if (!d->store)
+        return ended(c, d, reduce_scatter(c, d, in, out, at, n));
+    void *result = aside(c, d, n[c->rank]);
+    int rc = reduce_scatter(c, d, in == MPI_IN_PLACE ? out : in, result, at, n);
+    return stored(c, d, rc, out, result, n[c->rank]);
 }
 
-int stretto_call_scan(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
-                      bool exclusive) {
+static int scan(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
+                bool exclusive) {
     bool in_place = in == MPI_IN_PLACE || in == out;
     if (d->run == STRETTO_RUN_NODE) {
         stretto_node_scan(c->node, in_place ? out : in, out, (size_t)d->elements, d->extent,
@@ -115,4 +164,15 @@ int stretto_call_scan(stretto_comm *c, const stretto_decision *d, const void *in
     }
     const stretto_buffers b = {.in = in_place ? NULL : in, .out = out, .count = d->elements};
     return run(c, d, exclusive ? STRETTO_EXSCAN : STRETTO_SCAN, &b, 0, in_place);
+}
+
+int stretto_call_scan(stretto_comm *c, const stretto_decision *d, const void *in, void *out,
+                      bool exclusive) {
+    if (!d->store)
+        return ended(c, d, scan(c, d, in, out, exclusive));
+    void *result = aside(c, d, (size_t)d->elements);
+    int rc = scan(c, d, in == MPI_IN_PLACE ? out : in, result, exclusive);
+    if (exclusive && c->rank == 0) /* which has no result */
+        return ended(c, d, rc);
+    return stored(c, d, rc, out, result, (size_t)d->elements);
 }

@@ -200,6 +200,7 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
     d->row = NULL;
     d->why[0] = '\0';
     d->reduce = NULL;
+    d->store = NULL;
     d->bytes = 0;
     if (!c->coll[collective].looked_at)
         return; /* an invalid datatype is the MPI's to find, too */
@@ -214,7 +215,7 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
         return;
     }
     if (stretto_collective_reduces(collective)) {
-        d->reduce = stretto_kernel_for(d->op, d->datatype, &d->extent);
+        d->reduce = stretto_kernel_for(d->op, d->datatype, &d->extent, &d->store);
         if (!d->reduce) { /* PMPI_Reduce_local knows every predefined one, too */
             bool predefined = stretto_is_predefined_op(d->op) && d->row->line < 0;
             if (d->op == MPI_OP_NULL || (stretto_is_predefined_op(d->op) && !predefined)) {

@@ -98,8 +98,10 @@ void stretto_arena_leave(int64_t offset);
 /* ---- operations and datatypes (types.c) ------------------------------------------------------ */
 
 /* The kernel for a predefined operation on a predefined datatype, with the element's extent in
- * bytes; NULL when one of them is not predefined or there is none. */
-stretto_reduce_fn stretto_kernel_for(MPI_Op op, MPI_Datatype datatype, size_t *extent);
+ * bytes and, for pairs with a gap, what stores results; NULL when one of the handles is not
+ * predefined or there is none. */
+stretto_reduce_fn stretto_kernel_for(MPI_Op op, MPI_Datatype datatype, size_t *extent,
+                                     stretto_store_fn *store);
 /* Bytes of one element when the datatype is predefined, dense and known; else 0. */
 size_t stretto_dense_size(MPI_Datatype datatype);
 /* Predefined and known to us; such handles never change their meaning. */
@@ -130,6 +132,7 @@ typedef struct {
     size_t bytes;       /* type size x count; must stay below 2^31 times the ranks */
     size_t extent;      /* bytes of one element as kernels and wires see it */
     stretto_reduce_fn reduce;
+    stretto_store_fn store; /* pairs with a gap: brings a result past it; NULL: it has none */
     const stretto_row *row; /* NULL: no row; its choice is what is done unless run is NATIVE */
     char why[160];          /* a reason to be native that is not the table's, or "" */
 } stretto_decision;
@@ -141,7 +144,7 @@ enum {
     STRETTO_SCRATCH_TMP,     /* the plan's TMP */
     STRETTO_SCRATCH_OUT,     /* OUT where the application has none */
     STRETTO_SCRATCH_PACK,    /* what is sent, packed */
-    STRETTO_SCRATCH_UNPACK,  /* what is received, to be unpacked */
+    STRETTO_SCRATCH_UNPACK,  /* what is received, to be unpacked; pairs to be stored */
     STRETTO_SCRATCH_SIZES,   /* offsets and sizes of ragged blocks */
     STRETTO_SCRATCH_NUMBERS, /* sizes that are told (exec_told.c) */
     STRETTO_SCRATCHES

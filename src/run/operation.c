@@ -288,7 +288,7 @@ int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_C
 
 bool stretto_operation_post(stretto_operation *o) {
     const stretto_decision *d = &o->decision;
-    if (d->run != STRETTO_RUN_NODE)
+    if (d->run != STRETTO_RUN_NODE || d->store)
         return false;
     if (o->collective == STRETTO_BARRIER)
         return o->posted = stretto_node_post(o->c->node, NULL, 0);

@@ -147,12 +147,13 @@ STRETTO_COLD void stretto_types_init(void) {
     add_dense(MPI_LOGICAL);
 }
 
-stretto_reduce_fn stretto_kernel_for(MPI_Op op, MPI_Datatype datatype, size_t *extent) {
+stretto_reduce_fn stretto_kernel_for(MPI_Op op, MPI_Datatype datatype, size_t *extent,
+                                     stretto_store_fn *store) {
     const known *o = find(op_key(op)), *t = find(type_key(datatype));
-    /* Kernels and copies take whole elements: what lies in the gaps of a pair is the program's. */
-    if (!o || !t || o->op < 0 || t->type < 0 || t->size == 0)
+    if (!o || !t || o->op < 0 || t->type < 0)
         return NULL;
     *extent = stretto_type_extent((stretto_type)t->type);
+    *store = stretto_pair_store((stretto_type)t->type);
     return stretto_reduce_kernel((stretto_op)o->op, (stretto_type)t->type);
 }
 

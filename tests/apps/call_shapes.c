@@ -175,54 +175,6 @@ static void truncated(void) {
     MPI_Comm_free(&comm);
 }
 
-/* --- gaps ----------------------------------------------------------------------------------- */
-
-/* What lies in the gap of a pair type, between its members or behind them, is the program's. */
-static void gaps(void) {
-    enum { N = 300 };
-    static struct {
-        double value;
-        int index, mine;
-    } a[N], b[N];
-    static struct {
-        short value, mine;
-        int index;
-    } c[N], d[N];
-    MPI_Comm comm;
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    warm(comm);
-    int touched = 0, wrong = 0, per = N / size;
-#define GAPS(...)                                                                                  \
-    for (int i = 0; i < N; i++) {                                                                  \
-        a[i].value = rank + i, a[i].index = rank, a[i].mine = -1 - rank;                           \
-        c[i].value = (short)(rank + i), c[i].index = rank, c[i].mine = -1;                         \
-        b[i].mine = 4711 + rank, d[i].mine = 47, b[i].index = d[i].index = -9;                     \
-    }                                                                                              \
-    __VA_ARGS__;                                                                                   \
-    for (int i = 0; i < N; i++)                                                                    \
-    touched += b[i].mine != 4711 + rank || d[i].mine != 47
-#define BOTH(name, n, ...)                                                                         \
-    GAPS(MPI_##name(a, b, n, MPI_DOUBLE_INT, MPI_MAXLOC, ##__VA_ARGS__, comm);                     \
-         MPI_##name(c, d, n, MPI_SHORT_INT, MPI_MAXLOC, ##__VA_ARGS__, comm))
-    for (int n = 1; n <= N; n *= 17) {
-        BOTH(Allreduce, n);
-        wrong += b[n - 1].index != size - 1 || d[n - 1].index != size - 1;
-        BOTH(Reduce, n, size - 1);
-        BOTH(Scan, n);
-        wrong += b[n - 1].index != rank;
-        BOTH(Exscan, n);
-        if (n <= per) {
-            BOTH(Reduce_scatter_block, n);
-        }
-        GAPS(for (int i = 0; i < N; i++) b[i].value = a[i].value, b[i].index = rank;
-             MPI_Allreduce(MPI_IN_PLACE, b, n, MPI_DOUBLE_INT, MPI_MINLOC, comm));
-        wrong += b[n - 1].index != 0;
-    }
-    expect(touched == 0, "data in the gaps of pairs");
-    expect(wrong == 0, "place of a maximum");
-    MPI_Comm_free(&comm);
-}
-
 /* --- types of Fortran's kinds: no name, and predefined all the same ----------------------------
  */
 

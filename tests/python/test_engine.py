@@ -86,6 +86,30 @@ def test_elements_that_lie_between_one_another(build, name: str, choice: str) ->
     assert said in done.stderr, done.stderr
 
 
+REDUCTIONS = ("allreduce", "reduce", "scan", "exscan", "reduce_scatter_block", "reduce_scatter")
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        ";".join(f"{c}=shm" for c in REDUCTIONS),
+        WIDE.format("rabenseifner") + ";reduce_scatter=butterfly",
+        WIDE.format("segmented_ring(1K)") + ";reduce_scatter=ring",
+    ],
+    ids=["shm", "plans", "segments"],
+)
+@pytest.mark.parametrize("name", MPIS)
+def test_gaps_of_pairs_are_the_programs(build, name: str, choices: str) -> None:
+    """Our reductions of pairs with a gap: members as the MPI's, the gaps as they were."""
+    mpi = MPIS[name].require()
+    env = preload(mpi, STRETTO_CHOICE=choices, STRETTO_AFTER=1, STRETTO_NONBLOCKING="calls")
+    done = mpi.run(3, [build(mpi, "gaps")], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"(\d+) comparisons, 0 differences, (\d+) calls left", done.stdout)
+    assert found and int(found[1]) > 500, done.stdout
+    assert int(found[2]) == 0, done.stdout
+
+
 @pytest.mark.parametrize("ranks", [5, 8])
 @pytest.mark.parametrize("choices", [SHM, FLAT, MORE], ids=["shm", "flat", "more"])
 def test_more_ranks(build, ranks: int, choices: str) -> None:

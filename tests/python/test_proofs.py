@@ -58,7 +58,6 @@ def _preload(mpi: Mpi, **settings_: object) -> dict[str, str]:
 CASES = [
     "attributes",
     "errors",
-    "gaps",
     "kinds",
     "freed",
     "inter",
