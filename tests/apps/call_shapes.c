@@ -548,8 +548,7 @@ int main(int argc, char **argv) {
     } cases[] = {{"attributes", attributes}, {"errors", errors}, {"freed", freed},
                  {"inter", inter},           {"self", self},     {"nothing", nothing},
                  {"predefined", predefined}, {"pairs", pairs},   {"large", large},
-                 {"truncated", truncated},   {"gaps", gaps},     {"kinds", kinds},
-                 {"finalize", finalize}};
+                 {"truncated", truncated},   {"kinds", kinds},   {"finalize", finalize}};
     int known = strcmp(name, "threads") == 0;
     if (known)
         threads(provided);
