@@ -1,5 +1,6 @@
 /* Alltoall: equal blocks. Small ones lie one behind the other in the sender's lines, in the order
  * me + 1, me + 2, ...; each reader looks at the lines that its block covers. One hop. */
+#include "node/chunk.h"
 #include "node/direct.h"
 #include "node/lines.h"
 
@@ -32,11 +33,14 @@ void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_
         return;
     if (src == dst) /* a mistake, but nobody may read what is being written */
         src = NULL;
-    if (blocks != into)
+    const bool small = (n - 1) * bytes <= node->small;
+    const bool direct =
+        stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_ALLGATHER);
+    if (blocks != into && (small || direct))
         stretto_copy_tail(into + me * bytes, blocks + me * bytes, bytes);
     if (n == 1)
         return;
-    if ((n - 1) * bytes <= node->small) {
+    if (small) {
         small_alltoall(node, blocks, into, bytes);
         return;
     }
@@ -45,8 +49,9 @@ void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_
         at[r] = r * bytes;
         sizes[r] = bytes;
     }
-    if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_ALLGATHER))
+    if (direct)
         stretto_direct_alltoall(node, src, at, sizes, dst);
     else
-        stretto_chunk_exchange(node, blocks, at, sizes, into, at, sizes, sizes, bytes, 0);
+        stretto_chunk_exchange(node, blocks, at, sizes, into, at, sizes, sizes, bytes, 0,
+                               stretto_step(node, n - 1));
 }

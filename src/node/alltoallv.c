@@ -148,6 +148,6 @@ bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *s
         by_copies(node, into, dst_at, fits, &seen, room))
         return all_fit;
     stretto_chunk_exchange(node, source, src_at, src_bytes, into, dst_at, got, fits, seen.longest,
-                           room);
+                           room, stretto_step(node, n - 1));
     return all_fit;
 }

@@ -21,6 +21,21 @@ static inline unsigned char *stretto_slot(const stretto_node *node, int rank, ui
     return stretto_area_of(node, rank)->chunks + chunk % (uint64_t)depth * size;
 }
 
+/* Bytes of a place in the ring for pieces of at most `most` bytes of messages up to `longest`. No
+ * larger than needed: calls use place after place, and the whole ring must be gone through before a
+ * line is written again (tuning.h). longest > 0 is the same on all ranks, so is the result. */
+static inline size_t stretto_place(size_t most, size_t longest) {
+    return stretto_least(most, (longest + 63) & ~(size_t)63);
+}
+
+/* Most bytes of a piece where all ranks write one for each of `readers` others, then read; a ring
+ * holds at least two. The same on all ranks. */
+static inline size_t stretto_step(const stretto_node *node, size_t readers) {
+    size_t size = STRETTO_NODE_STEP / readers & ~(size_t)63;
+    return size < STRETTO_NODE_BCAST_CHUNK ? STRETTO_NODE_BCAST_CHUNK
+                                           : stretto_least(size, node->area / 2 & ~(size_t)63);
+}
+
 static inline void stretto_await_posted(const stretto_node *node, uint64_t chunk) {
     for (int r = 0; r < node->nlocal; r++)
         if (r != node->me)

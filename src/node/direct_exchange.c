@@ -1,5 +1,6 @@
 /* Single copies of messages that differ from rank to rank, and reduce_scatter with its operands
  * read where they lie. How they are ordered and what happens when one fails: direct.c. */
+#include "node/chunk.h"
 #include "node/direct.h"
 
 /* Every rank fetches its messages. Where one has them in place, fetching would overwrite what
@@ -21,7 +22,8 @@ void stretto_direct_alltoall(stretto_node *node, const void *src, const size_t *
                                  bytes[r]);
     }
     if (in_place || !stretto_remote_agree(node, ok))
-        stretto_chunk_exchange(node, src ? src : dst, at, bytes, dst, at, bytes, bytes, largest, 0);
+        stretto_chunk_exchange(node, src ? src : dst, at, bytes, dst, at, bytes, bytes, largest, 0,
+                               stretto_step(node, n - 1));
 }
 
 /* Every rank stores its block in the root's memory. */

@@ -11,22 +11,26 @@
  * No deadlock, depth >= 2: of all ranks take one that has begun the fewest steps, say it is in step
  * s. Its writing waits for what others read in their step s - depth + 1 < s, its reading for what
  * they wrote in step s - 1: they have left these.
+ * What a rank has for itself is copied after what it has written, while that becomes visible.
  * In place: piece s of a message is overwritten in step s + 1, after it was written in step s. */
 #include "node/chunk.h"
 
 void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, const size_t *sent_at,
                             const size_t *sent, unsigned char *dst, const size_t *got_at,
                             const size_t *got, const size_t *fits, size_t largest,
-                            size_t skip_up_to) {
+                            size_t skip_up_to, size_t piece) {
     const size_t others = (size_t)node->nlocal - 1;
     size_t size = node->area / (2 * others) & ~(size_t)63;
-    size = stretto_least(size, STRETTO_NODE_BCAST_CHUNK);
+    size = stretto_place(stretto_least(size, piece), largest);
     const size_t depth = node->area / (size * others), steps = (largest + size - 1) / size;
     uint64_t base = stretto_chunk_begin(node, steps * others);
     /* Calls go on where the last one stopped: the front of the ring would be written again while it
      * still lies in a reader's L2 (tuning.h). */
     const size_t first = (size_t)(base / others % depth);
     stretto_area *mine = stretto_area_of(node, node->me);
+    const unsigned char *own_from = source + sent_at[node->me];
+    unsigned char *own_to = dst + got_at[node->me];
+    const size_t own = own_to == own_from ? 0 : got[node->me];
     bool all = true; /* has something from everybody */
     for (int r = 0; r < node->nlocal; r++)
         all &= r == node->me || got[r] > skip_up_to;
@@ -45,6 +49,8 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
                             source + sent_at[to] + offset, stretto_least(size, sent[to] - offset));
             stretto_set(&mine->posted, number + i);
         }
+        if (s < steps && own > offset)
+            stretto_copy(own_to + offset, own_from + offset, stretto_least(size, own - offset));
         if (s == 0)
             continue;
         offset -= size, number -= others, place = (first + s - 1) % depth * others;

@@ -172,14 +172,15 @@ void stretto_small_allgather(stretto_node *node, const void *src, void *dst, siz
 void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
                              const size_t *bytes);
 
-/* exchange.c: a message for each pair of ranks through the shared buffers. `largest` of all pairs,
- * the same on all ranks; where sent[r] > skip_up_to the message to r is sent, likewise received.
- * Of what comes from r at most fits[r] bytes are stored. source may be dst where the places are the
- * same. */
+/* exchange.c: a message for each pair of ranks through the shared buffers, and got[me] bytes from a
+ * rank to itself. `largest` of all of them, the same on all ranks; where sent[r] > skip_up_to the
+ * message to r is sent, likewise received. Of what comes from r at most fits[r] bytes are stored.
+ * source may be dst where the places are the same. Messages are moved in pieces of at most `piece`
+ * bytes (a multiple of a line, the same on all ranks). */
 void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, const size_t *sent_at,
                             const size_t *sent, unsigned char *dst, const size_t *got_at,
                             const size_t *got, const size_t *fits, size_t largest,
-                            size_t skip_up_to);
+                            size_t skip_up_to, size_t piece);
 
 /* gather.c, reduce_scatter.c: any size, through the shared buffers. */
 void stretto_chunk_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root);

@@ -7,6 +7,7 @@
  * for each collective.
  */
 #include "run/engine.h"
+#include "run/memory.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -195,6 +196,20 @@ static bool interleaves(MPI_Datatype datatype) {
            true_extent > (extent < 0 ? -extent : extent);
 }
 
+/* Whether the MPI has a predefined operation on a datatype for which we have no kernel at all.
+ * Asked before anybody begins, and of no elements: in mid-call it would be one rank's error, on
+ * MPI_COMM_WORLD. On a type that has kernels what has none is a mistake. */
+static bool mpi_reduces(MPI_Op op, MPI_Datatype datatype) {
+    if (stretto_op_number(op) == STRETTO_OPS || stretto_has_kernels(datatype))
+        return false;
+    long long a[4] = {0}, b[4] = {0};
+    MPI_Errhandler world = stretto_be_quiet(MPI_COMM_WORLD), self = stretto_be_quiet(MPI_COMM_SELF);
+    const bool yes = PMPI_Reduce_local(a, b, 0, datatype, op) == MPI_SUCCESS;
+    stretto_be_as_before(MPI_COMM_SELF, self);
+    stretto_be_as_before(MPI_COMM_WORLD, world);
+    return yes;
+}
+
 static void make(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
     d->run = STRETTO_RUN_NATIVE;
     d->row = NULL;
@@ -216,9 +231,10 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
     }
     if (stretto_collective_reduces(collective)) {
         d->reduce = stretto_kernel_for(d->op, d->datatype, &d->extent, &d->store);
-        if (!d->reduce) { /* PMPI_Reduce_local knows every predefined one, too */
-            bool predefined = stretto_is_predefined_op(d->op) && d->row->line < 0;
-            if (d->op == MPI_OP_NULL || (stretto_is_predefined_op(d->op) && !predefined)) {
+        if (!d->reduce) {
+            bool predefined = stretto_is_predefined_op(d->op);
+            if (d->op == MPI_OP_NULL ||
+                (predefined && !(d->row->line < 0 && mpi_reduces(d->op, d->datatype)))) {
                 because(d, "no kernel for this operation on this datatype");
                 return;
             }

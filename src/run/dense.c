@@ -51,9 +51,13 @@ static bool contents(MPI_Datatype type, const envelope *e, MPI_Count n[MOST], MP
     return rc == MPI_SUCCESS;
 }
 
-/* Derived types that the MPI tells of are freed; those of Fortran's kinds have no name, but are
- * predefined all the same (MPI-4.1, 19.1.5). */
+/* Derived types that the MPI tells of are freed; those of Fortran's kinds (MPI-4.1, 19.1.5) and
+ * pairs of a value and an index (6.9.4) have no name, but are predefined all the same. */
 static bool is_derived(int combiner) {
+#ifdef MPI_COMBINER_VALUE_INDEX
+    if (combiner == MPI_COMBINER_VALUE_INDEX)
+        return false;
+#endif
     return combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_REAL &&
            combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER;
 }

@@ -107,6 +107,8 @@ size_t stretto_dense_size(MPI_Datatype datatype);
 /* Predefined and known to us; such handles never change their meaning. */
 bool stretto_is_predefined_op(MPI_Op op);
 bool stretto_is_predefined_type(MPI_Datatype datatype);
+/* Whether stretto_kernel_for has any operation for it. */
+bool stretto_has_kernels(MPI_Datatype datatype);
 /* A number that is the same on all ranks, and its name; STRETTO_OPS: another operation. */
 int stretto_op_number(MPI_Op op);
 const char *stretto_op_name(int number);

@@ -241,7 +241,7 @@ void stretto_operation_keep_types(stretto_operation *o) {
         if (in_place(o))
             o->send.types = NULL;
         keep_each(o, &o->send, &o->receive);
-    } else {
+    } else if (!stretto_collective_reduces(o->collective)) {
         keep(o, &o->decision.datatype);
         if (o->count && !in_place(o))
             keep(o, &o->type);
@@ -250,6 +250,8 @@ void stretto_operation_keep_types(stretto_operation *o) {
         if (has_elements(o, false))
             keep(o, &o->receive.type);
     }
+    /* Reductions that are ours have a predefined operation, and so a predefined datatype, whether
+     * types.c knows it or not: none can be freed, and none of ours in its place be reduced. */
 }
 
 bool stretto_operation_start(stretto_operation *o, MPI_Request *request) {

@@ -96,6 +96,8 @@ STRETTO_COLD void stretto_types_init(void) {
         [STRETTO_OP_MAXLOC] = MPI_MAXLOC, [STRETTO_OP_MINLOC] = MPI_MINLOC};
     for (int i = 0; i < STRETTO_OPS; i++)
         add(op_key(ops[i]), i, -1, 0);
+    add(op_key(MPI_REPLACE), STRETTO_OPS, -1, 0); /* for windows only: no kernel */
+    add(op_key(MPI_NO_OP), STRETTO_OPS, -1, 0);
 
     add_integer(MPI_SIGNED_CHAR, 1, true);
     add_integer(MPI_SHORT, sizeof(short), true);
@@ -150,11 +152,16 @@ STRETTO_COLD void stretto_types_init(void) {
 stretto_reduce_fn stretto_kernel_for(MPI_Op op, MPI_Datatype datatype, size_t *extent,
                                      stretto_store_fn *store) {
     const known *o = find(op_key(op)), *t = find(type_key(datatype));
-    if (!o || !t || o->op < 0 || t->type < 0)
+    if (!o || !t || o->op < 0 || o->op == STRETTO_OPS || t->type < 0)
         return NULL;
     *extent = stretto_type_extent((stretto_type)t->type);
     *store = stretto_pair_store((stretto_type)t->type);
     return stretto_reduce_kernel((stretto_op)o->op, (stretto_type)t->type);
+}
+
+bool stretto_has_kernels(MPI_Datatype datatype) {
+    const known *t = find(type_key(datatype));
+    return t && t->type >= 0;
 }
 
 size_t stretto_dense_size(MPI_Datatype datatype) {

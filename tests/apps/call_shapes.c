@@ -192,6 +192,21 @@ static void kinds(void) {
         MPI_Type_free(&two);
     }
     expect(x[0] == 1.0 && x[1] == 2.0, "vector of a kind's reals");
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+    MPI_Datatype pair = MPI_DATATYPE_NULL;
+    struct {
+        int64_t value;
+        int index;
+    } y[2] = {{rank == 0 ? 5 : 0, rank == 0 ? 6 : 0}, {rank == 0 ? 7 : 0, rank == 0 ? 8 : 0}};
+    MPI_Type_get_value_index(MPI_INT64_T, MPI_INT, &pair);
+    for (int i = 0; pair != MPI_DATATYPE_NULL && i < 20; i++) {
+        MPI_Type_contiguous(2, pair, &two);
+        MPI_Type_commit(&two);
+        MPI_Bcast(y, 1, two, 0, comm);
+        MPI_Type_free(&two);
+    }
+    expect(pair == MPI_DATATYPE_NULL || (y[1].value == 7 && y[1].index == 8), "pairs");
+#endif
     MPI_Comm_free(&comm);
 }
 
@@ -404,7 +419,9 @@ static void predefined(void) {
         for (int i = 0; i < 6; i++)                                                                \
             in[i].value = (T)((rank + i) % 2 * 10 - 3), in[i].index = 100 + rank;                  \
         MPI_Allreduce(in, low, 6, type, MPI_MINLOC, MPI_COMM_WORLD);                               \
-        MPI_Allreduce(in, high, 6, type, MPI_MAXLOC, MPI_COMM_WORLD);                              \
+        MPI_Request request;                                                                       \
+        MPI_Iallreduce(in, high, 6, type, MPI_MAXLOC, MPI_COMM_WORLD, &request);                   \
+        MPI_Wait(&request, MPI_STATUS_IGNORE);                                                     \
         for (int i = 0; i < 6; i++) {                                                              \
             int first_low = 100 + i % 2, first_high = 100 + (i + 1) % 2;                           \
             expect(low[i].value == (T)-3 && low[i].index == first_low, "MINLOC of " #type);        \

@@ -83,6 +83,19 @@ def test_rare_call_shapes(build, name: str, case: str) -> None:
     assert case != "finalize" or "collectives in MPI_Finalize" in done.stdout
 
 
+@pytest.mark.parametrize("case", ["errors", "predefined", "pairs"])
+@pytest.mark.parametrize("name", MPIS)
+def test_reproducible_reductions_of_rare_shapes(build, name: str, case: str) -> None:
+    """What has no kernel is evaluated by the MPI, and what the MPI has not is its own to report."""
+    mpi = MPIS[name].require()
+    if (name, case) == ("mpich", "errors"):
+        return  # checks no arguments
+    env = _preload(mpi, STRETTO_REPRODUCIBLE=1, STRETTO_NONBLOCKING="calls", STRETTO_AFTER=1)
+    done = mpi.run(3, [build(mpi, "call_shapes"), case], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"call_shapes {case}: done" in done.stdout
+
+
 @pytest.mark.parametrize("name", MPIS)
 def test_the_class_of_an_error_in_a_message(build, name: str) -> None:
     mpi = MPIS[name].require()
