@@ -121,13 +121,13 @@ def _import(
 ) -> None:  # fmt: skip
     from stretto.campaign.stats import FEWEST
     from stretto.files.identity import Host
-    from stretto.imports import convert, natives
+    from stretto.imports import convert, gather, natives
     from stretto.imports.pattern import Facts, compile_pattern
 
     if value not in (None, "max", "avg"):
         raise UsageError(f"--value {value} means nothing", "--value", "say max or avg")
     by_name, everywhere = natives.assigned(mpi or [])
-    asked = convert.Asked(
+    asked = gather.Asked(
         None if pattern is None else compile_pattern(pattern),
         Facts(collective=collective, nodes=nodes, ppn=ppn, algorithm=algorithm),
         by_name,
@@ -138,7 +138,7 @@ def _import(
     left_out: list[str] = []
     notes: list[str] = []
     naming = natives.Naming(setting, lambda text: None if text in notes else notes.append(text))
-    items = convert.gather(paths, read, asked, naming, left_out)
+    items = gather.gather(paths, read, asked, naming, left_out)
     for text in notes:
         say(f"stretto: note: {text}")
     for text in left_out[:MOST_NAMED]:

@@ -1,0 +1,246 @@
+"""From files to printed tables, each with its MPI, layout, collective and candidate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from stretto.errors import StrettoError, UsageError, from_oserror
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.io import read_text
+from stretto.imports.natives import UNKNOWN, Naming, identity_of
+from stretto.imports.pattern import Facts, match
+from stretto.imports.printed import Printed, Reading
+
+Which = Literal["max", "avg"]
+WHAT = "a benchmark's output"
+MOST_BYTES = 64 << 20
+#: two launches do not print so many digits alike; a table of one short line they might
+DIGITS = 40
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user said of the files.
+
+    Attributes
+    ----------
+    pattern
+        What their places say; None: nothing.
+    facts
+        What holds for all whose places do not say it.
+    by_name, mpi
+        From `assigned`.
+    value
+        Which of the printed times; None: the largest over the ranks where all files have it.
+    host
+        Of the measurements.
+    """
+
+    pattern: re.Pattern[str] | None
+    facts: Facts
+    by_name: Mapping[str, MPIIdentity]
+    mpi: MPIIdentity | None
+    value: Which | None
+    host: Host
+
+
+@dataclass(frozen=True)
+class Layout:
+    """MPI, nodes, ranks on a node and ranks: what makes a file of its own."""
+
+    mpi: MPIIdentity
+    nodes: int
+    ppn: int
+    nranks: int
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        version = "" if self.mpi.version == UNKNOWN else f"-{self.mpi.version}"
+        ranks = "" if self.nranks == self.nodes * self.ppn else f".{self.nranks}"
+        return f"{self.mpi.family}{version}-{self.nodes}x{self.ppn}{ranks}.bench.jsonl"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One table with all that is known of it: one launch."""
+
+    table: Printed
+    layout: Layout
+    collective: str
+    candidate: str
+    order: tuple[int, str]
+
+
+def files_in(paths: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files named, and those in the directories named, in the order of their numbers."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        found = _files_below(path)
+        yield from sorted(found, key=lambda p: [_natural(part) for part in p.parts])
+
+
+def _files_below(directory: Path) -> list[Path]:
+    """Return all files below a directory, each directory once: by its own name before a link's."""
+    files: list[Path] = []
+    been: set[Path] = set()
+    waiting, links = [directory], list[Path]()
+    while waiting or links:
+        at = waiting.pop() if waiting else links.pop(0)
+        if (real := at.resolve()) in been:
+            continue
+        been.add(real)
+        try:
+            entries = sorted(at.iterdir())
+        except OSError as error:
+            raise from_oserror(error, "cannot read the directory", at) from error
+        for entry in entries:
+            if not entry.is_dir():
+                files.append(entry)
+            else:
+                (links if entry.is_symlink() else waiting).append(entry)
+    return files
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    return [(int(w), "") if w.isdecimal() else (-1, w) for w in re.split(r"(\d+)", text)]
+
+
+def gather(
+    paths: Sequence[Path],
+    read: Callable[[str, str], Reading],
+    asked: Asked,
+    naming: Naming,
+    left_out: list[str],
+) -> list[Item]:
+    """Read all files and place each table.
+
+    Parameters
+    ----------
+    paths
+        Files and directories.
+    read
+        The format's reader.
+    asked, naming
+        What the user said.
+    left_out
+        Gets a sentence for each file or line that is not taken.
+    """
+    items: list[Item] = []
+    seen: dict[object, Path] = {}
+    for path in files_in(paths):
+        facts = Facts() if asked.pattern is None else match(asked.pattern, path)
+        if facts is None:
+            left_out.append(f"{path}: its name has not the form of --pattern")
+            continue
+        if path.is_file() and path.stat().st_size > MOST_BYTES:
+            left_out.append(f"{path}: too large to be what a benchmark printed")
+            continue
+        text = _text(path)
+        other = _twin(path, text, facts, seen)
+        if other is not None:  # as a second launch it would make chance look like significance
+            left_out.append(f"{path}: the same measurement as {other}, which counts once")
+            continue
+        reading = read(text, str(path))
+        left_out += reading.problems
+        if not reading.tables:
+            left_out.append(f"{path}: there is no table of a collective in it")
+        whole = max((t.nranks or 0 for t in reading.tables), default=0) or None
+        items += [_place(t, _all(facts, asked.facts), whole, asked, naming) for t in reading.tables]
+    return items
+
+
+def _twin(path: Path, text: str, facts: Facts, seen: dict[object, Path]) -> Path | None:
+    """Return the file that was read already, by this name or as a copy that says the same."""
+    keys: list[object] = [path.resolve()]
+    if sum(c.isdecimal() for c in text) >= DIGITS:
+        keys.append((text, replace(facts, launch=None)))
+    other = next((seen[k] for k in keys if k in seen), None)
+    for key in keys:
+        seen.setdefault(key, path)
+    return other
+
+
+def _text(path: Path) -> str:
+    """Return a file's text; whatever else a job printed into it must not stop the reading."""
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return read_text(path, WHAT)  # which explains
+
+
+def _all(facts: Facts, everywhere: Facts) -> Facts:
+    own = {k: v for k, v in vars(facts).items() if v is not None}
+    return replace(everywhere, **own)
+
+
+def _place(table: Printed, facts: Facts, whole: int | None, asked: Asked, naming: Naming) -> Item:
+    collective = table.collective or facts.collective
+    if collective is None:
+        raise StrettoError(
+            "this table does not say of which collective it is",
+            table.place,
+            "name it: --collective allreduce, or {collective} in --pattern",
+        )
+    said = (facts.collective or collective).lower().removeprefix("osu_")
+    if said != collective:
+        raise StrettoError(
+            f"the table is of {collective}, but the file's name (or --collective) says {said}",
+            table.place,
+            "correct --pattern, or move the file",
+        )
+    nranks, nodes, ppn = _layout(table, facts, whole)
+    mpi = _mpi(facts, asked, table.place)
+    try:
+        candidate = naming.candidate(mpi, collective, facts.algorithm)
+    except StrettoError as error:
+        raise StrettoError(error.message, table.place, error.remedy) from error
+    order = (facts.launch if facts.launch is not None else -1, table.place.rpartition(":")[0])
+    return Item(table, Layout(mpi, nodes, ppn, nranks), collective, candidate, order)
+
+
+def _layout(table: Printed, facts: Facts, whole: int | None) -> tuple[int, int, int]:
+    """Return ranks, nodes and ranks per node; smaller communicators fill node after node."""
+    nranks = table.nranks or facts.nranks
+    ppn, nodes = facts.ppn, facts.nodes
+    total = facts.nranks or whole or nranks
+    if nranks is None and ppn and nodes:
+        nranks = nodes * ppn
+    if ppn is None and nodes and total:
+        ppn = -(-total // nodes)
+    if nranks is None or ppn is None:
+        raise StrettoError(
+            "on how many nodes and ranks this was measured is not known",
+            table.place,
+            "say it: --nodes 8 --ppn 36, or {nodes}, {ppn} and {nranks} in --pattern",
+        )
+    if min(nranks, ppn, 1 if nodes is None else nodes) < 1:
+        raise StrettoError(
+            f"{nranks} ranks on {nodes} nodes x {ppn} ranks is no layout", table.place,
+            "correct --pattern, or the name",
+        )  # fmt: skip
+    if nodes and nranks > nodes * ppn:
+        raise StrettoError(
+            f"{nranks} ranks do not fit on {nodes} nodes x {ppn} ranks", table.place,
+            "correct --nodes, --ppn or --pattern",
+        )  # fmt: skip
+    return nranks, -(-nranks // ppn), min(ppn, nranks)
+
+
+def _mpi(facts: Facts, asked: Asked, place: str) -> MPIIdentity:
+    if facts.mpi is not None:
+        known = asked.by_name.get(facts.mpi)
+        return known or identity_of(facts.mpi, facts.version)
+    if asked.mpi is None:
+        raise UsageError(
+            f"with which MPI this was measured is not known ({place})",
+            "--mpi",
+            "say it: --mpi openmpi@4.0.1, or {mpi} in --pattern",
+        )
+    return asked.mpi
