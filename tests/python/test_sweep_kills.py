@@ -236,6 +236,24 @@ def test_a_torn_line_costs_its_cell_only(tmp_path: Path, undisturbed) -> None:  
     assert taken(again) == {k: v for k, v in undisturbed[0].items() if k[0] == "1x2"}
 
 
+def test_a_damaged_first_line_costs_its_file_only(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]
+    """A node that lost its power left a hole where a file begins; the others go on."""
+    request = small(tmp_path, layouts=(Layout(1, 2),))
+    worker = worker_of(request, Fake())
+    assert worker.run()
+    (path,) = worker.base.glob("*/*.bench.jsonl")
+    header, rest = path.read_text().split("\n", 1)
+    hole = path.with_name("hole.bench.jsonl")
+    hole.write_text("\0" * len(header) + "\n" + rest)
+    again = worker_of(request, Fake())
+    assert again.run()
+    assert taken(again) == {k: v for k, v in undisturbed[0].items() if k[0] == "1x2"}
+    (aside,) = again.sites[Layout(1, 2)].folder.merged().aside
+    assert aside.startswith(f"{hole}: line 1 and what stands behind it: ")
+    shown = "\n".join(status_lines(read_status_of(request), True))
+    assert aside.removeprefix(str(worker.base)) in shown
+
+
 def test_one_claim_one_holder(tmp_path: Path) -> None:
     claims = [Claims(tmp_path) for _ in range(8)]
     won: list[object] = []

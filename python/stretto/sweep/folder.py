@@ -55,7 +55,8 @@ class Session:
     def refresh(self) -> bool:
         """Read the lines that are new, up to a damaged one; return whether there were any.
 
-        A node that loses its power leaves holes in a file: one job's must not stop all others.
+        A node that loses its power leaves holes in a file, in its first line as in any other: one
+        job's must not stop all others.
         """
         if self.damaged is not None:
             return False
@@ -76,8 +77,6 @@ class Session:
             try:
                 self._take(line)
             except StrettoError as error:
-                if self.header is None:
-                    raise
                 self.damaged = f"line {self.lines} and what stands behind it: {error.message}"
                 break
         return True
