@@ -57,7 +57,7 @@ def stretto(
         )
 
 
-def table(name: str, path: Path, family: str | None = None) -> Path:
+def table(name: str, path: Path, family: str | None = None, cpu: str | None = None) -> Path:
     """Write a table for one of the MPIs here, one node, two ranks."""
     mpi = MPIS[name]
     found = from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)
@@ -69,7 +69,7 @@ def table(name: str, path: Path, family: str | None = None) -> Path:
         "2026-11-21T20:00:00Z",
         "0.1.0",
         "h",
-        collect_host().cpu,
+        cpu or collect_host().cpu,
         [Row("allreduce", 1, 2, 0, None, "shm")],
     )
     write_table(value, path)
@@ -146,6 +146,26 @@ def test_table_of_another_layout_is_said(folder: Path, stand_ins: Path) -> None:
     done = stretto("run", *options, env=mpi.environment, cwd=folder, libs=stand_ins)
     assert "made for 1 x 2 (nodes x ppn), and this is 1 x 3" in done.stderr
     assert len(done.stdout.splitlines()) == 3
+
+
+def test_a_table_of_another_cpu_is_applied_with_a_note(folder: Path, stand_ins: Path) -> None:
+    """One given by hand, and the job's own: a login node may have other processors."""
+    mpi = MPIS["openmpi4"].require()
+    (folder / "stretto-show.sh").mkdir()
+    mine = table("openmpi4", folder / "stretto-show.sh" / "show.sh.table", cpu="Fast CPU 9")
+    words = ["--", *mpi.launcher(2), "./show.sh"]
+    for options in ([], ["--table", str(mine)]):
+        done = stretto("run", *options, *words, env=mpi.environment, cwd=folder, libs=stand_ins)
+        assert done.stdout.count(f"| {mine} |") == 2 and done.returncode == 7
+        (note,) = [x for x in done.stderr.splitlines() if "Fast CPU 9" in x]
+        assert (
+            "note:" in note
+            and f"made on Fast CPU 9, and this machine has {collect_host().cpu}" in note
+        )
+        assert note.endswith("tune again there: stretto tune -- CMD")
+    table("openmpi4", mine)
+    done = stretto("run", *words, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert f"| {mine} |" in done.stdout and "it was made on" not in done.stderr
 
 
 @pytest.mark.parametrize(

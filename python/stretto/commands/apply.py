@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from stretto.cli import say
 from stretto.errors import StrettoError
-from stretto.files.identity import Host, collect_host
+from stretto.files.identity import Host, collect_host, other_model
 from stretto.files.locate import find_table, table_path
 from stretto.files.settings import SettingsFile, read_settings
 from stretto.files.table import Table, check_choices, read_table
@@ -60,6 +61,7 @@ def applied_to(
     if settings is not None:
         for difference in _differences(tried, job):
             say(f"stretto: note: {path}: {difference}")
+    _note_cpu(path, tried.host.cpu)
     named = ", ".join(f"{n}={v}" for n, v in tried.chosen.items())
     words = f"{found.words}; {named} (from {path})"
     if not found.libraries:
@@ -147,6 +149,7 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
     if path is not None:
         found = read_table(path)
         _check_fits(found, path, job)
+        _note_cpu(path, found.cpu)
         variables["STRETTO_TABLE"] = str(path.resolve())
         parts.append(f"table {path} ({found.family} {found.mpi_version}, {_layout(found)})")
     if choice is not None:
@@ -204,3 +207,17 @@ def _check_fits(table: Table, path: Path, job: Job) -> None:
         )
     for difference in table.mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn):
         say(f"stretto: note: {path}: {difference}")
+
+
+@functools.cache  # once: `stretto scale` asks for every point
+def _note_cpu(path: Path, cpu: str) -> None:
+    """Say when a file was made on another CPU than this machine's; it is applied all the same.
+
+    This may be a login node, which says nothing of the nodes that the job will run on.
+    """
+    mine = collect_host().cpu
+    if other_model(cpu, mine):
+        say(
+            f"stretto: note: {path}: it was made on {cpu}, and this machine has {mine}; if the "
+            "job's nodes are not those it was made for, tune again there: stretto tune -- CMD"
+        )

@@ -170,9 +170,20 @@ def other_cpu(one: Host, two: Host) -> bool:
     Parameters
     ----------
     one, two
-        The hosts; imported results may not know theirs (``unknown``).
+        The hosts.
     """
-    return len({cpu_slug(one.cpu), cpu_slug(two.cpu)} - {"unknown"}) > 1
+    return other_model(one.cpu, two.cpu)
+
+
+def other_model(one: str, two: str) -> bool:
+    """Return whether two CPU models, as in `Host.cpu`, are known to be different processors.
+
+    Parameters
+    ----------
+    one, two
+        The models; imported results may not know theirs (``unknown``).
+    """
+    return len({cpu_slug(one), cpu_slug(two)} - {"unknown"}) > 1
 
 
 def cpu_slug(cpu: str) -> str:
