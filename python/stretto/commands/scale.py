@@ -101,8 +101,10 @@ def command(
     from stretto.scaling.measure import Measuring, Wanted, steps
     from stretto.scaling.show import as_json as findings_json
     from stretto.scaling.show import sentences, table_lines
+    from stretto.tune.alone import alone_in
     from stretto.tune.application import refuse_applied
-    from stretto.tune.place import COPIES, Place, check_copy, keep_input, make_output
+    from stretto.tune.outside import outside
+    from stretto.tune.place import COPIES, Place, check_copy, keep_input
     from stretto.tune.trials import make_metric
 
     words = list(cmd or [])
@@ -139,14 +141,13 @@ def command(
         f"stretto: {first.mpi.name}: {', '.join(p.words for p in points)} (nodes x ranks); "
         f"{total} runs of CMD {place.words()}; {len(tuned)} of {len(points)} points also tuned"
     )
+    if originals := outside(words, place):
+        say(f"stretto: note: outside of the directory, so not copied: {', '.join(originals)}")
     if dry_run:
         for point in points:
             say(f"stretto:   {point.words}: {shlex.join(jobs[point].command.words)}")
         say("stretto: dry run: nothing was run")
         return
-    make_output(directory)
-    if restart and path.exists():
-        path.replace(path.with_name(path.name + ".old"))
     keep_input()
     identity = collect(first.mpi.identity)
     header = Header(
@@ -157,7 +158,10 @@ def command(
         words, points, rounds, header.metric, place, path, environ, tuned, mpi,
         *limits, seed, here, yes,
     )  # fmt: skip
-    scale = Measuring(wanted, say).run(header)
+    with alone_in(directory):
+        if restart and path.exists():
+            path.replace(path.with_name(path.name + ".old"))
+        scale = Measuring(wanted, say).run(header)
     found = analyse(scale.runs, header.metric, price)
     if found is None:
         why = scale.runs[-1].detail if scale.runs else "the budget left no time for any"

@@ -237,7 +237,8 @@ def _of_script(
         )
         return everything[0]
     if script is None and which(command.words[application.program or 0], environ, cwd) is None:
-        raise StrettoError("there is no such program", name, "check its name and PATH")
+        where = f" from {cwd}" if "/" in name and not name.startswith("/") else ""
+        raise StrettoError(f"there is no such program{where}", name, "check its name and PATH")
     kind = "script" if script is not None else "program"
     raise StrettoError(f"this {kind} does not show which MPI it uses, if any", name, remedy)
 

@@ -23,6 +23,7 @@ from stretto.files.verdict import Metric
 from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.resize import Point, resize
 from stretto.progress import Progress
+from stretto.tune.outside import for_copies
 from stretto.tune.place import Place, fresh
 from stretto.tune.trials import Trial, find_value, once
 
@@ -249,6 +250,7 @@ class Measuring:
     def _one(self, step: Step) -> ScaleRun:
         point, tuned = step.point, self.w.tuned.get(step.point) if step.kind == "tuned" else None
         words = resize(self.w.words, point, self.w.environ, self.w.place.base, self.w.cores)
+        words = for_copies(words, self.w.place)
         variables = dict(tuned.variables) if tuned else {}
         if point.threads is not None:
             variables["OMP_NUM_THREADS"] = str(point.threads)

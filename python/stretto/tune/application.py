@@ -15,6 +15,7 @@ from stretto.files.profile import Profile
 from stretto.files.table import TUNABLE, Table, write_table
 from stretto.files.verdict import Gain
 from stretto.launch.library import library_for
+from stretto.tune.alone import alone_in
 from stretto.tune.needs import find_needs
 from stretto.tune.place import check_copy, keep_input
 from stretto.tune.predict import predict
@@ -50,8 +51,15 @@ class Tuning(Verifying):
     def run(self) -> Outcome:
         """Go through all steps."""
         self.prepare()
-        if self.o.dry_run and not self.has_profile:
-            return Outcome("dry run: nothing was run or measured", False)
+        if self.o.dry_run:
+            return self._steps() if self.has_profile else self._dry()
+        with alone_in(self.o.out):
+            return self._steps()
+
+    def _dry(self) -> Outcome:
+        return Outcome("dry run: nothing was run or measured", False)
+
+    def _steps(self) -> Outcome:
         profile = self.profile()
         needs = find_needs(profile, self.o.only)
         reason = no_help(needs)
@@ -61,7 +69,7 @@ class Tuning(Verifying):
             self.say(line)
         self.state_cost(needs)
         if self.o.dry_run:
-            return Outcome("dry run: nothing was run or measured", False)
+            return self._dry()
         rows, comparisons, benches = self.measured(needs)
         table = self.table(profile, rows)
         write_table(table, self.path("table"))
@@ -85,6 +93,7 @@ class Tuning(Verifying):
             self.say(f"stretto: note: {note}")
         refuse_applied({**self.job.environ, **self.job.command.assignments})
         check_copy(self.o.place)
+        self.say_outside()
         for kind in ("interposer", "bench", "record"):
             library_for(kind, self.job.mpi)  # say at once when one is missing
         refuse_unknown(self.o.only or TUNABLE, self.o.candidates or [])

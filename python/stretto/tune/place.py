@@ -21,6 +21,8 @@ MOST_COPY_BYTES = 2 << 30
 MOST_COPY_FILES = 100_000
 #: directory for the copies; only what has this name is ever removed as a whole
 COPIES = "stretto-copies"
+#: held by the one `stretto` that works in an output directory
+LOCK = ".stretto-lock"
 #: lies in a directory that tune has made: there is nothing in it of the case's
 MARK = ".made-by-stretto-tune"
 #: what tune writes beside other files, after the application's name
@@ -75,7 +77,7 @@ class Place:
             return True
         if path.parent.resolve() != self.own.resolve():
             return False
-        return path.name in (COPIES, "outputs") or path.name.endswith(KINDS)
+        return path.name in (COPIES, LOCK, "outputs") or path.name.endswith(KINDS)
 
 
 def make_output(directory: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.io import write_atomic
-from stretto.files.profile import Profile, read_profile
+from stretto.files.profile import Profile, read_profile, write_profile
 from stretto.launch.execute import Result
 from stretto.tune.place import fresh, make_output
 from stretto.tune.stage import Stage
@@ -33,7 +33,7 @@ class Profiled(Stage):
         path = self.path("profile.json")
         if path.exists() and not self.o.restart:
             found = read_profile(path)
-            if found.command != self.o.words:
+            if found.command not in (self.o.words, self.run_words):  # a kill before it was renamed
                 raise StrettoError(
                     f"the profile here is of another command: {' '.join(found.command)}",
                     path,
@@ -57,7 +57,7 @@ class Profiled(Stage):
         self._wall_file.unlink(missing_ok=True)  # written again when the run has ended well
         with fresh(self.o.place) as cwd, _directory(cwd):
             recorded = record(
-                self.o.words,
+                self.run_words,
                 output=path.resolve() if path.is_absolute() else self.home / path,
                 mpi=self.o.mpi,
                 timeout=self.o.timeout_s,
@@ -74,12 +74,15 @@ class Profiled(Stage):
                 "make it run without Stretto first; if it needs files outside its directory, use "
                 "--in-place or --reset-command",
             ) from error
+        found = recorded.profile
+        found.command = list(self.o.words)
+        write_profile(found, path)
         self.run_s = recorded.result.wall_s
         write_atomic(self._wall_file, f"{self.run_s}\n", "the profiled run's time")
         self._check_metric(recorded.result)
         for note in recorded.joined[0].notes:
             self.say(f"stretto: note: {note}")
-        return recorded.profile
+        return found
 
     def _check_metric(self, result: Result) -> None:
         """Refuse a metric that CMD does not print before anything is measured for it."""

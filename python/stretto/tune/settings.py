@@ -28,9 +28,10 @@ from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import parse, without
 from stretto.progress import Progress
 from stretto.tune import combine
+from stretto.tune.alone import alone_in
 from stretto.tune.application import refuse_applied
 from stretto.tune.confirm import Confirming
-from stretto.tune.place import check_copy, keep_input, make_output
+from stretto.tune.place import check_copy, keep_input
 from stretto.tune.settings_runs import SettingRuns
 from stretto.tune.stage import PAIRS
 
@@ -47,6 +48,7 @@ class SettingsTuning(Confirming):
             self.say(f"stretto: note: {note}")
         refuse_applied({**self.job.environ, **self.job.command.assignments})
         check_copy(self.o.place)
+        self.say_outside()
         candidates = self._candidates()
         rounds = self.o.pairs or PAIRS
         for s in candidates:
@@ -62,8 +64,11 @@ class SettingsTuning(Confirming):
             self.say("stretto: dry run: nothing was run")
             return None
         keep_input()
-        make_output(self.o.out)
-        self.file = self._begin(candidates)
+        with alone_in(self.o.out):
+            self.file = self._begin(candidates)
+            return self._search(candidates, rounds, most)
+
+    def _search(self, candidates: Sequence[Setting], rounds: int, most: int) -> SettingsFile:
         kept = f"runs so far are in {self.path('settings.json')}; the same command goes on"
         with keeping(kept), Progress(f"trying settings on {self.name}", most) as progress:
             complete = self._try_all(candidates, rounds, progress)

@@ -128,7 +128,7 @@ class SettingRuns(Stage):
             with fresh(self.o.place) as cwd:
                 before = stamps(cwd, case_files(self.o.place, cwd))
                 trial = once(
-                    self.o.words, cwd, [], {}, evidence, limit, self.o.mpi,
+                    self.run_words, cwd, [], {}, evidence, limit, self.o.mpi,
                     dict(setting.environment) if setting else None,
                 )  # fmt: skip
                 if confirming and trial.result.status == 0:

@@ -11,6 +11,7 @@ from stretto.files.verdict import Metric
 from stretto.launch.job import understand
 from stretto.launch.naming import app_name
 from stretto.tune.outputs import Rules
+from stretto.tune.outside import for_copies, outside
 from stretto.tune.place import Place
 
 #: the fewest pairs of runs of CMD with which a test can be made
@@ -67,6 +68,20 @@ class Stage:
         if self.o.budget_s is None:
             return None
         return self.o.budget_s - (time.monotonic() - self.begin)
+
+    @property
+    def run_words(self) -> list[str]:
+        """The command as its runs get it; as typed it is the key of all files."""
+        return for_copies(self.o.words, self.o.place)
+
+    def say_outside(self) -> None:
+        """Name what is no part of the copies, and so is every run's own original."""
+        found = outside(self.o.words, self.o.place)
+        if found:
+            self.say(
+                f"stretto: note: outside of the directory, so not copied, and the same for all "
+                f"runs: {', '.join(found)}"
+            )
 
     @property
     def home(self) -> Path:

@@ -146,8 +146,6 @@ class Verifying(Measured):
                     runs.append(self._one(kind, len(runs), profile.nranks))
                 except Interrupted as stop:
                     raise Interrupted(f"{stop.kept}; {kept}") from stop
-                finally:
-                    shutil.rmtree(self.o.place.work, ignore_errors=True)
                 unfinished = f"{len(runs)} of {2 * pairs} runs made"
                 self.verdict(profile, unfinished, benches, runs, predicted)
                 progress.advance()
@@ -213,7 +211,7 @@ class Verifying(Measured):
             with fresh(self.o.place) as cwd:
                 before = stamps(cwd, case_files(self.o.place, cwd))
                 trial = once(
-                    self.o.words, cwd, libraries, variables, evidence, limit, self.o.mpi
+                    self.run_words, cwd, libraries, variables, evidence, limit, self.o.mpi
                 )  # fmt: skip
                 kept.printed(draft).write_text(trial.result.stdout, "utf-8")
                 if trial.result.status == 0:

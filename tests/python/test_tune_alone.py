@@ -1,0 +1,82 @@
+"""Two processes never work in one output directory, and none takes the other's copies away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stretto.cli import main
+from stretto.errors import StrettoError
+from stretto.tune.alone import alone_in
+from stretto.tune.place import COPIES, LOCK, MARK, Place, case_files
+
+HOLDING = (
+    "import pathlib, sys\n"
+    "from stretto.tune.alone import alone_in\n"
+    "with alone_in(pathlib.Path(sys.argv[1])):\n"
+    "    print('held', flush=True)\n"
+    "    sys.stdin.read()\n"
+)
+
+
+def holding(directory: Path) -> subprocess.Popen[str]:
+    """A process that has the directory until its input ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(directory)], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_second_one_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    other = holding(out)
+    with pytest.raises(StrettoError) as caught, alone_in(out):
+        pass
+    assert f"process {other.pid} on {os.uname().nodename}" in str(caught.value)
+    assert "--out" in str(caught.value.remedy) and caught.value.exit_code != 0
+    with alone_in(tmp_path / "another"):
+        pass
+    other.kill()  # the lock goes with the process
+    other.communicate()
+    for _ in range(2):
+        with alone_in(out):
+            assert f"process {os.getpid()} " in (out / LOCK).read_text()
+
+
+def test_the_lock_is_none_of_the_cases_files(tmp_path: Path) -> None:
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / "input").write_text("x")
+    with alone_in(out):
+        assert not (out / MARK).exists()
+        assert [p.name for p in case_files(Place(tmp_path, out / COPIES), tmp_path)] == ["input"]
+
+
+@pytest.mark.parametrize("words", [["tune"], ["tune", "--settings"], ["scale", "--ranks", "2"]])
+def test_commands_refuse_before_anything_runs(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    case = tmp_path / "case"
+    case.mkdir()
+    (case / "job.sh").write_text("#!/bin/sh\ntouch ../ran\n")
+    (case / "job.sh").chmod(0o755)
+    monkeypatch.chdir(case)
+    out = case / "out"
+    other = holding(out)
+    (out / COPIES / "run.elsewhere.1.x").mkdir(parents=True)
+    try:
+        code = main([*words, "--yes", "-o", "out", "--mpi", "/usr", "--", "./job.sh", "{n}"])
+    finally:
+        other.communicate("")
+    error = capsys.readouterr().err
+    assert code != 0 and "another stretto is at work in this directory" in error, error
+    assert not (tmp_path / "ran").exists() and (out / COPIES / "run.elsewhere.1.x").exists()
