@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,16 +12,21 @@ import pytest
 
 import stretto.tune.verify as verify_module
 from mpis import MPIS, one_job_at_a_time
+from stretto.cli import main
+from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.profile import Node, Profile, read_profile
+from stretto.files.profile import Node, Profile, read_profile, write_profile
+from stretto.files.program import take
+from stretto.files.settings import read_settings, write_settings
 from stretto.files.table import Row, Table, write_table
-from stretto.files.verdict import Metric, read_verdict
+from stretto.files.verdict import Metric, read_verdict, write_verdict
 from stretto.launch.evidence import Evidence
 from stretto.launch.execute import Result
 from stretto.tune.place import COPIES, Place
 from stretto.tune.profiled import Profiled
 from stretto.tune.stage import Options
 from stretto.tune.trials import Trial
+from stretto.tune.unchanged import newer, program_files
 from stretto.tune.verify import Verifying
 
 OLD = "2026-01-02T03:04:05Z"
@@ -83,6 +91,16 @@ def profile() -> Profile:
     )  # fmt: skip
 
 
+def profiled(made: Verifying, programs: bool) -> None:
+    """Leave a finished profile, of what the program is now (or of an earlier version)."""
+    found = profile()
+    if programs:
+        found.programs = [take(p) for p in program_files(made.job)]
+    write_profile(found, made.path("profile.json"))
+    made._wall_file.parent.mkdir(exist_ok=True)
+    made._wall_file.write_text("1.0\n")
+
+
 def test_copies_of_another_host_stay_and_words_are_as_typed(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +112,127 @@ def test_copies_of_another_host_stay_and_words_are_as_typed(
     assert runs.commands == [["./job.sh", str(case.parent / "mesh")]] * 2
     assert theirs.exists(), "another process may be at work in it, where locks are not to be had"
     assert read_verdict(made.path("verdict.json")).command == ["./job.sh", "../mesh"]
+
+
+def test_where_nothing_is_left_to_run_that_is_said(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs()
+    made, said = stage(case, monkeypatch, runs)
+    made.verify(profile(), table(), None, [])
+    assert not [s for s in said if "earlier start" in s]
+    path = made.path("verdict.json")
+    write_verdict(dataclasses.replace(read_verdict(path), created=OLD), path)
+    for _ in range(2):
+        made, said = stage(case, monkeypatch, runs)
+        made.verify(profile(), table(), None, [])
+        (sentence,) = [s for s in said if "earlier start" in s]
+        assert f"all runs are of an earlier start ({OLD}); --restart measures again" in sentence
+        assert read_verdict(path).created == OLD, "it is no verdict of today"
+    assert len(runs.commands) == 2
+    made, said = stage(case, monkeypatch, runs)
+    made.o.pairs = 2
+    made.verify(profile(), table(), None, [])
+    assert len(runs.commands) == 4 and read_verdict(path).created > OLD
+    assert not [s for s in said if "earlier start" in s]
+
+
+def test_another_program_is_not_added_to_the_old_one(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, said = stage(case, monkeypatch, Runs())
+    profiled(made, programs=True)
+    assert made.profile().programs and f"of {OLD} (--restart" in said[0]
+    script(case, "1")
+    os.utime(case / "job.sh", ns=(1, 1))
+    made.profile()  # built again, and the same
+    script(case, "2")
+    with pytest.raises(StrettoError, match=f"job.sh has changed since {OLD}") as caught:
+        made.profile()
+    assert caught.value.remedy == "--restart measures again" and caught.value.exit_code != 0
+    profiled(made, programs=False)  # by an earlier version: nothing is known
+    assert made.profile().programs is None
+    assert "programs" in made.path("profile.json").read_text()
+
+
+def test_a_program_that_a_reset_command_builds_may_differ(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, said = stage(case, monkeypatch, Runs())
+    profiled(made, programs=True)
+    script(case, "2")
+    made.o.place = dataclasses.replace(made.o.place, reset="make")
+    made.profile()
+    assert "job.sh has changed since" in said[-1] and "note" in said[-1]
+
+
+def test_a_program_that_changes_meanwhile_ends_the_runs(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs(lambda: script(case, "2"))
+    made, _ = stage(case, monkeypatch, runs)
+    profiled(made, programs=True)
+    with pytest.raises(StrettoError, match="has changed since"):
+        made.verify(made.profile(), table(), None, [])
+    assert len(runs.commands) == 1
+
+
+def test_files_of_the_case_that_changed_are_named(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, said = stage(case, monkeypatch, Runs())
+    profiled(made, programs=True)
+    (case / "input").write_text("new")
+    made.profile()
+    (note,) = [s for s in said if "note" in s]
+    assert f"earlier runs of {OLD}: input; if CMD reads them, --restart" in note
+    made.o.place = dataclasses.replace(made.o.place, in_place=True)
+    said.clear()
+    made.profile()
+    assert len(said) == 1, "runs themselves write there"
+    assert newer([case / "input", case / "none"], "t") == []
+    assert newer([case / "input", case / "none"], "2999-01-01T00:00:00Z") == []
+
+
+def test_programs_of_a_command(case: Path) -> None:
+    from stretto.launch.job import understand
+
+    (case / "x.py").write_text("import mpi4py\n")
+    job = understand(["sh", "-e", "job.sh", "../mesh"], mpi="/usr")
+    assert [p.name for p in program_files(job)] == ["sh", "job.sh"]
+    assert program_files(job)[1] == case / "job.sh"
+    text = understand(["sh", "-c", "echo " + "x" * 5000], mpi="/usr")
+    assert [p.name for p in program_files(text)] == ["sh"]
+
+
+@pytest.mark.mpi
+def test_settings_are_tried_on_one_program(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def tune(*more: str) -> tuple[int, str]:
+        words = ["--pairs", "1", "--candidates", "a=1", "--mpi", "/usr", "-o", "out", *more]
+        with one_job_at_a_time():
+            code = main(["tune", "--settings", "--yes", *words, "--", "./job.sh", "../mesh"])
+        return code, capsys.readouterr().err
+
+    path = case / "out" / "job.sh.settings.json"
+    code, said = tune()
+    assert code == 0 and "earlier start" not in said
+    assert f"the same for all runs: {case.parent / 'mesh'}" in said
+    found = read_settings(path)
+    assert len(found.runs) == 2 and found.programs and found.command == ["./job.sh", "../mesh"]
+    write_settings(dataclasses.replace(found, created=OLD), path)
+    code, said = tune()
+    assert code == 0 and f"all runs are of an earlier start ({OLD}); --restart" in said
+    script(case, "2")
+    code, said = tune()
+    assert code != 0 and f"job.sh has changed since {OLD}" in said
+    assert tune("--restart")[0] == 0
+    again = read_settings(path)
+    assert again.programs != found.programs and again.created > OLD
+    text = json.loads(path.read_text())
+    del text["programs"]
+    path.write_text(json.dumps(text))
+    script(case, "3")
+    assert tune()[0] == 0, "a file of an earlier version does not know"
 
 
 @pytest.mark.mpi
@@ -118,3 +257,4 @@ def test_a_profile_of_a_program_outside(tmp_path: Path, monkeypatch: pytest.Monk
     with one_job_at_a_time():
         found = stage.profile()
     assert found.command == words and found == read_profile(stage.path("profile.json"))
+    assert [Path(p.path).resolve() for p in found.programs or []] == [tmp_path / "build" / "app"]

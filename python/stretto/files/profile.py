@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import Host, Identity, MPIIdentity
+from stretto.files.program import ProgramFile
 
 SCHEMA = "stretto-profile"
 VERSION = 1
@@ -137,6 +138,8 @@ class Profile:
     #: part of io_s: files read and written between MPI calls, not by MPI-IO; and their bytes
     file_s: list[float] | None = None
     file_bytes: list[int] | None = None
+    #: of `stretto tune -- CMD`: what was run; None: not known (a profile of another command's)
+    programs: list[ProgramFile] | None = None
 
     @property
     def identity(self) -> Identity:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import Host, MPIIdentity
+from stretto.files.program import ProgramFile
 from stretto.files.verdict import Compared, Gain, Metric
 
 SCHEMA = "stretto-settings"
@@ -84,6 +85,8 @@ class SettingsFile:
     confirmed, confirmed_of
         The gain of the latest runs that were made only to confirm one, and its name: it may not
         have been chosen.
+    programs
+        What was run; None: not known (a file of an earlier version).
     """
 
     stretto: str
@@ -103,6 +106,7 @@ class SettingsFile:
     outputs: str | None = None
     compared: list[Compared] = field(default_factory=list)
     conclusion: str = ""
+    programs: list[ProgramFile] | None = None
 
 
 def check(found: SettingsFile, place: str) -> None:

@@ -12,10 +12,12 @@ import numpy as np
 from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.io import write_atomic
 from stretto.files.profile import Profile, read_profile, write_profile
+from stretto.files.program import take
 from stretto.launch.execute import Result
 from stretto.tune.place import fresh, make_output
 from stretto.tune.stage import Stage
 from stretto.tune.trials import find_value
+from stretto.tune.unchanged import program_files
 
 
 class Profiled(Stage):
@@ -48,12 +50,17 @@ class Profiled(Stage):
                 )
             if self._wall_file.exists():
                 self.run_s = self._recorded_wall(found)
-                self.say(f"stretto: going on with the profile in {path}")
+                self.say(
+                    f"stretto: going on with the profile in {path}, of {found.created} "
+                    "(--restart measures again)"
+                )
+                self.going_on(found.programs, found.created)
                 return found
             self.say(f"stretto: {path} is of a run that did not end well; CMD runs again")
         from stretto.profiling.record import check_result, record
 
         make_output(self.o.out)
+        self.programs = [take(p) for p in program_files(self.job)]
         self._wall_file.unlink(missing_ok=True)  # written again when the run has ended well
         with fresh(self.o.place) as cwd, _directory(cwd):
             recorded = record(
@@ -75,7 +82,8 @@ class Profiled(Stage):
                 "--in-place or --reset-command",
             ) from error
         found = recorded.profile
-        found.command = list(self.o.words)
+        found.command, found.programs = list(self.o.words), self.programs
+        self.since = found.created
         write_profile(found, path)
         self.run_s = recorded.result.wall_s
         write_atomic(self._wall_file, f"{self.run_s}\n", "the profiled run's time")

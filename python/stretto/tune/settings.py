@@ -17,6 +17,7 @@ from stretto.campaign.cost import ask, duration
 from stretto.campaign.stats import benjamini_hochberg
 from stretto.errors import StrettoError, UsageError, keeping
 from stretto.files.identity import collect
+from stretto.files.program import take
 from stretto.files.settings import (
     NATIVE,
     SettingsFile,
@@ -34,6 +35,7 @@ from stretto.tune.confirm import Confirming
 from stretto.tune.place import check_copy, keep_input
 from stretto.tune.settings_runs import SettingRuns
 from stretto.tune.stage import PAIRS
+from stretto.tune.unchanged import program_files
 
 #: rounds after which a setting that was not faster than native gets no more runs
 SCREENING = 3
@@ -66,7 +68,14 @@ class SettingsTuning(Confirming):
         keep_input()
         with alone_in(self.o.out):
             self.file = self._begin(candidates)
-            return self._search(candidates, rounds, most)
+            before = len(self.file.runs)
+            found = self._search(candidates, rounds, most)
+        if before and before == len(found.runs):
+            self.say(
+                f"stretto: all runs are of an earlier start ({found.created}); --restart measures "
+                "again"
+            )
+        return found
 
     def _search(self, candidates: Sequence[Setting], rounds: int, most: int) -> SettingsFile:
         kept = f"runs so far are in {self.path('settings.json')}; the same command goes on"
@@ -110,7 +119,9 @@ class SettingsTuning(Confirming):
         new = SettingsFile(
             identity.stretto, identity.created, identity.host, identity.mpi, self.o.words,
             self.o.metric, self.job.layout.nodes, self.job.layout.ppn, tried,
+            programs=[take(p) for p in program_files(self.job)],
         )  # fmt: skip
+        self.programs, self.since = new.programs, new.created
         path = self.path("settings.json")
         if self.o.restart or not path.exists():
             return new
@@ -126,6 +137,7 @@ class SettingsTuning(Confirming):
                     f"settings were tried here on another {name}: {a}, not {b}", path,
                     "begin again with --restart, or give another directory with --out",
                 )  # fmt: skip
+        self.going_on(old.programs, old.created)
         before = {o.name: o.environment for o in old.tried if not o.parts}
         same = {t.name for t in tried if before.get(t.name) == t.environment}
         combinations = combine.kept(old, same, tried)
@@ -137,6 +149,9 @@ class SettingsTuning(Confirming):
             if (r.beside in known if r.beside else not r.confirming)
             and r.setting in {NATIVE, *(known if r.beside else same)}
         ]  # fmt: skip
+        if new.runs:
+            new.created, new.programs = old.created, old.programs
+        self.programs, self.since = new.programs, new.created
         self._estimate(new.runs)
         return new
 

@@ -113,6 +113,7 @@ class SettingRuns(Stage):
         beside: str | None = None,
     ) -> SettingRun:
         """Run CMD once, native or with a setting; `at` numbers the runs that confirm `beside`."""
+        self.require_unchanged()
         kind: Kind = "native" if setting is None else "tuned"
         kept, draft = self._outputs(beside or ""), Run(kind, at, None, 0.0, 0)
         evidence = (self.o.out / "outputs" / "evidence").resolve()

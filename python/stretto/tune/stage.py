@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.errors import StrettoError
+from stretto.files.program import ProgramFile, changed
 from stretto.files.verdict import Metric
 from stretto.launch.job import understand
 from stretto.launch.naming import app_name
 from stretto.tune.outputs import Rules
 from stretto.tune.outside import for_copies, outside
-from stretto.tune.place import Place
+from stretto.tune.place import Place, case_files
+from stretto.tune.unchanged import newer, program_files
 
 #: the fewest pairs of runs of CMD with which a test can be made
 PAIRS = 6
@@ -58,6 +61,9 @@ class Stage:
         self.job = understand(options.words, mpi=options.mpi)
         self.name = app_name(self.job)
         self.run_s = 0.0
+        #: what earlier runs were of, and when they began; None: not known
+        self.programs: list[ProgramFile] | None = None
+        self.since = ""
 
     def path(self, kind: str) -> Path:
         """Return the file of a kind in the output directory."""
@@ -73,6 +79,49 @@ class Stage:
     def run_words(self) -> list[str]:
         """The command as its runs get it; as typed it is the key of all files."""
         return for_copies(self.o.words, self.o.place)
+
+    def going_on(self, programs: list[ProgramFile] | None, since: str) -> None:
+        """Refuse to add to runs of another program; name files of the case that may be others.
+
+        Parameters
+        ----------
+        programs, since
+            What earlier runs were of, and when they began.
+        """
+        self.programs, self.since = programs, since
+        self.require_unchanged(first=True)
+        if self.o.place.in_place or self.o.place.reset is not None:
+            return  # runs themselves write there
+        mine = set(program_files(self.job))
+        case = (p for p in case_files(self.o.place, self.o.place.base) if p not in mine)
+        found = [str(p.relative_to(self.o.place.base)) for p in newer(case, since)]
+        if found:
+            more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+            self.say(
+                f"stretto: note: changed here since the earlier runs of {since}: "
+                f"{', '.join(found[:3])}{more}; if CMD reads them, --restart measures again"
+            )
+
+    def require_unchanged(self, first: bool = False) -> None:
+        """Refuse a program that is another one than in earlier runs.
+
+        Parameters
+        ----------
+        first
+            No run was made since the start. Later a reset command may have built it anew, and so
+            before it, which is only said.
+        """
+        building = self.o.place.reset is not None
+        if not self.programs or (building and not first):
+            return
+        other = changed(self.programs, program_files(self.job))
+        if other is None:
+            return
+        text = f"{other} has changed since {self.since}, and earlier runs are of the old one"
+        if building:
+            self.say(f"stretto: note: {text}; --restart measures again")
+            return
+        raise StrettoError(text, self.o.out, "--restart measures again")
 
     def say_outside(self) -> None:
         """Name what is no part of the copies, and so is every run's own original."""

@@ -48,6 +48,9 @@ class Outcome:
 class Verifying(Measured):
     """Runs of CMD with the table and without, each proven to be what it is taken for."""
 
+    #: when the verdict that is gone on with was written; None: a run was made since
+    written: str | None = None
+
     def verdict(
         self,
         profile: Profile,
@@ -72,7 +75,7 @@ class Verifying(Measured):
         write_verdict(
             Verdict(
                 stretto=identity.stretto,
-                created=identity.created,
+                created=self.written or identity.created,
                 host=identity.host,
                 mpi=identity.mpi,
                 command=list(profile.command),
@@ -133,6 +136,11 @@ class Verifying(Measured):
             self.say(
                 f"stretto: CMD now runs {len(plan)} times, about {len(plan) * self.run_s:.0f} s"
             )
+        elif runs:
+            self.say(
+                f"stretto: all runs are of an earlier start ({self.written}); --restart "
+                "measures again"
+            )
         if pairs < PAIRS:
             self.say(
                 f"stretto: warning: {pairs} pairs of runs are too few for a test (at least "
@@ -144,6 +152,7 @@ class Verifying(Measured):
                 progress.update(progress.done, kind)
                 try:
                     runs.append(self._one(kind, len(runs), profile.nranks))
+                    self.written = None
                 except Interrupted as stop:
                     raise Interrupted(f"{stop.kept}; {kept}") from stop
                 unfinished = f"{len(runs)} of {2 * pairs} runs made"
@@ -185,6 +194,7 @@ class Verifying(Measured):
             return []
         if any(r.kind == "tuned" and r.ranks is None for r in old.runs):
             return []  # of a Stretto that did not ask the ranks
+        self.written = old.created if old.runs else None
         return old.runs
 
     def _affordable(self) -> int:
@@ -194,6 +204,7 @@ class Verifying(Measured):
         return max(1, min(MOST_PAIRS, int(left / (2.1 * max(self.run_s, 0.05)))))
 
     def _one(self, kind: Kind, number: int, nranks: int) -> Run:
+        self.require_unchanged()
         libraries = [library_for("interposer", self.job.mpi)] if kind == "tuned" else []
         table = self.path("table").resolve()
         variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}
