@@ -15,9 +15,12 @@ from pathlib import Path
 import pytest
 
 import clusters
+import sweeps
 from clusters import inside_a_job, stretto, testbed
 from mpis import one_job_at_a_time
 from stretto.files.table import read_table
+from stretto.sweep.layout import Layout
+from stretto.sweep.submit import Job, script
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
 
@@ -118,6 +121,37 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
     text = log.read_text()
     assert "Traceback" not in text and re.search(r"table: .*openmpi-4", text), text
     check(nodes, name, out)
+
+
+def test_a_job_that_is_cancelled_does_not_come_back(
+    nodes: testbed.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one of an array that goes into the queue again leaves the others alone."""
+    monkeypatch.setattr(sys, "executable", str(nodes.shared / "stand-in"))
+    stand_in = Path(sys.executable)
+    stand_in.write_text(
+        "#!/bin/bash\ntrap 'exit 130' USR1\necho begun\nwhile sleep 0.1; do :; done\n"
+    )
+    stand_in.chmod(0o755)
+    request = sweeps.request_of(nodes.shared / "cancelled", layouts=(Layout(1, 2),))
+    request.out.mkdir()
+    path = request.out / "submit.sh"
+    path.write_text(script(request, Path("c.toml"), Job("10", 2, ("--oversubscribe",)), {}))
+    env = os.environ | clusters.slurm.variables(nodes)
+    words = ["sbatch", "--parsable", str(path)]
+    job = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout.strip()
+    logs = [request.out / f"slurm-{job}_{i}.log" for i in (1, 2)]
+    until(lambda: all(x.exists() and "begun" in x.read_text() for x in logs), 60)
+    # the latest one of an array has the array's own number
+    subprocess.run(["scancel", "--batch", "-s", "USR1", f"{job}_2"], env=env, check=True)
+    until(lambda: "queue again" in logs[1].read_text(), 60)
+    until(lambda: state(f"{job}_2", env) == "PENDING", 60)
+    assert state(f"{job}_1", env) == "RUNNING"
+    subprocess.run(["scancel", job], env=env, check=True)
+    until(lambda: "was cancelled" in logs[0].read_text(), 60)
+    until(lambda: state(job, env) == "", 60)
+    time.sleep(5)
+    assert state(job, env) == ""
 
 
 def begun_at_once(job: str, env: dict[str, str]) -> bool:

@@ -17,6 +17,18 @@ from stretto.sweep.request import Request
 
 #: s: so long before the end of its time Slurm warns the script
 WARNING_S = 120
+#: Of an array the number of one job is that of all: they would be put into the queue with it. And
+#: of whatever it ends Slurm says COMPLETING, with a time or a reason unless the user has cancelled
+#: it (seen with 22.05).
+_QUEUE = (
+    "me=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}",
+    "me=${me:-$SLURM_JOB_ID}",
+    "cancelled() {",
+    '    read -r state preempted why <<<"$(squeue -h -j "$me" -O State:20,PreemptTime:30,Reason)"',
+    '    case "$state" in COMPLETING | CANCELLED*) ;; *) return 1 ;; esac',
+    '    [ "$preempted" = N/A ] && [ "$why" != TimeLimit ]',
+    "}",
+)
 _TIME = re.compile(r"(\d+-)?\d{1,5}(:\d{2}){0,2}\Z")
 
 
@@ -44,7 +56,8 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
 
     The campaign runs in the background, so that the shell hears Slurm's warning before the end of
     the time (USR1) and before a preemption (TERM), lets the launch under way end, and puts the job
-    into the queue again; a campaign that is not complete for other reasons is not repeated.
+    into the queue again; a campaign that is not complete for other reasons is not repeated, nor one
+    whose job the user has cancelled, which also begins with TERM.
 
     Parameters
     ----------
@@ -86,6 +99,7 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
             "",
             *(f"export {k}={shlex.quote(v)}" for k, v in keep.items()),
             "told=",
+            *_QUEUE,
             f"{shlex.join(words)} &",
             "campaign=$!",
             "trap 'told=1; kill -USR1 \"$campaign\" 2>/dev/null' USR1 TERM",
@@ -93,8 +107,12 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
             '    kill -0 "$campaign" 2>/dev/null || break',
             "done",
             'if [ -n "$told" ] && [ "$code" -gt 128 ]; then',
-            '    echo "stretto: not complete: the job goes into the queue again"',
-            '    scontrol requeue "$SLURM_JOB_ID"',
+            "    if cancelled; then",
+            '        echo "stretto: not complete: the job was cancelled; submit it again to go on"',
+            "    else",
+            '        echo "stretto: not complete: the job goes into the queue again"',
+            '        scontrol requeue "$me"',
+            "    fi",
             "fi",
             'exit "$code"',
             "",
