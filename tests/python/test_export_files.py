@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -67,7 +66,7 @@ OWN: Tree = {
     "comm_size=pow2": {"algorithm=MPIR_Allreduce_intra_recexch": {"k=2": {}}},
     "comm_size=any": {"algorithm=MPIR_Allreduce_intra_smp": {}},
 }
-LEAVES = ("tree", "ring", "smp", "recexch", "reduce_scatter_allgather")
+LEAVES = ("tree", "ring", "smp", "recexch", "recursive_doubling")
 LIBRARY = Trees(
     {
         MPIR: {"collective=allreduce": {"comm_type=intra": OWN}},
@@ -113,7 +112,7 @@ def test_rows_stay_in_their_place_in_a_tree() -> None:
         Rule("allreduce", FIVE, 1000, 9999, flat("tree", TREE_KVAL=3)),
         Rule("allreduce", FIVE, 10000, None, ()),
         Rule("allreduce", TWO_BY_TWO, 0, None, flat("ring")),
-        Rule("allreduce", Layout(4, 4, 1), 0, None, flat("smp")),
+        Rule("allreduce", Layout(4, 4, 1), 0, None, flat("recursive_doubling")),
     ]
     new, export = trees(rules)
     assert len(export.rows) == 3 and not export.lost
@@ -130,17 +129,10 @@ def test_rows_stay_in_their_place_in_a_tree() -> None:
                 if (nranks, nodes) == (5, 1) and 1000 <= size < 10000:
                     assert leaf == ("algorithm=MPIR_Allreduce_intra_tree", *tree) and beta
                 elif (nranks, nodes) in ((4, 2), (4, 4)):
-                    name = "ring" if nodes == 2 else "smp"
+                    name = "ring" if nodes == 2 else "recursive_doubling"
                     assert leaf == (f"algorithm=MPIR_Allreduce_intra_{name}",) and beta
                 elif (nranks, nodes) != (4, 3):  # two ranks on one of three nodes are as 2 x 2
                     assert leaf == leaf_for(own, call) and not beta, call
-
-
-def test_what_an_algorithm_cannot_do_is_left_to_the_mpi() -> None:
-    new, _ = trees([Rule("allreduce", FIVE, 0, None, flat("reduce_scatter_allgather"))])
-    text = json.dumps(new[MPIR])
-    inside = '{"count<pow2": ' + json.dumps(OWN) + ', "count=any": {"is_op_built_in=yes": {"alg'
-    assert inside in text and '"is_commutative=no": ' + json.dumps(OWN) in text
 
 
 def test_what_mpichs_files_cannot_say_is_said() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.export.cases import Case
+from stretto.export.mpich_guards import guarded, needs_of, refusal
 from stretto.export.mpich_tree import (
     AVERAGE,
     CH4,
@@ -70,14 +71,11 @@ _PARAMETERS = {
 }  # fmt: skip
 #: takes a parameter that the reader of leaves forgets: its value would be whatever memory held
 _NOT_IN_FILES = ("barrier recexch",)
-#: files do not check it, and the job would end
-_POWERS_OF_TWO = (
-    "allgather recursive_doubling", "allgatherv recursive_doubling",
-    "reduce_scatter noncommutative", "reduce_scatter_block noncommutative",
-)  # fmt: skip
 _GREEK = ("alpha", "beta", "gamma", "delta")
 #: collectives whose calls tell whether the operation is commutative
 _OPERATIONS = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block")
+#: collectives whose calls tell whether they are in place, which their algorithms are not for
+_IN_PLACE = ("alltoall", "alltoallv", "alltoallw")
 
 
 def trees(
@@ -145,13 +143,12 @@ def put_in(
             if found:
                 export.rows.append(rule)
     for layer, places in leaves.items():
-        whole = new[layer].get(f"collective={collective}")
-        if whole is None or "comm_type=intra" not in whole:
-            continue
+        whole = new[layer][f"collective={collective}"]
         default = whole["comm_type=intra"]
         if all(default == leaf for leaf in places.values()):
             continue  # the device does so anyway
-        tree = _by_ranks(collective, default, sized, places)
+        kept = {place: guarded(leaf, default, whole) for place, leaf in places.items()}
+        tree = _by_ranks(collective, default, sized, kept)
         new[layer] = {**new[layer], f"collective={collective}": {**whole, "comm_type=intra": tree}}
 
 
@@ -171,16 +168,15 @@ def leaves_of(
     title = rule.collective.capitalize()
     name = rule.setting(f"{_CVAR}{upper}_POSIX_INTRA_ALGORITHM")
     if name is not None:
-        return _known({POSIX: {f"algorithm={POSIX}mpi_{rule.collective}_{name}": {}}}, library)
+        leaf: Tree = {f"algorithm={POSIX}mpi_{rule.collective}_{name}": {}}
+        return _known({POSIX: leaf}, rule, library)
     number = rule.setting(f"{_CVAR}{upper}_COMPOSITION")
     if number is not None:
-        return _known({CH4: _composition(title, int(number))}, library)
+        return _known({CH4: _composition(title, int(number))}, rule, library)
     name = rule.setting(f"{_CVAR}{upper}_INTRA_ALGORITHM")
     if name is None:
         return f"{rule.settings[0][0]} has no place in MPICH's files"
     what = f"{rule.collective} {name}"
-    if what in _POWERS_OF_TWO and rule.layout.nranks & (rule.layout.nranks - 1):
-        return f"{name} works on powers of two only"
     if what in _NOT_IN_FILES:
         return f"{name} takes a parameter that MPICH's files cannot set"
     parameters: Tree = {}
@@ -201,18 +197,23 @@ def leaves_of(
     found = re.search(r"(\d)\s+NM only", help_)
     if found:
         out[CH4] = _composition(title, int(found.group(1)))
-    return _known(out, library)
+    return _known(out, rule, library)
 
 
 def _composition(title: str, number: int) -> Tree:
     return {f"composition={CH4}{title}_intra_composition_{_GREEK[number - 1]}": {}}
 
 
-def _known(found: dict[str, Tree], library: Trees) -> dict[str, Tree] | str:
+def _known(found: dict[str, Tree], rule: Rule, library: Trees) -> dict[str, Tree] | str:
+    """Return leaves that there are, and that can do the rule's calls; else what is in the way."""
     for layer, leaf in found.items():
         (name,) = leaf
-        if layer not in library.trees or name not in library.leaves:
+        tree = library.trees.get(layer, {}).get(f"collective={rule.collective}", {})
+        if name not in library.leaves or "comm_type=intra" not in tree:
             return f"this release's files have no {name}"
+        refused = refusal(name, tree, rule.layout)
+        if refused:
+            return refused
     return found
 
 
@@ -297,7 +298,7 @@ def _by_operation(
     tree = _by_size(collective, default, layout, rules, places)
     if collective in _OPERATIONS:
         return {"is_commutative=yes": tree, "is_commutative=no": default}
-    if collective == "alltoall":  # in place, what is sent is not told
+    if collective in _IN_PLACE:  # there what is sent is not told, either
         return {"is_sendbuf_inplace=no": tree, "is_sendbuf_inplace=yes": default}
     return tree
 
@@ -314,7 +315,7 @@ def _by_size(
     out: Tree = {}
     for rule in rules:
         leaf = places.get((layout, rule.low))
-        tree = default if leaf is None else _guarded(collective, leaf, default)
+        tree = default if leaf is None else leaf
         if len(rules) == 1:
             return tree
         if rule.high is None or rule.high * factor > LARGEST:
@@ -323,15 +324,6 @@ def _by_size(
         # sizes of blocks: those of all ranks up to the next one that has a rule of its own
         out[f"{name}<={(rule.high + 1) * factor - 1}"] = tree
     return out
-
-
-def _guarded(collective: str, leaf: Tree, default: Tree) -> Tree:
-    """Leave to the MPI what the algorithm cannot do: few elements, operations of the user's."""
-    (name,) = leaf
-    if collective in ("allreduce", "reduce") and "reduce_scatter" in name:
-        inner = {"is_op_built_in=yes": leaf, "is_op_built_in=no": default}
-        return {"count<pow2": default, "count=any": inner}
-    return leaf
 
 
 class Reader:
@@ -373,7 +365,8 @@ class Reader:
             got = leaf_for(self.trees[layer], call)
             leaf = wanted.get(layer)
             expected = own if leaf is None else (next(iter(leaf)), *sorted(*leaf.values()))
-            few = leaf is not None and _guarded(case.collective, leaf, {}) is not leaf
+            tree = self.library.trees[layer].get(f"collective={case.collective}", {})
+            few = leaf is not None and "count=any" in needs_of(next(iter(leaf)), tree)
             if got != expected and not (few and got == own and call.holds("count<pow2")):
                 return (
                     f"{case.words} is to get {_say(expected)}, and the file says {_say(got)}",

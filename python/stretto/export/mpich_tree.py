@@ -134,7 +134,7 @@ def _validate(tree: Any, place: str, path: str, leaves: frozenset[str]) -> None:
     if not isinstance(tree, dict) or not tree:
         raise StrettoError(f"{path or 'the file'} is no object with keys", place, REMEDY)
     for key, below in tree.items():
-        if _is_leaf(key):
+        if is_leaf(key):
             if leaves and key not in leaves:
                 raise StrettoError(f"{path}: {key} is nothing that this MPI has", place, REMEDY)
             return
@@ -155,7 +155,8 @@ _KEY = re.compile(
 )
 
 
-def _is_leaf(key: str) -> bool:
+def is_leaf(key: str) -> bool:
+    """Return whether a key names what is to be done, and not for which calls."""
     return key.startswith(("algorithm=", "composition="))
 
 
@@ -218,7 +219,7 @@ def leaf_for(tree: Tree, call: Call) -> tuple[str, ...] | None:
     node = tree
     while True:
         for key, below in node.items():
-            if _is_leaf(key):
+            if is_leaf(key):
                 return (key, *sorted(below))
             if call.holds(key):
                 node = below

@@ -1,0 +1,149 @@
+"""MPICH's files check nothing: what an algorithm cannot do stays the MPI's own decision."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exports import FIVE, FOUR, mpir
+from mpis import MPIS, REPOSITORY
+from stretto.export import mpich
+from stretto.export.check import read
+from stretto.export.mpich_guards import guarded, needs_of, refusal
+from stretto.export.mpich_tree import CH4, MPIR, POSIX, Tree, read_library
+from stretto.export.output import write
+from stretto.export.rules import Layout, Rule
+from stretto.files.table import TUNABLE
+from stretto.mpi import from_launcher
+from stretto.mpi.algorithms import discover
+from stretto.mpi.base import MPIInstallation
+
+TWO_BY_TWO = Layout(4, 2, 2)
+DOUBLING: Tree = {"algorithm=MPIR_Allreduce_intra_recursive_doubling": {}}
+RABENSEIFNER: Tree = {"algorithm=MPIR_Allreduce_intra_reduce_scatter_allgather": {}}
+#: as in MPICH 5.0
+OWN: Tree = {
+    "avg_msg_size<=8": DOUBLING,
+    "avg_msg_size=any": {
+        "is_op_built_in=no": DOUBLING,
+        "is_op_built_in=yes": {"count<pow2": DOUBLING, "count=any": RABENSEIFNER},
+    },
+}
+
+
+def test_what_an_algorithm_cannot_do_is_left_to_the_mpi() -> None:
+    tree = {"comm_type=intra": OWN, "comm_type=inter": RABENSEIFNER}
+    assert guarded(RABENSEIFNER, OWN, tree) == {
+        "count<pow2": OWN,
+        "count=any": {"is_op_built_in=yes": RABENSEIFNER, "is_op_built_in=no": OWN},
+    }
+    assert list(guarded(RABENSEIFNER, OWN, tree)) == ["count<pow2", "count=any"], "any is last"
+    assert guarded(DOUBLING, OWN, tree) == DOUBLING, "it stands in other places, too"
+
+
+#: what stands on every way to an algorithm in MPICH 5.0.2's own trees, or in its list
+NEEDS = {
+    (MPIR, "Reduce_scatter_intra_noncommutative"): {"is_block_regular=yes"},
+    (MPIR, "Reduce_scatter_intra_pairwise"): {"is_block_regular=yes"},
+    (MPIR, "Reduce_scatter_intra_recursive_doubling"): set(),
+    (MPIR, "Allreduce_intra_reduce_scatter_allgather"): {"is_op_built_in=yes", "count=any"},
+    (MPIR, "Allreduce_intra_k_reduce_scatter_allgather"): {"is_op_built_in=yes", "count=any"},
+    (MPIR, "Reduce_intra_reduce_scatter_gather"): {"is_op_built_in=yes", "count=any"},
+    (MPIR, "Allreduce_intra_smp"): {"comm_hierarchy=parent"},
+    (MPIR, "Bcast_intra_smp"): {"comm_hierarchy=parent"},
+    (MPIR, "Bcast_intra_scatter_recursive_doubling_allgather"): set(),
+    (MPIR, "Scan_intra_smp"): {"is_node_consecutive=yes"},
+    (MPIR, "Alltoallv_intra_pairwise_sendrecv_replace"): {"is_sendbuf_inplace=yes"},
+    (POSIX, "mpi_allreduce_release_gather"): {"is_multi_threaded=no"},
+    (CH4, "Reduce_intra_composition_alpha"): {"comm_hierarchy=parent"},
+    (CH4, "Allreduce_intra_composition_gamma"): {"comm_size=node_comm_size"},
+}
+
+
+@pytest.mark.mpi
+def test_the_librarys_own_trees_say_what_algorithms_need() -> None:
+    library = read_library(MPIS["mpich"].require().libmpi)
+    for (layer, name), needs in NEEDS.items():
+        begin = "composition" if layer == CH4 else "algorithm"
+        collective = name.removeprefix("mpi_").split("_intra_")[0].lower()
+        collective = collective.removesuffix("_release_gather")
+        tree = library.trees[layer][f"collective={collective}"]
+        assert needs_of(f"{begin}={layer}{name}", tree) == needs, name
+
+
+def test_what_a_layout_has_not_is_refused() -> None:
+    leaf = "algorithm=MPIR_Allreduce_intra_smp"
+    assert refusal(leaf, OWN, TWO_BY_TWO) is None
+    for layout in (FOUR, Layout(4, 4, 1)):
+        assert "several nodes with several ranks" in str(refusal(leaf, OWN, layout))
+    leaf = "algorithm=MPIR_Alltoallv_intra_pairwise_sendrecv_replace"
+    tree = {"is_sendbuf_inplace=yes": {leaf: {}}}
+    assert refusal(leaf, tree, FOUR) == "pairwise_sendrecv_replace works in place only"
+    leaf = "algorithm=MPIR_Reduce_scatter_intra_noncommutative"
+    assert refusal(leaf, {}, FOUR) is None and "powers of two" in str(refusal(leaf, {}, FIVE))
+
+
+#: lines of tests/c/export/calls.c
+CALLS = 184
+
+
+def mpich_here() -> MPIInstallation:
+    mpi = MPIS["mpich"].require()
+    return from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)
+
+
+def rounds_of(mpi: MPIInstallation) -> Iterator[list[Rule]]:
+    """Rows with all of MPICH's algorithms, one for each collective at a time."""
+    by_collective: dict[str, list[Rule]] = defaultdict(list)
+    for algorithm in discover(mpi):
+        if algorithm.collective not in TUNABLE:
+            continue
+        settings = tuple((name, value) for name, value in algorithm.settings)
+        by_collective[algorithm.collective].append(
+            Rule(algorithm.collective, FIVE, 0, None, settings)
+        )
+    for i in range(max(map(len, by_collective.values()))):
+        mine = [rules[i] for rules in by_collective.values() if i < len(rules)]
+        yield [replace(rule, layout=layout) for rule in mine for layout in (FOUR, FIVE)]
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("program") / "calls"
+    return MPIS["mpich"].require().compile(REPOSITORY / "tests/c/export/calls.c", program, "-O2")
+
+
+def run_calls(program: Path, rules: list[Rule], out: Path) -> list[str]:
+    """Run calls that nobody measured under an export; return what was wrong."""
+    mpi = mpich_here()
+    write(mpich.trees(rules, mpi), out, "test", "mpich", mpi.identity)
+    _, environment = read(out)
+    done = MPIS["mpich"].run(5, [str(program)], rank_env=environment, timeout=120)
+    lines = done.stdout.splitlines()
+    wrong = [line for line in lines if not line.endswith("right")]
+    whole = done.returncode == 0 and len(lines) == CALLS
+    return wrong if whole else [*wrong, f"ended at {lines[-1:]}: {done.stderr}"]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("collective", "name"),
+    [("reduce_scatter", "noncommutative"), ("alltoallv", "scattered"), ("alltoall", "brucks")],
+)
+def test_calls_that_an_algorithm_is_not_for(
+    collective: str, name: str, calls: Path, tmp_path: Path
+) -> None:
+    """Blocks of many sizes ended the job, or gave wrong data; so did an alltoallv in place."""
+    rules = [Rule(collective, layout, 0, None, mpir(collective, name)) for layout in (FOUR, FIVE)]
+    assert run_calls(calls, rules, tmp_path) == []
+
+
+@pytest.mark.mpi
+def test_all_of_mpichs_algorithms_leave_such_calls_right(calls: Path, tmp_path: Path) -> None:
+    for i, rules in enumerate(rounds_of(mpich_here())):
+        found = run_calls(calls, rules, tmp_path / str(i))
+        assert found == [], [(r.collective, r.settings) for r in rules]
