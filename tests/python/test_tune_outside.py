@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from stretto.errors import StrettoError
+from stretto.launch.job import understand
 from stretto.tune.outside import for_copies, outside
 from stretto.tune.place import COPIES, Place, fresh
 
@@ -70,3 +72,9 @@ def test_a_copy_runs_what_was_typed(case: Path) -> None:
             for_copies(words, place), cwd=cwd, capture_output=True, text=True, check=True
         )
     assert done.stdout == "mesh" and not re.search("stretto-copies", " ".join(words))
+
+
+def test_what_is_not_there_is_missed_from_where_it_was_looked_for(case: Path) -> None:
+    with pytest.raises(StrettoError, match=f"no such program from {case}") as caught:
+        understand(["../none/app"], cwd=case)
+    assert caught.value.place == "../none/app"

@@ -241,6 +241,8 @@ def test_settings_apply_to_the_program_that_they_were_tried_on(
         return "OMPI_MCA_x" in out.out
 
     keep("a/app", "input")
+    assert main(["env", "--", *start, "a/app"]) == 0
+    assert "it was made on c, and this machine has" in capsys.readouterr().err
     assert applied("a/app") and applied(f"{tmp_path}/a/app", "other input")
     assert not applied("b/app", "input")
     keep("./python3", "-m", "solver")
