@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 import re
 import shlex
 import sys
@@ -15,6 +17,7 @@ from stretto.cli import main
 from stretto.commands.scale import parse_numbers, points_of
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host, MPIIdentity
+from stretto.files.program import take
 from stretto.files.scale import Header, ScaleRun, ScaleWriter, parse_scale, read_scale
 from stretto.files.verdict import Metric
 from stretto.launch.execute import Result
@@ -308,6 +311,30 @@ def test_the_file_survives_a_kill_and_refuses_strangers(tmp_path: Path) -> None:
         parse_scale("", "f")
 
 
+def test_runs_of_another_program_are_not_added_to(tmp_path: Path) -> None:
+    path, program = tmp_path / "a.scale.jsonl", tmp_path / "app"
+
+    def now() -> Header:
+        return dataclasses.replace(header(["x"]), programs=[take(program)])
+
+    program.write_text("1")
+    with ScaleWriter(path, now()):
+        pass
+    os.utime(program, ns=(1, 1))  # built again, and the same
+    for later in (now(), header(["x"])):
+        with ScaleWriter(path, later) as writer:
+            assert writer.previous.header.programs
+    program.write_text("2")
+    with pytest.raises(StrettoError, match="app has changed since t") as caught:
+        ScaleWriter(path, now())
+    assert "--restart" in str(caught.value.remedy)
+    path.unlink()
+    with ScaleWriter(path, header(["x"])):
+        pass
+    with ScaleWriter(path, now()) as writer:  # of an earlier version: not known
+        assert writer.previous.header.programs is None
+
+
 @pytest.fixture
 def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with the program, built for Open MPI 4."""
@@ -343,8 +370,9 @@ def test_scaling_of_a_program_is_measured_and_gone_on_with(
     file = Path(first["file"])
     assert file == case / "stretto-scale-scaling" / "scaling.scale.jsonl"
     assert not (case / "starts").exists(), "each run has a copy of the directory"
-    assert {p.name for p in file.parent.iterdir()} == {"scaling.scale.jsonl", "scaling.scale.html",
-                                                       ".made-by-stretto-tune"}  # fmt: skip
+    assert {p.name for p in file.parent.iterdir()} == {
+        "scaling.scale.jsonl", "scaling.scale.html", ".made-by-stretto-tune", ".stretto-lock"
+    }  # fmt: skip
     page = (file.parent / "scaling.scale.html").read_text("utf-8")
     assert page.count("<svg") == 2 and "https://" not in page
     assert len(list((case / "figures").glob("*.svg"))) == 2

@@ -93,6 +93,7 @@ def command(
     from stretto.campaign.idle import cores
     from stretto.campaign.settings import parse_duration
     from stretto.files.identity import collect
+    from stretto.files.program import take
     from stretto.files.scale import Header
     from stretto.launch.job import understand
     from stretto.launch.naming import app_name
@@ -106,6 +107,7 @@ def command(
     from stretto.tune.outside import outside
     from stretto.tune.place import COPIES, Place, check_copy, keep_input
     from stretto.tune.trials import make_metric
+    from stretto.tune.unchanged import program_files
 
     words = list(cmd or [])
     if not words:
@@ -153,6 +155,7 @@ def command(
     header = Header(
         identity.stretto, identity.created, identity.host, identity.mpi, words,
         wanted_metric, seed,
+        None if reset_command else [take(p) for p in program_files(first)],
     )  # fmt: skip
     wanted = Wanted(
         words, points, rounds, header.metric, place, path, environ, tuned, mpi,

@@ -11,6 +11,7 @@ from stretto.errors import StrettoError
 from stretto.files.append import LineFile
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.io import check_schema, parse_json, read_text
+from stretto.files.program import ProgramFile, changed
 from stretto.files.schema import decode, encode
 from stretto.files.verdict import Metric
 
@@ -18,11 +19,18 @@ SCHEMA = "stretto-scale"
 VERSION = 1
 WHAT = "measured scaling"
 Kind = Literal["native", "tuned"]
+_ANEW = "begin again with --restart (the old file is kept), or name another --out"
 
 
 @dataclass
 class Header:
-    """The first line: what was measured, where, and with which command (as it was typed)."""
+    """The first line: what was measured, where, and with which command (as it was typed).
+
+    Attributes
+    ----------
+    programs
+        What was run; None: not known (of an earlier version, or built by a reset command).
+    """
 
     stretto: str
     created: str
@@ -31,6 +39,7 @@ class Header:
     command: list[str]
     metric: Metric
     seed: int = 1
+    programs: list[ProgramFile] | None = None
 
 
 @dataclass
@@ -148,8 +157,15 @@ class ScaleWriter(LineFile):
             if a != b:
                 raise StrettoError(
                     f"these results are of another {name}: {a}, not {b}", f"{self.path}:1",
-                    "begin again with --restart (the old file is kept), or name another --out",
+                    _ANEW,
                 )  # fmt: skip
+        mine = [Path(p.path) for p in header.programs or []]
+        other = changed(old.programs, mine) if old.programs else None
+        if other is not None:
+            raise StrettoError(
+                f"{other} has changed since {old.created}, and these results are of the old one",
+                f"{self.path}:1", _ANEW,
+            )  # fmt: skip
         if self.previous.truncated:
             self.cut(len(text[: text.rindex("\n") + 1].encode()))
 
