@@ -55,34 +55,44 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
     bool all = true; /* has something from everybody */
     for (int r = 0; r < node->nlocal; r++)
         all &= bytes[r] > 0;
+    size_t left = own == src ? 0 : mine; /* of its own block, to be copied */
+    const unsigned char *from = src;
     for (size_t c = 0; c <= n; c++) {
         if (c < n) {
             if (c >= (size_t)depth)
                 stretto_await_taken(node, base + c - (size_t)depth + 1);
-            if (c * size < mine) {
-                const unsigned char *from = (const unsigned char *)src + c * size;
-                size_t part = stretto_least(size, mine - c * size);
-                stretto_publish(&node->publisher,
-                                stretto_slot(node, node->me, base + c, size, depth), from, part);
-                if (own != src)
-                    stretto_copy(own + c * size, from, part);
-            }
+            if (c * size < mine)
+                stretto_publish(
+                    &node->publisher, stretto_slot(node, node->me, base + c, size, depth),
+                    (const unsigned char *)src + c * size, stretto_least(size, mine - c * size));
             stretto_set(&area->posted, base + c + 1);
         }
-        if (c == 0)
+        if (c == 0) { /* from now on what was just written, which is still in the nearest cache */
+            const size_t part = stretto_least(size, left);
+            if (part) {
+                stretto_copy(own, from, part);
+                own += part, from += part, left -= part;
+            }
             continue;
+        }
         size_t t = c - 1;
         for (int i = 1; i < node->nlocal; i++) {
             int rank = (node->me + i) % node->nlocal;
             if (t * size >= bytes[rank])
                 continue;
+            const size_t part = stretto_least(size, bytes[rank] - t * size);
+            const size_t turn = i == 1 ? stretto_least(part, left) : 0;
             stretto_await(node, &stretto_area_of(node, rank)->posted.value, base + t + 1);
-            stretto_copy((unsigned char *)dst + at[rank] + t * size,
-                         stretto_slot(node, rank, base + t, size, depth),
-                         stretto_least(size, bytes[rank] - t * size));
+            stretto_copy_both((unsigned char *)dst + at[rank] + t * size,
+                              stretto_slot(node, rank, base + t, size, depth), part, own, from,
+                              turn);
+            if (turn)
+                own += turn, from += turn, left -= turn;
         }
         stretto_set(&area->taken, base + t + 1);
     }
+    if (left)
+        stretto_copy(own, from, left);
     stretto_finish(node, all);
 }
 

@@ -120,12 +120,15 @@ bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *s
     unsigned char *into = dst;
     size_t got[n], no_limit[n], room = n > 1 ? room_in_record(node) : 0;
     const size_t *fits = dst_bytes ? dst_bytes : memset(no_limit, 0xff, sizeof no_limit);
-    const size_t own = stretto_least(src_bytes[me], fits[me]);
+    size_t own = stretto_least(src_bytes[me], fits[me]);
     bool all_fit = own == src_bytes[me];
-    if (source + src_at[me] != into + dst_at[me] && own)
-        stretto_copy(into + dst_at[me], source + src_at[me], own);
-    if (n == 1)
+    if (own && source + src_at[me] == into + dst_at[me])
+        own = 0;
+    if (n == 1) {
+        if (own)
+            stretto_copy(into + dst_at[me], source + src_at[me], own);
         return all_fit;
+    }
     uint64_t address[n];
     outlook mine = {0, false, got, address};
     for (size_t r = 0; r < n; r++)
@@ -140,13 +143,15 @@ bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *s
         by_buffer(node, source, src_at, src_bytes, &mine, &seen);
     for (size_t r = 0; r < n; r++)
         all_fit &= got[r] <= fits[r];
-    if (seen.longest <= room)
+    const bool small = seen.longest <= room;
+    const bool direct =
+        !seen.in_place &&
+        stretto_direct_fits(node, seen.longest, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_ALLGATHER);
+    if (own && (small || direct))
+        stretto_copy(into + dst_at[me], source + src_at[me], own);
+    if (small || (direct && by_copies(node, into, dst_at, fits, &seen, room)))
         return all_fit;
-    if (!seen.in_place &&
-        stretto_direct_fits(node, seen.longest, STRETTO_NODE_ATTACH,
-                            STRETTO_NODE_DIRECT_ALLGATHER) &&
-        by_copies(node, into, dst_at, fits, &seen, room))
-        return all_fit;
+    got[me] = direct ? 0 : own;
     stretto_chunk_exchange(node, source, src_at, src_bytes, into, dst_at, got, fits, seen.longest,
                            room, stretto_step(node, n - 1));
     return all_fit;

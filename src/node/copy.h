@@ -33,6 +33,25 @@ static inline void stretto_copy(void *to, const void *from, size_t bytes) {
 #endif
 }
 
+/* Two copies in turn, piece by piece: one whose source another core has written, and one within
+ * this rank's memory. While the first waits for lines the processor goes on with the second, which
+ * then costs next to nothing. own may be 0, its pointers are not looked at then. */
+static inline void stretto_copy_both(void *to, const void *from, size_t bytes, void *own_to,
+                                     const void *own_from, size_t own) {
+    size_t piece = STRETTO_NODE_COPY_TURN;
+    __asm__("" : "+r"(piece)); /* as above */
+    unsigned char *t = to, *o = own_to;
+    const unsigned char *f = from, *g = own_from;
+    for (; bytes > piece && own > piece; bytes -= piece, own -= piece) {
+        memcpy(t, f, piece);
+        memcpy(o, g, piece);
+        t += piece, f += piece, o += piece, g += piece;
+    }
+    stretto_copy(t, f, bytes);
+    if (own)
+        stretto_copy(o, g, own);
+}
+
 /* What a writer has learned; `ring` is set, the rest zeroed at first. */
 typedef struct {
     size_t ring;    /* bytes of the buffer that is written round and round */

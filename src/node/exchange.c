@@ -11,7 +11,7 @@
  * No deadlock, depth >= 2: of all ranks take one that has begun the fewest steps, say it is in step
  * s. Its writing waits for what others read in their step s - depth + 1 < s, its reading for what
  * they wrote in step s - 1: they have left these.
- * What a rank has for itself is copied after what it has written, while that becomes visible.
+ * What a rank has for itself is copied in turn with the first message that it reads.
  * In place: piece s of a message is overwritten in step s + 1, after it was written in step s. */
 #include "node/chunk.h"
 
@@ -28,9 +28,11 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
      * still lies in a reader's L2 (tuning.h). */
     const size_t first = (size_t)(base / others % depth);
     stretto_area *mine = stretto_area_of(node, node->me);
-    const unsigned char *own_from = source + sent_at[node->me];
-    unsigned char *own_to = dst + got_at[node->me];
-    const size_t own = own_to == own_from ? 0 : got[node->me];
+    size_t own = got[node->me]; /* what is left of it */
+    const unsigned char *own_from = own ? source + sent_at[node->me] : NULL;
+    unsigned char *own_to = own ? dst + got_at[node->me] : NULL;
+    if (own_to == own_from)
+        own = 0;
     bool all = true; /* has something from everybody */
     for (int r = 0; r < node->nlocal; r++)
         all &= r == node->me || got[r] > skip_up_to;
@@ -49,8 +51,6 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
                             source + sent_at[to] + offset, stretto_least(size, sent[to] - offset));
             stretto_set(&mine->posted, number + i);
         }
-        if (s < steps && own > offset)
-            stretto_copy(own_to + offset, own_from + offset, stretto_least(size, own - offset));
         if (s == 0)
             continue;
         offset -= size, number -= others, place = (first + s - 1) % depth * others;
@@ -61,11 +61,18 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
             const stretto_area *theirs = stretto_area_of(node, (int)from);
             stretto_await(node, &theirs->posted.value, number + i);
             const size_t kept = stretto_least(got[from], fits[from]);
-            if (kept > offset)
-                stretto_copy(dst + got_at[from] + offset, theirs->chunks + (place + i) * size,
-                             stretto_least(size, kept - offset));
+            if (kept > offset) {
+                const size_t part = stretto_least(size, kept - offset);
+                const size_t turn = i == 0 ? stretto_least(part, own) : 0;
+                stretto_copy_both(dst + got_at[from] + offset, theirs->chunks + (place + i) * size,
+                                  part, own_to, own_from, turn);
+                if (turn)
+                    own_to += turn, own_from += turn, own -= turn;
+            }
             stretto_set(&mine->taken, number + i);
         }
     }
+    if (own)
+        stretto_copy(own_to, own_from, own);
     stretto_finish(node, all);
 }

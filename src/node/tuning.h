@@ -102,9 +102,16 @@
 #ifndef STRETTO_NODE_COPY_MOST
 #define STRETTO_NODE_COPY_MOST (1024 * 1024)
 #endif
+/* Copied in turn where two copies go on at once (copy.h). Zen 4, alltoall of 64 KiB on 2 ranks:
+ * 0.89 of the time; 256 to 512 alike, 1024 and more less gain. */
+#ifndef STRETTO_NODE_COPY_TURN
+#define STRETTO_NODE_COPY_TURN 512
+#endif
 /* Pieces from so many bytes on may be written past the caches (x86-64; see copy.h), when a lap of
  * the ring with ordinary stores took more than TICKS ticks of the time stamp counter for
- * TICKS_BYTES bytes (about 7 GB/s). After PROBE laps ordinary stores are tried again. */
+ * TICKS_BYTES bytes (about 9 GB/s). After PROBE laps ordinary stores are tried again. Laps on Zen 4
+ * (8 bytes): near 0.25 to 0.75 ticks, with vectors that fill L3 up to 2; far 2.25 to 2.75, where a
+ * reader of ordinary stores waits longer still (alltoall of 64 KiB: 17 us against 10). */
 #ifndef STRETTO_NODE_STREAM
 #define STRETTO_NODE_STREAM 12288
 #endif
@@ -112,10 +119,10 @@
 #define STRETTO_NODE_PROBE 256
 #endif
 #ifndef STRETTO_NODE_TICKS
-#define STRETTO_NODE_TICKS 3
+#define STRETTO_NODE_TICKS 9
 #endif
 #ifndef STRETTO_NODE_TICKS_BYTES
-#define STRETTO_NODE_TICKS_BYTES 8
+#define STRETTO_NODE_TICKS_BYTES 32
 #endif
 
 /* ---- large messages copied directly (CMA), where that works and the ring is modest: from so many
