@@ -16,11 +16,12 @@ from exports import FIVE, FOUR, TUNED, mpir, preset, tuned
 from mpis import MPIS, one_job_at_a_time
 from stretto.export import intel, mpich, openmpi, probe
 from stretto.export.cases import Case
-from stretto.export.check import Plan, Verdict, check, read, run
+from stretto.export.check import Plan, check, read, run
 from stretto.export.examine import examine
 from stretto.export.output import Export, write
-from stretto.export.probe import TIMED, Print
 from stretto.export.rules import Layout, Rule
+from stretto.export.verdicts import UNSEEN, Verdict
+from stretto.files.export import ExportManifest
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 
@@ -139,6 +140,18 @@ def tree_with(text: str, old: Mapping[str, str], new: Mapping[str, str]) -> str:
     return json.dumps(tree, indent=1)
 
 
+def seen(
+    manifest: ExportManifest, environment: Mapping[str, str], mpi: MPIInstallation
+) -> dict[int | None, Verdict]:
+    """The verdicts, when the machine was quiet enough to see what shows them: some looks on."""
+    for _ in range(6):
+        found = run(manifest, environment, Plan(mpi), quiet=True)
+        if not any(UNSEEN in v.why for v in found.values()):
+            break
+        assert all(v.status != "proven" for v in found.values() if UNSEEN in v.why), found
+    return found
+
+
 @pytest.mark.parametrize("name", list(SAME_ORDER))
 def test_reductions_that_add_in_the_same_order(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -154,7 +167,7 @@ def test_reductions_that_add_in_the_same_order(
     manifest, environment = read(out)
     calls = [Case(c, 65536, 4, None, True) for c in right]
     with one_job_at_a_time():
-        found = run(manifest, environment, Plan(mpi), quiet=True)
+        found = seen(manifest, environment, mpi)
         assert {v.status for v in found.values()} == {"proven"}, found
         own = probe.take(probe.Place(mpi), calls, 4, environment, [], {})
         if name == "mpich":
@@ -163,7 +176,7 @@ def test_reductions_that_add_in_the_same_order(
         else:
             environment = environment | {"I_MPI_ADJUST_REDUCE": wrong["reduce"]}
         other = probe.take(probe.Place(mpi), calls, 4, environment, [], {})
-        found = run(manifest, environment, Plan(mpi), quiet=True)
+        found = seen(manifest, environment, mpi)
     for case in calls:
         sums = [p.seen[case.call].kinds["sums"] for p in (own, other)]
         assert len({*sums[0], *sums[1]}) == 1, "the old evidence does not see it"
@@ -188,20 +201,6 @@ def test_barriers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert found[0].status == "proven", found
         found = run(manifest, spoilt, Plan(mpi), quiet=True)
     assert found[0].status == "wrong", found
-
-
-def test_what_differs_from_launch_to_launch_tells_nothing() -> None:
-    one, other = Print({"sums": ("a", "a"), TIMED: ("x", "x")}), Print({"sums": ("b", "b")})
-    assert one.same(other) is False and not one.by_time_only(other)
-    assert one.seen_again(other, longer=True).same(other) is None
-    assert one.seen_again(Print({TIMED: ("y", "y")}), longer=False).same(Print(one.kinds)) is True
-    held = Print({"sums": ("a", "a"), TIMED: ("y", "y")})
-    assert one.by_time_only(held) and one.same(held) is False
-    again = Print({"sums": ("a", "a"), TIMED: ("z", "z")})
-    assert one.seen_again(again, longer=True).by_time_only(held)
-    assert one.seen_again(again, longer=False).same(held) is True, "only the sums are left"
-    late = Print({"sums": ("a", "a"), TIMED: ("0", "y")})
-    assert late.same(held) is True and Print({TIMED: ("0", "y")}).same(held) is None
 
 
 Edit = Callable[[str], str]
@@ -262,57 +261,6 @@ def test_wrong_files_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
     with one_job_at_a_time():
         ran = run(manifest, environment, Plan(mpi), quiet=True)
     assert any(v.status == "wrong" for v in ran.values()), ran
-
-
-CALLS = [Case("bcast", size, 4, 0, True) for size in range(1, 8)]
-
-
-def ending(monkeypatch: pytest.MonkeyPatch, *at: int | None) -> list[int]:
-    """Have launches end at the call of so many bytes (None: at the start), in this order.
-
-    Returned are how many calls each launch was asked for.
-    """
-    asked, ends = [], list(at)
-
-    def launch(
-        _place: object, calls: Sequence[tuple[str, int, int]], *rest: Any
-    ) -> tuple[tuple[str, int, int] | None, str | None]:
-        asked.append(len(calls))
-        end = ends.pop(0) if ends else 0
-        for call in calls:
-            if end is None or call[1] == end:
-                return (None if end is None else call), f"the job ended: {end}"
-            rest[-1].seen[call] = Print({"sums": ("a", "a")})
-        return None, None
-
-    monkeypatch.setattr(probe, "_launch", launch)
-    return asked
-
-
-@pytest.mark.parametrize(
-    ("ends", "once", "failed", "asked"),
-    [
-        ((), [], [], [7]),
-        ((3,), [3], [], [7, 5]),
-        ((3, 5), [3, 5], [], [7, 5, 3]),
-        ((3, 3), [], [3], [7, 5, 4]),
-        ((None,), [1, 2, 3, 4, 5, 6, 7], [], [7, 7]),
-        ((None, None), [], [1, 2, 3, 4, 5, 6, 7], [7, 7]),
-        ((2, None, 2), [3, 4, 5, 6, 7], [2], [7, 6, 6, 5]),
-        ((1, 1, 2, 2, 3, 3, 4, 4), [], [1, 2, 3, 4, 5, 6, 7], [7, 7, 6, 6, 5, 5, 4, 4]),
-    ],
-)
-def test_a_call_has_failed_when_two_launches_ended_at_it(
-    monkeypatch: pytest.MonkeyPatch,
-    ends: tuple[int | None, ...],
-    once: list[int],
-    failed: list[int],
-    asked: list[int],
-) -> None:
-    seen = ending(monkeypatch, *ends)
-    prints = probe.take(None, CALLS, 4, {}, [], {})  # type: ignore[arg-type]
-    assert [c[1] for c in prints.once] == once and [c[1] for c in prints.failed] == failed
-    assert seen == asked and {*prints.seen, *prints.failed} == {c.call for c in CALLS}
 
 
 def test_one_launch_that_does_not_start_is_told(

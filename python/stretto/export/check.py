@@ -12,33 +12,18 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from stretto.campaign.settings import REDUCTIONS
 from stretto.campaign.variants import settings_environment
 from stretto.errors import StrettoError
 from stretto.export import examine, probe
 from stretto.export.cases import Case, cases_of
-from stretto.export.openmpi import COMPOUND
 from stretto.export.output import SCRIPT
-from stretto.export.probe import Print, Prints
+from stretto.export.probe import Prints
+from stretto.export.verdicts import Seen, Verdict, prints_of, verdicts_of
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest
 from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
-
-Status = Literal["proven", "unproven", "wrong"]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What was found of one row, or of what has no row (``row`` None)."""
-
-    row: int | None
-    words: str
-    status: Status
-    why: str
-    remedy: str | None = None
-    place: str | None = None
 
 
 @dataclass(frozen=True)
@@ -205,6 +190,7 @@ def _judge_group(
     variants = _variants(manifest, environment, place.installation, cases)
     seen: list[tuple[list[Case], Prints]] = [(mine, Prints()) for mine, _ in variants]
     unset = sorted({name for _, settings in variants for name in settings})
+    strongest = probe.strongest(place.installation.family)
 
     def look(some: Sequence[Case], hold: Sequence[Case], ms: int, longer: bool, n: int) -> None:
         held = {c.call: ms for c in hold}
@@ -217,31 +203,32 @@ def _judge_group(
 
     with Progress("checking rows", len(variants), quiet=quiet) as progress:
         # Messages are counted or sums compared first: no rank need be held back for that.
-        counted = place.installation.family == "openmpi"
+        counted = strongest != probe.TIMED
         hold = [] if counted else [c for c in cases if c.collective not in REDUCTIONS]
         look(cases, hold, probe.HOLD_MS, False, len(variants))
-        alike = [] if counted else [c for c in cases if c not in hold and _alike(c, seen)]
+        # Sums that are as when forced are not enough: other algorithms add in that order, too.
+        alike = [] if counted else [c for c in cases if c not in hold and _as_forced(c, seen)]
         if alike:
             look(alike, alike, probe.HOLD_MS, False, len(variants))
         # Once more what may be chance: a row is called wrong by two launches that agree, held for
         # longer, and proven only where the MPI by itself was seen twice to do otherwise.
-        verdicts = _verdicts(manifest, cases, seen)
+        verdicts = verdicts_of(manifest, cases, seen, strongest)
         wrong = {row for row, verdict in verdicts.items() if verdict.status == "wrong"}
         doubtful = [c for c in cases if c.row in wrong and not _failed(c, seen)]
         if doubtful:
-            timed = [c for c in doubtful if _by_time(c, seen)]
+            against = {True: _FILES_AND_FORCED, False: _OWN_AND_FILES}
+            timed = [c for c in doubtful if _told(c, seen, against[c.inside])[1]]
             look(doubtful, timed, 4 * probe.HOLD_MS, True, len(variants))
-        proven = [c for c in cases if c.row not in wrong and c.inside and _differs(c, seen)]
+        told = {c: _told(c, seen, _OWN_AND_FORCED) for c in cases if c.inside}
+        proven = [c for c in told if c.row not in wrong and told[c][0]]
         if proven:
-            timed = [c for c in proven if _by_time(c, seen)]
+            timed = [c for c in proven if told[c][1]]
             look(proven, timed, 3 * probe.HOLD_MS, False, 1)
-    verdicts = _verdicts(manifest, cases, seen)
+    verdicts = verdicts_of(manifest, cases, seen, strongest)
     return {index: _with_hiccups(verdict, cases, seen) for index, verdict in verdicts.items()}
 
 
-def _with_hiccups(
-    verdict: Verdict, cases: Sequence[Case], seen: Sequence[tuple[list[Case], Prints]]
-) -> Verdict:
+def _with_hiccups(verdict: Verdict, cases: Sequence[Case], seen: Seen) -> Verdict:
     """Say it where a launch ended before its time, and another one with the same settings did not.
 
     It may have been the machine; an algorithm that fails now and then looks the same.
@@ -254,29 +241,31 @@ def _with_hiccups(
     return verdict
 
 
-def _prints(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> list[Print]:
-    """Return what was seen of a call: by itself, with the files, forced."""
-    return [p.seen[case.call] for mine, p in seen if case in mine and case.call in p.seen]
+def _as_forced(case: Case, seen: Seen) -> bool:
+    """Tell whether a call inside a row is as when forced, as far as was seen.
+
+    Many algorithms add in the same order, and not only the row's and the MPI's own decision: what
+    the latter does says nothing about the files.
+    """
+    both = prints_of(case, seen)[_FILES_AND_FORCED]
+    if not case.inside or _failed(case, seen) or len(both) < 2:
+        return False
+    return both[0].same(both[1]) is not False
 
 
-def _differs(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> bool:
-    prints = _prints(case, seen)
-    return any(one.same(other) is False for one in prints for other in prints)
+#: what was seen of a call inside a row when the MPI was by itself and when it was forced; what is
+#: held against the files, inside a row and beside one
+_OWN_AND_FORCED, _FILES_AND_FORCED, _OWN_AND_FILES = slice(0, 3, 2), slice(1, 3), slice(0, 2)
 
 
-def _alike(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> bool:
-    """Tell whether a call inside a row is not told from the MPI's own decision yet."""
-    return case.inside and not _failed(case, seen) and not _differs(case, seen)
+def _told(case: Case, seen: Seen, which: slice) -> tuple[bool, bool]:
+    """Return whether two launches differ in a call, and whether only held ranks show it."""
+    prints = prints_of(case, seen)[which]
+    differ = len(prints) == 2 and prints[0].same(prints[1]) is False
+    return differ, differ and prints[0].by_time_only(prints[1])
 
 
-def _by_time(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> bool:
-    """Tell whether what is held against the MPI's own decision rests on held ranks alone."""
-    prints = _prints(case, seen)
-    pairs = [(a, b) for a in prints for b in prints if a.same(b) is False]
-    return bool(pairs) and all(a.by_time_only(b) for a, b in pairs)
-
-
-def _failed(case: Case, seen: Sequence[tuple[list[Case], Prints]]) -> bool:
+def _failed(case: Case, seen: Seen) -> bool:
     return any(case.call in prints.failed for _, prints in seen)
 
 
@@ -305,89 +294,3 @@ def _variants(
             if mine:
                 forced.append((mine, settings))
     return out + forced
-
-
-def _verdicts(
-    manifest: ExportManifest, cases: list[Case], seen: Sequence[tuple[list[Case], Prints]]
-) -> dict[int | None, Verdict]:
-    default, with_files = seen[0][1], seen[1][1]
-    out: dict[int | None, Verdict] = {}
-    for index in dict.fromkeys(c.row for c in cases):
-        mine = [c for c in cases if c.row == index]
-        forced = [p for some, p in seen[2:] if any(c in some for c in mine)]
-        found = [_one(c, default, with_files, forced[0] if forced else default) for c in mine]
-        if index is not None and _compound(manifest, index):
-            words = "it calls other collectives, and those have rows, too"
-            found = [
-                ("unproven", words) if s == "wrong" and why.startswith(_ANOTHER) else (s, why)
-                for s, why in found
-            ]
-        wrong = [
-            (c, why) for c, (status, why) in zip(mine, found, strict=True) if status == "wrong"
-        ]
-        words = "calls without a row" if index is None else manifest.rows[index].words
-        if wrong:
-            case, why = wrong[0]
-            out[index] = Verdict(index, words, "wrong", f"{case.words}: {why}", REMEDY)
-            continue
-        proven = [c for c, (status, _) in zip(mine, found, strict=True) if status == "proven"]
-        inside = [c for c in mine if c.inside]
-        if index is None:
-            status: Status = "proven" if proven else "unproven"
-            why = "as without the files" if proven else found[0][1]
-            out[index] = Verdict(index, words, status, why)
-        elif any(c.inside for c in proven):
-            sizes = ", ".join(str(c.bytes) for c in proven if c.inside)
-            beside = sum(not c.inside for c in proven)
-            why = f"it holds at {sizes} bytes" + (
-                f", and {beside} calls beside it are untouched" if beside else ""
-            )
-            out[index] = Verdict(index, words, "proven", why)
-        else:
-            reasons = [why for c, (_, why) in zip(mine, found, strict=True) if c.inside]
-            out[index] = Verdict(
-                index, words, "unproven", reasons[0] if inside else "nothing to see"
-            )
-    return out
-
-
-_ANOTHER = "another algorithm"
-
-
-def _compound(manifest: ExportManifest, index: int) -> bool:
-    """Tell whether a row's algorithm is built of collectives that have rows themselves."""
-    row = manifest.rows[index]
-    values = {value for name, value in row.settings if name.endswith("_algorithm")}
-    return any((row.collective, value) in COMPOUND for value in values) and any(
-        r.collective != row.collective and r.nranks == row.nranks for r in manifest.rows
-    )
-
-
-def _one(case: Case, default: Prints, files: Prints, forced: Prints) -> tuple[Status, str]:
-    """Judge one call."""
-    call = case.call
-    if call in default.failed:
-        return "unproven", f"the MPI by itself fails here: {default.failed[call]}"
-    if call in files.failed:
-        return "wrong", f"with the files {files.failed[call]}"
-    if call not in files.seen or call not in default.seen:
-        return "unproven", "it was not reached"
-    ours, own = files.seen[call], default.seen[call]
-    as_default = ours.same(own)
-    if not case.inside:
-        if as_default is False:
-            return "wrong", "the files change it, and it is to be the MPI's own decision"
-        return ("unproven", "nothing tells") if as_default is None else ("proven", "untouched")
-    if call in forced.failed:
-        return "unproven", f"the algorithm by itself fails here: {forced.failed[call]}"
-    if call not in forced.seen:
-        return "unproven", "it was not reached"
-    as_forced, differs = ours.same(forced.seen[call]), own.same(forced.seen[call])
-    if as_forced is None:
-        return "unproven", "nothing tells this collective's algorithms apart here"
-    if not as_forced:
-        what = "the MPI's own decision" if as_default else _ANOTHER
-        return "wrong", f"{what} runs instead of the row's"
-    if differs is False:
-        return "proven", "as when forced"
-    return "unproven", "the MPI by itself does the same here, as far as can be seen"

@@ -28,8 +28,19 @@ START_S, CASE_S = 60.0, 60.0
 LAUNCHES = 2
 #: after so many calls that failed all sizes of the next one count as failed
 PATIENCE = 4
-TIMED = "arrivals"
-_KINDS = ("sums", "operands", "messages", TIMED)
+TIMED, COUNTED = "arrivals", "messages"
+_KINDS = ("sums", "operands", COUNTED, TIMED)
+
+
+def strongest(family: Family) -> str:
+    """Return the kind of evidence that tells most algorithms of an MPI apart.
+
+    Parameters
+    ----------
+    family
+        The MPI's.
+    """
+    return COUNTED if family == "openmpi" else TIMED
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,18 @@ class Print:
         """
         differ = {k for k in self._told(other) if self.kinds[k][0] != other.kinds[k][0]}
         return differ == {TIMED}
+
+    def told_by(self, kind: str, other: Print) -> bool:
+        """Return whether a kind of evidence was seen of both, and the same each time.
+
+        Parameters
+        ----------
+        kind
+            ``arrivals``.
+        other
+            Of the same call.
+        """
+        return kind in self._told(other)
 
     def seen_again(self, again: Print, longer: bool) -> Print:
         """Return both together, of the same settings: what was not the same tells nothing.

@@ -1,0 +1,148 @@
+"""What is said of an export's rows when the MPI was seen by itself, with the files, and forced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from stretto.export.cases import Case
+from stretto.export.openmpi import COMPOUND
+from stretto.export.probe import Print, Prints
+from stretto.files.export import REMEDY, ExportManifest
+
+Status = Literal["proven", "unproven", "wrong"]
+#: what was seen of a launch's calls, by its settings
+Seen = Sequence[tuple[list[Case], Prints]]
+
+#: how a reason ends where evidence is missing without which nothing is proven
+UNSEEN = "cannot be told: what shows it was not seen, or not the same twice (is the machine busy?)"
+_ANOTHER = "another algorithm"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of one row, or of what has no row (``row`` None)."""
+
+    row: int | None
+    words: str
+    status: Status
+    why: str
+    remedy: str | None = None
+    place: str | None = None
+
+
+def prints_of(case: Case, seen: Seen) -> list[Print]:
+    """Return what was seen of a call: by itself, with the files, and (inside a row) forced.
+
+    Parameters
+    ----------
+    case
+        The call.
+    seen
+        Of all launches, in that order.
+    """
+    return [p.seen[case.call] for mine, p in seen if case in mine and case.call in p.seen]
+
+
+def verdicts_of(
+    manifest: ExportManifest, cases: Sequence[Case], seen: Seen, strongest: str
+) -> dict[int | None, Verdict]:
+    """Return the verdicts of rows; None: of what has no row.
+
+    Parameters
+    ----------
+    manifest
+        The export.
+    cases
+        The calls that were looked at.
+    seen
+        Of the MPI by itself, with the files, and with rows forced.
+    strongest
+        The kind of evidence without which nothing is proven (`probe.strongest`).
+    """
+    default, files = seen[0][1], seen[1][1]
+    out: dict[int | None, Verdict] = {}
+    for index in dict.fromkeys(c.row for c in cases):
+        mine = [c for c in cases if c.row == index]
+        forced = [p for some, p in seen[2:] if any(c in some for c in mine)]
+        launches = default, files, forced[0] if forced else default
+        found = [(c, *_one(c, *launches, strongest)) for c in mine]
+        if index is not None and _compound(manifest, index):
+            words = "it calls other collectives, and those have rows, too"
+            found = [
+                (c, "unproven", words) if s == "wrong" and why.startswith(_ANOTHER) else (c, s, why)
+                for c, s, why in found
+            ]
+        words = "calls without a row" if index is None else manifest.rows[index].words
+        out[index] = _joined(index, words, found)
+    return out
+
+
+def _joined(index: int | None, words: str, found: Sequence[tuple[Case, Status, str]]) -> Verdict:
+    """Return the verdict on a row whose calls were judged one by one."""
+    wrong = [f"{c.words}: {why}" for c, status, why in found if status == "wrong"]
+    if wrong:
+        return Verdict(index, words, "wrong", wrong[0], REMEDY)
+    proven = [c for c, status, _ in found if status == "proven"]
+    if index is None:
+        why = "as without the files" if proven else found[0][2]
+        return Verdict(index, words, "proven" if proven else "unproven", why)
+    inside = [(c, why) for c, status, why in found if c.inside]
+    # At one of its ends another algorithm may do the same: the other one must have been seen.
+    unseen = [f"{c.words}: {why}" for c, why in inside if why.endswith(UNSEEN)]
+    if unseen or not any(c.inside for c in proven):
+        reasons = unseen or [why for _, why in inside] or ["nothing to see"]
+        return Verdict(index, words, "unproven", reasons[0])
+    sizes = ", ".join(str(c.bytes) for c in proven if c.inside)
+    beside = sum(not c.inside for c in proven)
+    why = f"it holds at {sizes} bytes"
+    why += f", and {beside} calls beside it are untouched" if beside else ""
+    return Verdict(index, words, "proven", why)
+
+
+def _compound(manifest: ExportManifest, index: int) -> bool:
+    """Tell whether a row's algorithm is built of collectives that have rows themselves."""
+    row = manifest.rows[index]
+    values = {value for name, value in row.settings if name.endswith("_algorithm")}
+    return any((row.collective, value) in COMPOUND for value in values) and any(
+        r.collective != row.collective and r.nranks == row.nranks for r in manifest.rows
+    )
+
+
+def _one(
+    case: Case, default: Prints, files: Prints, forced: Prints, strongest: str
+) -> tuple[Status, str]:
+    """Judge one call."""
+    call = case.call
+    if call in default.failed:
+        return "unproven", f"the MPI by itself fails here: {default.failed[call]}"
+    if call in files.failed:
+        return "wrong", f"with the files {files.failed[call]}"
+    if call not in files.seen or call not in default.seen:
+        return "unproven", "it was not reached"
+    ours, own = files.seen[call], default.seen[call]
+    if not case.inside:
+        as_default = ours.same(own)
+        if as_default is False:
+            return "wrong", "the files change it, and it is to be the MPI's own decision"
+        return ("unproven", "nothing tells") if as_default is None else ("proven", "untouched")
+    if call in forced.failed:
+        return "unproven", f"the algorithm by itself fails here: {forced.failed[call]}"
+    if call not in forced.seen:
+        return "unproven", "it was not reached"
+    return _inside(own, ours, forced.seen[call], strongest)
+
+
+def _inside(own: Print, ours: Print, forced: Print, strongest: str) -> tuple[Status, str]:
+    """Judge a call inside a row by what was seen of it."""
+    if ours.same(forced) is False:
+        what = "the MPI's own decision" if ours.same(own) else _ANOTHER
+        return "wrong", f"{what} runs instead of the row's"
+    if not ours.told_by(strongest, forced):
+        return "unproven", f"whether the row's algorithm runs {UNSEEN}"
+    if own.same(forced) is False:
+        return "proven", "as when forced"
+    if not own.told_by(strongest, forced):
+        return "unproven", f"whether the MPI by itself does otherwise {UNSEEN}"
+    return "unproven", "the MPI by itself does the same here, as far as can be seen"

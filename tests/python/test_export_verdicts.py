@@ -1,0 +1,186 @@
+"""What ``stretto export --check`` makes of what launches show; no MPI is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from exports import FOUR, preset
+from stretto.export import intel, probe
+from stretto.export.cases import Case
+from stretto.export.check import Plan, read, run
+from stretto.export.output import write
+from stretto.export.probe import TIMED, Print
+from stretto.export.rules import Rule
+from stretto.export.verdicts import UNSEEN, Verdict
+from stretto.files.identity import MPIIdentity
+
+
+def test_what_differs_from_launch_to_launch_tells_nothing() -> None:
+    one, other = Print({"sums": ("a", "a"), TIMED: ("x", "x")}), Print({"sums": ("b", "b")})
+    assert one.same(other) is False and not one.by_time_only(other)
+    assert one.seen_again(other, longer=True).same(other) is None
+    assert one.seen_again(Print({TIMED: ("y", "y")}), longer=False).same(Print(one.kinds)) is True
+    held = Print({"sums": ("a", "a"), TIMED: ("y", "y")})
+    assert one.by_time_only(held) and one.same(held) is False
+    again = Print({"sums": ("a", "a"), TIMED: ("z", "z")})
+    assert one.seen_again(again, longer=True).by_time_only(held)
+    assert one.seen_again(again, longer=False).same(held) is True, "only the sums are left"
+    late = Print({"sums": ("a", "a"), TIMED: ("0", "y")})
+    assert late.same(held) is True and Print({TIMED: ("0", "y")}).same(held) is None
+
+
+#: what a call shows: of the MPI by itself, with the files, forced; sums are always seen, the other
+#: only where ranks are held
+Shown = dict[str, tuple[tuple[str, str], tuple[str, str]]]
+STEADY, OTHER = ("s", "s"), ("o", "o")
+BY_ARRIVALS: dict[str, tuple[Shown, str, str]] = {
+    # Intel MPI's own reduction may add in order of arrival: that its sums differ says nothing of
+    # whether the files do what forcing does
+    "another one with these sums": (
+        {"own": (OTHER, OTHER), "files": (STEADY, OTHER), "forced": (STEADY, STEADY)},
+        "wrong", "another algorithm",
+    ),
+    "the row's": (
+        {"own": (OTHER, OTHER), "files": (STEADY, STEADY), "forced": (STEADY, STEADY)},
+        "proven", "it holds at 4, 65536 bytes",
+    ),
+    "the row's, where only held ranks tell it from the MPI's own": (
+        {"own": (STEADY, OTHER), "files": (STEADY, STEADY), "forced": (STEADY, STEADY)},
+        "proven", "it holds at 4, 65536 bytes",
+    ),
+    "a busy machine": (
+        {"own": (OTHER, OTHER), "files": (STEADY, ("x", "y")), "forced": (STEADY, STEADY)},
+        "unproven", UNSEEN,
+    ),
+    "a busy machine, at first": (
+        {"own": (STEADY, ("x", "y")), "files": (STEADY, STEADY), "forced": (STEADY, STEADY)},
+        "unproven", UNSEEN,
+    ),
+    "the MPI's own": (
+        {"own": (STEADY, STEADY), "files": (STEADY, STEADY), "forced": (STEADY, STEADY)},
+        "unproven", "the MPI by itself does the same",
+    ),
+}  # fmt: skip
+
+
+def judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, show: Callable[[str, int, bool], Print]
+) -> Verdict:
+    """The verdict on a row where launches show this, by settings, size, and ranks held or not."""
+    export = intel.adjust([Rule("reduce", FOUR, 0, None, preset("reduce", 2))])
+    write(export, tmp_path, "test", "intel", MPIIdentity("intel", "mpich", "2021.18", ""))
+    manifest, environment = read(tmp_path)
+    environment = environment | {"FILES": "1"}
+
+    def take(
+        _place: object,
+        cases: Sequence[Case],
+        _ranks: int,
+        settings: Mapping[str, str],
+        _unset: object,
+        held: Mapping[tuple[str, int, int], int],
+    ) -> probe.Prints:
+        which = "own" if not settings else "files" if "FILES" in settings else "forced"
+        return probe.Prints({c.call: show(which, c.bytes, c.call in held) for c in cases})
+
+    monkeypatch.setattr(probe, "take", take)
+    mpi: Any = SimpleNamespace(family="intel", libmpi=None)
+    return run(manifest, environment, Plan(mpi), quiet=True)[0]
+
+
+@pytest.mark.parametrize("what", list(BY_ARRIVALS))
+def test_equal_sums_prove_nothing(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, status, why = BY_ARRIVALS[what]
+
+    def show(which: str, _size: int, held: bool) -> Print:
+        sums, arrivals = shown[which]
+        return Print({"sums": sums} | ({TIMED: arrivals} if held else {}))
+
+    found = judged(tmp_path, monkeypatch, show)
+    assert found.status == status and why in found.why, found
+
+
+def test_one_end_of_a_row_does_not_prove_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With four bytes the row's algorithm and the one that runs may well do the same."""
+
+    def show(which: str, size: int, held: bool) -> Print:
+        busy = size > 4 and which == "files"
+        arrivals = ("x", "y") if busy else OTHER if which == "own" else STEADY
+        return Print({"sums": STEADY} | ({TIMED: arrivals} if held else {}))
+
+    found = judged(tmp_path, monkeypatch, show)
+    assert found.status == "unproven" and found.why.startswith("reduce of 65536 bytes"), found
+
+
+def test_wrong_is_said_of_held_ranks_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once may be chance, whatever the sums of the MPI's own decision are."""
+    launches: list[str] = []
+
+    def show(which: str, _size: int, held: bool) -> Print:
+        launches.append(which)
+        first = held and launches.count("files") <= 4  # at two sizes, the second time held
+        arrivals = OTHER if which == "files" and first else STEADY
+        sums = OTHER if which == "own" else STEADY
+        return Print({"sums": sums} | ({TIMED: arrivals} if held else {}))
+
+    assert judged(tmp_path, monkeypatch, show).status == "proven"
+
+
+CALLS = [Case("bcast", size, 4, 0, True) for size in range(1, 8)]
+
+
+def ending(monkeypatch: pytest.MonkeyPatch, *at: int | None) -> list[int]:
+    """Have launches end at the call of so many bytes (None: at the start), in this order.
+
+    Returned are how many calls each launch was asked for.
+    """
+    asked, ends = [], list(at)
+
+    def launch(
+        _place: object, calls: Sequence[tuple[str, int, int]], *rest: Any
+    ) -> tuple[tuple[str, int, int] | None, str | None]:
+        asked.append(len(calls))
+        end = ends.pop(0) if ends else 0
+        for call in calls:
+            if end is None or call[1] == end:
+                return (None if end is None else call), f"the job ended: {end}"
+            rest[-1].seen[call] = Print({"sums": ("a", "a")})
+        return None, None
+
+    monkeypatch.setattr(probe, "_launch", launch)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("ends", "once", "failed", "asked"),
+    [
+        ((), [], [], [7]),
+        ((3,), [3], [], [7, 5]),
+        ((3, 5), [3, 5], [], [7, 5, 3]),
+        ((3, 3), [], [3], [7, 5, 4]),
+        ((None,), [1, 2, 3, 4, 5, 6, 7], [], [7, 7]),
+        ((None, None), [], [1, 2, 3, 4, 5, 6, 7], [7, 7]),
+        ((2, None, 2), [3, 4, 5, 6, 7], [2], [7, 6, 6, 5]),
+        ((1, 1, 2, 2, 3, 3, 4, 4), [], [1, 2, 3, 4, 5, 6, 7], [7, 7, 6, 6, 5, 5, 4, 4]),
+    ],
+)
+def test_a_call_has_failed_when_two_launches_ended_at_it(
+    monkeypatch: pytest.MonkeyPatch,
+    ends: tuple[int | None, ...],
+    once: list[int],
+    failed: list[int],
+    asked: list[int],
+) -> None:
+    seen = ending(monkeypatch, *ends)
+    prints = probe.take(None, CALLS, 4, {}, [], {})  # type: ignore[arg-type]
+    assert [c[1] for c in prints.once] == once and [c[1] for c in prints.failed] == failed
+    assert seen == asked and {*prints.seen, *prints.failed} == {c.call for c in CALLS}
