@@ -1,8 +1,14 @@
-"""Rows for native files that the tests of `stretto export` have in common."""
+"""Rows for native files, and results, that the tests of `stretto export` have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from stretto.export.rules import Layout, Rule
+from stretto.files.bench import Header, Launch, LaunchEnd, Sample
+from stretto.files.bench_writer import BenchWriter
+from stretto.files.identity import Host, MPIIdentity, Source
 
 FOUR, FIVE = Layout(4, 1, 4), Layout(5, 1, 5)
 
@@ -44,3 +50,35 @@ TUNED = [
     Rule("reduce_scatter", FIVE, 0, 511, ()),
     Rule("reduce_scatter", FIVE, 512, None, tuned("reduce_scatter", 3)),
 ]
+
+
+def result_file(
+    path: Path,
+    times: Mapping[tuple[str, int], Mapping[str, float]],
+    layout: Layout = FIVE,
+    mpi: MPIIdentity | None = None,
+    cpu: str = "one",
+    source: Source = "measured",
+) -> Path:
+    """Write results of eight launches; times in us by collective and size, then by candidate."""
+    identity = mpi or MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")
+    head = Header("0", "2026-11-22T00:00:00Z", Host("h", cpu, 8, "6", 1 << 30), identity, [])
+    candidates_of: dict[str, list[str]] = {}
+    for (collective, _), names in times.items():
+        candidates_of.setdefault(collective, list(names))
+    with BenchWriter(path, head) as writer:
+        for launch in range(8):
+            writer.write(
+                Launch(launch, layout.nodes, layout.ppn, layout.nranks, candidates_of, None, "bare")
+            )
+            for (collective, size), candidates in times.items():
+                for name, us in candidates.items():
+                    values = [us * (1 + 0.001 * ((launch * 7 + i) % 5)) for i in range(9)]
+                    writer.write(
+                        Sample(
+                            launch, collective, name, size, "MPI_BYTE", None, 0, "throughput", 10,
+                            values, True, source,
+                        )
+                    )  # fmt: skip
+            writer.write(LaunchEnd(launch, "ok"))
+    return path

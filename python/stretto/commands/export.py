@@ -11,7 +11,8 @@ from stretto.cli import print_json, say
 from stretto.errors import StrettoError, UsageError
 
 if TYPE_CHECKING:
-    from stretto.export.check import Verdict
+    from stretto.export.targets import Wishes
+    from stretto.export.verdicts import Verdict
     from stretto.files.identity import MPIIdentity
     from stretto.mpi import MPIInstallation
 
@@ -47,6 +48,21 @@ def command(
         typer.Option(min=1, help="Where the files cannot tell layouts apart: its nodes."),
     ] = None,
     ppn: Annotated[int | None, typer.Option(min=1, help="... and its ranks per node.")] = None,
+    keep_order: Annotated[
+        bool,
+        typer.Option(
+            "--keep-order",
+            help="Only algorithms that keep the order of operands, for programs whose operations "
+            "do not commute.",
+        ),
+    ] = False,
+    beyond: Annotated[
+        bool,
+        typer.Option(
+            "--beyond-measured",
+            help="Intel MPI: let presets hold for larger messages than were measured.",
+        ),
+    ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Run the MPI with the files: does each row take effect?")
     ] = False,
@@ -68,9 +84,12 @@ def command(
     decision; elsewhere, and on other numbers of ranks, the MPI decides as before. With --check the
     MPI is run with the files, and each row is called proven, unproven or wrong (exit code 1).
     """
+    from stretto.export.targets import Wishes
+
     answer: dict[str, object] = {}
     if results:
-        answer = _write(results, to, out, nodes, ppn, mpi, as_json)
+        wishes = Wishes((nodes, ppn), keep_order, beyond)
+        answer = _write(results, to, out, wishes, mpi, as_json)
     elif not check:
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
     verdicts = _check(out, mpi, hosts, most_ranks, as_json) if check else []
@@ -92,8 +111,7 @@ def _write(
     results: list[Path],
     to: str | None,
     out: Path,
-    nodes: int | None,
-    ppn: int | None,
+    wishes: Wishes,
     mpi: str | None,
     as_json: bool,
 ) -> dict[str, object]:
@@ -107,11 +125,11 @@ def _write(
         raise UsageError(f"there is no export to {to!r}", "--to", f"there are {', '.join(TARGETS)}")
     measured = read_results(results)
     _fits(measured.mpi, to)
-    files_of = writer_for(to, measured.mpi.version, mpi, (nodes, ppn))
+    files_of = writer_for(to, measured.mpi.version, mpi, wishes)
     found = measured.rules(files_of.sayable, files_of.sizeless)
     rules, lost = list(found.rules), list(found.lost)
     if to not in ("mpich", "mvapich"):  # these know nodes
-        rules, left_out = for_layouts(rules, nodes, ppn, one_node_apart=to == "openmpi-6")
+        rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
         lost += left_out
     export = files_of.write(rules)
     export.lost = lost + export.lost

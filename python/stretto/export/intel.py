@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stretto.errors import StrettoError
+from stretto.export import order
 from stretto.export.output import Export
 from stretto.export.rules import Layout, Rule, merged
 from stretto.export.sizes import intel_bytes
@@ -29,9 +30,16 @@ from stretto.files.export import REMEDY
 
 #: ranks and bytes without end, as the MPI's own documentation writes them
 MOST = 2147483647
+#: a preset holds for all larger messages, too: it must have been measured up to this size, at which
+#: the default sizes of ``stretto bench`` end
+ENOUGH = 512 << 10
 
 
-def adjust(rules: Sequence[Rule], prefer: tuple[int | None, int | None] = (None, None)) -> Export:
+def adjust(
+    rules: Sequence[Rule],
+    prefer: tuple[int | None, int | None] = (None, None),
+    beyond: bool = False,
+) -> Export:
     """Return the variables.
 
     Parameters
@@ -40,6 +48,8 @@ def adjust(rules: Sequence[Rule], prefer: tuple[int | None, int | None] = (None,
         From `for_layouts`: one layout for each number of ranks.
     prefer
         Nodes and ranks per node that the variables are to be best for; None: all that there are.
+    beyond
+        Let presets hold for larger messages than were measured, however small those were.
     """
     export = Export(bounded=False)
     by_collective: dict[str, list[Rule]] = defaultdict(list)
@@ -67,11 +77,28 @@ def adjust(rules: Sequence[Rule], prefer: tuple[int | None, int | None] = (None,
             )
             continue
         (name,) = names
+        largest = _measured_to(filled)
+        if largest is not None and largest < ENOUGH and not beyond:
+            export.lost.append(
+                f"{collective} is left out: {name} would hold for all larger messages, too, and "
+                f"{largest} bytes is the largest that was measured; measure up to {ENOUGH} "
+                "(stretto bench --bytes), or say that yours are no larger (--beyond-measured)"
+            )
+            continue
         export.environment[name] = _clauses(name, filled, export)
+        if largest is not None:
+            last = [
+                c.preset for c in read_clauses(export.environment[name], name) if c.high == MOST
+            ]
+            export.lost.append(
+                f"{name} holds for messages of more than {largest} bytes, too, of which none was "
+                f"measured: preset {' and '.join(last)}"
+            )
         export.lost.append(
             f"{name} holds on communicators of any size: what was measured is "
             + ", ".join(sorted({r.layout.words for r in mine}))
         )
+    export.lost += order.warnings(export.rows)
     return export
 
 
@@ -99,6 +126,15 @@ def _largest(rules: Sequence[Rule], layout: Layout) -> int:
     What was not measured behind it gets what that one says.
     """
     return max((r.low for r in rules if not r.default and r.layout == layout), default=MOST)
+
+
+def _measured_to(rules: Sequence[Rule]) -> int | None:
+    """Return the largest size that was measured on all layouts; None: sizes do not count."""
+    by_layout: dict[Layout, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        by_layout[rule.layout].append(rule)
+    last = [max(mine, key=lambda r: r.low).high for mine in by_layout.values()]
+    return min((high for high in last if high is not None), default=None)
 
 
 def _clauses(name: str, rules: Sequence[Rule], export: Export) -> str:
@@ -133,11 +169,9 @@ def _clauses(name: str, rules: Sequence[Rule], export: Export) -> str:
 def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int, Rule]]:
     """Return upper bounds of sizes with their rules, the last without end."""
     bounds: list[tuple[int, Rule]] = []
-    for rule in merged(sorted(rules, key=lambda r: r.low)):
-        ranks = rule.layout.nranks
-        end = MOST if rule.high is None else intel_bytes(rule.collective, rule.high, ranks)
-        if end is None:
-            end = MOST
+    ordered = merged(sorted(rules, key=lambda r: r.low))
+    for i, rule in enumerate(ordered):
+        end = _end(rule)
         if bounds and bounds[-1][0] >= end:
             export.lost.append(
                 f"{rule.collective} from {rule.low} bytes on {rule.layout.words}: Intel MPI does "
@@ -147,8 +181,25 @@ def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int,
         if bounds and bounds[-1][1].setting(name) == rule.setting(name):
             rule = replace(rule, low=bounds.pop()[1].low)
         bounds.append((end, rule))
+        if end == MOST and ordered[i + 1 :] and intel_bytes(rule.collective, 0, 1) is not None:
+            export.lost.append(
+                f"{rule.collective} from {ordered[i + 1].low} bytes on {rule.layout.words}: Intel "
+                f"MPI's sizes end at {MOST} bytes, and what holds there holds beyond"
+            )
+            break
     bounds[-1] = (MOST, replace(bounds[-1][1], high=None))
     return bounds
+
+
+def _end(rule: Rule) -> int:
+    """Return a rule's upper bound as Intel MPI counts; where it counts a sum, up to the next one.
+
+    A sum of blocks is no whole number of blocks when they are not all of one size.
+    """
+    if rule.high is None or intel_bytes(rule.collective, rule.high, rule.layout.nranks) is None:
+        return MOST
+    beyond = intel_bytes(rule.collective, rule.high + 1, rule.layout.nranks)
+    return MOST if beyond is None else min(beyond - 1, MOST)
 
 
 @dataclass(frozen=True)

@@ -268,7 +268,7 @@ def _lost(
     best = min(faster, key=lambda c: (c.ratio.median, c.candidate), default=None)
     if best is None or best.candidate not in unsaid:
         return None
-    name = settings_of(best.candidate)[0][0]
+    name = best.candidate.removeprefix(PREFIX)
     others = [c.ratio.median for c in faster if c.candidate not in unsaid]
     instead = (
         f"the next best that is has x {min(others):.2f}" if others else "nothing else is faster"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stretto.errors import StrettoError
-from stretto.export import intel, mpich, openmpi, openmpi_json
+from stretto.export import intel, mpich, openmpi, openmpi_json, order
 from stretto.export.mpich_tree import read_library
 from stretto.export.output import Export
 from stretto.export.rules import Rule, Sayable
@@ -27,9 +27,26 @@ class Writer:
     sizeless: tuple[str, ...] = ()
 
 
-def writer_for(
-    target: str, version: str, mpi: str | None, prefer: tuple[int | None, int | None]
-) -> Writer:
+@dataclass(frozen=True)
+class Wishes:
+    """What a user leaves out of the files, or wants in them.
+
+    Attributes
+    ----------
+    prefer
+        Nodes and ranks per node that are kept where two layouts cannot be told apart.
+    keep_order
+        Take only algorithms that keep the order of operands, for operations that do not commute.
+    beyond
+        Intel MPI: let presets hold for messages that are larger than any that was measured.
+    """
+
+    prefer: tuple[int | None, int | None] = (None, None)
+    keep_order: bool = False
+    beyond: bool = False
+
+
+def writer_for(target: str, version: str, mpi: str | None, wishes: Wishes) -> Writer:
     """Return what writes a target's files.
 
     Parameters
@@ -40,17 +57,20 @@ def writer_for(
         Of the MPI that was measured.
     mpi
         As for ``--mpi``; MPICH's files are made from the trees in its library.
-    prefer
-        Nodes and ranks per node that are kept where two layouts cannot be told apart.
+    wishes
+        The user's.
     """
     if target in ("mpich", "mvapich"):
-        return _mpich(target, version, mpi, prefer)
-    if target == "intel":
-        return Writer(lambda rule: True, lambda rules: intel.adjust(rules, prefer))
+        return _mpich(target, version, mpi, wishes.prefer)
     release = target.removeprefix("openmpi-")
 
     def sayable(rule: Rule) -> bool:
-        return openmpi.sayable(rule, release)
+        if wishes.keep_order and order.loses(rule) is not None:
+            return False
+        return target == "intel" or openmpi.sayable(rule, release)
+
+    if target == "intel":
+        return Writer(sayable, lambda rules: intel.adjust(rules, wishes.prefer, wishes.beyond))
 
     if release == "6":
         return Writer(sayable, openmpi_json.json_rules, OPENMPI_SIZELESS)

@@ -1,0 +1,123 @@
+"""Intel MPI's variables: presets for sizes or for ranks, and never where nobody measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exports import FIVE, result_file
+from stretto.export import intel
+from stretto.export.rules import Layout, Rule, read_results
+from stretto.files.identity import MPIIdentity
+
+
+def _preset(n: int) -> tuple[tuple[str, str], ...]:
+    return (("I_MPI_ADJUST_ALLREDUCE", str(n)),)
+
+
+def test_intel_for_the_layout_asked_for() -> None:
+    """Elsewhere no preset is as good as the MPI's decision: no reason to do without here."""
+    one, two = Layout(4, 4, 1), Layout(8, 4, 2)
+    rules = [
+        Rule("allreduce", two, 0, 999, (), instead=_preset(3)),
+        Rule("allreduce", two, 1000, None, _preset(2)),
+        Rule("allreduce", one, 0, 999, ()),
+        Rule("allreduce", one, 1000, None, _preset(2)),
+    ]
+    all_of_them = intel.adjust(rules)
+    assert not all_of_them.environment and "is left out" in " ".join(all_of_them.lost)
+    asked = intel.adjust(rules, (4, 2))
+    assert asked.environment == {"I_MPI_ADJUST_ALLREDUCE": f"3:0-999;2:1000-{intel.MOST}"}
+    assert {r.layout for r in asked.rows} == {two}
+    assert asked.lost[0].startswith("4 ranks on 4 x 1: a variable of Intel MPI holds there, too")
+    assert intel.adjust(rules, (None, 2)).environment == asked.environment
+    assert not intel.adjust(rules, (4, None)).environment, "both are on four nodes"
+    assert not intel.adjust(rules, (9, None)).environment, (
+        "nobody measured there: all that is known"
+    )
+
+
+def test_intel_presets_never_hold_where_they_were_slower(tmp_path: Path) -> None:
+    """What is left to the MPI behind the last preset's sizes counts as well as what is before."""
+    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
+    two, three = (f"native:I_MPI_ADJUST_ALLREDUCE={n}" for n in (2, 3))
+    fast, slow = {"bare": 10.0, two: 5.0, three: 20.0}, {"bare": 10.0, two: 30.0, three: 20.0}
+    sizes = (8, 32, 128, 1 << 20)
+    times = {("allreduce", n): fast if n < 128 else slow for n in sizes}
+    path = result_file(tmp_path / "x.bench.jsonl", times, mpi=mpi)
+    export = intel.adjust(read_results([path]).rules().rules)
+    assert not export.environment and "allreduce is left out" in " ".join(export.lost), export
+    as_good = {**slow, three: 10.0}
+    times = {("allreduce", n): fast if n < 128 else as_good for n in sizes}
+    path = result_file(tmp_path / "y.bench.jsonl", times, mpi=mpi)
+    clauses = intel.adjust(read_results([path]).rules().rules).environment["I_MPI_ADJUST_ALLREDUCE"]
+    assert clauses.startswith("2:0-") and clauses.endswith(f"-{intel.MOST}")
+    assert clauses.split(";")[1].startswith("3:"), clauses
+
+
+def test_intel_presets_are_measured_for_large_messages(tmp_path: Path) -> None:
+    """The last clause holds for all that are larger: far beyond what was measured nobody knows."""
+    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
+    two = "native:I_MPI_ADJUST_ALLREDUCE=2"
+
+    def rules(largest: int) -> tuple[Rule, ...]:
+        steps = [8 << i for i in range(0, 16, 4) if 8 << i < largest]
+        times = {("allreduce", n): {"bare": 10.0, two: 5.0} for n in (*steps, largest)}
+        path = result_file(tmp_path / f"{largest}.bench.jsonl", times, mpi=mpi)
+        return read_results([path]).rules().rules
+
+    small, large = rules(32768), rules(intel.ENOUGH)
+    export = intel.adjust(small)
+    (lost,) = export.lost
+    assert not export.environment and not export.rows
+    assert "I_MPI_ADJUST_ALLREDUCE would hold for all larger messages" in lost
+    assert "32768 bytes is the largest" in lost and f"measure up to {intel.ENOUGH}" in lost
+    for export, largest in (
+        (intel.adjust(small, beyond=True), 32768), (intel.adjust(large), intel.ENOUGH),
+    ):  # fmt: skip
+        assert export.environment == {"I_MPI_ADJUST_ALLREDUCE": f"2:0-{intel.MOST}"}
+        assert f"of more than {largest} bytes, too, of which none was" in export.lost[0]
+        assert export.lost[0].endswith("preset 2")
+
+
+def test_intel_sizes_end(tmp_path: Path) -> None:
+    """Its numbers have 31 bits, and of blocks it counts the sum: all sizes of a last block."""
+    name = "I_MPI_ADJUST_ALLGATHERV"
+    presets = [(((name, str(n)),)) for n in range(4)]
+    large = intel.MOST // 5
+    rules = [
+        Rule("allgatherv", FIVE, 0, 999, presets[1]),
+        Rule("allgatherv", FIVE, 1000, large + 1, presets[2]),
+        Rule("allgatherv", FIVE, large + 2, 2 * large, presets[3]),
+    ]
+    export = intel.adjust(rules)
+    assert export.environment == {name: f"1:0-4999;2:5000-{intel.MOST}"}
+    assert [r.high for r in export.rows] == [999, None]
+    assert f"allgatherv from {large + 2} bytes on 5 ranks" in export.lost[0]
+    assert f"sizes end at {intel.MOST} bytes" in export.lost[0]
+    assert intel.adjust(rules[:1], beyond=True).environment == {name: f"1:0-{intel.MOST}"}
+
+
+def test_intel_tells_sizes_apart_or_ranks() -> None:
+    four, most = Layout(4, 1, 4), intel.MOST
+    sizes = [
+        Rule("allreduce", FIVE, 0, 999, (), instead=_preset(3)),
+        Rule("allreduce", FIVE, 1000, 4999, _preset(7)),
+        Rule("allreduce", FIVE, 5000, None, _preset(2)),
+    ]
+    export = intel.adjust(sizes)
+    assert export.environment == {"I_MPI_ADJUST_ALLREDUCE": f"3:0-999;7:1000-4999;2:5000-{most}"}
+    assert "communicators of any size" in export.lost[0]
+    ranks = [
+        Rule("allreduce", four, 0, None, _preset(7)),
+        Rule("allreduce", FIVE, 0, None, _preset(2)),
+    ]
+    assert intel.adjust(ranks).environment == {
+        "I_MPI_ADJUST_ALLREDUCE": f"7:0-{most}@1-4;2:0-{most}@5-{most}"
+    }
+    both = intel.adjust([ranks[0], *sizes])
+    assert both.environment == export.environment
+    assert "tells sizes apart or ranks, not both" in " ".join(both.lost)
+    undecided = [Rule("allreduce", FIVE, 0, 999, ()), *sizes[1:]]
+    export = intel.adjust(undecided)
+    assert not export.environment
+    assert "cannot be told to decide by itself from 0 bytes" in export.lost[0]
