@@ -109,9 +109,11 @@
 #endif
 /* Pieces from so many bytes on may be written past the caches (x86-64; see copy.h), when a lap of
  * the ring with ordinary stores took more than TICKS ticks of the time stamp counter for
- * TICKS_BYTES bytes (about 9 GB/s). After PROBE laps ordinary stores are tried again. Laps on Zen 4
- * (8 bytes): near 0.25 to 0.75 ticks, with vectors that fill L3 up to 2; far 2.25 to 2.75, where a
- * reader of ordinary stores waits longer still (alltoall of 64 KiB: 17 us against 10). */
+ * TICKS_BYTES bytes (about 7 GB/s). After PROBE laps ordinary stores are tried again. Laps on Zen 4
+ * (8 bytes): near 0.25 to 0.75 ticks, with vectors that fill L3 up to 2, and more where something
+ * else empties the caches between calls; far 2.25 to 2.75, so that ordinary stores stay at times,
+ * for which a reader waits longer still (alltoall of 64 KiB: 17 us against 10). With a limit of 2.25
+ * near ones went past the caches beside another library's calls, and took up to twice as long. */
 #ifndef STRETTO_NODE_STREAM
 #define STRETTO_NODE_STREAM 12288
 #endif
@@ -119,10 +121,10 @@
 #define STRETTO_NODE_PROBE 256
 #endif
 #ifndef STRETTO_NODE_TICKS
-#define STRETTO_NODE_TICKS 9
+#define STRETTO_NODE_TICKS 3
 #endif
 #ifndef STRETTO_NODE_TICKS_BYTES
-#define STRETTO_NODE_TICKS_BYTES 32
+#define STRETTO_NODE_TICKS_BYTES 8
 #endif
 
 /* ---- large messages copied directly (CMA), where that works and the ring is modest: from so many

@@ -34,7 +34,8 @@ void stretto_memory_map(const stretto_comm *c, const stretto_memory *offered);
 bool stretto_comm_world_ranks(MPI_Comm comm, int nranks, int *world);
 /* Whether all of comm are well. Collective. */
 bool stretto_agree(MPI_Comm comm, bool mine);
-/* While we ask the MPI for something that we can do without, it must not end the job. */
+/* While we ask the MPI for something that we can do without, it must not end the job: errors are
+ * returned, unless the application has several threads. */
 MPI_Errhandler stretto_be_quiet(MPI_Comm comm);
 void stretto_be_as_before(MPI_Comm comm, MPI_Errhandler before);
 

@@ -4,6 +4,7 @@
  * same call on all ranks; everything that could fail on one rank only is agreed with one Allgather.
  */
 #include "run/memory.h"
+#include "run/operation.h"
 #include "run/outstanding.h"
 
 #include <limits.h>
@@ -120,10 +121,19 @@ bool stretto_agree(MPI_Comm comm, bool mine) {
     return PMPI_Allreduce(&in, &out, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && out;
 }
 
-/* While we ask the MPI for something that we can do without, it must not end the job. */
+/* Whether the application may be in the MPI with several threads at once. */
+static bool in_threads(void) {
+    int provided = MPI_THREAD_MULTIPLE;
+    PMPI_Query_thread(&provided);
+    return provided >= MPI_THREAD_MULTIPLE &&
+           !(stretto_threads_raised && stretto_threads_asked < MPI_THREAD_MULTIPLE);
+}
+
+/* Another thread's errors go to the handler that is there meanwhile, and it may look at it, or set
+ * one: then it stays. */
 MPI_Errhandler stretto_be_quiet(MPI_Comm comm) {
     MPI_Errhandler before = MPI_ERRHANDLER_NULL;
-    if (PMPI_Comm_get_errhandler(comm, &before) == MPI_SUCCESS)
+    if (!in_threads() && PMPI_Comm_get_errhandler(comm, &before) == MPI_SUCCESS)
         PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     return before;
 }

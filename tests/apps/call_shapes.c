@@ -8,6 +8,8 @@
 #include <mpi.h>
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -445,6 +447,7 @@ static void pairs(void) {
 
 static MPI_Comm of_thread[THREADS];
 static int wrong_in_threads;
+static atomic_int ended;
 
 static void *work(void *argument) {
     int me = (int)(intptr_t)argument;
@@ -471,19 +474,37 @@ static void *work(void *argument) {
     return NULL;
 }
 
+/* Nobody changes an error handler here. */
+static void *look(void *argument) {
+    while (!atomic_load(&ended)) {
+        for (int i = 0; i <= THREADS; i++) {
+            MPI_Errhandler handler;
+            MPI_Comm_get_errhandler(i ? of_thread[i - 1] : MPI_COMM_WORLD, &handler);
+            if (handler != MPI_ERRORS_ARE_FATAL)
+                wrong_in_threads = 1;
+            MPI_Errhandler_free(&handler);
+        }
+        sched_yield();
+    }
+    return argument;
+}
+
 static void threads(int provided) {
-    pthread_t thread[THREADS];
+    pthread_t thread[THREADS], looker;
     if (provided < MPI_THREAD_MULTIPLE) {
         printf("no MPI_THREAD_MULTIPLE\n");
         return;
     }
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_WORLD, &of_thread[i]);
+    pthread_create(&looker, NULL, look, NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&thread[i], NULL, work, (void *)(intptr_t)i);
     for (int i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
-    expect(!wrong_in_threads, "result in a thread");
+    atomic_store(&ended, 1);
+    pthread_join(looker, NULL);
+    expect(!wrong_in_threads, "result in a thread, or error handler");
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_free(&of_thread[i]);
 }
