@@ -112,8 +112,9 @@
  * TICKS_BYTES bytes (about 7 GB/s). After PROBE laps ordinary stores are tried again. Laps on Zen 4
  * (8 bytes): near 0.25 to 0.75 ticks, with vectors that fill L3 up to 2, and more where something
  * else empties the caches between calls; far 2.25 to 2.75, so that ordinary stores stay at times,
- * for which a reader waits longer still (alltoall of 64 KiB: 17 us against 10). With a limit of 2.25
- * near ones went past the caches beside another library's calls, and took up to twice as long. */
+ * for which a reader waits longer still (alltoall of 64 KiB: 17 us against 10). With a limit
+ * of 2.25 near ones went past the caches beside another library's calls, and took up to twice as
+ * long. */
 #ifndef STRETTO_NODE_STREAM
 #define STRETTO_NODE_STREAM 12288
 #endif
