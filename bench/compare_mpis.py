@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flag import Flag
+
 from stretto.campaign.compare import BARE, NATIVE, Timing, compare_times, timings
 from stretto.campaign.fitting import check_same
 from stretto.campaign.idle import busy_share, cores, idle_warning
@@ -85,6 +87,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--restart", action="store_true", help="do not go on with raw results")
     parser.add_argument("--only", default=None, help="collectives: allreduce,bcast")
+    parser.add_argument(
+        "--flag-below", type=float, default=None, metavar="NS",
+        help="begin launches only while a flag takes less between the two cores",
+    )  # fmt: skip
     arguments = parser.parse_args()
     try:
         return compare(arguments)
@@ -106,7 +112,7 @@ def compare(arguments: argparse.Namespace) -> int:
     warning, busy = idle_warning(), busy_share()
     if warning:
         print(f"warning: {warning}", file=sys.stderr)
-    measure_all(arguments, sides)
+    flags = measure_all(arguments, sides)
     report = evaluate(arguments, sides, host, crowded)
     report |= {
         "schema": "stretto-compare",
@@ -119,6 +125,8 @@ def compare(arguments: argparse.Namespace) -> int:
         "ranks": arguments.ranks,
         "launches": arguments.launches,
         "choice": arguments.choice,
+        "flag_ns": flags,  # before each launch of this start
+        "flag_below_ns": arguments.flag_below,
     }
     arguments.out.mkdir(parents=True, exist_ok=True)
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
@@ -184,9 +192,13 @@ def host_of(sides: list[Side], wanted: str | None) -> Side:
     raise StrettoError(f"--host {wanted} is none of {names}", None, "take one of these")
 
 
-def measure_all(arguments: argparse.Namespace, sides: list[Side]) -> None:
-    """Launch all sides' launches in rounds, each in an order of its own."""
+def measure_all(arguments: argparse.Namespace, sides: list[Side]) -> list[float]:
+    """Launch all sides' launches in rounds, each in an order of its own.
+
+    Return what a flag took between the cores before each.
+    """
     arguments.work.mkdir(parents=True, exist_ok=True)
+    flag = Flag(arguments.work, arguments.flag_below)
     writers = []
     try:
         for side in sides:
@@ -220,8 +232,10 @@ def measure_all(arguments: argparse.Namespace, sides: list[Side]) -> None:
                     left = sum(1 for s, _ in plan if s is side)
                     share = (side.settings.budget_s or 0.0) / max(1, left)
                     side.campaign.stop_at = None
+                    flag.wait()
                     side.campaign.launch_once(launch, share, silent)
                 progress.advance()
+        return flag.seen_ns
     finally:
         for writer in writers:
             writer.close()
@@ -338,6 +352,9 @@ def print_report(report: dict[str, Any], sides: list[Side]) -> None:
     for line in lines:
         print("  ".join(w.rjust(n) if i else w.ljust(n) for i, (w, n) in
                         enumerate(zip(line, widths, strict=True))).rstrip())  # fmt: skip
+    flags = report["flag_ns"]
+    if flags:
+        print(f"a flag one way between the cores: {min(flags):.0f} to {max(flags):.0f} ns")
     passed = report["passed_through_ns"]
     if passed is not None:
         low, high = passed["low"], passed["high"]
