@@ -121,6 +121,25 @@ def test_one_end_of_a_row_does_not_prove_the_other(
     assert found.status == "unproven" and found.why.startswith("reduce of 65536 bytes"), found
 
 
+@pytest.mark.parametrize(("looks", "status"), [(1, "proven"), (2, "proven"), (3, "unproven")])
+def test_what_a_busy_machine_does_not_show_is_looked_at_again(
+    looks: int, status: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is seen, twice at most."""
+    held_files: list[int] = []
+
+    def show(which: str, size: int, held: bool) -> Print:
+        busy = False
+        if held and which == "files":
+            held_files.append(size)
+            busy = held_files.count(size) <= looks
+        arrivals = ("x", "y") if busy else STEADY
+        sums = OTHER if which == "own" else STEADY
+        return Print({"sums": sums} | ({TIMED: arrivals} if held else {}))
+
+    assert judged(tmp_path, monkeypatch, show).status == status
+
+
 def test_wrong_is_said_of_held_ranks_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once may be chance, whatever the sums of the MPI's own decision are."""
     launches: list[str] = []

@@ -20,10 +20,13 @@ from stretto.export import examine, probe
 from stretto.export.cases import Case, cases_of
 from stretto.export.output import SCRIPT
 from stretto.export.probe import Prints
-from stretto.export.verdicts import Seen, Verdict, prints_of, verdicts_of
+from stretto.export.verdicts import Seen, Verdict, prints_of, unseen_of, verdicts_of
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest
 from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
+
+#: so often is looked again, with ranks held for longer, where too little was seen
+MORE_LOOKS = 2
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,11 @@ def _judge_group(
         alike = [] if counted else [c for c in cases if c not in hold and _as_forced(c, seen)]
         if alike:
             look(alike, alike, probe.HOLD_MS, False, len(variants))
+        # A busy machine shows little at first: what is not known yet is looked at for longer.
+        for _ in range(0 if counted else MORE_LOOKS):
+            unseen = unseen_of(cases, seen, strongest)
+            if unseen:
+                look(unseen, unseen, 4 * probe.HOLD_MS, True, len(variants))
         # Once more what may be chance: a row is called wrong by two launches that agree, held for
         # longer, and proven only where the MPI by itself was seen twice to do otherwise.
         verdicts = verdicts_of(manifest, cases, seen, strongest)

@@ -61,13 +61,9 @@ def verdicts_of(
     strongest
         The kind of evidence without which nothing is proven (`probe.strongest`).
     """
-    default, files = seen[0][1], seen[1][1]
     out: dict[int | None, Verdict] = {}
     for index in dict.fromkeys(c.row for c in cases):
-        mine = [c for c in cases if c.row == index]
-        forced = [p for some, p in seen[2:] if any(c in some for c in mine)]
-        launches = default, files, forced[0] if forced else default
-        found = [(c, *_one(c, *launches, strongest)) for c in mine]
+        found = _found([c for c in cases if c.row == index], seen, strongest)
         if index is not None and _compound(manifest, index):
             words = "it calls other collectives, and those have rows, too"
             found = [
@@ -77,6 +73,27 @@ def verdicts_of(
         words = "calls without a row" if index is None else manifest.rows[index].words
         out[index] = _joined(index, words, found)
     return out
+
+
+def unseen_of(cases: Sequence[Case], seen: Seen, strongest: str) -> list[Case]:
+    """Return the calls of which too little was seen, or not the same twice.
+
+    Parameters
+    ----------
+    cases, seen, strongest
+        As for `verdicts_of`.
+    """
+    rows = dict.fromkeys(c.row for c in cases)
+    each = (_found([c for c in cases if c.row == index], seen, strongest) for index in rows)
+    return [c for found in each for c, _, why in found if why.endswith(UNSEEN)]
+
+
+def _found(mine: Sequence[Case], seen: Seen, strongest: str) -> list[tuple[Case, Status, str]]:
+    """Judge the calls of one row one by one."""
+    default, files = seen[0][1], seen[1][1]
+    forced = [p for some, p in seen[2:] if any(c in some for c in mine)]
+    launches = default, files, forced[0] if forced else default
+    return [(c, *_one(c, *launches, strongest)) for c in mine]
 
 
 def _joined(index: int | None, words: str, found: Sequence[tuple[Case, Status, str]]) -> Verdict:
