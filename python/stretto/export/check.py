@@ -25,7 +25,7 @@ from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest
 from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
 
-#: so often is looked again, with ranks held for longer, where too little was seen
+#: so often is looked once more, with ranks held for longer, where too little was seen even so
 MORE_LOOKS = 2
 
 
@@ -213,25 +213,28 @@ def _judge_group(
         alike = [] if counted else [c for c in cases if c not in hold and _as_forced(c, seen)]
         if alike:
             look(alike, alike, probe.HOLD_MS, False, len(variants))
-        # A busy machine shows little at first: what is not known yet is looked at for longer.
-        for _ in range(0 if counted else MORE_LOOKS):
-            unseen = unseen_of(cases, seen, strongest)
+        for turn in range(1 + MORE_LOOKS):
+            # A busy machine shows little: what is not known yet is looked at for longer.
+            unseen = [] if counted else unseen_of(cases, seen, strongest)
             if unseen:
                 look(unseen, unseen, 4 * probe.HOLD_MS, True, len(variants))
-        # Once more what may be chance: a row is called wrong by two launches that agree, held for
-        # longer, and proven only where the MPI by itself was seen twice to do otherwise.
-        verdicts = verdicts_of(manifest, cases, seen, strongest)
-        wrong = {row for row, verdict in verdicts.items() if verdict.status == "wrong"}
-        doubtful = [c for c in cases if c.row in wrong and not _failed(c, seen)]
-        if doubtful:
-            against = {True: _FILES_AND_FORCED, False: _OWN_AND_FILES}
-            timed = [c for c in doubtful if _told(c, seen, against[c.inside])[1]]
-            look(doubtful, timed, 4 * probe.HOLD_MS, True, len(variants))
-        told = {c: _told(c, seen, _OWN_AND_FORCED) for c in cases if c.inside}
-        proven = [c for c in told if c.row not in wrong and told[c][0]]
-        if proven:
-            timed = [c for c in proven if told[c][1]]
-            look(proven, timed, 3 * probe.HOLD_MS, False, 1)
+            elif turn:
+                break
+            # Once more what may be chance: a row is called wrong by two launches that agree, held
+            # for longer, and proven only where the MPI by itself was seen twice to do otherwise.
+            some = unseen if turn else cases
+            verdicts = verdicts_of(manifest, cases, seen, strongest)
+            wrong = {row for row, verdict in verdicts.items() if verdict.status == "wrong"}
+            doubtful = [c for c in some if c.row in wrong and not _failed(c, seen)]
+            if doubtful:
+                against = {True: _FILES_AND_FORCED, False: _OWN_AND_FILES}
+                timed = [c for c in doubtful if _told(c, seen, against[c.inside])[1]]
+                look(doubtful, timed, 4 * probe.HOLD_MS, True, len(variants))
+            told = {c: _told(c, seen, _OWN_AND_FORCED) for c in some if c.inside}
+            proven = [c for c in told if c.row not in wrong and told[c][0]]
+            if proven:
+                timed = [c for c in proven if told[c][1]]
+                look(proven, timed, 3 * probe.HOLD_MS, False, 1)
     verdicts = verdicts_of(manifest, cases, seen, strongest)
     return {index: _with_hiccups(verdict, cases, seen) for index, verdict in verdicts.items()}
 
