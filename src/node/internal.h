@@ -173,7 +173,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
                              const size_t *bytes);
 
 /* exchange.c: a message for each pair of ranks through the shared buffers, and got[me] bytes from a
- * rank to itself. `largest` of all of them, the same on all ranks; where sent[r] > skip_up_to the
+ * rank to itself. `largest` of all pairs, the same on all ranks; where sent[r] > skip_up_to the
  * message to r is sent, likewise received. Of what comes from r at most fits[r] bytes are stored.
  * source may be dst where the places are the same. Messages are moved in pieces of at most `piece`
  * bytes (a multiple of a line, the same on all ranks). */
