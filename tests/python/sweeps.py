@@ -10,6 +10,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 
 from stretto.campaign.ledger import Ledger
@@ -57,7 +58,8 @@ class Fake:
 
     Of candidates that are `wild`, every other launch or so takes up to three times as long. With
     `luck` all candidates of a launch take longer or shorter together, by up to half of it (of the
-    logarithm), and the reference with them, unless it is not timed.
+    logarithm), and the reference with them, unless it is not timed. Launches are said to have taken
+    `slow` times what they are estimated to take.
     """
 
     def __init__(
@@ -69,8 +71,9 @@ class Fake:
         wild: Collection[str] = (),
         luck: float = 0.0,
         reference: bool = True,
+        slow: float | None = None,
     ) -> None:
-        self.luck, self.reference = luck, reference
+        self.luck, self.reference, self.slow = luck, reference, slow
         self.between, self.crash, self.fails, self.cpu = between, crash, fails, cpu
         self.wild = wild
         self.cells = 0
@@ -124,7 +127,13 @@ class Fake:
                                reference_us=beside)
                     )  # fmt: skip
         self.between()
-        writer.write(LaunchEnd(launch, "ok"))
+        seconds = None
+        if self.slow is not None:
+            variant = settings.variant_of(launch)
+            mine = tuple(settings.cases_of(variant))
+            one = replace(settings, launches=1, variants=(variant,), cases=mine)
+            seconds = self.slow * one.estimate_s()
+        writer.write(LaunchEnd(launch, "ok", seconds=seconds))
         return True
 
 

@@ -180,6 +180,20 @@ def test_the_time_left_is_that_of_what_is_missing(mpi: FakeMPI, tmp_path: Path) 
     assert time_left(whole, path) == 0
 
 
+def test_the_estimate_counts_checks_by_what_a_rank_has() -> None:
+    """Each rank checks its own result: more ranks take longer only where buffers grow with them."""
+
+    def seconds(collective: str, nranks: int, shared: bool = False) -> float:
+        case = make_case(collective, 1 << 20, ["native"])
+        return settings(
+            cases=(case,), nranks=nranks, ppn=2, launches=1, oversubscribed=shared
+        ).estimate_s()
+
+    assert seconds("allreduce", 2) == seconds("allreduce", 2048) < 5
+    assert seconds("alltoall", 2048) > 10 * seconds("alltoall", 2)
+    assert seconds("allreduce", 2, True) > seconds("allreduce", 2)
+
+
 def test_a_crash_is_tried_once_more_and_again_when_going_on(
     mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

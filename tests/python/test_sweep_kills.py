@@ -42,7 +42,10 @@ def small(out: Path, **more: object) -> Request:
     return request_of(out, **(values | more))
 
 
-def taken(worker: Worker) -> dict[tuple[object, ...], list[float]]:
+Taken = dict[tuple[object, ...], list[float]]
+
+
+def taken(worker: Worker) -> Taken:
     """All measurements that count."""
     return {
         (layout.name, s.launch, s.collective, s.bytes, s.candidate, s.mode): s.times_us
@@ -71,12 +74,21 @@ def table(request: Request, worker: Worker) -> str:
 @pytest.fixture(scope="module")
 def undisturbed(
     tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[dict[tuple[object, ...], list[float]], str]:
+) -> tuple[Taken, str]:
     request = small(tmp_path_factory.mktemp("undisturbed"))
     worker = worker_of(request, Fake())
     assert worker.run()
     assert set(written(worker).values()) == {1}
     return taken(worker), table(request, worker)
+
+
+@pytest.fixture(scope="module")
+def undisturbed_alone(tmp_path_factory: pytest.TempPathFactory) -> Taken:
+    """Of one layout alone, whose closing rounds have a time of their own."""
+    request = small(tmp_path_factory.mktemp("alone"), layouts=(Layout(1, 2),))
+    worker = worker_of(request, Fake())
+    assert worker.run()
+    return taken(worker)
 
 
 class Killed(BaseException):
@@ -215,7 +227,27 @@ def test_several_jobs_at_once(tmp_path: Path, undisturbed) -> None:  # type: ign
     assert status["complete"] and status["left_s"] == 0
 
 
-def test_a_torn_line_costs_its_cell_only(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]
+def test_time_left_counts_by_what_launches_take_here(tmp_path: Path) -> None:
+    """A start is taken to last 1.2 s until launches have told how long they took."""
+    left = []
+    for slow in (None, 1.0, 7.0):
+        request = small(tmp_path / f"{slow}", layouts=(Layout(1, 2),))
+        some = Fake(slow=slow)
+        worker = worker_of(request, some)
+        some.between = lambda worker=worker, some=some: (
+            worker.stopping.set() if some.cells >= 60 else None
+        )
+        assert not worker.run()
+        status = read_status_of(request)
+        (system,) = status["systems"]  # type: ignore[misc]
+        assert system["pace"] == pytest.approx(slow or 1.0)
+        left.append(float(status["left_s"]))  # type: ignore[arg-type]
+        words = "\n".join(status_lines(status))
+        assert ("launches take 7.0 times as long as was estimated" in words) == (slow == 7.0)
+    assert 0 < left[0] == pytest.approx(left[1]) == pytest.approx(left[2] / 7)
+
+
+def test_a_torn_line_costs_its_cell_only(tmp_path: Path, undisturbed_alone: Taken) -> None:
     request = small(tmp_path, layouts=(Layout(1, 2),))
     stop = Fake()
     worker = worker_of(request, stop)
@@ -233,10 +265,10 @@ def test_a_torn_line_costs_its_cell_only(tmp_path: Path, undisturbed) -> None:  
     dead = replace(lost.claims.holder, pid=2**22 + 1)
     end.with_suffix("").write_text(json.dumps(asdict(dead)))
     assert again.run()
-    assert taken(again) == {k: v for k, v in undisturbed[0].items() if k[0] == "1x2"}
+    assert taken(again) == undisturbed_alone
 
 
-def test_a_damaged_first_line_costs_its_file_only(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_first_line_costs_its_file_only(tmp_path: Path, undisturbed_alone: Taken) -> None:
     """A node that lost its power left a hole where a file begins; the others go on."""
     request = small(tmp_path, layouts=(Layout(1, 2),))
     worker = worker_of(request, Fake())
@@ -247,7 +279,7 @@ def test_a_damaged_first_line_costs_its_file_only(tmp_path: Path, undisturbed) -
     hole.write_text("\0" * len(header) + "\n" + rest)
     again = worker_of(request, Fake())
     assert again.run()
-    assert taken(again) == {k: v for k, v in undisturbed[0].items() if k[0] == "1x2"}
+    assert taken(again) == undisturbed_alone
     (aside,) = again.sites[Layout(1, 2)].folder.merged().aside
     assert aside.startswith(f"{hole}: line 1 and what stands behind it: ")
     shown = "\n".join(status_lines(read_status_of(request), True))

@@ -59,6 +59,20 @@ def test_launches_lie_where_the_calm_ones_are() -> None:
     assert wild[1] > calm[1]
 
 
+def test_launches_of_two_kinds_are_as_uncertain_as_they_are() -> None:
+    """Of two times with a gap between them either may be in the majority."""
+    chance = random.Random(5)
+    found, told = [], []
+    for _ in range(300):
+        at, sd = location(tuple(chance.choice((7.5, 13.5)) for _ in range(16)))
+        found.append(at)
+        told.append(sd)
+    spread = (sum((x - math.log(10)) ** 2 for x in found) / len(found)) ** 0.5
+    assert sum(told) / len(told) > 0.5 * spread
+    one_off = location((*[10.0 + 0.01 * k for k in range(15)], 25.0))
+    assert one_off[1] < 0.05, "one launch far away does not make it so"
+
+
 @pytest.mark.parametrize(
     "seen",
     [

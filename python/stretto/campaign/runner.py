@@ -164,18 +164,19 @@ class Campaign:
                 self.settings, self.installation, launch, job, self.start
             )
             reader = Reader(self, launch, cases, output, status, progress)
+            began = time.monotonic()
             try:
                 ended = process.run(command, environ, directory / "log", reader.watch)
             finally:
                 reader.read()
-            self._conclude(launch, ended, reader)
+            self._conclude(launch, ended, reader, time.monotonic() - began)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
-    def _conclude(self, launch: int, ended: process.Ended, reader: Reader) -> None:
+    def _conclude(self, launch: int, ended: process.Ended, reader: Reader, seconds: float) -> None:
         """Write how the launch ended, and exclude the candidate that ended it."""
         if ended.status == 0 and not ended.stopped:
-            self._end(launch, reader, "ok", "")
+            self._end(LaunchEnd(launch, "ok", "", round(seconds, 2)), reader)
             return
         at = reader.status()
         words = process.short(ended.output)
@@ -200,13 +201,11 @@ class Campaign:
                                  "hung" if ended.stopped else "failed", detail)
                     )  # fmt: skip
         self._note(f"launch {launch} ({self.settings.variant_of(launch)}): {detail}")
-        self._end(launch, reader, status, detail)
+        self._end(LaunchEnd(launch, status, detail, round(seconds, 2)), reader)
 
-    def _end(
-        self, launch: int, reader: Reader, status: Literal["ok", "timeout", "failed"], detail: str
-    ) -> None:
+    def _end(self, end: LaunchEnd, reader: Reader) -> None:
         reader.announce()
-        self.writer.write(LaunchEnd(launch, status, detail))
+        self.writer.write(end)
 
     def keep(self, seen: Seen) -> None:
         """Write what was seen to the file.

@@ -29,6 +29,9 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 #: s: what a launch costs besides measuring (a guess until the first one was seen)
 STARTUP_S = 1.2
+#: a check fills and compares all that a rank gives and gets, in three calls (src/bench/check.c):
+#: 0.003 us a byte of doubles on an EPYC (Zen 4), whatever the number of ranks
+CHECKED_CALLS, CHECK_US_PER_BYTE = 3, 0.004
 
 
 @dataclass(frozen=True)
@@ -128,13 +131,15 @@ class Settings:
             Whether a reference is timed beside the candidates; None: as it will be.
         """
         timed = self.reference if reference is None else reference
+        # how many cores ranks share is not known here: at worst they have one together
+        on_a_core = (self.ppn or self.nranks) if self.oversubscribed else 1
         seconds = 0.0
         for case in self.cases:
             moved = case.bytes * (self.nranks if case.collective in _ALL_BLOCKS else 1)
             call_us = 1 + moved / 4000
             visit_us = 2.5 * max(self.batch_us, call_us)
             rounds = 0.5 * sum(self.batches)
-            check_us = 0.03 * moved * self.nranks
+            check_us = CHECKED_CALLS * call_us + CHECK_US_PER_BYTE * moved * on_a_core
             warm_us = 36 * self.batch_us
             us = (rounds * visit_us + warm_us + check_us) * len(case.candidates)
             if timed:  # not in every round, and not checked

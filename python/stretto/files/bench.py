@@ -98,11 +98,12 @@ class Excluded:
 
 @dataclass
 class LaunchEnd:
-    """How a launch ended."""
+    """How a launch ended, and how many seconds it took, start and end of the job included."""
 
     launch: int
     status: Literal["ok", "timeout", "failed"]
     detail: str = ""
+    seconds: float | None = None
 
 
 Record = Launch | Sample | Excluded | LaunchEnd
@@ -199,6 +200,8 @@ def check_record(record: Record, launches: dict[int, Launch], place: str) -> Non
         return
     if record.launch not in launches:
         raise refuse(f"launch {record.launch} was never started in this file")
+    if isinstance(record, LaunchEnd) and record.seconds is not None and record.seconds < 0:
+        raise refuse("seconds is negative")
     if isinstance(record, Sample):
         if record.bytes < 0 or record.batch < 1:
             raise refuse("bytes must be at least 0 and batch at least 1")

@@ -73,11 +73,7 @@ def location(times: tuple[float, ...]) -> tuple[float, float]:
         Of at least one launch, in us, above zero.
     """
     logs = np.log(np.sort(np.asarray(times, dtype=float)))
-    n = logs.size
-    at = float(np.median(logs))
-    off = np.clip(logs - at, -2 * SPREAD, 2 * SPREAD)
-    spread2 = (BELIEF * SPREAD**2 + float(off @ off)) / (BELIEF + n - 1)
-    return at, math.sqrt(spread2 / n + FLOOR**2)
+    return float(np.median(logs)), _doubt(logs, SPREAD**2)
 
 
 def middle(differences: Sequence[float]) -> tuple[float, float]:
@@ -89,11 +85,31 @@ def middle(differences: Sequence[float]) -> tuple[float, float]:
         Of logarithms, one a launch: disturbed in either direction.
     """
     off = np.sort(np.asarray(differences, dtype=float))
-    at = float(np.median(off))
-    off = np.clip(off - at, -4 * SPREAD, 4 * SPREAD)
-    spread2 = (BELIEF * SPREAD**2 + float(off @ off)) / (BELIEF + off.size - 1)
     # The median of n normal values is so much more uncertain than their mean.
-    return at, math.sqrt(0.5 * math.pi * spread2 / off.size + FLOOR**2)
+    return float(np.median(off)), _doubt(off, 0.5 * math.pi * SPREAD**2)
+
+
+def _doubt(ordered: Array, usual2: float) -> float:
+    """Return the standard deviation of the median of ordered values.
+
+    Half the distance between the values that lie sqrt(n) / 2 places on either side of the median,
+    which holds for every distribution (Conover, Practical Nonparametric Statistics, 1999, 3.2): a
+    few values far away do not move it, and where launches come in two kinds the median is as
+    uncertain as the gap between them. What is usual counts as `BELIEF` values.
+
+    Parameters
+    ----------
+    ordered
+        Logarithms.
+    usual2
+        The square of a single one's, as it usually is.
+    """
+    n = ordered.size
+    places = 0.5 * (n - 1) + 0.5 * math.sqrt(n) * np.array([-1.0, 1.0])
+    low, high = np.interp(places, np.arange(n), ordered)
+    known = max(n - 2, 0)
+    seen2 = (0.5 * float(high - low)) ** 2
+    return math.sqrt((BELIEF * usual2 / n + known * seen2) / (BELIEF + known) + FLOOR**2)
 
 
 def estimates(

@@ -15,12 +15,15 @@ from stretto.files.io import check_schema, parse_json, read_text
 from stretto.sweep.elimination import Policy, State
 from stretto.sweep.expected import expected_s
 from stretto.sweep.layout import ordered, parse_layout
+from stretto.sweep.pace import pace
 from stretto.sweep.plan import FILE, LayoutPlan, read_plan, round_s
 from stretto.sweep.run import CAMPAIGN, table_place
 from stretto.sweep.site import Site
 from stretto.sweep.worker import Worker
 
 _WHAT = "a campaign's directory"
+#: from such a factor on it is said that launches take longer than they were estimated to
+SLOW = 1.5
 
 
 class _Nobody:
@@ -119,6 +122,10 @@ def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) 
         if spent is None:  # the search is not over: as it usually goes
             spent = sum(expected_s([site.plan for site in worker.all()], policy))
         left += max(0.0, closing.limit_s - spent)
+    seen = pace(((x.plan, x.folder.merged().bench.records) for x in worker.all()), policy)
+    left *= seen
+    for x in layouts:
+        x["left_s"] *= seen
     mpi = worker.identity.mpi
     table = table_place(directory, mpi, worker.node_cpu or worker.identity.host.cpu)
     return {
@@ -127,6 +134,7 @@ def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) 
         "directory": str(base),
         "layouts": layouts,
         "complete": all(x["complete"] for x in layouts),
+        "pace": seen,
         "left_s": left,
         "table": str(table) if table.exists() else None,
     }
@@ -214,6 +222,11 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
             launches = f"{x['done']}/{x['total']}"
             out.append(
                 f"  {x['layout']:>7}  {launches:>11}  {now:>7}  {alive:>12}  {left:>10}{note}"
+            )
+        if system["pace"] > SLOW and not system["complete"]:
+            out.append(
+                f"  launches take {system['pace']:.1f} times as long as was estimated before the "
+                "first one"
             )
         for x in system["layouts"]:
             for e in x["excluded"]:
