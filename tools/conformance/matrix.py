@@ -116,7 +116,7 @@ def here(mpi: Mpi, program: Path, folder: Path, options: argparse.Namespace, sum
     """Run all layouts of one MPI on this machine."""
     for ranks in options.ranks:
         for layout in layouts(ranks):
-            found = sets(max(layout.ranks, 2), layout.nodes)[:: options.every]
+            found = sets(max(layout.ranks, 2), layout.nodes)[options.first :: options.every]
             path = folder / "choices"
             path.write_text("".join(f"{line}\n" for line in found))
             words = argv(program, options.seed + ranks, options.rounds, options.largest)
@@ -138,7 +138,7 @@ def nodes(mpi: Mpi, program: Path, folder: Path, options: argparse.Namespace, su
         share += [m.prefix for m in MPIS.values()]
         cluster = testbed.up(count, share=share, owned=True)
         try:
-            found = sets(ranks, count)[:: options.every]
+            found = sets(ranks, count)[options.first :: options.every]
             path = folder / "choices"
             path.write_text("".join(f"{line}\n" for line in found))
             words = argv(program, options.seed, options.rounds, options.largest)
@@ -163,6 +163,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=40, help="call shapes for each set")
     parser.add_argument("--largest", type=int, default=20000, help="elements of a call")
     parser.add_argument("--every", type=int, default=1, help="only every so-manieth set of choices")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--limit", type=float, default=1200, help="seconds for a job")
     parser.add_argument("--form", choices=sorted(FORMS), default="blocking")

@@ -93,6 +93,11 @@ def settings(ranks: int, count: int, turn: int) -> dict[str, dict[str, str]]:
     return found
 
 
+def one_of(ways: dict[str, dict[str, str]], turn: int) -> dict[str, dict[str, str]]:
+    """Return one of the ways, in turn with the other lines of the testlist."""
+    return dict([list(ways.items())[turn % len(ways)]])
+
+
 def told(outcome: Outcome) -> tuple[int | None, tuple[str, ...]]:
     """Return what is compared of a run."""
     return outcome.status, tuple(
@@ -167,6 +172,9 @@ def main() -> int:
     parser.add_argument(
         "--sets", type=int, default=3, help="choices to force, on one node and on several"
     )
+    parser.add_argument(
+        "--once", action="store_true", help="one of these for a line, in turn with the other lines"
+    )
     parser.add_argument("--memory", type=float, default=4, help="GB that a run may want")
     parser.add_argument("--ranks", type=int, default=1024, help="no lines of more")
     parser.add_argument("--only", help="programs whose name contains this")
@@ -212,6 +220,8 @@ def main() -> int:
             continue
         line = replace(line, limit=min(line.limit, arguments.limit))
         ways = settings(line.ranks, arguments.sets, turn)
+        if arguments.once:
+            ways = one_of(ways, turn)
         if arguments.nonblocking:
             ways = {name: way | {"STRETTO_NONBLOCKING": "calls"} for name, way in ways.items()}
         report = compare(mpi, arguments.folder, line, ways)
@@ -223,6 +233,8 @@ def main() -> int:
             counts["runs with Stretto"] += 1
             counts["calls carried out"] += int(record["ours"])  # type: ignore[call-overload]
             counts["calls passed on"] += int(record["passed"])  # type: ignore[call-overload]
+            if record["status"] is None and record["same"]:
+                counts["runs out of time without Stretto and with it"] += 1
             if record["better"]:
                 counts["runs that succeed with Stretto only"] += 1
             elif not record["same"]:
