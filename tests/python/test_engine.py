@@ -376,3 +376,12 @@ def test_buffers_at_absolute_addresses(build, name: str) -> None:
     done = mpi.run(3, [build(mpi, "conformance"), "2", "60", "1000", "bottom"], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{60 * 3 + 9} comparisons, 0 differences" in done.stdout
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_collectives_while_the_mpi_is_finalized(build, name: str) -> None:
+    """Callbacks of MPI_COMM_SELF's attributes find the MPI whole, and may free communicators."""
+    mpi = MPIS[name].require()
+    done = mpi.run(3, [build(mpi, "at_the_end")], rank_env=preload(mpi, STRETTO_CHOICE=SHM))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "at_the_end done" in done.stdout
