@@ -7,6 +7,7 @@
  * fallocate when it is handed out, so that a full memory is an answer ("no") and never a SIGBUS in
  * the application.
  */
+#include "node/descriptor.h"
 #include "run/engine.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ typedef struct {
 
 static arena_header *arena;
 static size_t arena_bytes;
-static int arena_fd = -1;
+static stretto_descriptor arena_file = STRETTO_NO_DESCRIPTOR;
 
 static void lock_arena(void) {
     int expected = 0;
@@ -121,7 +122,7 @@ static bool share(int fd, const char *name, size_t bytes) {
         return false;
     }
     arena = memory;
-    arena_fd = fd;
+    arena_file = stretto_descriptor_of(fd);
     arena_bytes = bytes;
     return true;
 }
@@ -163,18 +164,18 @@ bool stretto_arena_create(size_t bytes) {
 void stretto_arena_destroy(void) {
     if (arena)
         munmap(arena, arena_bytes);
-    if (arena_fd >= 0)
-        close(arena_fd);
+    stretto_descriptor_close(&arena_file);
     arena = NULL;
-    arena_fd = -1;
 }
 
 /* In steps short enough that a profiling timer's signal does not interrupt each try. */
 static bool back_with_memory(off_t offset, off_t bytes) {
     const off_t step = 1 << 20;
+    if (!stretto_descriptor_is_ours(&arena_file))
+        return false;
     for (off_t done = 0; done < bytes;) {
         off_t part = bytes - done < step ? bytes - done : step;
-        int rc = posix_fallocate(arena_fd, offset + done, part);
+        int rc = posix_fallocate(arena_file.fd, offset + done, part);
         if (rc && rc != EINTR)
             return false;
         if (!rc)
@@ -215,14 +216,19 @@ int64_t stretto_arena_allocate(size_t bytes, int users) {
     return offset;
 }
 
+/* Gives the pages back and leaves zeros; false when that cannot be done. */
+static bool give_back(off_t offset, off_t bytes) {
+    return stretto_descriptor_is_ours(&arena_file) &&
+           fallocate(arena_file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
+}
+
 /* Memory comes from the domain of whoever allocates it, which was the node's leader. No call about
  * memory policies, which containers often refuse: the pages are given back and allocated here. */
 bool stretto_arena_bring_near(int64_t offset, size_t bytes) {
     const off_t page = (off_t)sysconf(_SC_PAGESIZE);
     off_t from = ((off_t)offset + page - 1) / page * page,
           to = ((off_t)offset + (off_t)bytes) / page * page;
-    if (from >= to ||
-        fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from))
+    if (from >= to || !give_back(from, to - from))
         return true; /* it stays where it is */
     return back_with_memory(from, to - from);
 }
@@ -250,9 +256,7 @@ void stretto_arena_leave(int64_t offset) {
         while (first + n < arena->units && arena->users[first + n] == -1)
             n++;
         unlock_arena();
-        /* Gives the pages back and leaves zeros, which the next user relies on. */
-        if (fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
-                      (off_t)n * UNIT))
+        if (!give_back(offset, (off_t)n * UNIT)) /* the next user relies on zeros */
             memset((char *)arena + offset, 0, (size_t)n * UNIT);
         lock_arena();
         for (uint32_t i = 0; i < n; i++)

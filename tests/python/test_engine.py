@@ -385,3 +385,19 @@ def test_collectives_while_the_mpi_is_finalized(build, name: str) -> None:
     done = mpi.run(3, [build(mpi, "at_the_end")], rank_env=preload(mpi, STRETTO_CHOICE=SHM))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "at_the_end done" in done.stdout
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_a_programs_file_under_a_number_that_was_ours(build, name: str, tmp_path: Path) -> None:
+    """Who closes a number twice may have closed ours; the next file is not to pay for it.
+
+    Its pages were given back with a communicator's memory, which left zeros.
+    """
+    mpi = MPIS[name].require()
+    evidence = tmp_path / "evidence"
+    evidence.mkdir()
+    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_EVIDENCE=evidence)
+    program = build(mpi, "descriptors")
+    done = mpi.run(3, [program, str(tmp_path / "file")], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"rank \d: 2 closed, file as it was", done.stdout)) == 3, done.stdout
