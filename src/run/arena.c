@@ -3,9 +3,10 @@
  * One mapping instead of a window per communicator, because a window costs 66-105 us each and
  * counts against the MPI's limits. It leaves no trace by construction: a memfd has no name (the
  * other ranks open it through /proc/PID/fd), and where that is refused a POSIX segment is unlinked
- * as soon as the node's ranks have opened it. Pages appear when touched; every piece is backed with
- * fallocate when it is handed out, so that a full memory is an answer ("no") and never a SIGBUS in
- * the application.
+ * as soon as the node's ranks have opened it. A process can reach the pieces that it uses only:
+ * where a program has locked its memory (mlockall), all that can be reached is there. Pages appear
+ * when touched; every piece is backed with fallocate when it is handed out, so that a full memory
+ * is an answer ("no") and never a SIGBUS in the application.
  */
 #include "node/descriptor.h"
 #include "run/engine.h"
@@ -88,8 +89,9 @@ static bool share(int fd, const char *name, size_t bytes) {
     }
     void *memory = MAP_FAILED;
     if (fd >= 0)
-        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    bool well = memory != MAP_FAILED;
+        memory = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, fd, 0);
+    bool well =
+        memory != MAP_FAILED && mprotect(memory, HEADER_UNITS * UNIT, PROT_READ | PROT_WRITE) == 0;
     /* The same file, not another one that /proc/PID/fd/N happens to mean in another pid namespace.
      */
     uint64_t nonce = 0;
@@ -246,6 +248,11 @@ void *stretto_arena_at(int64_t offset) {
     return (char *)arena + offset;
 }
 
+bool stretto_arena_open(int64_t offset, size_t bytes) {
+    const size_t units = (bytes + UNIT - 1) / UNIT;
+    return mprotect((char *)arena + offset, units * UNIT, PROT_READ | PROT_WRITE) == 0;
+}
+
 void stretto_arena_leave(int64_t offset) {
     if (!arena || offset < 0)
         return;
@@ -256,7 +263,8 @@ void stretto_arena_leave(int64_t offset) {
         while (first + n < arena->units && arena->users[first + n] == -1)
             n++;
         unlock_arena();
-        if (!give_back(offset, (off_t)n * UNIT)) /* the next user relies on zeros */
+        if (!give_back(offset, (off_t)n * UNIT) && /* the next user relies on zeros */
+            stretto_arena_open(offset, (size_t)n * UNIT))
             memset((char *)arena + offset, 0, (size_t)n * UNIT);
         lock_arena();
         for (uint32_t i = 0; i < n; i++)

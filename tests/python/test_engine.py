@@ -401,3 +401,20 @@ def test_a_programs_file_under_a_number_that_was_ours(build, name: str, tmp_path
     done = mpi.run(3, [program, str(tmp_path / "file")], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(re.findall(r"rank \d: 2 closed, file as it was", done.stdout)) == 3, done.stdout
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_a_program_that_locks_its_memory(build, name: str, when: str) -> None:
+    """What is kept in reserve (1 GiB of the node's, 256 MiB of each rank) stays address space."""
+    mpi = MPIS[name].require()
+    command = [build(mpi, "locked"), when]
+    plain = mpi.run(2, command)
+    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_NONBLOCKING="calls", STRETTO_VERBOSE=1)
+    done = mpi.run(2, command, rank_env=env)
+    assert plain.returncode == done.returncode == 0, done.stdout + done.stderr
+    if "not allowed" in plain.stdout:
+        pytest.skip("this user may not lock memory")
+    assert re.search(r"allreduce of .*: shm \(forced\)", done.stderr)
+    own, ours = (int(run.stdout.partition(" kB")[0]) for run in (plain, done))
+    assert ours - own < 64 << 10, (own, ours)
