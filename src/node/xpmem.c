@@ -1,6 +1,7 @@
 /* Which memory of which peer is attached where. See xpmem.h. */
 #include "node/xpmem.h"
 
+#include "node/descriptor.h"
 #include "node/tuning.h"
 
 #include <dlfcn.h>
@@ -37,7 +38,8 @@ static peer_state *peers;
 static int npeers;
 static uint64_t uses;
 static int64_t own_segid = -1;
-static int sink = -1; /* a file that what was touched is written to */
+/* a file that what was touched is written to */
+static stretto_descriptor sink = STRETTO_NO_DESCRIPTOR;
 
 static bool load_library(void) {
     static const struct {
@@ -76,9 +78,9 @@ int64_t stretto_xpmem_offer(void) {
     int version = stretto_xpmem.version(); /* -1: no kernel module, or no right to use it */
     if (version < first_version || version > last_version)
         return -1;
-    if (sink < 0)
-        sink = memfd_create("stretto-xpmem", MFD_CLOEXEC);
-    if (own_segid < 0 && sink >= 0) /* all addresses: the size that means so */
+    if (sink.fd < 0)
+        sink = stretto_descriptor_of(memfd_create("stretto-xpmem", MFD_CLOEXEC));
+    if (own_segid < 0 && sink.fd >= 0) /* all addresses: the size that means so */
         own_segid = stretto_xpmem.make(NULL, SIZE_MAX, PERMIT_MODE, (void *)(uintptr_t)OWNER_ONLY);
     return own_segid > 0 ? own_segid : -1;
 }
@@ -127,9 +129,7 @@ void stretto_xpmem_leave(void) {
     if (own_segid > 0)
         (void)stretto_xpmem.remove(own_segid);
     own_segid = -1;
-    if (sink >= 0)
-        close(sink);
-    sink = -1;
+    stretto_descriptor_close(&sink);
 }
 
 /* Has the kernel read a byte of each page: a page that cannot be had is an error here, and SIGBUS
@@ -143,7 +143,7 @@ static bool touch(const unsigned char *from, const unsigned char *to, void (*pro
         bytes[n++].iov_len = 1;
         from = (const unsigned char *)(((uintptr_t)from | (PAGE - 1)) + 1);
         if (n == TOUCHES || from >= to) {
-            if (pwritev(sink, bytes, n, 0) != n)
+            if (!stretto_descriptor_is_ours(&sink) || pwritev(sink.fd, bytes, n, 0) != n)
                 return false;
             n = 0;
             if (progress)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,16 @@ static char path[PATH_MAX];
 static uint64_t length;
 static uint64_t page;
 
+/* Makes room for the bytes behind the end of the file: 0 or the reason. Past `ulimit -f` a signal
+ * would end the application, not an error code. */
+static int reserve(int fd, uint64_t bytes) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur < length + bytes)
+        return EFBIG;
+    return posix_fallocate(fd, (off_t)length, (off_t)bytes);
+}
+
 /* Reserves and maps [length, length + bytes) of the file. Opened anew each time: a descriptor kept
  * would be one that the program does not know of and may close. */
 static void *extend(uint64_t bytes, int flags) {
@@ -25,7 +36,7 @@ static void *extend(uint64_t bytes, int flags) {
     if (fd < 0)
         return NULL;
     void *mapped = MAP_FAILED;
-    int reason = posix_fallocate(fd, (off_t)length, (off_t)bytes);
+    int reason = reserve(fd, bytes);
     if (!reason) {
         mapped =
             mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)length);

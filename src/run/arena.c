@@ -3,10 +3,12 @@
  * One mapping instead of a window per communicator, because a window costs 66-105 us each and
  * counts against the MPI's limits. It leaves no trace by construction: a memfd has no name (the
  * other ranks open it through /proc/PID/fd), and where that is refused a POSIX segment is unlinked
- * as soon as the node's ranks have opened it. Pages appear when touched; every piece is backed with
- * fallocate when it is handed out, so that a full memory is an answer ("no") and never a SIGBUS in
- * the application.
+ * as soon as the node's ranks have opened it. A process can reach the pieces that it uses only:
+ * where a program has locked its memory (mlockall), all that can be reached is there. Pages appear
+ * when touched; every piece is backed with fallocate when it is handed out, so that a full memory
+ * is an answer ("no") and never a SIGBUS in the application.
  */
+#include "node/descriptor.h"
 #include "run/engine.h"
 
 #include <errno.h>
@@ -37,7 +39,7 @@ typedef struct {
 
 static arena_header *arena;
 static size_t arena_bytes;
-static int arena_fd = -1;
+static stretto_descriptor arena_file = STRETTO_NO_DESCRIPTOR;
 
 static void lock_arena(void) {
     int expected = 0;
@@ -87,8 +89,9 @@ static bool share(int fd, const char *name, size_t bytes) {
     }
     void *memory = MAP_FAILED;
     if (fd >= 0)
-        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    bool well = memory != MAP_FAILED;
+        memory = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, fd, 0);
+    bool well =
+        memory != MAP_FAILED && mprotect(memory, HEADER_UNITS * UNIT, PROT_READ | PROT_WRITE) == 0;
     /* The same file, not another one that /proc/PID/fd/N happens to mean in another pid namespace.
      */
     uint64_t nonce = 0;
@@ -121,7 +124,7 @@ static bool share(int fd, const char *name, size_t bytes) {
         return false;
     }
     arena = memory;
-    arena_fd = fd;
+    arena_file = stretto_descriptor_of(fd);
     arena_bytes = bytes;
     return true;
 }
@@ -163,18 +166,18 @@ bool stretto_arena_create(size_t bytes) {
 void stretto_arena_destroy(void) {
     if (arena)
         munmap(arena, arena_bytes);
-    if (arena_fd >= 0)
-        close(arena_fd);
+    stretto_descriptor_close(&arena_file);
     arena = NULL;
-    arena_fd = -1;
 }
 
 /* In steps short enough that a profiling timer's signal does not interrupt each try. */
 static bool back_with_memory(off_t offset, off_t bytes) {
     const off_t step = 1 << 20;
+    if (!stretto_descriptor_is_ours(&arena_file))
+        return false;
     for (off_t done = 0; done < bytes;) {
         off_t part = bytes - done < step ? bytes - done : step;
-        int rc = posix_fallocate(arena_fd, offset + done, part);
+        int rc = posix_fallocate(arena_file.fd, offset + done, part);
         if (rc && rc != EINTR)
             return false;
         if (!rc)
@@ -215,14 +218,19 @@ int64_t stretto_arena_allocate(size_t bytes, int users) {
     return offset;
 }
 
+/* Gives the pages back and leaves zeros; false when that cannot be done. */
+static bool give_back(off_t offset, off_t bytes) {
+    return stretto_descriptor_is_ours(&arena_file) &&
+           fallocate(arena_file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
+}
+
 /* Memory comes from the domain of whoever allocates it, which was the node's leader. No call about
  * memory policies, which containers often refuse: the pages are given back and allocated here. */
 bool stretto_arena_bring_near(int64_t offset, size_t bytes) {
     const off_t page = (off_t)sysconf(_SC_PAGESIZE);
     off_t from = ((off_t)offset + page - 1) / page * page,
           to = ((off_t)offset + (off_t)bytes) / page * page;
-    if (from >= to ||
-        fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from))
+    if (from >= to || !give_back(from, to - from))
         return true; /* it stays where it is */
     return back_with_memory(from, to - from);
 }
@@ -240,6 +248,11 @@ void *stretto_arena_at(int64_t offset) {
     return (char *)arena + offset;
 }
 
+bool stretto_arena_open(int64_t offset, size_t bytes) {
+    const size_t units = (bytes + UNIT - 1) / UNIT;
+    return mprotect((char *)arena + offset, units * UNIT, PROT_READ | PROT_WRITE) == 0;
+}
+
 void stretto_arena_leave(int64_t offset) {
     if (!arena || offset < 0)
         return;
@@ -250,9 +263,8 @@ void stretto_arena_leave(int64_t offset) {
         while (first + n < arena->units && arena->users[first + n] == -1)
             n++;
         unlock_arena();
-        /* Gives the pages back and leaves zeros, which the next user relies on. */
-        if (fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
-                      (off_t)n * UNIT))
+        if (!give_back(offset, (off_t)n * UNIT) && /* the next user relies on zeros */
+            stretto_arena_open(offset, (size_t)n * UNIT))
             memset((char *)arena + offset, 0, (size_t)n * UNIT);
         lock_arena();
         for (uint32_t i = 0; i < n; i++)

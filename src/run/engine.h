@@ -92,6 +92,8 @@ bool stretto_arena_bring_near(int64_t offset, size_t bytes);
 /* Bytes handed out on this node. Local. */
 size_t stretto_arena_used(void);
 void *stretto_arena_at(int64_t offset);
+/* To be called before the calling process touches a piece. Local. */
+bool stretto_arena_open(int64_t offset, size_t bytes);
 /* One of the users leaves; the last one's leaving gives the piece back. Local. */
 void stretto_arena_leave(int64_t offset);
 

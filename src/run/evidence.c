@@ -4,6 +4,7 @@
  * (counted from a communicator's set-up on). Output only: nothing is decided by it, so each rank
  * may look into its own environment.
  */
+#include "node/descriptor.h"
 #include "run/engine.h"
 
 #include <fcntl.h>
@@ -12,22 +13,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static int file = -1;
+static stretto_descriptor file = STRETTO_NO_DESCRIPTOR;
 static unsigned long long ours[STRETTO_COLLECTIVES], native[STRETTO_COLLECTIVES];
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
 /* One write, so that a kill leaves whole lines. A full disk shows as a missing `end`. */
 static void put_line(const char *line, int length) {
-    if (length > 0 && write(file, line, (size_t)length) != length) {
-        close(file);
-        file = -1;
-    }
+    if (!stretto_descriptor_is_ours(&file))
+        file.fd = -1;
+    else if (length > 0 && write(file.fd, line, (size_t)length) != length)
+        stretto_descriptor_close(&file);
 }
 
 STRETTO_COLD void stretto_evidence_begin(void) {
     const char *directory = getenv("STRETTO_EVIDENCE");
     int rank = 0, nranks = 0;
-    if (!directory || !*directory || file >= 0 ||
+    if (!directory || !*directory || file.fd >= 0 ||
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS ||
         PMPI_Comm_size(MPI_COMM_WORLD, &nranks) != MPI_SUCCESS)
         return;
@@ -37,15 +38,15 @@ STRETTO_COLD void stretto_evidence_begin(void) {
         snprintf(path, sizeof path, "%s/rank%d.%s.%ld", directory, rank, host, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof path)
         return;
-    file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (file < 0)
+    file = stretto_descriptor_of(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    if (file.fd < 0)
         return; /* a directory that this node does not see */
     put_line(line, snprintf(line, sizeof line, "stretto-evidence 1 rank %d of %d %s\n", rank,
                             nranks, stretto_the_world.active ? "active" : "inactive"));
 }
 
 void stretto_evidence_add(const stretto_comm *c) {
-    if (file < 0 || !c->coll)
+    if (file.fd < 0 || !c->coll)
         return;
     pthread_mutex_lock(&adding);
     for (int i = 0; i < STRETTO_COLLECTIVES; i++) {
@@ -56,7 +57,7 @@ void stretto_evidence_add(const stretto_comm *c) {
 }
 
 STRETTO_COLD void stretto_evidence_end(void) {
-    if (file < 0)
+    if (file.fd < 0)
         return;
     stretto_comms_each(stretto_evidence_add);
     char text[4096];
@@ -67,7 +68,5 @@ STRETTO_COLD void stretto_evidence_end(void) {
                              stretto_collective_name((stretto_collective)i), ours[i], native[i]);
     used += snprintf(text + used, sizeof text - (size_t)used, "end\n");
     put_line(text, used);
-    if (file >= 0)
-        close(file);
-    file = -1;
+    stretto_descriptor_close(&file);
 }

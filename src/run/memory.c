@@ -63,8 +63,9 @@ bool stretto_memory_attach(stretto_comm *c, const int *world, const stretto_memo
             }
     }
     const size_t area = (size_t)offered->area;
-    c->node =
-        stretto_node_attach(stretto_arena_at(offered->arena), nlocal, mine, area, pids, &w->wait);
+    if (stretto_arena_open(offered->arena, stretto_node_bytes(nlocal, area)))
+        c->node = stretto_node_attach(stretto_arena_at(offered->arena), nlocal, mine, area, pids,
+                                      &w->wait);
     bool well = c->node && (!w->xpmem || stretto_node_use_xpmem(c->node, peers));
     /* operations that reach the node phases are predefined ones, which commute */
     if (well && w->node_domain)

@@ -10,23 +10,36 @@
 int stretto_requests_live;
 stretto_operation *stretto_operations;
 static stretto_operation *free_ones;
-static int made;
+static int made, usable;
 
 /* Fortran's numbers of ours lie where no MPI's own do. */
 enum { FIRST_NUMBER = INT32_MIN / 2 };
 
+/* Addresses only: what can be written counts as used where a program has locked its memory
+ * (mlockall) or the kernel promises no more than it has. */
 bool stretto_operations_reserve(void) {
-    void *memory = mmap(NULL, STRETTO_OPERATIONS_MOST * sizeof(stretto_operation),
-                        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, STRETTO_OPERATIONS_MOST * sizeof(stretto_operation), PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     stretto_operations = memory == MAP_FAILED ? NULL : memory;
     return stretto_operations != NULL;
+}
+
+/* Memory for some more. */
+static void open_more(void) {
+    enum { MORE = 1024 };
+    _Static_assert(STRETTO_OPERATIONS_MOST % MORE == 0, "parts of a size");
+    _Static_assert(MORE * sizeof(stretto_operation) % 65536 == 0, "whole pages");
+    if (mprotect(&stretto_operations[usable], MORE * sizeof(stretto_operation),
+                 PROT_READ | PROT_WRITE))
+        stretto_no_memory(); /* the other ranks have begun it */
+    usable += MORE;
 }
 
 void stretto_operations_release(void) {
     if (stretto_operations)
         munmap(stretto_operations, STRETTO_OPERATIONS_MOST * sizeof(stretto_operation));
     stretto_operations = free_ones = NULL;
-    made = stretto_requests_live = 0;
+    made = usable = stretto_requests_live = 0;
 }
 
 void stretto_operations_left(const stretto_comm *c) {
@@ -58,6 +71,8 @@ static stretto_operation *take(void) {
                         STRETTO_OPERATIONS_MOST);
             stretto_no_memory(); /* the other ranks have begun it */
         }
+        if (made == usable)
+            open_more();
         o = &stretto_operations[made];
         for (size_t i = 0; i < sizeof o->face / sizeof *o->face; i++)
             o->face[i] = FIRST_NUMBER + made;

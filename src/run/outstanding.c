@@ -338,7 +338,10 @@ void stretto_outstanding_end(void) {
     if (!stretto_the_world.nonblocking)
         return;
     stretto_outstanding_drain_all();
+    stretto_the_world.nonblocking = 0; /* no further ones, on all ranks alike */
+    /* what can be started still needs the helper while the application is inside the MPI */
+    if (stretto_requests_live)
+        return;
     stop_helper();
-    stretto_the_world.nonblocking = 0;
     stretto_fibres_free();
 }

@@ -255,16 +255,29 @@ STRETTO_COLD void stretto_engine_init(void) {
             MPI_COMM_WORLD); /* or a rank that never calls anything would go unnamed */
 }
 
+/* MPI_Finalize begins with the callbacks of MPI_COMM_SELF's attributes, in which the MPI is still
+ * there (MPI-4.1, 11.2.4): persistent requests that were not freed can be started there. Freeing is
+ * local, and what follows is collective, so that all ranks ask. */
+static bool requests_remain(bool nonblocking) {
+    int mine = stretto_requests_live > 0, any = 0;
+    return nonblocking &&
+           (PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any);
+}
+
 STRETTO_COLD void stretto_engine_finalize(void) {
     stretto_world *w = &stretto_the_world;
     if (!w->active)
         return;
+    const bool nonblocking = w->nonblocking != 0;
     stretto_outstanding_end();
     w->active = STRETTO_OFF;
     /* Every rank is in Finalize, so this communicator can be freed in step; others that the
      * application did not free are the MPI's to clean up, since their ranks may have dropped them
      * in any order. */
     stretto_comm_release(MPI_COMM_WORLD);
+    /* what those need goes with the process, and leaves no trace */
+    if (requests_remain(nonblocking))
+        return;
     stretto_arena_destroy();
     if (w->xpmem) {
         PMPI_Barrier(w->node_comm); /* nobody reads what another one takes back */

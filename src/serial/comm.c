@@ -52,6 +52,8 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made) {
     *made = serial_comm_new(c);
     serial_comm *n = serial_comm_at(*made);
     serial_topology_copy(&n->topology, &c->topology);
+    if (c->info)
+        MPI_Info_dup(c->info, &n->info);
     int rc = serial_attributes_copy(comm, c->attributes, &n->attributes);
     if (rc != MPI_SUCCESS)
         return serial_error(comm, rc, "MPI_Comm_dup", "an attribute could not be copied");
@@ -59,8 +61,8 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made) {
 }
 
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made) {
-    (void)info; /* hints */
-    return MPI_Comm_dup(comm, made);
+    int rc = MPI_Comm_dup(comm, made);
+    return rc == MPI_SUCCESS ? MPI_Comm_set_info(*made, info) : rc;
 }
 
 int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request) {
@@ -99,6 +101,8 @@ static int discard(MPI_Comm comm) {
     if (rc != MPI_SUCCESS)
         return serial_error(comm, rc, "MPI_Comm_free", "an attribute could not be deleted");
     serial_topology_free(&c->topology);
+    if (c->info)
+        MPI_Info_free(&c->info);
     serial_drop(&comms, comm);
     return MPI_SUCCESS;
 }
@@ -138,8 +142,10 @@ int MPI_Comm_test_inter(MPI_Comm comm, int *flag) {
 
 int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
     CHECK_COMM(c, comm, "MPI_Comm_set_info");
-    c->info = info;
-    return MPI_SUCCESS;
+    if (c->info)
+        MPI_Info_free(&c->info);
+    c->info = MPI_INFO_NULL; /* a copy: the program may free or change its own */
+    return info == MPI_INFO_NULL ? MPI_SUCCESS : MPI_Info_dup(info, &c->info);
 }
 
 int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info) {

@@ -112,9 +112,8 @@ int serial_win_error(MPI_Win win, int error_class, const char *function, const c
 }
 
 int serial_file_error(MPI_File file, int error_class, const char *function, const char *text) {
-    MPI_Errhandler handler = MPI_ERRORS_RETURN; /* of MPI_FILE_NULL, too (MPI-3.1 section 13.7) */
-    if (file)
-        MPI_File_get_errhandler(file, &handler);
+    MPI_Errhandler handler;
+    MPI_File_get_errhandler(file, &handler);
     if (handler == MPI_ERRORS_ARE_FATAL)
         die(error_class, function, text);
     const serial_errhandler *h = serial_at(&handlers, handler);

@@ -20,6 +20,8 @@ typedef struct {
 } serial_file;
 
 static serial_table files = {.size = sizeof(serial_file), .first = 1};
+/* Of MPI_FILE_NULL: for what concerns no file, and for those that are opened (MPI-3.1, 13.7). */
+static MPI_Errhandler default_handler = MPI_ERRORS_RETURN;
 
 #define CHECK_FILE(f, file, function)                                                              \
     serial_file *f = serial_at(&files, file);                                                      \
@@ -58,7 +60,7 @@ int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_
     f->mode = mode;
     f->name = strcpy(serial_memory(strlen(name) + 1), name);
     f->etype = f->filetype = MPI_BYTE;
-    f->handler = MPI_ERRORS_RETURN;
+    f->handler = default_handler;
     if (mode & MPI_MODE_APPEND)
         f->position = f->shared = lseek(fd, 0, SEEK_END);
     return MPI_SUCCESS;
@@ -370,6 +372,10 @@ int MPI_File_get_info(MPI_File file, MPI_Info *info) {
 }
 
 int MPI_File_set_errhandler(MPI_File file, MPI_Errhandler handler) {
+    if (file == MPI_FILE_NULL) {
+        default_handler = handler;
+        return MPI_SUCCESS;
+    }
     CHECK_FILE(f, file, "MPI_File_set_errhandler");
     f->handler = handler;
     return MPI_SUCCESS;
@@ -377,6 +383,6 @@ int MPI_File_set_errhandler(MPI_File file, MPI_Errhandler handler) {
 
 int MPI_File_get_errhandler(MPI_File file, MPI_Errhandler *handler) {
     const serial_file *f = serial_at(&files, file);
-    *handler = f ? f->handler : MPI_ERRORS_RETURN;
+    *handler = f ? f->handler : default_handler;
     return MPI_SUCCESS;
 }

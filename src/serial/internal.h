@@ -161,6 +161,7 @@ bool serial_reduce(MPI_Op op, const void *in, void *inout, int count, MPI_Dataty
 
 typedef struct {
     bool done, persistent, active, cancelled, is_receive;
+    bool freed; /* under way without a handle of the program's: goes when it is done */
     int error;
     MPI_Status status;
     /* a receive that waits for its message, and the arguments of a persistent operation */
@@ -180,6 +181,8 @@ typedef struct {
 serial_request *serial_request_new(MPI_Request *handle);
 serial_request *serial_request_at(MPI_Request handle);
 void serial_request_drop(MPI_Request handle);
+/* What it waited for has come; of one that the program has freed already nothing is left. */
+void serial_request_over(MPI_Request handle);
 /* A request of an operation that is over, as all but receives and synchronous sends are. */
 int serial_request_done(MPI_Request *handle, int rc);
 /* Starts what the request describes. */

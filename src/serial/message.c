@@ -51,9 +51,7 @@ int serial_deliver(const char *function, const serial_message *m, void *buffer, 
     size_t room = type->size * (size_t)count;
     serial_unpack(type, m->data, m->bytes < room ? m->bytes : room, buffer, count);
     serial_status(status, 0, m->tag, (long long)(m->bytes < room ? m->bytes : room));
-    serial_request *sender = serial_request_at(m->sender);
-    if (sender)
-        sender->done = true;
+    serial_request_over(m->sender);
     if (m->bytes <= room)
         return MPI_SUCCESS;
     return serial_error(comm, MPI_ERR_TRUNCATE, function,
@@ -92,10 +90,11 @@ int serial_send(const char *function, const void *data, int count, MPI_Datatype 
         serial_request *r = serial_request_at(match->request);
         if (r->comm != comm || !fits(r->tag, r->peer, m))
             continue;
+        const MPI_Request waiting_receive = match->request;
         *p = match->next;
         free(match);
         r->error = serial_deliver("MPI_Irecv", m, r->buffer, r->count, r->type, comm, &r->status);
-        r->done = true;
+        serial_request_over(waiting_receive);
         serial_free_message(m);
         return MPI_SUCCESS;
     }
@@ -174,14 +173,21 @@ int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int peer, i
                         comm, status);
 }
 
+/* Every send is buffered: the program's buffer is only remembered, to be given back. */
+static void *attached;
+static int attached_size;
+
 int MPI_Buffer_attach(void *buffer, int size) {
-    (void)buffer, (void)size; /* every send is buffered */
+    attached = buffer;
+    attached_size = size;
     return MPI_SUCCESS;
 }
 
 int MPI_Buffer_detach(void *buffer, int *size) {
-    *(void **)buffer = NULL;
-    *size = 0;
+    *(void **)buffer = attached;
+    *size = attached_size;
+    attached = NULL;
+    attached_size = 0;
     return MPI_SUCCESS;
 }
 

@@ -14,11 +14,28 @@ serial_request *serial_request_at(MPI_Request handle) {
     return serial_at(&requests, handle);
 }
 
+/* Without anybody asking for its status. */
+static void let_go(MPI_Request handle) {
+    const serial_request *r = serial_request_at(handle);
+    if (r->free_extra && r->active)
+        r->free_extra(r->extra);
+    serial_request_drop(handle);
+}
+
 void serial_request_drop(MPI_Request handle) {
     const serial_request *r = serial_request_at(handle);
     if (r && r->type)
         serial_type_leave(r->type);
     serial_drop(&requests, handle);
+}
+
+void serial_request_over(MPI_Request handle) {
+    serial_request *r = serial_request_at(handle);
+    if (!r)
+        return;
+    r->done = true;
+    if (r->freed)
+        let_go(handle);
 }
 
 void serial_status(MPI_Status *status, int source, int tag, long long bytes) {
@@ -191,9 +208,9 @@ int MPI_Request_free(MPI_Request *request) {
     if (!r)
         return serial_error(0, MPI_ERR_REQUEST, "MPI_Request_free", "no valid request");
     if (r->active && !r->done)
-        return serial_error(r->comm, MPI_ERR_REQUEST, "MPI_Request_free",
-                            "the operation is under way, and could never be completed");
-    serial_request_drop(*request);
+        r->freed = true;
+    else
+        let_go(*request);
     *request = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
 }
@@ -201,6 +218,14 @@ int MPI_Request_free(MPI_Request *request) {
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
     const serial_request *r = serial_request_at(request);
     *flag = is_over(request);
+    if (*flag && r && r->active && r->query) {
+        MPI_Status own;
+        empty(&own);
+        int rc = r->query(r->extra, &own);
+        if (status != MPI_STATUS_IGNORE)
+            *status = own;
+        return rc;
+    }
     if (*flag && r && r->active && status != MPI_STATUS_IGNORE)
         *status = r->status;
     else if (*flag)
@@ -234,7 +259,7 @@ int MPI_Grequest_complete(MPI_Request request) {
     serial_request *r = serial_request_at(request);
     if (!r)
         return serial_error(0, MPI_ERR_REQUEST, "MPI_Grequest_complete", "no valid request");
-    r->done = true;
+    serial_request_over(request);
     return MPI_SUCCESS;
 }
 
@@ -252,25 +277,47 @@ int MPI_Get_count(const MPI_Status *status, MPI_Datatype handle, int *count) {
     return MPI_SUCCESS;
 }
 
-/* Elements of predefined type: known when the type is one of a kind. */
+/* Adds the elements of predefined types in the first `bytes` of the data of so many elements of a
+ * type, in the order of its type map; false when one of them is cut. */
+static bool count_elements(MPI_Datatype handle, long long bytes, long long *count) {
+    const serial_type *type = serial_type_at(handle);
+    const long long size = (long long)type->size;
+    if (bytes == 0)
+        return true;
+    if (type->predefined) {
+        *count += bytes / size;
+        return bytes % size == 0;
+    }
+    if (type->combiner != MPI_COMBINER_STRUCT) /* made of one type, again and again */
+        return count_elements(type->types[0], bytes, count);
+    long long in_one = 0;
+    for (int i = 0; bytes >= size && i < type->ntypes; i++)
+        if (type->ints[1 + i] > 0)
+            count_elements(type->types[i],
+                           type->ints[1 + i] * (long long)serial_type_at(type->types[i])->size,
+                           &in_one);
+    *count += bytes / size * in_one;
+    bytes %= size;
+    for (int i = 0; bytes > 0; i++) {
+        if (type->ints[1 + i] <= 0)
+            continue;
+        const long long room = type->ints[1 + i] * (long long)serial_type_at(type->types[i])->size,
+                        part = bytes < room ? bytes : room;
+        if (!count_elements(type->types[i], part, count))
+            return false;
+        bytes -= part;
+    }
+    return true;
+}
+
 int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype handle, MPI_Count *count) {
     const serial_type *type = serial_type_at(handle);
+    long long n = 0;
     if (!type)
         return serial_error(0, MPI_ERR_TYPE, "MPI_Get_elements", "no valid datatype");
-    const long long bytes = status->stretto_bytes;
-    MPI_Datatype inner = handle;
-    long long inner_size = (long long)type->size;
-    while (serial_type_at(inner) && !serial_type_at(inner)->predefined &&
-           serial_type_at(inner)->ntypes == 1) {
-        inner = serial_type_at(inner)->types[0];
-        inner_size = (long long)serial_type_at(inner)->size;
-    }
-    if (inner_size == 0) {
-        *count = 0;
-        return MPI_SUCCESS;
-    }
-    *count = bytes % inner_size || !serial_type_at(inner)->predefined ? MPI_UNDEFINED
-                                                                      : bytes / inner_size;
+    *count = type->size == 0                                     ? 0
+             : count_elements(handle, status->stretto_bytes, &n) ? n
+                                                                 : MPI_UNDEFINED;
     return MPI_SUCCESS;
 }
 

@@ -217,15 +217,23 @@ static int accumulate(const char *function, const void *data, int count, MPI_Dat
         e->size == 0)
         return serial_win_error(win, MPI_ERR_TYPE, function,
                                 "the types are not runs of one predefined type, or differ in size");
-    char *mine = serial_memory(bytes), *theirs = serial_memory(bytes);
-    serial_pack(from_type, data, count, mine);
-    serial_pack(to_type, to, target_count, theirs);
-    int rc = serial_reduce(op, mine, theirs, (int)(bytes / e->size), element)
+    /* packed, and as the operation wants elements: pairs have gaps */
+    const size_t n = bytes / e->size, spread = n * (size_t)(e->ub - e->lb);
+    char *packed = serial_memory(bytes), *mine = serial_memory(spread),
+         *theirs = serial_memory(spread);
+    serial_pack(from_type, data, count, packed);
+    serial_unpack(e, packed, bytes, mine, (long long)n);
+    serial_pack(to_type, to, target_count, packed);
+    serial_unpack(e, packed, bytes, theirs, (long long)n);
+    int rc = serial_reduce(op, mine, theirs, (int)n, element)
                  ? MPI_SUCCESS
                  : serial_win_error(win, MPI_ERR_OP, function,
                                     "the operation is not defined on the type");
-    if (rc == MPI_SUCCESS)
-        serial_unpack(to_type, theirs, bytes, to, target_count);
+    if (rc == MPI_SUCCESS) {
+        serial_pack(e, theirs, (long long)n, packed);
+        serial_unpack(to_type, packed, bytes, to, target_count);
+    }
+    free(packed);
     free(mine);
     free(theirs);
     return rc;

@@ -1,7 +1,8 @@
 /* Ways for a program to end half way, for the tests of the recorder: record_ends HOW COUNT, where
  * HOW is kill (rank 1 kills itself with SIGKILL), abort (MPI_Abort(…, 7)), exit (no MPI_Finalize),
- * stay (says "ready" and waits) or threads (COUNT threads send and receive at once,
- * MPI_THREAD_MULTIPLE, and all is well). */
+ * stay (says "ready" and waits), threads (COUNT threads send and receive at once,
+ * MPI_THREAD_MULTIPLE, and all is well) or limit (the same after no file may become longer than it
+ * is). */
 #include <mpi.h>
 #include <poll.h>
 #include <pthread.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -58,6 +60,11 @@ int main(int argc, char **argv) {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(how, "limit")) {
+        struct rlimit none = {100000, 100000};
+        setrlimit(RLIMIT_FSIZE, &none);
+        how = "threads";
+    }
     if (!strcmp(how, "threads")) {
         if (provided < MPI_THREAD_MULTIPLE)
             return 4;

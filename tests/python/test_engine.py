@@ -376,3 +376,45 @@ def test_buffers_at_absolute_addresses(build, name: str) -> None:
     done = mpi.run(3, [build(mpi, "conformance"), "2", "60", "1000", "bottom"], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{60 * 3 + 9} comparisons, 0 differences" in done.stdout
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_collectives_while_the_mpi_is_finalized(build, name: str) -> None:
+    """Callbacks of MPI_COMM_SELF's attributes find the MPI whole, and may free communicators."""
+    mpi = MPIS[name].require()
+    done = mpi.run(3, [build(mpi, "at_the_end")], rank_env=preload(mpi, STRETTO_CHOICE=SHM))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "at_the_end done" in done.stdout
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_a_programs_file_under_a_number_that_was_ours(build, name: str, tmp_path: Path) -> None:
+    """Who closes a number twice may have closed ours; the next file is not to pay for it.
+
+    Its pages were given back with a communicator's memory, which left zeros.
+    """
+    mpi = MPIS[name].require()
+    evidence = tmp_path / "evidence"
+    evidence.mkdir()
+    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_EVIDENCE=evidence)
+    program = build(mpi, "descriptors")
+    done = mpi.run(3, [program, str(tmp_path / "file")], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"rank \d: 2 closed, file as it was", done.stdout)) == 3, done.stdout
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_a_program_that_locks_its_memory(build, name: str, when: str) -> None:
+    """What is kept in reserve (1 GiB of the node's, 256 MiB of each rank) stays address space."""
+    mpi = MPIS[name].require()
+    command = [build(mpi, "locked"), when]
+    plain = mpi.run(2, command)
+    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_NONBLOCKING="calls", STRETTO_VERBOSE=1)
+    done = mpi.run(2, command, rank_env=env)
+    assert plain.returncode == done.returncode == 0, done.stdout + done.stderr
+    if "not allowed" in plain.stdout:
+        pytest.skip("this user may not lock memory")
+    assert re.search(r"allreduce of .*: shm \(forced\)", done.stderr)
+    own, ours = (int(run.stdout.partition(" kB")[0]) for run in (plain, done))
+    assert ours - own < 64 << 10, (own, ours)

@@ -98,10 +98,28 @@ def test_callbacks_while_a_request_is_freed(mode: str, tmp_path: Path) -> None:
     assert "alltoallv of any size on 2 ranks (1 x 2): shm (forced)" in done.stderr
 
 
+@pytest.mark.parametrize("mode", ["calls", "thread"])
+@pytest.mark.parametrize("name", ["openmpi5", "mpich"])
+def test_started_while_the_mpi_is_finalized(name: str, mode: str, tmp_path: Path) -> None:
+    """A callback of MPI_COMM_SELF's attributes may start what was made before: it crashed."""
+    mpi = ALL[name].require()
+    program = mpi.compile(APPS / "at_the_end.c", tmp_path / "at_the_end", "-O1")
+    for ppn, choices in ((0, SHM), (2, HIERARCHY)):
+        env = environment(mpi, mode, choices, ppn)
+        done = mpi.run(3, [str(program), "persistent"], rank_env=env, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+        assert "at_the_end done" in done.stdout
+        assert "stays with the MPI" not in done.stderr
+
+
 def test_the_programs_are_correct(tmp_path: Path) -> None:
     """Without Stretto. MPICH 5.0.2 makes errors of its own of them (persistent.c tells which)."""
     mpi = ALL["openmpi5"].require()
-    for name, words in (("persistent", ["11", "60", "20000"]), ("persistent_cases", ["500"])):
+    for name, words in (
+        ("persistent", ["11", "60", "20000"]),
+        ("persistent_cases", ["500"]),
+        ("at_the_end", ["persistent"]),
+    ):
         program = mpi.compile(APPS / f"{name}.c", tmp_path / name, "-O1")
         done = mpi.run(3, [str(program), *words])
         assert done.returncode == 0, done.stdout + done.stderr

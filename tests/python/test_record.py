@@ -404,6 +404,33 @@ def test_disk_full(tmp_path: Path) -> None:
     assert "goes on" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "intel"])
+def test_a_limit_on_file_sizes_does_not_end_the_job(name: str, tmp_path: Path) -> None:
+    """Past it a signal ends a process. One rank: the MPI's own files would be too long as well."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    script = tmp_path / "job.sh"
+    script.write_text(f"ulimit -f 1000\nexec {program} threads 0\n")
+    env = {"LD_PRELOAD": str(recorder(mpi)), "STRETTO_PROFILE_DIR": str(tmp_path)}
+    done = mpi.run(1, ["sh", str(script)], rank_env=env)
+    assert done.returncode == 0, done.stderr
+    assert "File too large" in done.stderr
+    assert "goes on" in done.stderr
+    assert not list(tmp_path.glob("*.strettoraw"))
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_a_limit_that_comes_later_costs_the_threads_that_come_later(
+    name: str, tmp_path: Path
+) -> None:
+    mpi = MPIS[name].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    done = run_recorded(mpi, 2, [str(program), "limit", "2"], tmp_path / "raw")
+    assert done.returncode == 0, done.stderr
+    assert "File too large" in done.stderr
+    assert join(tmp_path / "raw").nranks == 2
+
+
 def test_truncated_and_foreign_files(tmp_path: Path) -> None:
     """Each is named, with what is wrong with it."""
     mpi = MPIS["openmpi4"].require()

@@ -56,6 +56,19 @@ def test_c_as_under_a_real_mpi(name: str, serial_output: list[str], tmp_path: Pa
     assert len(serial_output) > 50
 
 
+@pytest.mark.parametrize("name", MPIS)
+def test_what_is_rarely_asked_as_under_a_real_mpi(name: str, tmp_path: Path) -> None:
+    """Hints and buffers that are given back, requests freed early, elements, pairs with gaps."""
+    source = REPOSITORY / "tests/apps/serial_rest.c"
+    done = run([build("mpicc", source, tmp_path / "rest", "-Wall", "-Werror")])
+    assert done.returncode == 0, done.stdout + done.stderr
+    mpi = MPIS[name].require()
+    theirs = mpi.run(1, [str(mpi.compile(source, tmp_path / "theirs"))], timeout=120)
+    assert theirs.returncode == 0, theirs.stderr
+    assert theirs.stdout.splitlines() == done.stdout.splitlines()
+    assert len(done.stdout.splitlines()) == 18
+
+
 def test_fortran_as_under_open_mpi(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     have("gfortran", "gfortran")

@@ -117,3 +117,13 @@ def test_without_the_library_nothing_is_said(program, tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     said, _ = job(mpi, program(mpi), str(library(mpi.family)), tmp_path / "log")
     assert WORKS not in said
+
+
+def test_a_programs_file_under_a_number_that_was_ours(stand_in: Path, tmp_path: Path) -> None:
+    """What is touched is written to a file of ours, never to one that has its number now."""
+    mpi = MPIS["openmpi4"].require()
+    made = mpi.compile(APPS / "descriptors.c", tmp_path / "descriptors", "-O1")
+    env = {"LD_PRELOAD": f"{stand_in}:{library(mpi.family)}", "STRETTO_CHOICE": SHM}
+    done = mpi.run(3, [str(made), str(tmp_path / "file")], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"rank \d: 2 closed, file as it was", done.stdout)) == 3, done.stdout
