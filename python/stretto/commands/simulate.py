@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -219,7 +220,7 @@ def _forecast(
     if output is not None:
         write_forecast(value, output)
     if as_json:
-        sys.stdout.write(format_forecast(value))
+        print_json(json.loads(format_forecast(value)))
         return
     print("\n".join(forecast_lines(value)))
     for name in work.unpriced:

@@ -16,12 +16,13 @@ JSON = dict[str, Any]
 
 
 def write_atomic(path: Path, text: str, what: str) -> None:
-    """Write `text` to `path` so that readers see the old file or the new one, nothing between.
+    r"""Write `text` to `path` so that readers see the old file or the new one, nothing between.
 
     The text goes to a temporary file beside `path`, is brought to disk, and is renamed. When
     anything fails, a full disk included, the old file is untouched and the temporary one removed.
     What is no file (``/dev/null``, ``/dev/stdout``, a pipe) is written to as it is, and a symbolic
-    link leads to the new file as it did to the old one.
+    link leads to the new file as it did to the old one. Bytes of the user's words that are no UTF-8
+    (``\udce9``, as Python has them) are written as JSON escapes them, which gives them back.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def write_atomic(path: Path, text: str, what: str) -> None:
     what
         What it is, for the error message (``"the table"``).
     """
-    write_bytes(path, text.encode(), what)
+    write_bytes(path, text.encode(errors="backslashreplace"), what)
 
 
 def write_bytes(path: Path, data: bytes, what: str) -> None:
