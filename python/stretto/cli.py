@@ -9,6 +9,7 @@ import importlib.util
 import inspect
 import io
 import json
+import math
 import os
 import sys
 import time
@@ -25,6 +26,7 @@ from stretto.errors import (
     EXIT_INTERRUPTED,
     Interrupted,
     StrettoError,
+    UsageError,
     from_oserror,
 )
 from stretto.home import home
@@ -74,6 +76,19 @@ def print_json(value: Any) -> None:
     plain = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=plain, allow_nan=False) + "\n")
     sys.stdout.flush()
+
+
+def finite(option: typer.CallbackParam, value: float | None) -> float | None:
+    """Refuse an option's value that is no number, or has no end: Typer's limits let NaN by.
+
+    Parameters
+    ----------
+    option, value
+        As Typer gives them.
+    """
+    if value is not None and not math.isfinite(value):
+        raise UsageError(f"{value} is no number to go by", option.opts[0], "write for example 1.5")
+    return value
 
 
 def say(text: str) -> None:

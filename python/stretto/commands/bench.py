@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import print_json, say
+from stretto.cli import finite, print_json, say
 from stretto.errors import UsageError
 
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
@@ -56,7 +56,8 @@ def command(
     cold: Annotated[bool, typer.Option(help="Rotate through buffers larger than caches.")] = False,
     seed: Annotated[int, typer.Option(help="For the order of candidates and launches.")] = 1,
     stall: Annotated[
-        float, typer.Option(min=1, help="Seconds without a sign of life: it hangs.")
+        float,
+        typer.Option(min=1, callback=finite, help="Seconds without a sign of life: it hangs."),
     ] = 60.0,
     separate_launches: Annotated[
         bool,

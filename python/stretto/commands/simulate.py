@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stretto.campaign.settings import parse_counts
-from stretto.cli import print_json, say
+from stretto.cli import finite, print_json, say
 from stretto.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,10 +57,16 @@ def command(
     ] = "2/3",
     compute: Annotated[
         float,
-        typer.Option(help="The platform's cores compute so many times faster than the recorded."),
+        typer.Option(
+            callback=finite,
+            help="The platform's cores compute so many times faster than the recorded.",
+        ),
     ] = 1.0,
     error: Annotated[
-        float, typer.Option(min=1.0, help="Factor by which the model may be wrong (interval).")
+        float,
+        typer.Option(
+            min=1.0, callback=finite, help="Factor by which the model may be wrong (interval)."
+        ),
     ] = 1.5,
     seed: Annotated[int, typer.Option(help="Of the noise, where the platform has some.")] = 1,
     output: Annotated[
