@@ -13,9 +13,9 @@ from stretto.errors import UsageError
 
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
 stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl
-stretto bench -n 4 --list --collective bcast       (what the MPI has)
+stretto bench -n 4 --list --collective bcast       # what the MPI has
 stretto bench -n 4 --collective bcast --candidates 'native:all'
-stretto bench -n 2 --osu --candidates bare     (the MPI alone, in OSU's form)"""
+stretto bench -n 2 --osu --candidates bare     # the MPI alone, in OSU's form"""
 
 
 def command(
@@ -99,8 +99,8 @@ def command(
     from stretto.campaign.compare import BARE, NATIVE, compare, timings
     from stretto.campaign.fitting import as_begun
     from stretto.campaign.inlaunch import shared_launches
-    from stretto.campaign.natives import labels, list_lines, resolve
-    from stretto.campaign.request import announce, split_candidates, where
+    from stretto.campaign.natives import labels, list_lines, listed, resolve
+    from stretto.campaign.request import announce, planned, split_candidates, where
     from stretto.campaign.runner import measure
     from stretto.campaign.show import as_json as results_json
     from stretto.campaign.show import osu_lines, table_lines
@@ -115,7 +115,11 @@ def command(
     installation = place.installation
     given = None if candidates is None else split_candidates(candidates)
     if list_native:
-        print("\n".join(list_lines(installation, names, nranks, place.nodes)))
+        found = listed(installation, names, nranks, place.nodes)
+        if as_json:
+            print_json({"mpi": installation.name, "algorithms": found})
+        else:
+            print("\n".join(list_lines(found)))
         return
 
     def candidates_of(name: str, size: int) -> list[str]:
@@ -162,6 +166,8 @@ def command(
     path = output or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
     settings = settings if restart else as_begun(settings, path)
     if not announce(settings, installation.name, path, say, restart, yes, dry_run):
+        if as_json:
+            print_json(planned(settings, path, restart))
         return
     bench, notes = measure(
         settings,
