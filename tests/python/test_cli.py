@@ -52,6 +52,15 @@ def test_every_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]
     assert "Parameters" not in text
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_can_be_typed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Words in brackets behind a command were a syntax error of the shell."""
+    assert cli.main([name, "--help"]) == 0
+    example = capsys.readouterr().out.split("Example:")[1]
+    done = shell(f"bash -n <<'END'\n{example}\nEND")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
 def test_only_the_command_that_runs_is_imported() -> None:
     code = (
         "import sys; from stretto.cli import main; main(['run', '--help']);"
@@ -331,3 +340,11 @@ def test_words_that_are_no_utf8_come_back_from_files(tmp_path: Path) -> None:
     with LineFile(tmp_path / "lines", "another", "a result") as lines:
         lines.append(text, sync=False)
     assert (tmp_path / "lines").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("words", [["--nodes", "0"], ["--ppn", "-4"], ["--choice", " ; "]])
+def test_layouts_and_choices_that_are_none(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["env", "--mpi", "openmpi", *words]) == 2
+    assert words[0] in capsys.readouterr().err
