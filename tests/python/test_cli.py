@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from mpis import MPIS, REPOSITORY
 from stretto import __version__, cli, progress
+from stretto.campaign import elements
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, keeping
 from stretto.files.append import LineFile
 from stretto.files.io import dump_json, parse_json, write_atomic
@@ -348,3 +350,32 @@ def test_layouts_and_choices_that_are_none(
 ) -> None:
     assert cli.main(["env", "--mpi", "openmpi", *words]) == 2
     assert words[0] in capsys.readouterr().err
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["--collective", ""], "--collective"),
+        (["--collective", "bcast", "--candidates", " ; "], "--candidates"),
+        (["--collective", "bcast", "--datatype", "MPI_NOPE"], "--datatype"),
+        (["--collective", "reduce", "--datatype", "byte"], "--datatype"),
+        (["--collective", "reduce", "--operation", "MPI_NOPE"], "--operation"),
+        (["--collective", "reduce", "--operation", "band", "--datatype", "double"], "--operation"),
+        (["--collective", "bcast", "--bytes", "7", "--datatype", "INT"], "--bytes"),
+    ],
+)
+def test_what_bench_cannot_measure_is_refused_before_a_launch(
+    words: list[str], option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    MPIS["openmpi4"].require()
+    assert cli.main(["bench", "-n", "2", "--mpi", "/usr/bin/mpirun", "--dry-run", *words]) == 2
+    assert f"at: {option}" in capsys.readouterr().err
+
+
+def test_elements_are_those_of_the_measuring_program() -> None:
+    text = (REPOSITORY / "src" / "bench" / "data.c").read_text()
+    found = re.findall(r'\{"(MPI_\w+)", AS_\w+, (\d)\}', text)
+    assert {name: int(size) for name, size in found} == elements.DATATYPES
+    operations = text[text.index("operations[]") :].partition("}")[0]
+    assert tuple(re.findall(r'"(MPI_\w+)"', operations)) == elements.ARITHMETIC + elements.LOGIC

@@ -97,6 +97,7 @@ def command(
         refuse_unknown,
     )
     from stretto.campaign.compare import BARE, NATIVE, compare, timings
+    from stretto.campaign.elements import mpi_name
     from stretto.campaign.fitting import as_begun
     from stretto.campaign.inlaunch import shared_launches
     from stretto.campaign.natives import labels, list_lines, listed, resolve
@@ -114,6 +115,8 @@ def command(
     place = where(nranks, ppn, hosts, mpi)
     installation = place.installation
     given = None if candidates is None else split_candidates(candidates)
+    if given == []:
+        raise UsageError("no candidate is named", "--candidates", "leave it out for all that fit")
     if list_native:
         found = listed(installation, names, nranks, place.nodes)
         if as_json:
@@ -139,8 +142,8 @@ def command(
             c,
             size,
             candidates_of(c, size),
-            datatype,
-            operation if c in s.REDUCTIONS else None,
+            None if datatype is None else mpi_name(datatype),
+            mpi_name(operation) if c in s.REDUCTIONS else None,
             root if c in s.ROOTED else 0,
         )
         for c in names
