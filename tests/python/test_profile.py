@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,30 @@ def test_interrupted(tmp_path: Path) -> None:
     profile = read_profile(tmp_path / "x.profile.json")
     assert next(c for c in profile.calls if c.function == "MPI_Allreduce").calls == [300, 300]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ends", "x.profile.json"]
+
+
+def test_a_kill_leaves_no_recording(tmp_path: Path) -> None:
+    """Not even SIGKILL of stretto itself: who guards the command takes it away."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    words = ["profile", "--", *mpi.launcher(2), str(program), "stay", "300"]
+    with one_job_at_a_time():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "stretto", *words], env=environment(mpi), cwd=tmp_path,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert waited_for(lambda: any(tmp_path.glob(".stretto-recording-*/*")))
+        process.kill()
+        process.wait()
+        assert waited_for(lambda: not any(tmp_path.glob(".stretto-recording-*")))
+    assert [p.name for p in tmp_path.iterdir()] == ["ends"]
+
+
+def waited_for(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
+    return condition()
 
 
 def test_a_script_with_two_programs(tmp_path: Path) -> None:

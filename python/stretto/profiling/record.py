@@ -121,7 +121,7 @@ def record(
         argv, environ = prepare(job, libraries, variables)
         interrupted: Interrupted | None = None
         try:
-            result = run(argv, environ, timeout=timeout, capture=capture)
+            result = run(argv, environ, timeout=timeout, capture=capture, scratch=raw)
         except Interrupted as stop:
             interrupted, result = stop, Result(130, 0.0)
         try:
