@@ -7,7 +7,9 @@ import errno
 import importlib
 import importlib.util
 import inspect
+import io
 import json
+import math
 import os
 import sys
 import time
@@ -24,8 +26,10 @@ from stretto.errors import (
     EXIT_INTERRUPTED,
     Interrupted,
     StrettoError,
+    UsageError,
     from_oserror,
 )
+from stretto.home import home
 from stretto.signals import interruptible
 
 #: name, one line of help; in the order in which a user meets them
@@ -69,8 +73,22 @@ _CONTEXT = {"allow_interspersed_args": False, "help_option_names": ["--help", "-
 
 def print_json(value: Any) -> None:
     """Print one JSON document to stdout (the whole of a command's output with ``--json``)."""
-    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    plain = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
+    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=plain, allow_nan=False) + "\n")
     sys.stdout.flush()
+
+
+def finite(option: typer.CallbackParam, value: float | None) -> float | None:
+    """Refuse an option's value that is no number, or has no end: Typer's limits let NaN by.
+
+    Parameters
+    ----------
+    option, value
+        As Typer gives them.
+    """
+    if value is not None and not math.isfinite(value):
+        raise UsageError(f"{value} is no number to go by", option.opts[0], "write for example 1.5")
+    return value
 
 
 def say(text: str) -> None:
@@ -157,6 +175,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         The arguments after the program's name; the process's own when not given.
     """
+    _standard_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     name = next((a for a in arguments if not a.startswith("-")), None)
     try:
@@ -178,9 +197,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAULT
     except OSError as error:
-        if error.errno not in MENDABLE:
+        if error.errno == errno.ENOENT and _directory_has_gone():
+            mended = StrettoError("this directory has been removed", ".", "cd to one that is there")
+        elif error.errno in MENDABLE:
+            mended = from_oserror(error, "the system refuses")
+        else:
             return _unexpected(error)
-        for line in from_oserror(error, "the system refuses").lines():
+        for line in mended.lines():
             say(line)
         return EXIT_FAULT
     except SystemExit as error:
@@ -193,6 +216,32 @@ def main(argv: Sequence[str] | None = None) -> int:
             show()
             return code
         return _unexpected(error)
+
+
+def _standard_streams() -> None:
+    """Have input, output and errors, whoever closed them, and never fail for a letter.
+
+    A closed descriptor would be given to the next file, and be taken from it where a command is
+    started (``<&-`` in cron jobs); and what the terminal's encoding, or none, can say is escaped.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free, which is this one
+            os.set_inheritable(descriptor, True)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _directory_has_gone() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _interrupted(error: BaseException) -> int:
@@ -218,7 +267,7 @@ def _unexpected(error: Exception) -> int:
     if os.environ.get("STRETTO_DEBUG", "0") not in ("", "0"):
         say(text)
         return EXIT_FAULT
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "stretto"
+    state = Path(os.environ.get("XDG_STATE_HOME") or home() / ".local" / "state") / "stretto"
     name = f"traceback-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
     words = " ".join(sys.argv)
     for directory in (state, Path(tempfile.gettempdir())):

@@ -124,6 +124,7 @@ def from_oserror(error: OSError, doing: str, place: str | Path | None = None) ->
         errno.EPERM: "check the permissions of the file and of its directory",
         errno.ENOENT: "check the path for typing mistakes",
         errno.ENOTDIR: "check the path for typing mistakes",
+        errno.EEXIST: "a file of that name is there; name another place, or remove it",
         errno.EISDIR: "name a file, not a directory",
         errno.EMFILE: "raise the limit on open files (ulimit -n)",
     }

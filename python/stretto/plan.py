@@ -15,8 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from stretto.errors import EXIT_USAGE, StrettoError
+from stretto.errors import EXIT_USAGE, StrettoError, UsageError
 
+#: as a table's layouts
+MOST_RANKS = 1 << 24
 _ERROR_SIZE = 2000
 
 
@@ -107,6 +109,22 @@ def _taken(pointer: int | None) -> str:
     if text is None:
         raise StrettoError("out of memory in the plan library")
     return text
+
+
+def refuse_many(nranks: int, place: str) -> None:
+    """Refuse more ranks than the library's whole numbers are sure to hold: they would wrap round.
+
+    Parameters
+    ----------
+    nranks
+        How many were asked for.
+    place
+        Where: an option.
+    """
+    if nranks > MOST_RANKS:
+        raise UsageError(
+            f"{nranks} ranks are more than can be looked at", place, f"at most {MOST_RANKS}"
+        )
 
 
 @functools.cache
@@ -238,6 +256,7 @@ class Call:
     ) -> None:
         if hosts is not None and len(hosts) != nranks:
             raise ValueError(f"{len(hosts)} hosts for {nranks} ranks")
+        refuse_many(nranks, "--ranks")
         error = ctypes.create_string_buffer(_ERROR_SIZE)
         self.nranks = nranks
         self.collective, self.choice, self.root = collective, choice, root
@@ -326,9 +345,11 @@ def parse_layout(text: str, round_robin: bool = False) -> list[int]:
     try:
         if "x" in text:
             nodes, ppn = (int(word) for word in text.split("x"))
+            refuse_many(nodes * ppn, "--layout")
             sizes = [ppn] * nodes
         else:
             sizes = [int(word) for word in text.split(",")]
+            refuse_many(sum(sizes), "--layout")
     except ValueError:
         sizes = []
     if not sizes or min(sizes) < 1:

@@ -12,8 +12,15 @@ from mpis import MPIS, one_job_at_a_time
 from stretto import cli
 from stretto.checks.facts import Facts, collect_facts, parse_list, try_cma
 from stretto.checks.findings import Finding, judge, worst
-from stretto.checks.job import Placed, judge_installations, judge_placement, probe
+from stretto.checks.job import (
+    Placed,
+    _without_files,
+    judge_installations,
+    judge_placement,
+    probe,
+)
 from stretto.launch import understand
+from stretto.launch.command import Application, Command, Option
 
 GIB = 1 << 30
 
@@ -253,6 +260,49 @@ def test_probe_tells_the_binding(name: str, tmp_path: Path) -> None:
         placed = probe(understand(words, environ=mpi.environment, cwd=tmp_path))
     assert isinstance(placed, list) and len(placed) == 2
     assert all(p.cpus and p.node for p in placed)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("openmpi4", ["--output-filename", "kept"]),
+        ("openmpi5", ["--output", "dir=kept"]),
+        ("mpich", ["-outfile-pattern", "kept/1/rank.0/stdout"]),
+        ("mpich", ["-outfile-pattern=kept/1/rank.0/stdout"]),
+        ("intel", ["-outfile-pattern", "kept/1/rank.0/stdout"]),
+    ],
+)
+def test_probe_leaves_the_output_of_earlier_runs(
+    name: str, option: list[str], tmp_path: Path
+) -> None:
+    mpi = MPIS[name].require()
+    kept = tmp_path / "kept" / "1" / "rank.0" / "stdout"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("a week's work\n")
+    (tmp_path / "app").write_text("#!/bin/sh\nexit 9\n")
+    (tmp_path / "app").chmod(0o755)
+    launcher, *rest = mpi.launcher(2)
+    words = [launcher, *option, *rest, "./app"]
+    with one_job_at_a_time():
+        placed = probe(understand(words, environ=mpi.environment, cwd=tmp_path))
+    assert isinstance(placed, list) and len(placed) == 2, placed
+    assert kept.read_text() == "a week's work\n"
+    assert {p for p in tmp_path.rglob("*") if p.is_file()} == {tmp_path / "app", kept}
+
+
+def test_options_that_name_files_are_left_out(tmp_path: Path) -> None:
+    words = ["/slurm/srun", "-n4", "-oout.txt", "-e", "err.txt", "--output=x", "-J", "o", "./app"]
+    options = tuple(
+        Option(name, at, values)
+        for name, at, values in (
+            ("n", 1, ("4",)), ("o", 2, ("out.txt",)), ("e", 3, ("err.txt",)),
+            ("output", 5, ("x",)), ("J", 6, ("o",)),
+        )
+    )  # fmt: skip
+    application = Application(8, 8, 9, options)
+    command = Command(tuple(words), {}, 0, Path(words[0]), "slurm", "24", (application,))
+    assert _without_files(command, 0, application) == ["/slurm/srun", "-n4", "-J", "o"]
 
 
 @pytest.mark.mpi

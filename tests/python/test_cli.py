@@ -14,8 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from mpis import MPIS, REPOSITORY
 from stretto import __version__, cli, progress
+from stretto.campaign import elements
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, keeping
+from stretto.files.append import LineFile
+from stretto.files.io import dump_json, parse_json, write_atomic
 
 COMMANDS = [name for name, _ in cli.available()]
 
@@ -48,6 +52,15 @@ def test_every_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]
     assert "Example:" in text
     assert f"stretto {name}" in text.split("Example:")[1]
     assert "Parameters" not in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_can_be_typed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Words in brackets behind a command were a syntax error of the shell."""
+    assert cli.main([name, "--help"]) == 0
+    example = capsys.readouterr().out.split("Example:")[1]
+    done = shell(f"bash -n <<'END'\n{example}\nEND")
+    assert done.returncode == 0 and not done.stderr, done.stderr
 
 
 def test_only_the_command_that_runs_is_imported() -> None:
@@ -258,3 +271,111 @@ def test_help_promises_only_what_is_there() -> None:
                 [sys.executable, "-m", "stretto", name], capture_output=True, text=True
             )
             assert done.returncode == 2 and "No such command" in done.stderr
+
+
+def shell(script: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", script, sys.executable], env={**os.environ, **env},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["run -- ./app", "diagnose -- ./app", "scale -n 1 -- ./{n}"])
+def test_a_directory_that_was_removed(command: str, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    done = shell(f'cd {tmp_path}/gone; rmdir ../gone; "$0" -m stretto {command}')
+    assert done.returncode == 1 and "has been removed" in done.stderr, done.stderr
+    assert "  try: cd " in done.stderr and "defect" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become a user without a name")
+def test_a_user_without_a_name_or_home() -> None:
+    become = "unset HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_CONFIG_HOME; exec setpriv"
+    become += ' --reuid 123456 --regid 123456 --clear-groups "$0"'
+    done = shell(f"{become} -m stretto run -- /bin/true")
+    assert done.returncode == 1 and "stretto: error: " in done.stderr, done.stderr
+    code = "from stretto.files.locate import user_tables; print(user_tables())"
+    found = shell(f"{become} -c '{code}'")
+    assert "Traceback" not in found.stderr and found.stdout == (
+        "/nonexistent/.local/share/stretto/tables\n"
+    )
+    code = "from stretto import cli; cli.build_app = None; print(cli.main([]))"
+    broken = shell(f'{become} -c "{code}"', TMPDIR="/tmp")
+    assert broken.stdout == "1\n" and "holds the traceback" in broken.stderr, broken.stderr
+    Path(re.search(r"at: (\S+)", broken.stderr)[1]).unlink()  # type: ignore[index]
+
+
+def test_closed_input_output_and_errors(tmp_path: Path) -> None:
+    """As a daemon may leave them: what is opened next must not be taken for them."""
+    run_true = (
+        "from stretto import cli; from stretto.launch.execute import run; import os, sys;"
+        "cli.main(['--version']); done = run(['cat'], os.environ, capture='yes');"
+        "sys.exit(10 + done.status)"
+    )
+    assert shell(f'exec "$0" -c "{run_true}" <&-').returncode == 10
+    assert shell('"$0" -m stretto serial --json >&-').returncode == 0
+    done = shell('"$0" -m stretto diagnose --json --profile nosuch 2>&-')
+    assert done.stdout == "" and done.returncode == 1
+
+
+def test_letters_that_the_terminal_does_not_have(tmp_path: Path) -> None:
+    words = b"profile --json -- \xe9t\xe9 \xe2\x98\x83".split()
+    code = "import sys; from stretto import cli; "
+    argv = [sys.executable, "-c", code + "cli._standard_streams(); print(sys.argv[1:])", *words]
+    json_argv = [
+        sys.executable, "-c", code + "cli._standard_streams(); cli.print_json(sys.argv[1:])", *words
+    ]  # fmt: skip
+    for encoding in ("utf-8", "ascii", "latin-1"):
+        env = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = subprocess.run(argv, env=env, capture_output=True, check=True)
+        assert b"\\udce9t\\udce9" in done.stdout
+        printed = subprocess.run(json_argv, env=env, capture_output=True, check=True).stdout
+        assert [os.fsencode(w) for w in json.loads(printed.decode())] == words
+
+
+def test_words_that_are_no_utf8_come_back_from_files(tmp_path: Path) -> None:
+    word = os.fsdecode(b"\xe9t\xe9")
+    path = tmp_path / "f"
+    text = dump_json({"command": [word]})
+    write_atomic(path, text, "the file")
+    assert parse_json(path.read_text(encoding="utf-8"), "f", "a file") == {"command": [word]}
+    with LineFile(tmp_path / "lines", "another", "a result") as lines:
+        lines.append(text, sync=False)
+    assert (tmp_path / "lines").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("words", [["--nodes", "0"], ["--ppn", "-4"], ["--choice", " ; "]])
+def test_layouts_and_choices_that_are_none(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["env", "--mpi", "openmpi", *words]) == 2
+    assert words[0] in capsys.readouterr().err
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["--collective", ""], "--collective"),
+        (["--collective", "bcast", "--candidates", " ; "], "--candidates"),
+        (["--collective", "bcast", "--datatype", "MPI_NOPE"], "--datatype"),
+        (["--collective", "reduce", "--datatype", "byte"], "--datatype"),
+        (["--collective", "reduce", "--operation", "MPI_NOPE"], "--operation"),
+        (["--collective", "reduce", "--operation", "band", "--datatype", "double"], "--operation"),
+        (["--collective", "bcast", "--bytes", "7", "--datatype", "INT"], "--bytes"),
+    ],
+)
+def test_what_bench_cannot_measure_is_refused_before_a_launch(
+    words: list[str], option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    MPIS["openmpi4"].require()
+    assert cli.main(["bench", "-n", "2", "--mpi", "/usr/bin/mpirun", "--dry-run", *words]) == 2
+    assert f"at: {option}" in capsys.readouterr().err
+
+
+def test_elements_are_those_of_the_measuring_program() -> None:
+    text = (REPOSITORY / "src" / "bench" / "data.c").read_text()
+    found = re.findall(r'\{"(MPI_\w+)", AS_\w+, (\d)\}', text)
+    assert {name: int(size) for name, size in found} == elements.DATATYPES
+    operations = text[text.index("operations[]") :].partition("}")[0]
+    assert tuple(re.findall(r'"(MPI_\w+)"', operations)) == elements.ARITHMETIC + elements.LOGIC

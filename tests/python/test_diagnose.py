@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mpis import MPIS, REPOSITORY
+from stretto.cli import main
 from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, Matrix, Node, Profile
@@ -203,3 +204,10 @@ def test_one_rank_and_computing_only() -> None:
     assert found.causes == []
     assert "100.0 % of the run is computing" in found.verdict
     assert not found.can_help
+
+
+@pytest.mark.parametrize("words", [["--bandwidth", "nan"], ["--latency", "nan", "--json"]])
+def test_numbers_that_are_none(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", "--profile", "x", *words]) == 2
+    error = capsys.readouterr().err
+    assert "nan is no number to go by" in error and f"at: {words[0]}" in error

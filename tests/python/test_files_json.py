@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -259,3 +261,36 @@ def test_permissions_follow_the_umask(tmp_path: Path) -> None:
     finally:
         os.umask(old)
     assert (tmp_path / "f").stat().st_mode & 0o777 == 0o640
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    """``-o /dev/null`` as root made a file of it, for everybody on the machine."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    io.write_atomic(pipe, "through\n", "the page")
+    assert os.read(reader, 100) == b"through\n"
+    os.close(reader)
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_link_goes_on_leading_to_the_file(tmp_path: Path) -> None:
+    real, link = tmp_path / "kept" / "x.table", tmp_path / "latest.table"
+    link.symlink_to("kept/x.table")
+    for text in ("old", "new"):  # the first time it leads nowhere yet
+        io.write_atomic(link, text, "the table")
+        assert link.is_symlink() and real.read_text() == text
+    assert list(real.parent.iterdir()) == [real]
+
+
+def test_our_own_output_is_written_to(tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path; from stretto.files.io import write_atomic;"
+        "write_atomic(Path('/dev/stdout'), 'page\\n', 'the page'); print('and more')"
+    )
+    out = tmp_path / "out"
+    out.write_text("before\n")
+    with out.open("a") as stream:
+        subprocess.run([sys.executable, "-c", code], stdout=stream, check=True)
+    assert Path("/dev/stdout").is_symlink()
+    assert out.read_text() == "before\npage\nand more\n"

@@ -215,3 +215,12 @@ def test_files_are_called_by_the_program(line: str, name: str) -> None:
         command=SimpleNamespace(words=words, applications=[Application(3, 3, end)])
     )
     assert app_name(job) == name  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["openmpi4", "mpich"])
+def test_assignments_without_env_before_them(kind: str, machine: Path) -> None:
+    """As a shell takes them; a program cannot be started by that name."""
+    command = parse(machine, kind, "OMP_NUM_THREADS=1 A= mpirun -n 2 ./app")
+    assert command.words[:4] == ("env", "OMP_NUM_THREADS=1", "A=", "mpirun")
+    assert command.assignments == {"OMP_NUM_THREADS": "1", "A": ""}
+    assert programs(command) == ["./app"] and find_layout(command, {}).nranks == 2

@@ -134,13 +134,21 @@ def test_draw_writes_a_file(tmp_path: Path) -> None:
         (["show", "bcast", "knomial", "--layout", "2y2"], 2, "not a layout"),
         (["show", "bcast", "knomial", "--layout", "2x2", "-n", "5"], 2, "4 ranks, not 5"),
         (["draw", "bcast", "knomial", "-o", "/nonexistent/x.svg"], 1, "check the path"),
+        (["show", "bcast", "chain", "-n", "4294967298"], 2, "4294967298 ranks are more"),
+        (["show", "bcast", "chain", "--layout", "99999999x99999999"], 2, "--layout"),
+        (["show", "bcast", "chain", "--bytes", "99999999999999999999G"], 2, "more than a call"),
+        (["verify", "bcast", "chain", "-n", "4294967298"], 2, "ranks are more"),
+        (["formula", "ring", "-n", "4294967304"], 2, "ranks are more"),
+        (["formula", "ring", "-n", "99999999999999999999"], 2, "ranks are more"),
+        (["price", "ring", "-p", "ib-hdr", "--nodes", "99999999", "--ppn", "999"], 2, "are more"),
+        (["price", b"r\xe9", "-p", "ib-hdr"], 1, "no algorithm 'r?'"),
         (["verify", "bcast", "nothing"], 2, "no algorithm 'nothing'"),
         (["verify", "nothing"], 1, "no collective"),
         (["list", "nothing"], 2, "no collective"),
     ],
 )
-def test_bad_input_is_explained(words: list[str], code: int, reason: str) -> None:
-    done = stretto(*words)
+def test_bad_input_is_explained(words: list[str | bytes], code: int, reason: str) -> None:
+    done = stretto(*map(os.fsdecode, words))
     assert done.returncode == code, done.stderr
     assert reason in done.stderr
     assert done.stderr.startswith("stretto: error:")

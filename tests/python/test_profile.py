@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,30 @@ def test_interrupted(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ends", "x.profile.json"]
 
 
+def test_a_kill_leaves_no_recording(tmp_path: Path) -> None:
+    """Not even SIGKILL of stretto itself: who guards the command takes it away."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    words = ["profile", "--", *mpi.launcher(2), str(program), "stay", "300"]
+    with one_job_at_a_time():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "stretto", *words], env=environment(mpi), cwd=tmp_path,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert waited_for(lambda: any(tmp_path.glob(".stretto-recording-*/*")))
+        process.kill()
+        process.wait()
+        assert waited_for(lambda: not any(tmp_path.glob(".stretto-recording-*")))
+    assert [p.name for p in tmp_path.iterdir()] == ["ends"]
+
+
+def waited_for(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
+    return condition()
+
+
 def test_a_script_with_two_programs(tmp_path: Path) -> None:
     """Each MPI program of a script has a profile of its own."""
     mpi = MPIS["openmpi4"].require()
@@ -147,6 +173,37 @@ def test_bad_input(tmp_path: Path) -> None:
     done = stretto(mpi, "profile", "--show", str(foreign))
     assert done.returncode == 1
     assert "foreign.json" in done.stderr
+
+
+NAMES = """
+#include <mpi.h>
+int main(int argc, char **argv) {
+    double x = 0;
+    MPI_Comm grids[2];
+    MPI_Init(&argc, &argv);
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_split(MPI_COMM_WORLD, i ? 0 : MPI_UNDEFINED, 0, &grids[i]);
+        if (i == 0)
+            MPI_Comm_dup(MPI_COMM_WORLD, &grids[i]);
+        MPI_Comm_set_name(grids[i], i ? "[/grid]" : "[row]");
+        for (int k = 0; k < 100; k++)
+            MPI_Bcast(&x, 1, MPI_DOUBLE, 0, grids[i]);
+        MPI_Comm_free(&grids[i]);
+    }
+    MPI_Finalize();
+}
+"""
+
+
+def test_names_with_brackets(tmp_path: Path) -> None:
+    """They are no markup, which would swallow them or end in an error."""
+    mpi = MPIS["openmpi4"].require()
+    (tmp_path / "names.c").write_text(NAMES)
+    program = mpi.compile(tmp_path / "names.c", tmp_path / "names")
+    done = stretto(mpi, "profile", "--", *mpi.launcher(2), str(program), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = done.stdout.partition("communicators made")[0]
+    assert "[/grid], 2" in table and "[row], 2" in table
 
 
 def test_a_profile_of_a_tuned_run(tmp_path: Path) -> None:

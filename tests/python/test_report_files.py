@@ -219,3 +219,16 @@ def test_a_failed_report_keeps_the_old_page(
     assert main(["report", str(copy), "-o", str(page)]) == 1
     assert page.read_text() == "old"
     assert "app.table" in capsys.readouterr().err
+
+
+def test_results_count_once_however_often_they_are_named(copy: Path) -> None:
+    """Their launches would be independent observations otherwise, and intervals narrower."""
+    bench = copy / "app.bench.jsonl"
+    (once,) = load([bench])
+    (copy / "app (copy).bench.jsonl").write_bytes(bench.read_bytes())
+    for given in ([bench, bench.parent / ".." / copy.name / bench.name], [bench, bench], [copy]):
+        (again,) = load(given)
+        assert [p.points for p in again.panels] == [p.points for p in once.panels]
+    assert any("is a copy of" in note for note in again.notes)
+    (profile,) = load([copy / "app.profile.json"] * 2)
+    assert profile.profile is not None

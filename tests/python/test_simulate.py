@@ -25,6 +25,20 @@ def test_counts() -> None:
         parse_counts("two", "--nodes")
 
 
+def test_no_bytes_at_all(capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no bound then to divide by."""
+    words = ["simulate", "-p", "ib-hdr", "-c", "allreduce", "--nodes", "2", "--ppn", "1"]
+    assert main([*words, "--bytes", "0"]) == 0
+    assert "simulated" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--error", "nan"], ["--error", "inf"], ["--compute", "inf"]])
+def test_numbers_that_are_none(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "-p", "ib-hdr", "--profile", "x", *words]) == 2
+    error = capsys.readouterr().err
+    assert "is no number to go by" in error and f"at: {words[0]}" in error
+
+
 def simulated(out: Path, *more: str) -> int:
     return main(["simulate", "-p", "hpc7g", "-c", "allreduce,bcast", "--nodes", "2:4", "--ppn", "4",
                  "--bytes", "8,64K", "-o", str(out), *more])  # fmt: skip

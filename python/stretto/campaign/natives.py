@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.mpi.algorithms import Algorithm, discover, named
@@ -116,20 +117,39 @@ def labels(installation: MPIInstallation, candidates: Iterable[str]) -> dict[str
     return {v.candidate: v.label for v in every if v.candidate in wanted}
 
 
-def list_lines(
+def listed(
     installation: MPIInstallation, collectives: Sequence[str], nranks: int, nodes: int
-) -> list[str]:
-    """Return a table of the MPI's algorithms for people.
+) -> list[dict[str, Any]]:
+    """Return the MPI's algorithms, for programs: what each is called, takes, and is asked for by.
 
     Parameters
     ----------
     installation, collectives, nranks, nodes
         As in `fitting`.
     """
+    return [
+        {
+            "collective": collective,
+            "algorithm": a.label,
+            "takes": [p.name for p in a.parameters],
+            "candidate": a.candidate,
+        }
+        for collective in collectives
+        for a in fitting(installation, collective, nranks, nodes)
+    ]
+
+
+def list_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a table of the MPI's algorithms for people.
+
+    Parameters
+    ----------
+    found
+        From `listed`.
+    """
     rows = [("collective", "algorithm", "takes", "candidate")]
-    for collective in collectives:
-        for a in fitting(installation, collective, nranks, nodes):
-            takes = ", ".join(p.name for p in a.parameters)
-            rows.append((collective, a.label, takes, a.candidate))
+    rows += [
+        (a["collective"], a["algorithm"], ", ".join(a["takes"]), a["candidate"]) for a in found
+    ]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     return ["  ".join([*(row[i].ljust(widths[i]) for i in range(3)), row[3]]) for row in rows]

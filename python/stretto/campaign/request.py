@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from stretto.campaign.cost import ask, duration
 from stretto.campaign.idle import cores, idle_warning
@@ -60,6 +61,25 @@ def split_candidates(text: str) -> list[str]:
     Settings of one ``native:A=1,B=2`` stay together when candidates are separated by semicolons.
     """
     return [c.strip() for c in text.split(";" if ";" in text else ",") if c.strip()]
+
+
+def planned(settings: Settings, path: Path, restart: bool) -> dict[str, Any]:
+    """Return what a dry run says, for programs.
+
+    Parameters
+    ----------
+    settings, path, restart
+        As for `announce`.
+    """
+    return {
+        "dry_run": True,
+        "nranks": settings.nranks,
+        "launches": settings.launches,
+        "collectives": list(dict.fromkeys(c.collective for c in settings.cases)),
+        "bytes": sorted({c.bytes for c in settings.cases}),
+        "cost_s": round(time_left(settings, path, restart), 1),
+        "file": str(path),
+    }
 
 
 def announce(

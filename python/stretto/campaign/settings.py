@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from stretto.campaign.compare import BARE, NATIVE
+from stretto.campaign.elements import check_elements
 from stretto.campaign.reference import visits
 from stretto.campaign.variants import apart, launch_for, variant_for
 from stretto.errors import UsageError
@@ -239,6 +240,8 @@ def parse_collectives(text: str | None) -> list[str]:
     if text is None:
         return list(COLLECTIVES)
     names = [n.strip().lower().removeprefix("mpi_") for n in text.split(",") if n.strip()]
+    if not names:
+        raise UsageError("no collective is named", "--collective", "leave it out for all of them")
     for name in names:
         if name not in COLLECTIVES + EXTRA:
             raise UsageError(
@@ -281,7 +284,9 @@ def make_case(
                 "use multiples of 4 for reductions",
             )
         datatype = "MPI_FLOAT" if size % 8 else "MPI_DOUBLE"
-    return Case(collective, size, datatype, operation or "MPI_SUM", root, tuple(candidates))
+    operation = operation or "MPI_SUM"
+    check_elements(size, datatype, operation, collective in REDUCTIONS)
+    return Case(collective, size, datatype, operation, root, tuple(candidates))
 
 
 def grid(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stretto.checks.facts import Facts, parse_list
 from stretto.checks.findings import Finding
 from stretto.errors import StrettoError
+from stretto.launch.command import Application, Command
 from stretto.launch.execute import run
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
@@ -16,6 +18,14 @@ from stretto.mpi.base import MPIInstallation
 
 _PROBE = 'echo "rank-on $(uname -n) $(grep Cpus_allowed_list /proc/self/status)"'
 _PROBE_LIMIT_S = 60.0
+#: options of launchers by which output goes to files, and srun's variables for the same
+_FILE_OPTIONS = {
+    "openmpi": ("output-filename", "output", "xml-file", "report-pid", "report-uri"),
+    "mpich": ("outfile-pattern", "errfile-pattern", "outfile", "errfile"),
+    "intel": ("outfile-pattern", "errfile-pattern", "outfile", "errfile"),
+    "slurm": ("o", "output", "e", "error"),
+}
+_FILE_VARIABLES = ("SLURM_STDOUTMODE", "SLURM_STDERRMODE")
 
 
 @dataclass(frozen=True)
@@ -173,6 +183,19 @@ def judge_placement(placed: Sequence[Placed], facts: Facts) -> Iterator[Finding]
         )
 
 
+def _without_files(command: Command, start: int, application: Application) -> list[str]:
+    """Return the words before a program, without the options that send output to files.
+
+    CMD's own output of earlier runs may lie there, and the probe's is to be read.
+    """
+    gone: set[int] = set()
+    for option in application.options:
+        if option.name in _FILE_OPTIONS.get(command.kind or "", ()):
+            alone = command.words[option.at].lstrip("-") == option.name
+            gone |= set(range(option.at, option.at + 1 + (len(option.values) if alone else 0)))
+    return [command.words[i] for i in range(start, application.start) if i not in gone]
+
+
 def probe(job: Job) -> list[Placed] | Finding | None:
     """Start the job's launcher with its own options and a small program that tells where it runs.
 
@@ -186,13 +209,15 @@ def probe(job: Job) -> list[Placed] | Finding | None:
     command = job.command
     if command.launcher_at is None or any(a.program is None for a in command.applications):
         return None
-    words: list[str] = list(command.words[: command.applications[0].start])
-    for number, application in enumerate(command.applications):
-        if number:
-            words += command.words[command.applications[number - 1].end : application.start]
-        words += ["sh", "-c", _PROBE]
+    words: list[str] = []
+    end = 0
+    for application in command.applications:
+        words += [*_without_files(command, end, application), "sh", "-c", _PROBE]
+        end = application.end
+    start = _without_files(command, 0, command.applications[0])
+    environ = {n: v for n, v in job.environ.items() if n not in _FILE_VARIABLES}
     try:
-        result = run(words, job.environ, job.cwd, timeout=_PROBE_LIMIT_S, capture="yes")
+        result = run(words, environ, job.cwd, timeout=_PROBE_LIMIT_S, capture="yes")
     except StrettoError as error:
         return Finding("launch", "problem", error.message, error.remedy)
     found = re.findall(r"rank-on (\S+) Cpus_allowed_list:\s*([\d,-]+)", result.stdout)
@@ -200,9 +225,7 @@ def probe(job: Job) -> list[Placed] | Finding | None:
         return [Placed(node, parse_list(cpus)) for node, cpus in found]
     said = [x.strip() for x in result.stderr.splitlines() if re.search(r"\w", x)]
     how = "in time" if result.timed_out else f"(it ended with {result.status})"
-    remedy = (
-        "try it by hand with: " + " ".join(words[: command.applications[0].start]) + " hostname"
-    )
+    remedy = f"try it by hand with: {shlex.join(start)} hostname"
     if "root" in result.stderr:
         remedy = "; ".join(f"export {n}={v}" for n, v in job.mpi.root_environment().items())
     return Finding(

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import print_json, say
+from stretto.cli import finite, print_json, say
 from stretto.errors import UsageError
 
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
 stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl
-stretto bench -n 4 --list --collective bcast       (what the MPI has)
+stretto bench -n 4 --list --collective bcast       # what the MPI has
 stretto bench -n 4 --collective bcast --candidates 'native:all'
-stretto bench -n 2 --osu --candidates bare     (the MPI alone, in OSU's form)"""
+stretto bench -n 2 --osu --candidates bare     # the MPI alone, in OSU's form"""
 
 
 def command(
@@ -56,7 +56,8 @@ def command(
     cold: Annotated[bool, typer.Option(help="Rotate through buffers larger than caches.")] = False,
     seed: Annotated[int, typer.Option(help="For the order of candidates and launches.")] = 1,
     stall: Annotated[
-        float, typer.Option(min=1, help="Seconds without a sign of life: it hangs.")
+        float,
+        typer.Option(min=1, callback=finite, help="Seconds without a sign of life: it hangs."),
     ] = 60.0,
     separate_launches: Annotated[
         bool,
@@ -96,10 +97,11 @@ def command(
         refuse_unknown,
     )
     from stretto.campaign.compare import BARE, NATIVE, compare, timings
+    from stretto.campaign.elements import mpi_name
     from stretto.campaign.fitting import as_begun
     from stretto.campaign.inlaunch import shared_launches
-    from stretto.campaign.natives import labels, list_lines, resolve
-    from stretto.campaign.request import announce, split_candidates, where
+    from stretto.campaign.natives import labels, list_lines, listed, resolve
+    from stretto.campaign.request import announce, planned, split_candidates, where
     from stretto.campaign.runner import measure
     from stretto.campaign.show import as_json as results_json
     from stretto.campaign.show import osu_lines, table_lines
@@ -113,8 +115,14 @@ def command(
     place = where(nranks, ppn, hosts, mpi)
     installation = place.installation
     given = None if candidates is None else split_candidates(candidates)
+    if given == []:
+        raise UsageError("no candidate is named", "--candidates", "leave it out for all that fit")
     if list_native:
-        print("\n".join(list_lines(installation, names, nranks, place.nodes)))
+        found = listed(installation, names, nranks, place.nodes)
+        if as_json:
+            print_json({"mpi": installation.name, "algorithms": found})
+        else:
+            print("\n".join(list_lines(found)))
         return
 
     def candidates_of(name: str, size: int) -> list[str]:
@@ -134,8 +142,8 @@ def command(
             c,
             size,
             candidates_of(c, size),
-            datatype,
-            operation if c in s.REDUCTIONS else None,
+            None if datatype is None else mpi_name(datatype),
+            mpi_name(operation) if c in s.REDUCTIONS else None,
             root if c in s.ROOTED else 0,
         )
         for c in names
@@ -161,6 +169,8 @@ def command(
     path = output or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
     settings = settings if restart else as_begun(settings, path)
     if not announce(settings, installation.name, path, say, restart, yes, dry_run):
+        if as_json:
+            print_json(planned(settings, path, restart))
         return
     bench, notes = measure(
         settings,

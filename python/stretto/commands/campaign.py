@@ -9,8 +9,8 @@ import typer
 
 from stretto.cli import print_json
 
-EXAMPLE = """stretto tune --campaign cluster.toml --dry-run     (what it would measure, how long)
-stretto tune --campaign cluster.toml               (measures; the same command goes on)
+EXAMPLE = """stretto tune --campaign cluster.toml --dry-run     # what it would measure, how long
+stretto tune --campaign cluster.toml               # measures; the same command goes on
 stretto campaign status cluster.campaign
 stretto campaign submit cluster.toml --time 4:00:00 --print"""
 

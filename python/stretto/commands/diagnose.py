@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from stretto.cli import CommandLine, print_json, say
+from stretto.cli import CommandLine, finite, print_json, say
 from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
 from stretto.errors import UsageError
 from stretto.files.profile import read_profile
@@ -32,10 +32,13 @@ def command(
     ] = None,
     bandwidth: Annotated[
         float | None,
-        typer.Option(min=0.001, help="Network bandwidth between two nodes in GB/s [2]."),
+        typer.Option(
+            min=0.001, callback=finite, help="Network bandwidth between two nodes in GB/s [2]."
+        ),
     ] = None,
     latency: Annotated[
-        float | None, typer.Option(min=0.01, help="Network latency in microseconds [10].")
+        float | None,
+        typer.Option(min=0.01, callback=finite, help="Network latency in microseconds [10]."),
     ] = None,
     mpi: Annotated[
         str | None,

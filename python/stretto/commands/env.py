@@ -43,9 +43,11 @@ def command(
         str | None,
         typer.Option(help="The MPI, instead of CMD: openmpi, mpich, intel, or a launcher's path."),
     ] = None,
-    nodes: Annotated[int | None, typer.Option(help="Nodes of the job, to find its table.")] = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="Nodes of the job, to find its table.")
+    ] = None,
     ppn: Annotated[
-        int | None, typer.Option(help="Ranks per node of the job, to find its table.")
+        int | None, typer.Option(min=1, help="Ranks per node of the job, to find its table.")
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Ranks say which algorithm runs, and why.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
 stretto export --to openmpi-5 --out tuning --check a.bench.jsonl
 source tuning/stretto-native.sh
-stretto export --check --out tuning              (once more, without writing)"""
+stretto export --check --out tuning              # once more, without writing"""
 
 #: target -> family of the results that it is made from
 TARGETS = {

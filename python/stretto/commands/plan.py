@@ -22,6 +22,9 @@ stretto plan draw allreduce "shm+recursive_doubling" --layout 4x2 -o plan.svg
 stretto plan draw neighbor_alltoall node_aware --layout 2x4 --graph "torus(4x2)"
 stretto plan price "shm+bruck_k(8)" --collective allreduce --nodes 64 --ppn 64 --platform hpc7g"""
 
+#: more than ranks have memory for; the library's whole numbers end further on
+MOST_BYTES = 1 << 40
+
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
 Collective = Annotated[str, typer.Argument(help="allreduce, bcast, ...")]
@@ -50,7 +53,10 @@ def _nbytes(text: str) -> int:
     digits, unit = (text[:-1], units[text[-1:]]) if text[-1:] in units else (text, 1)
     if not digits.isdecimal():
         raise UsageError(f"{text!r} is not a size", "--bytes", "write 8, 64K or 1M")
-    return int(digits) * unit
+    number = int(digits) * unit
+    if number > MOST_BYTES:
+        raise UsageError(f"{text} bytes are more than a call can have", "--bytes", "at most 1024G")
+    return number
 
 
 def _size(number: int) -> str:
@@ -172,12 +178,13 @@ def verify(
 
     With --layout: shm+X over that layout, every root. Neighbourhood collectives: on sample graphs.
     """
-    from stretto.plan import neighborly, parse_layout
+    from stretto.plan import neighborly, parse_layout, refuse_many
     from stretto.plan_sweep import Fault, cases, prove, selected
     from stretto.progress import Progress
 
     if choice is not None and collective is None:
         raise UsageError("a choice belongs to a collective", choice, "stretto plan verify bcast X")
+    refuse_many(nranks, "--ranks")
     hosts = None if layout is None else parse_layout(layout, round_robin)
     flat = choice.removeprefix("shm+") if choice is not None else None
     if flat != choice and hosts is None:

@@ -48,7 +48,10 @@ def price(
     nbytes: Annotated[str, typer.Option("--bytes", "-b", help="8, 64K or 1M.")] = "8",
     root: Annotated[int, typer.Option("--root", min=0, help="Of rooted collectives.")] = 0,
     calls: Annotated[
-        int, typer.Option("--calls", min=1, help="In a row; the second half's median is told.")
+        int,
+        typer.Option(
+            "--calls", min=1, max=10**6, help="In a row; the second half's median is told."
+        ),
     ] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the platform's noise.")] = 1,
     skew: Annotated[
@@ -72,7 +75,9 @@ def price(
     from stretto.commands.plan import _nbytes
     from stretto.model import platform_file
     from stretto.model.price import price as evaluate
+    from stretto.plan import refuse_many
 
+    refuse_many(nodes * ppn, "--nodes")
     if root >= nodes * ppn:
         raise UsageError(f"--root {root} is not one of {nodes * ppn} ranks", "--root")
     hosts = [r // ppn for r in range(nodes * ppn)]

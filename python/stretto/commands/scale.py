@@ -8,6 +8,7 @@ import math
 import os
 import shlex
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -149,6 +150,10 @@ def command(
         for point in points:
             say(f"stretto:   {point.words}: {shlex.join(jobs[point].command.words)}")
         say("stretto: dry run: nothing was run")
+        if as_json:
+            lines = {p: list(jobs[p].command.words) for p in points}
+            plan = [{**asdict(p), "tuned": p in tuned, "command": lines[p]} for p in points]
+            print_json({"dry_run": True, "runs": total, "points": plan, "file": str(path)})
         return
     keep_input()
     identity = collect(first.mpi.identity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stretto.campaign.settings import parse_counts
-from stretto.cli import print_json, say
+from stretto.cli import finite, print_json, say
 from stretto.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,10 +57,16 @@ def command(
     ] = "2/3",
     compute: Annotated[
         float,
-        typer.Option(help="The platform's cores compute so many times faster than the recorded."),
+        typer.Option(
+            callback=finite,
+            help="The platform's cores compute so many times faster than the recorded.",
+        ),
     ] = 1.0,
     error: Annotated[
-        float, typer.Option(min=1.0, help="Factor by which the model may be wrong (interval).")
+        float,
+        typer.Option(
+            min=1.0, callback=finite, help="Factor by which the model may be wrong (interval)."
+        ),
     ] = 1.5,
     seed: Annotated[int, typer.Option(help="Of the noise, where the platform has some.")] = 1,
     output: Annotated[
@@ -219,7 +226,7 @@ def _forecast(
     if output is not None:
         write_forecast(value, output)
     if as_json:
-        sys.stdout.write(format_forecast(value))
+        print_json(json.loads(format_forecast(value)))
         return
     print("\n".join(forecast_lines(value)))
     for name in work.unpriced:

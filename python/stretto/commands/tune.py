@@ -15,12 +15,12 @@ from stretto.errors import UsageError
 
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
 stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun -n 8 ./app
-stretto tune -n 2 --collective allreduce,bcast     (a table for all applications)
-stretto tune --settings -- mpirun -n 64 ./app     (eager limits, HAN, binding, ...)
-stretto tune --from imported/openmpi-4.0.1-8x36.bench.jsonl     (decide, measure nothing)
-stretto tune --campaign cluster.toml --dry-run     (all layouts of a cluster: docs/campaign.md)
+stretto tune -n 2 --collective allreduce,bcast     # a table for all applications
+stretto tune --settings -- mpirun -n 64 ./app     # eager limits, HAN, binding, ...
+stretto tune --from imported/openmpi-4.0.1-8x36.bench.jsonl     # decide, measure nothing
+stretto tune --campaign cluster.toml --dry-run     # all layouts of a cluster: docs/campaign.md
 stretto tune --nodes 1,2,4 --ppn 1,2 --hosts a,b,c,d --collective allreduce
-stretto tune --platform hpc7g --nodes 2-128 --ppn 64     (simulated, for a cluster to come)"""
+stretto tune --platform hpc7g --nodes 2-128 --ppn 64     # simulated, for a cluster to come"""
 
 #: of a table for one layout
 SIZES = "8:1M:4"

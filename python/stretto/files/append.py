@@ -65,7 +65,7 @@ class LineFile:
         sync
             Bring the file to disk.
         """
-        data = line.encode()
+        data = line.encode(errors="backslashreplace")  # see write_atomic
         before = self.size
         try:
             written = os.write(self.handle, data)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ JSON = dict[str, Any]
 
 
 def write_atomic(path: Path, text: str, what: str) -> None:
-    """Write `text` to `path` so that readers see the old file or the new one, nothing between.
+    r"""Write `text` to `path` so that readers see the old file or the new one, nothing between.
 
     The text goes to a temporary file beside `path`, is brought to disk, and is renamed. When
     anything fails, a full disk included, the old file is untouched and the temporary one removed.
+    What is no file (``/dev/null``, ``/dev/stdout``, a pipe) is written to as it is, and a symbolic
+    link leads to the new file as it did to the old one. Bytes of the user's words that are no UTF-8
+    (``\udce9``, as Python has them) are written as JSON escapes them, which gives them back.
 
     Parameters
     ----------
@@ -29,24 +33,51 @@ def write_atomic(path: Path, text: str, what: str) -> None:
     what
         What it is, for the error message (``"the table"``).
     """
+    write_bytes(path, text.encode(errors="backslashreplace"), what)
+
+
+def write_bytes(path: Path, data: bytes, what: str) -> None:
+    """Write `data` as `write_atomic` writes a text.
+
+    Parameters
+    ----------
+    path, data, what
+        See there.
+    """
     import tempfile  # here, because most commands only read
 
     temporary: str | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+        if _in_place(path):
+            with path.open("ab") as stream:  # not cut off: `>> log` may lie behind it
+                stream.write(data)
+            return
+        real = Path(os.path.realpath(path))
+        real.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{real.name}.", dir=real.parent)
+        with os.fdopen(handle, "wb") as stream:
             os.fchmod(stream.fileno(), 0o666 & ~_umask())
-            stream.write(text)
+            stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(temporary).replace(path)
+        Path(temporary).replace(real)
     except OSError as error:
         raise from_oserror(error, f"cannot write {what}", path) from error
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 Path(temporary).unlink()
+
+
+def _in_place(path: Path) -> bool:
+    """Tell whether a name must not be given to a new file: a device, a pipe, our own output."""
+    if str(path).startswith(("/dev/std", "/dev/fd/", "/proc/")):
+        return True
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _umask() -> int:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from stretto.files.identity import Host, cpu_slug
 from stretto.files.table import layout_name
+from stretto.home import home
 
 
 class HasVersion(Protocol):
@@ -32,7 +33,7 @@ def user_tables(environ: Mapping[str, str] | None = None) -> Path:
     """Return the directory of the user's own tables."""
     env = os.environ if environ is None else environ
     data = env.get("XDG_DATA_HOME") or ""
-    base = Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"
+    base = Path(data) if Path(data).is_absolute() else home() / ".local" / "share"
     return base / "stretto" / "tables"
 
 

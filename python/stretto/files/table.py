@@ -77,6 +77,7 @@ TUNABLE = (
 #: no rank knows the others' sizes, so that only a row for every size is used (docs/calls.md)
 WITHOUT_SIZE = ("alltoallv", "gatherv", "scatterv")
 _REMEDY = "correct the line, or make the table again with: stretto tune"
+_CHOICES_REMEDY = "write for example: --choice 'allreduce=shm;bcast=knomial(4)'"
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,18})\Z")
 _CHOICE = re.compile(
     r"(native(:[!-~]{1,199})?|shm|(shm\+)?[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?(,[1-9][0-9]?)?\))?"
@@ -116,13 +117,16 @@ def check_choices(text: str) -> None:
     text
         As on the command line or in ``STRETTO_CHOICE``.
     """
-    for one in filter(None, text.split(";")):
+    found = [one for one in re.split(r"[;\s]+", text) if one]  # as in the library's reader
+    if not found:
+        raise StrettoError("no choice is given", "--choice", _CHOICES_REMEDY, EXIT_USAGE)
+    for one in found:
         collective, equals, choice = one.partition("=")
         if not equals or collective not in COLLECTIVES:
             raise StrettoError(
                 f"{one!r} is not COLLECTIVE=CHOICE, with one of {', '.join(COLLECTIVES)}",
                 "--choice",
-                "write for example: --choice 'allreduce=shm;bcast=knomial(4)'",
+                _CHOICES_REMEDY,
                 EXIT_USAGE,
             )
         try:

@@ -153,6 +153,8 @@ def parse_command(
             None,
             "give it after --, the launcher included: -- mpirun -n 64 ./app",
         )
+    if _ASSIGNMENT.match(words[0]):
+        words = ["env", *words]  # what a shell makes of A=B before a command
     at, assignments = skip_wrappers(words, 0, len(words))
     if at is None:
         raise UsageError(f"{' '.join(words)!r} names no program", None, "check the command")

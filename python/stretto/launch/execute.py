@@ -126,6 +126,7 @@ def run(
     cwd: Path | None = None,
     timeout: float | None = None,
     capture: Capture = "no",
+    scratch: Path | None = None,
 ) -> Result:
     """Run a command to its end.
 
@@ -141,6 +142,8 @@ def run(
         Seconds after which it is stopped; None for no limit.
     capture
         ``yes`` collects its output, ``tee`` shows it as well.
+    scratch
+        A directory of ours for this run: it goes when we are killed, too.
     """
     process: Guarded | None = None
     readers: list[_Reader] = []
@@ -152,7 +155,7 @@ def run(
     with _signals():
         try:
             try:
-                process = Guarded(argv, environ, cwd, stdin, pipe, pipe, GRACE_S)
+                process = Guarded(argv, environ, cwd, stdin, pipe, pipe, GRACE_S, scratch)
                 readers = _readers(process, capture)
                 timed_out = not process.wait(timeout)
                 if timed_out:

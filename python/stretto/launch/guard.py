@@ -6,7 +6,8 @@ and takes down all that the command started when it is told to, or when the pipe
 that is what a SIGKILL of Stretto looks like from here.
 
 Arguments: file descriptors of the request (argv and environment), of the control pipe and of the
-status pipe, and the seconds that a command gets to end by itself.
+status pipe, the seconds that a command gets to end by itself, and directories that are of no use
+to anybody when Stretto was killed: these are removed then.
 
 Control: a byte n < 64 sends signal n to the command's group, 128 + n ends it beginning with that
 signal, 255 ends it at once. Status: lines ``errno N``, or ``started PID`` and
@@ -19,6 +20,7 @@ import contextlib
 import ctypes
 import os
 import select
+import shutil
 import signal
 import sys
 import time
@@ -72,6 +74,7 @@ class Guard:
         self.pid = 0
         self.code: int | None = None
         self.begin = self.wall = 0.0
+        self.alone = False  #: Stretto was killed
 
     def tell(self, text: str) -> None:
         """Write a line of status; nobody may be there to read it."""
@@ -170,6 +173,7 @@ class Guard:
                 continue
             request = os.read(self.control, 1)
             if not request:
+                self.alone = True
                 self.end(signal.SIGTERM)
                 return
             if request[0] == NOW:
@@ -216,6 +220,8 @@ def main() -> int:
             os.dup2(null, descriptor)
         guard.watch(wakeup)
         guard.tell(f"ended {guard.code if guard.code is not None else -9} {guard.wall:.6f}")
+        for directory in sys.argv[5:] if guard.alone else []:
+            shutil.rmtree(directory, ignore_errors=True)
     return 0
 
 

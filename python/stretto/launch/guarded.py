@@ -40,6 +40,8 @@ class Guarded:
         As for `subprocess.Popen`.
     grace_s
         Seconds that it gets to end by itself.
+    scratch
+        A directory that is to go when Stretto is killed while the command runs.
 
     Attributes
     ----------
@@ -60,6 +62,7 @@ class Guarded:
         stdout: int | IO[bytes] | None = None,
         stderr: int | IO[bytes] | None = None,
         grace_s: float = 10.0,
+        scratch: Path | None = None,
     ) -> None:
         self.pid = 0
         self.code: int | None = None
@@ -75,7 +78,7 @@ class Guarded:
             # are, and brings Python's fork hooks, in which an interrupt is printed and forgotten.
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", guard.__file__, str(request), str(control),
-                 str(status), str(grace_s)],
+                 str(status), str(grace_s), *([str(scratch.absolute())] if scratch else [])],
                 cwd=cwd,
                 stdin=stdin,
                 stdout=stdout,

@@ -44,7 +44,9 @@ def formula(collective: str, choice: str, nranks: int, nbytes: int) -> Formula:
     nbytes
         Of the vector or block.
     """
-    from stretto.plan import _bytes, _library
+    from stretto.plan import _bytes, _library, refuse_many
+
+    refuse_many(nranks, "--ranks")
 
     lib = _library()
     cost = (ctypes.c_double * 3)()

@@ -18,6 +18,7 @@ from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.files.io import read_text, write_atomic
+from stretto.home import home
 from stretto.model.parameters import LEVEL, PLAIN, UNITS, Parameter
 from stretto.model.platform import LEVELS, Link, Platform
 
@@ -91,7 +92,7 @@ def locate(name: str) -> Path:
 
 def user_directory() -> Path:
     """Return where the user's own platforms are looked for."""
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    base = os.environ.get("XDG_CONFIG_HOME") or str(home() / ".config")
     return Path(base) / "stretto" / "platforms"
 
 

@@ -227,6 +227,8 @@ def price(
     graph
         Of neighbourhood collectives, as in `stretto.plan.Call`.
     """
+    from stretto.plan import _bytes
+
     lib = _library()
     given = _pricing(collective, choice, hosts, nbytes, platform, element, root)
     given.in_place = in_place
@@ -235,7 +237,7 @@ def price(
     given.seed = seed
     given.trace = trace
     if graph is not None:
-        given.graph = graph.replace("\0", "?").encode(errors="replace")
+        given.graph = _bytes(graph)
     if sizes is not None:
         wanted = len(hosts) ** (2 if collective == "alltoallv" else 1)
         if len(sizes) != wanted:
@@ -294,12 +296,14 @@ def _pricing(
     element: int | None,
     root: int,
 ) -> _Pricing:
+    from stretto.plan import _bytes
+
     numbers = platform.numbers()
     if element is None:
         element = math.gcd(8, nbytes) if nbytes else 1
     return _Pricing(
-        collective.encode(),
-        choice.replace("\0", "?").encode(),
+        _bytes(collective),
+        _bytes(choice),
         len(hosts),
         (ctypes.c_int * len(hosts))(*hosts),
         root,

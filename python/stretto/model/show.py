@@ -132,7 +132,7 @@ def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
         rows.append([
             a.cell.collective, f"{a.cell.nodes} x {a.cell.ppn}", size_words(a.cell.bytes), a.best,
             _us(best), a.native_is, _us(native), f"x{native / best:.2f}",
-            "" if a.bound is None else f"{best / a.bound:.2f} of {_us(a.bound)}",
+            f"{best / a.bound:.2f} of {_us(a.bound)}" if a.bound else "",
         ])  # fmt: skip
     out = ["simulated, not measured (us per call)", *lines_of(rows)]
     if len(answers) == 1 and top:

@@ -20,6 +20,7 @@ from stretto.files.rows import Row, merge_rows
 from stretto.files.table import WITHOUT_SIZE
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
+from stretto.plan import refuse_many
 
 NATIVE = "native"
 #: a simulated file is of no moment and no machine: the same input gives the same bytes
@@ -56,6 +57,7 @@ class Answer:
 
 def hosts_of(nodes: int, ppn: int) -> list[int]:
     """Return each rank's node, consecutive ranks on a node."""
+    refuse_many(nodes * ppn, "--nodes")
     return [node for node in range(nodes) for _ in range(ppn)]
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from stretto.errors import StrettoError
 from stretto.files.identity import Abi, Family, MPIIdentity
 from stretto.files.io import write_atomic
+from stretto.home import home
 
 #: what ranks and tools of an MPI look for; the beginnings of the libraries' names
 LIBRARY_NAMES = (
@@ -172,7 +173,7 @@ def launcher_words(launcher: Path, environ: Mapping[str, str] | None = None) -> 
 
 def _cache_directory() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or ""
-    return (Path(base) if base else Path.home() / ".cache") / "stretto" / "mpi"
+    return (Path(base) if base else home() / ".cache") / "stretto" / "mpi"
 
 
 def cached(kind: str, path: Path, ask: Callable[[], str]) -> str:
@@ -193,7 +194,7 @@ def cached(kind: str, path: Path, ask: Callable[[], str]) -> str:
         raise StrettoError("there is no such file", path) from error
     stamp = [kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino]
     digest = f"{zlib.crc32(json.dumps(stamp).encode()):08x}"
-    with contextlib.suppress(OSError, RuntimeError):
+    with contextlib.suppress(OSError):
         file = _cache_directory() / f"{digest}.json"
         if file.is_file():
             with contextlib.suppress(ValueError, KeyError, TypeError):
@@ -201,7 +202,7 @@ def cached(kind: str, path: Path, ask: Callable[[], str]) -> str:
                 if value["stamp"] == stamp:
                     return str(value["text"])
     text = ask()
-    with contextlib.suppress(StrettoError, RuntimeError):
+    with contextlib.suppress(StrettoError):
         body = json.dumps({"stamp": stamp, "text": text}) + "\n"
         write_atomic(_cache_directory() / f"{digest}.json", body, "the cache")
     return text

@@ -106,7 +106,7 @@ def record(
         What becomes of the command's output.
     """
     if not words:
-        raise UsageError("no command is given", remedy="stretto profile -- mpirun -n 4 ./app")
+        raise UsageError("no command is given", remedy="write it after --: -- mpirun -n 4 ./app")
     job = understand(words, mpi=mpi)
     path = default_path(job) if output is None else output
     _check_writable(path)
@@ -121,7 +121,7 @@ def record(
         argv, environ = prepare(job, libraries, variables)
         interrupted: Interrupted | None = None
         try:
-            result = run(argv, environ, timeout=timeout, capture=capture)
+            result = run(argv, environ, timeout=timeout, capture=capture, scratch=raw)
         except Interrupted as stop:
             interrupted, result = stop, Result(130, 0.0)
         try:

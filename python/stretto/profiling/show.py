@@ -158,9 +158,12 @@ def communicator_words(c: Communicator | None) -> str:
 
 
 def wide_console() -> Console:
-    """Return a console on stdout; where that is no terminal, as wide as the tables want."""
-    console = Console()
-    return console if console.is_terminal else Console(width=110)
+    """Return a console on stdout; where that is no terminal, as wide as the tables want.
+
+    It takes no markup: communicators and datatypes are called what the application calls them.
+    """
+    console = Console(markup=False)
+    return console if console.is_terminal else Console(markup=False, width=110)
 
 
 def show(profile: Profile, console: Console, top: int = 15) -> None:

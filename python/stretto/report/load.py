@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -172,8 +173,36 @@ def kind_of(path: Path) -> str:
     )
 
 
+def _distinct(files: list[tuple[str, Path]]) -> tuple[list[tuple[str, Path]], list[str]]:
+    """Leave out files named twice and copies of results, whose launches would count twice."""
+    out: list[tuple[str, Path]] = []
+    notes: list[str] = []
+    places: set[Path] = set()
+    contents: dict[bytes, Path] = {}
+    for kind, path in files:
+        place = path.resolve()
+        if place in places:
+            continue
+        places.add(place)
+        if kind == "bench":
+            first = contents.setdefault(_digest(path), path)
+            if first != path:
+                notes.append(f"{path.name} is a copy of {first.name}: it counts once.")
+                continue
+        out.append((kind, path))
+    return out, notes
+
+
+def _digest(path: Path) -> bytes:
+    try:
+        return hashlib.sha256(path.read_bytes()).digest()
+    except OSError as error:
+        raise from_oserror(error, "cannot read bench results", path) from error
+
+
 def _system(name: str, files: list[tuple[str, Path]]) -> System:
-    out = System(name, files)
+    files, copies = _distinct(files)
+    out = System(name, files, notes=copies)
     seen: dict[str, Path] = {}
     for kind, path in files:
         if kind in ("profile", "verdict"):

@@ -59,7 +59,7 @@ def report(
         counter = _counter(figures, png, svg, drawn)
         text = page.html(content, counter)
         out = summary(systems[0], figures)
-    written = [render.save(output, text.encode())]
+    written = [render.save(output, text.encode(errors="backslashreplace"))]
     if png is not None or svg is not None:
         for figure in figures:
             written += render.write(figure, png, svg)

@@ -80,7 +80,7 @@ def write(
                 short=lambda label: fmt.choice(label, 40),
             )
         )
-        written.append(render.save(output, text.encode()))
+        written.append(render.save(output, text.encode(errors="backslashreplace")))
     if png is not None or svg is not None:
         for figure in [*over, *dots]:
             written += render.write(figure, png, svg)

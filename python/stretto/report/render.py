@@ -15,7 +15,8 @@ from pathlib import Path
 import altair as alt
 import vl_convert as vlc
 
-from stretto.errors import StrettoError, from_oserror
+from stretto.errors import StrettoError
+from stretto.files.io import write_bytes
 from stretto.report import theme
 
 Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
@@ -142,11 +143,5 @@ def write_to(figure: Figure, path: Path) -> Path:
 
 def save(path: Path, data: bytes) -> Path:
     """Write a file, atomically, with the errors of the system explained."""
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise from_oserror(error, "cannot write the report", path) from error
+    write_bytes(path, data, "the report")
     return path

@@ -66,7 +66,7 @@ def write(
             file=str(source),
         )
     )
-    written = [render.save(output, text.encode())]
+    written = [render.save(output, text.encode(errors="backslashreplace"))]
     for figure in figures if svg is not None else []:
         written += render.write(figure, None, svg)
     return written

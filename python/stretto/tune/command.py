@@ -162,6 +162,8 @@ def tune_layout(request: Request, as_json: bool) -> None:
 
     found = tune_generally(request, ["stretto", *sys.argv[1:]], say)
     if found is None:
+        if as_json:
+            print_json({"conclusion": "dry run: nothing was measured", "table": None})
         return
     if as_json:
         results = results_json(found.times, found.comparisons, found.notes)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.errors import CommandFailedError, StrettoError, from_oserror
+from stretto.home import home
 
 MOST_COPY_BYTES = 2 << 30
 MOST_COPY_FILES = 100_000
@@ -108,7 +109,7 @@ def check_copy(place: Place) -> None:
     if place.in_place or place.reset is not None:
         return
     remedy = "give --reset-command, or --in-place when CMD may run again on its own results"
-    if place.base in (Path("/"), Path.home()):
+    if place.base in (Path("/"), home()):
         raise StrettoError("CMD is not run in a copy of this directory", place.base, remedy)
     total = 0
     for files, path in enumerate(case_files(place, place.base), start=1):

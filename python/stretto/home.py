@@ -1,0 +1,16 @@
+"""The user's home directory, where there is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def home() -> Path:
+    """Return the user's home directory; where he has none, a place where nothing is.
+
+    A container's user that the system has no name for, without HOME, has none.
+    """
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/nonexistent")
