@@ -2,7 +2,7 @@
 """Stretto's network plans against what Open MPI, MPICH, MVAPICH2 and Intel MPI would choose.
 
     python bench/smpi_baselines.py --cache FILE [--ranks 16,64,256] [--collectives allreduce,bcast]
-                                   [--per-node 1,32]
+                                   [--per-node 1,32] [--merge]
 
 All run in SimGrid SMPI on one network, one or several ranks a node: SMPI's models of those MPIs'
 selectors, and Stretto's real executor with the choice whose price is least. Where that is slower
@@ -14,16 +14,20 @@ half of those made back to back (`steady`), where a root that need not wait is b
 messages of its own. With several ranks a node, our node phases take as long as a tree of messages
 within the node would. Results are checked wherever the buffers fit into memory; a baseline with a
 wrong result, and whatever SMPI does not finish within the limits, is left out and named. Written
-are bench/results/smpi-baselines.{json,svg}.
+are bench/results/smpi-baselines.{json,svg}; with `--merge` the cells that this run has nothing new
+of stay there as they are.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 from stretto.model.price import price
 from stretto.plan import choices
@@ -71,6 +75,12 @@ class Row:
     timings: list[Timing]
     steady: Timing  # ours where calls are made back to back
     left_out: list[str]
+    date: str  # of the run that compared them
+
+    @property
+    def name(self) -> str:
+        """Return what the cell is called."""
+        return name_of(self.nranks, self.ppn, self.collective, self.bytes)
 
     def ratio(self, of: str) -> float:
         """Return the time of Stretto's choice for that question over the best other one's."""
@@ -84,6 +94,33 @@ class Row:
         if self.by_price_s is None:
             return math.inf
         return self.ratio("alone_s") * self.by_price_s / self.timings[0].alone_s
+
+
+def name_of(nranks: int, ppn: int, collective: str, nbytes: int) -> str:
+    """Return what a cell is called."""
+    nodes = "" if ppn == 1 else f" ({ppn} a node)"
+    return f"{nranks}{nodes} {collective} {nbytes}"
+
+
+def merged(
+    rows: list[Row], missing: list[str], document: dict[str, Any]
+) -> tuple[list[Row], list[str]]:
+    """Return rows and what is missing with those of an earlier document.
+
+    A cell of this run stands for the earlier one; one that it could not complete does not.
+    """
+    known = [
+        Row(
+            **{k: v for k, v in row.items() if k not in ("ratio", "ratio_steady")}
+            | {"timings": [Timing(**t) for t in row["timings"]], "steady": Timing(**row["steady"])}
+        )
+        for row in document["rows"]
+    ]
+    new = {row.name for row in rows}
+    rows = rows + [row for row in known if row.name not in new]
+    names = {row.name for row in rows}
+    again = {text.partition(":")[0]: text for text in [*document["not_simulated"], *missing]}
+    return rows, [text for name, text in again.items() if name not in names]
 
 
 def by_price(
@@ -135,11 +172,7 @@ def compare(
     simulations: Simulations, collective: str, nranks: int, ppn: int, nbytes: int, only_cached: bool
 ) -> Row | str:
     """Choose, simulate all contenders, check them; what is missing where that cannot be."""
-    words = (
-        f"{nranks} {collective} {nbytes}"
-        if ppn == 1
-        else f"{nranks} ({ppn} a node) {collective} {nbytes}"
-    )
+    words = name_of(nranks, ppn, collective, nbytes)
 
     def simulated(choice: str, selector: str | None = None) -> Result:
         calls = calls_of(collective, nranks, nbytes)
@@ -202,6 +235,7 @@ def compare(
         [best, *others],
         steady,
         left_out,
+        date.today().isoformat(),
     )
 
 
@@ -274,6 +308,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
     parser.add_argument("--per-node", default="1,32", help="ranks of a node")
+    parser.add_argument("--merge", action="store_true", help="keep the other cells of the results")
     comparison = begin(
         parser,
         "smpi-baselines",
@@ -296,6 +331,10 @@ def main() -> int:
     ]
     rows = [row for row in compared if isinstance(row, Row)]
     missing = [row for row in compared if isinstance(row, str)]
+    document: dict[str, Any] = {}
+    if options.merge:
+        document = json.loads(options.out.with_suffix(".json").read_text())
+        rows, missing = merged(rows, missing, document)
     rows.sort(key=lambda r: (r.ppn, r.collective, r.bytes, r.nranks))
     show(rows)
     slower = {of: [r for r in rows if r.ratio(of) > 1 + SAME] for of in ("alone_s", "steady_s")}
@@ -313,6 +352,7 @@ def main() -> int:
         figures,
         missing,
         lambda path: draw(rows, path),
+        document,
     )
     return int(any(slower.values()))
 

@@ -6,8 +6,9 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ class Comparison:
         figures: dict[str, Any],
         missing: Sequence[str],
         draw: Callable[[Path], None],
+        earlier: Mapping[str, Any] | None = None,
     ) -> None:
         """Say what is missing, and write file and picture.
 
@@ -80,14 +82,24 @@ class Comparison:
             Cases that were not simulated, with the reason where there is one.
         draw
             Writes the picture.
+        earlier
+            What the file said before, where some of its rows stay.
         """
         print(json.dumps(figures, indent=2))
         print(f"not simulated: {len(missing)}{''.join(f'{chr(10)}  {m}' for m in missing)}")
+        here: dict[str, Any] = {
+            "date": date.today().isoformat(),
+            "simgrid": self.simgrid,
+            "host": asdict(collect_host()),
+        }
+        before: list[dict[str, Any]] = []
+        if earlier:
+            before = [*earlier.get("earlier_runs", []), {name: earlier[name] for name in here}]
         document = {
             "what": f"{self.what}; every figure is simulated",
             "source": "simulated",
-            "simgrid": self.simgrid,
-            "host": asdict(collect_host()),
+            **here,
+            **({"earlier_runs": [run for run in before if run != here]} if before else {}),
             "platform": asdict(PLATFORM),
             **figures,
             "not_simulated": list(missing),

@@ -9,13 +9,12 @@
  * when a selector chooses them for a call.
  *
  * Preloaded (tools/smpi/smpi.py), so that libsimgrid's own calls come here. */
-#include <dlfcn.h>
+#include "setup.h"
+
 #include <mpi.h>
 #include <simgrid/actor.h>
 #include <simgrid/barrier.h>
 #include <simgrid/host.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_ACTORS = 1 << 16 };
@@ -42,22 +41,10 @@ struct meeting {
 static actor actors[MOST_ACTORS];
 static meeting *meetings;
 
-static void die(const char *why) {
-    fprintf(stderr, "init_smp: %s\n", why);
-    abort();
-}
-
-static void *next_of(const char *name) {
-    void *found = dlsym(RTLD_NEXT, name);
-    if (!found)
-        die(name);
-    return found;
-}
-
 static actor *self(void) {
     const long pid = sg_actor_self_get_pid();
     if (pid < 0 || pid >= MOST_ACTORS)
-        die("too many ranks");
+        setup_die("too many ranks");
     return &actors[pid];
 }
 
@@ -75,7 +62,7 @@ static meeting *come(kind what, int size) {
             return m;
     meeting *m = calloc(1, sizeof *m);
     if (!m || !(m->told = calloc((size_t)size, sizeof *m->told)))
-        die("out of memory");
+        setup_die("out of memory");
     m->what = what;
     m->size = size;
     m->time = time;
@@ -131,7 +118,7 @@ int allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op
 void init_smp(MPI_Comm comm) {
     static void (*theirs)(MPI_Comm);
     if (!theirs)
-        *(void **)&theirs = next_of(INIT_SMP);
+        *(void **)&theirs = setup_next_of(INIT_SMP);
     /* parts of the ranks may be several at once, which `come` could not tell apart */
     const int counts = size_of(comm) == size_of(MPI_COMM_WORLD);
     self()->depth += counts;
@@ -143,7 +130,7 @@ int gather_ring(const void *in, int count, MPI_Datatype type, void *out, int n, 
                 MPI_Comm comm) {
     static int (*theirs)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
     if (!theirs)
-        *(void **)&theirs = next_of(GATHER_RING);
+        *(void **)&theirs = setup_next_of(GATHER_RING);
     if (self()->depth == 0)
         return theirs(in, count, type, out, n, to, comm);
     meeting *m = tell(GATHER, comm, value_of(in));
@@ -155,7 +142,7 @@ int gather_ring(const void *in, int count, MPI_Datatype type, void *out, int n, 
 int bcast_lr(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
     static int (*theirs)(void *, int, MPI_Datatype, int, MPI_Comm);
     if (!theirs)
-        *(void **)&theirs = next_of(BCAST_LR);
+        *(void **)&theirs = setup_next_of(BCAST_LR);
     if (self()->depth == 0)
         return theirs(buffer, count, type, root, comm);
     meeting *m = tell(SPREAD, comm, value_of(buffer));
@@ -167,7 +154,7 @@ int bcast_lr(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm
 int allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     static int (*theirs)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
     if (!theirs)
-        *(void **)&theirs = next_of(ALLREDUCE);
+        *(void **)&theirs = setup_next_of(ALLREDUCE);
     if (self()->depth == 0)
         return theirs(in, out, count, type, op, comm);
     meeting *m = tell(AND, comm, value_of(in));
