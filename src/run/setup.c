@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ typedef struct {
     int64_t well;
     int64_t
         devices; /* this rank has a device runtime loaded: its buffers may lie in device memory */
+    int64_t threads; /* more than its main thread makes communicators */
 } offer;
 
 static int is_device_runtime(struct dl_phdr_info *info, size_t size, void *found) {
@@ -129,6 +131,22 @@ static bool in_threads(void) {
            !(stretto_threads_raised && stretto_threads_asked < MPI_THREAD_MULTIPLE);
 }
 
+/* Whether several threads of this rank may be making communicators. Open MPI (4.1.4, 5.0.11) does
+ * not get through when a thread derives a communicator from one that MPI_Comm_create_group has just
+ * made while others call that on the same parent: all of them wait for one another's numbers. The
+ * application need not do so, but a shadow would. Once true it stays. */
+static bool threads_make_communicators(void) {
+#ifdef STRETTO_ABI_OPENMPI
+    static atomic_bool seen;
+    int main_one = 1;
+    if (in_threads() && PMPI_Is_thread_main(&main_one) == MPI_SUCCESS && !main_one)
+        atomic_store_explicit(&seen, true, memory_order_relaxed);
+    return atomic_load_explicit(&seen, memory_order_relaxed);
+#else
+    return false;
+#endif
+}
+
 /* Another thread's errors go to the handler that is there meanwhile, and it may look at it, or set
  * one: then it stays. */
 MPI_Errhandler stretto_be_quiet(MPI_Comm comm) {
@@ -185,14 +203,16 @@ static const char *set_up(stretto_comm *c) {
     }
     offer mine = {stretto_memory_unneeded,
                   make_layout(c, world) && stretto_comms_count() < stretto_config.max_communicators,
-                  devices_possible()};
+                  devices_possible(), threads_make_communicators()};
     bool node = false, shadow = false;
     if (mine.well) {
         wants(c, &node, &shadow);
         if (node)
             mine.memory = stretto_memory_take(c, true);
     }
-    if (PMPI_Allgather(&mine, 4, MPI_INT64_T, offers, 4, MPI_INT64_T, c->comm) != MPI_SUCCESS) {
+    const int length = sizeof mine / sizeof(int64_t);
+    if (PMPI_Allgather(&mine, length, MPI_INT64_T, offers, length, MPI_INT64_T, c->comm) !=
+        MPI_SUCCESS) {
         why = "the MPI failed";
         goto out;
     }
@@ -203,6 +223,9 @@ static const char *set_up(stretto_comm *c) {
         if (offers[i].devices)
             why = "a rank has a device, and its buffers may be device memory (STRETTO_DEVICES=0 if "
                   "never)";
+        if (offers[i].threads && shadow)
+            why = "several threads make communicators, which Open MPI does not get through when "
+                  "Stretto makes some, too";
         arena = arena && offers[i].memory.arena != STRETTO_MEMORY_NONE;
     }
     if (why || !arena) {

@@ -51,6 +51,17 @@ def preload(mpi: Mpi, **settings: object) -> dict[str, str]:
     return {"LD_PRELOAD": str(library(mpi.family))} | {k: str(v) for k, v in settings.items()}
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_threads_that_make_communicators_at_once(build, name: str) -> None:
+    """Open MPI does not get through when another one is made of each while they do."""
+    mpi = ALL[name].require()
+    env = preload(mpi, STRETTO_CHOICE="allreduce=recursive_doubling;barrier=dissemination(2)")
+    rounds = 200 if name == "openmpi5" else 40  # Open MPI 4 takes 0.1 s for each by itself
+    done = mpi.run(4, [build(mpi, "threads_make"), f"{rounds}"], rank_env=env)
+    assert done.returncode == 0, done.stderr
+    assert "every sum is right" in done.stdout
+
+
 @pytest.mark.parametrize("choices", [SHM, FLAT, MORE, REST], ids=["shm", "flat", "more", "rest"])
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("name", ALL)
