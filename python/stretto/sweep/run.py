@@ -26,7 +26,7 @@ from stretto.sweep.alone import alone_on
 from stretto.sweep.backend import Backend, Launches
 from stretto.sweep.decide import decide_all, regret_words, untested
 from stretto.sweep.elimination import Policy
-from stretto.sweep.expected import at_most_s, expected_s
+from stretto.sweep.expected import at_most_s, expected_s, limit_s
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.interpolate import interpolated
 from stretto.sweep.layout import Layout, ordered
@@ -130,7 +130,11 @@ def plan_lines(request: Request, system: System) -> list[str]:
             f"  {plan.layout.words:>9}  {plan.layout.nranks:>6}  {cells:>6}  "
             f"{plan.settings.total():>7}  {duration(guess):>12}  {duration(most)}"
         )
-    out.append(f"  expected in all: about {duration(total_s(request, system))}")
+    closing = ""
+    if request.eliminate:
+        limit = duration(limit_s(system.plans, Policy()))
+        closing = f"; with closing rounds, as far as they are worth it, at most {limit}"
+    out.append(f"  expected in all: about {duration(total_s(request, system))}{closing}")
     crowded = [p.layout.words for p in system.plans if system.hosts.shared_by(p.layout)]
     if crowded:
         out.append(f"warning: {', '.join(crowded)}: {MORE_RANKS} ({system.hosts.cores} on a node)")
