@@ -199,6 +199,7 @@ typedef struct stretto_comm {
     bool one_node;      /* node_ready, and all ranks are on this node */
     int64_t arena;      /* offset of node's memory, -1 none */
     bool has_shadow;
+    bool in_threads; /* several threads of some rank make communicators: no shadow (setup.c) */
     MPI_Comm shadow; /* for our own messages */
     int tag;         /* of a plan's messages; the next one is for what they tell of each other */
     stretto_layout layout;

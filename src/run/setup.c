@@ -164,8 +164,8 @@ void stretto_be_as_before(MPI_Comm comm, MPI_Errhandler before) {
 }
 
 bool stretto_comm_shadow(stretto_comm *c) {
-    if (c->has_shadow)
-        return true;
+    if (c->has_shadow || c->in_threads)
+        return c->has_shadow;
     /* split, not dup: dup would run the application's attribute copy callbacks. */
     stretto_outstanding_lend();
     MPI_Errhandler before = stretto_be_quiet(c->comm);
@@ -223,9 +223,7 @@ static const char *set_up(stretto_comm *c) {
         if (offers[i].devices)
             why = "a rank has a device, and its buffers may be device memory (STRETTO_DEVICES=0 if "
                   "never)";
-        if (offers[i].threads && shadow)
-            why = "several threads make communicators, which Open MPI does not get through when "
-                  "Stretto makes some, too";
+        c->in_threads |= offers[i].threads != 0;
         arena = arena && offers[i].memory.arena != STRETTO_MEMORY_NONE;
     }
     if (why || !arena) {
@@ -243,7 +241,9 @@ static const char *set_up(stretto_comm *c) {
         c->one_node = c->layout.nnodes == 1;
     }
     if (shadow && !stretto_comm_shadow(c))
-        why = "the MPI made no further communicator";
+        why = c->in_threads ? "several threads make communicators, which Open MPI does not get "
+                              "through when Stretto makes some, too"
+                            : "the MPI made no further communicator";
 out:
     free(world);
     free(offers);

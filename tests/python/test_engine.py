@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import ALL, MPIS, REPOSITORY, Mpi, library, one_job_at_a_time
+from mpis import ALL, MPIS, REPOSITORY, Mpi, library, missing, one_job_at_a_time
 
 APPS = REPOSITORY / "tests" / "apps"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier")
@@ -425,7 +425,7 @@ def test_a_program_that_locks_its_memory(build, name: str, when: str) -> None:
     done = mpi.run(2, command, rank_env=env)
     assert plain.returncode == done.returncode == 0, done.stdout + done.stderr
     if "not allowed" in plain.stdout:
-        pytest.skip("this user may not lock memory")
+        missing("this user may not lock memory")
     assert re.search(r"allreduce of .*: shm \(forced\)", done.stderr)
     own, ours = (int(run.stdout.partition(" kB")[0]) for run in (plain, done))
     assert ours - own < 64 << 10, (own, ours)

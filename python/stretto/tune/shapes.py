@@ -6,17 +6,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stretto.campaign.elements import ARITHMETIC, DATATYPES, LOGIC
 from stretto.campaign.settings import REDUCTIONS
 from stretto.files.profile import Call
 
 #: shapes (datatype and operation) of a need that are measured: so much of its time, so many at most
 SHAPES_COVER, MOST_SHAPES = 0.9, 3
 
-#: C types that stretto-bench measures, with their size, and what stands for the others
-_MEASURED = {
-    "MPI_INT": 4, "MPI_UNSIGNED": 4, "MPI_LONG": 8, "MPI_UNSIGNED_LONG": 8, "MPI_LONG_LONG": 8,
-    "MPI_FLOAT": 4, "MPI_DOUBLE": 8,
-}  # fmt: skip
+#: C types on which stretto-bench measures operations, with their size, and what stands for others
+_MEASURED = {name: size for name, size in DATATYPES.items() if size > 1}
 _SAME = {
     "MPI_INTEGER": "MPI_INT", "MPI_INTEGER4": "MPI_INT", "MPI_INT32_T": "MPI_INT",
     "MPI_UINT32_T": "MPI_UNSIGNED", "MPI_REAL": "MPI_FLOAT", "MPI_REAL4": "MPI_FLOAT",
@@ -25,10 +23,6 @@ _SAME = {
     "MPI_UNSIGNED_LONG_LONG": "MPI_UNSIGNED_LONG", "MPI_UINT64_T": "MPI_UNSIGNED_LONG",
     "MPI_AINT": "MPI_LONG", "MPI_OFFSET": "MPI_LONG", "MPI_COUNT": "MPI_LONG",
 }  # fmt: skip
-_OPERATIONS = (
-    "MPI_SUM", "MPI_MAX", "MPI_MIN", "MPI_PROD", "MPI_LAND", "MPI_LOR", "MPI_BAND", "MPI_BOR",
-)  # fmt: skip
-_WHOLE = ("MPI_LAND", "MPI_LOR", "MPI_BAND", "MPI_BOR")
 _FLOATING = ("MPI_FLOAT", "MPI_DOUBLE")
 
 
@@ -59,12 +53,12 @@ def shape_of(call: Call) -> Shape:
     """
     if call.collective not in REDUCTIONS:
         return Shape(None, None)
-    operation = call.operation if call.operation in _OPERATIONS else "MPI_SUM"
+    operation = call.operation if call.operation in ARITHMETIC + LOGIC else "MPI_SUM"
     used = call.datatype or ""
     datatype = _SAME.get(used, used)
     if datatype not in _MEASURED:
         datatype = "MPI_DOUBLE" if call.bytes_max >= 8 else "MPI_INT"
-    if operation in _WHOLE and datatype in _FLOATING:
+    if operation in LOGIC and datatype in _FLOATING:
         operation = "MPI_SUM"
     same = operation == call.operation and (used in _MEASURED or used in _SAME)
     used_words = f"{call.datatype or 'unknown'}/{call.operation or 'unknown'}"
