@@ -43,7 +43,12 @@ static size_t largest_of(const size_t *bytes, int n) {
 
 /* Every rank fills its ring, one chunk ahead of what it reads of all others, so that what it waits
  * for is usually there. A chunk is overwritten when all have taken the one that lay there: all
- * count their chunks up to the longest block's, with or without data. A ring holds at least 2. */
+ * count their chunks up to the longest block's, with or without data. A ring holds at least 2.
+ *
+ * A chunk is written before the one ahead of it is read or, where stores are known to be cheap, in
+ * turn with that. No deadlock either way: of all ranks take one that has begun the fewest steps,
+ * say it is in step c. It waits for what the others took in step c - depth + 1 < c, and for what
+ * they posted in step c - 1: they have left these. */
 void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
                              const size_t *bytes) {
     const size_t size = STRETTO_NODE_BCAST_CHUNK, mine = bytes[node->me];
@@ -51,28 +56,33 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
     size_t n = (largest_of(bytes, node->nlocal) + size - 1) / size;
     uint64_t base = stretto_chunk_begin(node, n);
     stretto_area *area = stretto_area_of(node, node->me);
-    unsigned char *own = (unsigned char *)dst + at[node->me];
     bool all = true; /* has something from everybody */
     for (int r = 0; r < node->nlocal; r++)
         all &= bytes[r] > 0;
-    size_t left = own == src ? 0 : mine; /* of its own block, to be copied */
-    const unsigned char *from = src;
+    /* what is left of the rank's own block, to be copied and to be written for the others */
+    stretto_copying own = {(unsigned char *)dst + at[node->me], src, mine};
+    stretto_copying rest = {NULL, src, mine};
+    if (own.to == src)
+        own.bytes = 0;
     for (size_t c = 0; c <= n; c++) {
+        stretto_copying out = {NULL, NULL, 0};
         if (c < n) {
             if (c >= (size_t)depth)
                 stretto_await_taken(node, base + c - (size_t)depth + 1);
-            if (c * size < mine)
-                stretto_publish(
-                    &node->publisher, stretto_slot(node, node->me, base + c, size, depth),
-                    (const unsigned char *)src + c * size, stretto_least(size, mine - c * size));
-            stretto_set(&area->posted, base + c + 1);
+            rest.to = stretto_slot(node, node->me, base + c, size, depth);
+            out = stretto_copy_part(&rest, size);
+            if (c == 0 || out.bytes == 0 || node->nlocal > STRETTO_NODE_MIX_RANKS ||
+                !stretto_may_mix(&node->publisher, out.bytes)) {
+                if (out.bytes)
+                    stretto_publish(&node->publisher, out.to, out.from, out.bytes);
+                stretto_set(&area->posted, base + c + 1);
+                out.bytes = 0;
+            }
         }
         if (c == 0) { /* from now on what was just written, which is still in the nearest cache */
-            const size_t part = stretto_least(size, left);
-            if (part) {
-                stretto_copy(own, from, part);
-                own += part, from += part, left -= part;
-            }
+            const stretto_copying part = stretto_copy_part(&own, size);
+            if (part.bytes)
+                stretto_copy(part.to, part.from, part.bytes);
             continue;
         }
         size_t t = c - 1;
@@ -80,19 +90,28 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
             int rank = (node->me + i) % node->nlocal;
             if (t * size >= bytes[rank])
                 continue;
-            const size_t part = stretto_least(size, bytes[rank] - t * size);
-            const size_t turn = i == 1 ? stretto_least(part, left) : 0;
+            const stretto_copying in = {(unsigned char *)dst + at[rank] + t * size,
+                                        stretto_slot(node, rank, base + t, size, depth),
+                                        stretto_least(size, bytes[rank] - t * size)};
             stretto_await(node, &stretto_area_of(node, rank)->posted.value, base + t + 1);
-            stretto_copy_both((unsigned char *)dst + at[rank] + t * size,
-                              stretto_slot(node, rank, base + t, size, depth), part, own, from,
-                              turn);
-            if (turn)
-                own += turn, from += turn, left -= turn;
+            const stretto_copying turn = stretto_copy_part(&own, i == 1 ? in.bytes : 0);
+            if (out.bytes)
+                stretto_copy_three(in, out, turn);
+            else
+                stretto_copy_both(in, turn);
+            if (out.bytes) {
+                stretto_set(&area->posted, base + c + 1);
+                out.bytes = 0;
+            }
+        }
+        if (out.bytes) { /* nobody else has anything left */
+            stretto_copy(out.to, out.from, out.bytes);
+            stretto_set(&area->posted, base + c + 1);
         }
         stretto_set(&area->taken, base + t + 1);
     }
-    if (left)
-        stretto_copy(own, from, left);
+    if (own.bytes)
+        stretto_copy(own.to, own.from, own.bytes);
     stretto_finish(node, all);
 }
 

@@ -33,32 +33,73 @@ static inline void stretto_copy(void *to, const void *from, size_t bytes) {
 #endif
 }
 
-/* Two copies in turn, piece by piece: one whose source another core has written, and one within
- * this rank's memory. While the first waits for lines the processor goes on with the second, which
- * then costs next to nothing. own may be 0, its pointers are not looked at then. */
-static inline void stretto_copy_both(void *to, const void *from, size_t bytes, void *own_to,
-                                     const void *own_from, size_t own) {
+/* One of several copies that go on at once. The pointers are not looked at where bytes is 0. */
+typedef struct {
+    unsigned char *to;
+    const unsigned char *from;
+    size_t bytes;
+} stretto_copying;
+
+/* At most so many bytes of a copy, which goes on behind them. */
+static inline stretto_copying stretto_copy_part(stretto_copying *whole, size_t most) {
+    stretto_copying part = *whole;
+    if (part.bytes > most)
+        part.bytes = most;
+    if (part.bytes)
+        whole->to += part.bytes, whole->from += part.bytes, whole->bytes -= part.bytes;
+    return part;
+}
+
+static inline void stretto_copy_turn(stretto_copying *copy, size_t piece) {
+    memcpy(copy->to, copy->from, piece);
+    copy->to += piece, copy->from += piece, copy->bytes -= piece;
+}
+
+/* Two copies in turn, piece by piece: one that waits for lines of another core, and one within this
+ * rank's memory. While the first waits the processor goes on with the second, which then costs next
+ * to nothing. */
+static inline void stretto_copy_both(stretto_copying a, stretto_copying b) {
     size_t piece = STRETTO_NODE_COPY_TURN;
     __asm__("" : "+r"(piece)); /* as above */
-    unsigned char *t = to, *o = own_to;
-    const unsigned char *f = from, *g = own_from;
-    for (; bytes > piece && own > piece; bytes -= piece, own -= piece) {
-        memcpy(t, f, piece);
-        memcpy(o, g, piece);
-        t += piece, f += piece, o += piece, g += piece;
+    while (a.bytes > piece && b.bytes > piece) {
+        stretto_copy_turn(&a, piece);
+        stretto_copy_turn(&b, piece);
     }
-    stretto_copy(t, f, bytes);
-    if (own)
-        stretto_copy(o, g, own);
+    if (a.bytes)
+        stretto_copy(a.to, a.from, a.bytes);
+    if (b.bytes)
+        stretto_copy(b.to, b.from, b.bytes);
+}
+
+/* Three: from what another core has written, to what another core has read, and within this rank's
+ * memory. */
+static inline void stretto_copy_three(stretto_copying a, stretto_copying b, stretto_copying c) {
+    size_t piece = STRETTO_NODE_COPY_TURN_THREE;
+    __asm__("" : "+r"(piece)); /* as above */
+    while (a.bytes > piece && b.bytes > piece && c.bytes > piece) {
+        stretto_copy_turn(&a, piece);
+        stretto_copy_turn(&b, piece);
+        stretto_copy_turn(&c, piece);
+    }
+    if (b.bytes <= piece) {
+        stretto_copying rest = b;
+        b = c, c = rest;
+    } /* now c is what has ended, unless a has: it is short then, and b and c are not in turn */
+    if (c.bytes)
+        stretto_copy(c.to, c.from, c.bytes);
+    stretto_copy_both(a, b);
 }
 
 /* What a writer has learned; `ring` is set, the rest zeroed at first. */
 typedef struct {
-    size_t ring;    /* bytes of the buffer that is written round and round */
-    size_t bytes;   /* of large pieces in this lap, or since streaming began */
-    uint64_t ticks; /* that ordinary stores took in this lap */
-    unsigned laps;  /* with ordinary stores since they began */
+    size_t ring;      /* bytes of the buffer that is written round and round */
+    size_t bytes;     /* of large pieces in this lap, or since streaming began */
+    uint64_t ticks;   /* that ordinary stores took in this lap */
+    unsigned laps;    /* timed, with ordinary stores, since they began */
+    unsigned streams; /* laps to be streamed the next time */
+    size_t untimed;   /* bytes that may now be written with ordinary stores without timing them */
     bool streaming;
+    bool cheap; /* ordinary stores were, and one dear lap has not followed yet */
 } stretto_publisher;
 
 /* ThreadSanitizer does not see streaming stores: there all stores are ordinary. */
@@ -87,6 +128,28 @@ static inline void stretto_stream(void *to, const void *from, size_t bytes) {
     _mm_sfence();
 }
 
+/* A lap with ordinary stores has ended: what comes next (see stretto_publish). */
+static inline void stretto_end_lap(stretto_publisher *publisher) {
+    const uint64_t cost = publisher->ticks * STRETTO_NODE_TICKS_BYTES;
+    const bool known = publisher->laps++;
+    const bool dear = known && cost > publisher->bytes * STRETTO_NODE_TICKS;
+    const bool cheap = known && cost < publisher->bytes * STRETTO_NODE_TICKS_CHEAP;
+    publisher->bytes = 0;
+    publisher->ticks = 0;
+    publisher->untimed = cheap ? STRETTO_NODE_UNTIMED * publisher->ring : 0;
+    if (dear && !publisher->cheap) {
+        publisher->streaming = true;
+        publisher->streams = 4 * publisher->streams + STRETTO_NODE_STREAMS;
+        if (publisher->streams > STRETTO_NODE_PROBE)
+            publisher->streams = STRETTO_NODE_PROBE;
+    } else if (dear) {
+        publisher->cheap = false;
+    } else if (cheap) {
+        publisher->cheap = true;
+        publisher->streams = 0;
+    }
+}
+
 /* A large piece: with ordinary stores or past the caches, whichever costs less here and now.
  *
  * An ordinary store must first take the line away from whoever read it last. Where the cores share
@@ -95,8 +158,11 @@ static inline void stretto_stream(void *to, const void *from, size_t bytes) {
  * or the cores share no L3 (two dies or sockets: 4 GB/s) streaming wins, at 50 GB/s for writing and
  * 20 for reading. Which it is no table tells (virtual processors move), so the writer looks at what
  * its stores cost, lap by lap of its ring; never in the first lap, in which pages are touched, or
- * lines fetched that streaming had left in memory. While streaming, ordinary stores are given two
- * laps in PROBE. A rank's own affair: readers cannot tell the difference. */
+ * lines fetched that streaming had left in memory. One dear lap after cheap ones is not believed
+ * either: something else had emptied the caches, and by the next lap they are full again. After
+ * STREAMS laps past the caches ordinary stores are tried again for two, then, as long as they are
+ * dear, after 5 times STREAMS, and so on up to PROBE. A rank's own affair: readers cannot tell the
+ * difference. */
 static inline void stretto_publish(stretto_publisher *publisher, void *to, const void *from,
                                    size_t bytes) {
     if (bytes < STRETTO_NODE_STREAM) {
@@ -106,8 +172,9 @@ static inline void stretto_publish(stretto_publisher *publisher, void *to, const
     publisher->bytes += bytes;
     if (publisher->streaming) {
         stretto_stream(to, from, bytes);
-        if (publisher->bytes >= STRETTO_NODE_PROBE * publisher->ring)
-            *publisher = (stretto_publisher){.ring = publisher->ring};
+        if (publisher->bytes >= publisher->streams * publisher->ring)
+            *publisher =
+                (stretto_publisher){.ring = publisher->ring, .streams = publisher->streams};
         return;
     }
     uint64_t begin = __builtin_ia32_rdtsc();
@@ -115,18 +182,31 @@ static inline void stretto_publish(stretto_publisher *publisher, void *to, const
     uint64_t ticks = __builtin_ia32_rdtsc() - begin;
     /* an interruption counts as no more than one slow piece */
     publisher->ticks += ticks < bytes ? ticks : bytes;
-    if (publisher->bytes >= publisher->ring) {
-        publisher->streaming = publisher->laps++ && publisher->ticks * STRETTO_NODE_TICKS_BYTES >
-                                                        publisher->bytes * STRETTO_NODE_TICKS;
-        publisher->bytes = 0;
-        publisher->ticks = 0;
-    }
+    if (publisher->bytes >= publisher->ring)
+        stretto_end_lap(publisher);
+}
+
+/* Whether a piece may be written with ordinary stores in turn with other copies, so that nobody
+ * sees what they cost: where they were cheap in a lap that was timed a few laps ago. The caller
+ * then does so. */
+static inline bool stretto_may_mix(stretto_publisher *publisher, size_t bytes) {
+    if (bytes < STRETTO_NODE_STREAM)
+        return true;
+    if (bytes > publisher->untimed)
+        return false;
+    publisher->untimed -= bytes;
+    return true;
 }
 #else
 static inline void stretto_publish(stretto_publisher *publisher, void *to, const void *from,
                                    size_t bytes) {
     (void)publisher;
     stretto_copy(to, from, bytes);
+}
+
+static inline bool stretto_may_mix(stretto_publisher *publisher, size_t bytes) {
+    (void)publisher;
+    return bytes < STRETTO_NODE_STREAM; /* what long ones gain was not measured */
 }
 #endif
 

@@ -28,11 +28,11 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
      * still lies in a reader's L2 (tuning.h). */
     const size_t first = (size_t)(base / others % depth);
     stretto_area *mine = stretto_area_of(node, node->me);
-    size_t own = got[node->me]; /* what is left of it */
-    const unsigned char *own_from = own ? source + sent_at[node->me] : NULL;
-    unsigned char *own_to = own ? dst + got_at[node->me] : NULL;
-    if (own_to == own_from)
-        own = 0;
+    stretto_copying own = {NULL, NULL, got[node->me]}; /* what is left of it */
+    if (own.bytes)
+        own.to = dst + got_at[node->me], own.from = source + sent_at[node->me];
+    if (own.to == own.from)
+        own.bytes = 0;
     bool all = true; /* has something from everybody */
     for (int r = 0; r < node->nlocal; r++)
         all &= r == node->me || got[r] > skip_up_to;
@@ -63,16 +63,14 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
             const size_t kept = stretto_least(got[from], fits[from]);
             if (kept > offset) {
                 const size_t part = stretto_least(size, kept - offset);
-                const size_t turn = i == 0 ? stretto_least(part, own) : 0;
-                stretto_copy_both(dst + got_at[from] + offset, theirs->chunks + (place + i) * size,
-                                  part, own_to, own_from, turn);
-                if (turn)
-                    own_to += turn, own_from += turn, own -= turn;
+                const stretto_copying in = {dst + got_at[from] + offset,
+                                            theirs->chunks + (place + i) * size, part};
+                stretto_copy_both(in, stretto_copy_part(&own, i == 0 ? part : 0));
             }
             stretto_set(&mine->taken, number + i);
         }
     }
-    if (own)
-        stretto_copy(own_to, own_from, own);
+    if (own.bytes)
+        stretto_copy(own.to, own.from, own.bytes);
     stretto_finish(node, all);
 }

@@ -63,7 +63,7 @@
 #endif
 /* In alltoall and alltoallv: what a rank writes before it reads, for all others together, as long
  * as each gets a BCAST_CHUNK. Changing from one to the other costs more than reading sooner gains
- * (Zen 4, 2 ranks, near and far alike: alltoall of 64 KiB and 1 MiB take 0.94 and 0.86 of the time
+ * (Zen 3, 2 ranks, near and far alike: alltoall of 64 KiB and 1 MiB take 0.94 and 0.86 of the time
  * with 16 KiB; allgather of 64 KiB takes 1.1 times as long, gather 1.26). */
 #ifndef STRETTO_NODE_STEP
 #define STRETTO_NODE_STEP (64 * 1024)
@@ -102,21 +102,36 @@
 #ifndef STRETTO_NODE_COPY_MOST
 #define STRETTO_NODE_COPY_MOST (1024 * 1024)
 #endif
-/* Copied in turn where two copies go on at once (copy.h). Zen 4, alltoall of 64 KiB on 2 ranks:
+/* Copied in turn where two copies go on at once (copy.h). Zen 3, alltoall of 64 KiB on 2 ranks:
  * 0.89 of the time; 256 to 512 alike, 1024 and more less gain. */
 #ifndef STRETTO_NODE_COPY_TURN
 #define STRETTO_NODE_COPY_TURN 512
 #endif
+/* ... and where three do. Zen 3, allgather on 2 ranks, near: 64 KiB and 1 MiB take 0.90 and 0.86 of
+ * the time; 512 alike or a little dearer, 192 at times and 128 always dearer than two. */
+#ifndef STRETTO_NODE_COPY_TURN_THREE
+#define STRETTO_NODE_COPY_TURN_THREE 256
+#endif
+/* Up to so many ranks, since with more there is more to read for one write, and what one rank posts
+ * would wait for another. */
+#ifndef STRETTO_NODE_MIX_RANKS
+#define STRETTO_NODE_MIX_RANKS 2
+#endif
 /* Pieces from so many bytes on may be written past the caches (x86-64; see copy.h), when a lap of
  * the ring with ordinary stores took more than TICKS ticks of the time stamp counter for
- * TICKS_BYTES bytes (about 7 GB/s). After PROBE laps ordinary stores are tried again. Laps on Zen 4
- * (8 bytes): near 0.25 to 0.75 ticks, with vectors that fill L3 up to 2, and more where something
- * else empties the caches between calls; far 2.25 to 2.75, so that ordinary stores stay at times,
- * for which a reader waits longer still (alltoall of 64 KiB: 17 us against 10). With a limit
- * of 2.25 near ones went past the caches beside another library's calls, and took up to twice as
- * long. */
+ * TICKS_BYTES bytes (about 7 GB/s). After STREAMS laps, and after more, up to PROBE, where that was
+ * seen again, ordinary stores are tried again. Laps on Zen 3 (8 bytes): near 0.25 to 0.75 ticks,
+ * with vectors that fill L3 up to 2, and more where something else empties the caches between
+ * calls; far 2.25 to 2.75, so that ordinary stores stay at times, for which a reader waits longer
+ * still (alltoall of 64 KiB: 17 us against 10). With a limit of 2.25 near ones went past the caches
+ * beside another library's calls, and took up to twice as long; with a limit of 3 they did so, too,
+ * when a neighbour on the host used the L3, until one dear lap after cheap ones was no longer
+ * believed (alltoall of 64 KiB: 15 to 18 us, then 5.5 to 8). */
 #ifndef STRETTO_NODE_STREAM
 #define STRETTO_NODE_STREAM 12288
+#endif
+#ifndef STRETTO_NODE_STREAMS
+#define STRETTO_NODE_STREAMS 8
 #endif
 #ifndef STRETTO_NODE_PROBE
 #define STRETTO_NODE_PROBE 256
@@ -126,6 +141,14 @@
 #endif
 #ifndef STRETTO_NODE_TICKS_BYTES
 #define STRETTO_NODE_TICKS_BYTES 8
+#endif
+/* After a lap that took fewer ticks than this for TICKS_BYTES bytes, which no far one does, so many
+ * laps may be written without looking at what they cost. */
+#ifndef STRETTO_NODE_TICKS_CHEAP
+#define STRETTO_NODE_TICKS_CHEAP 1
+#endif
+#ifndef STRETTO_NODE_UNTIMED
+#define STRETTO_NODE_UNTIMED 8
 #endif
 
 /* ---- large messages copied directly (CMA), where that works and the ring is modest: from so many

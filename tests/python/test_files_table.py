@@ -212,6 +212,14 @@ def test_where_tables_are_found(tmp_path: Path) -> None:
     [
         ("model name\t: Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz\n", None, "intel-xeon-gold-6148"),
         ("model name : AMD EPYC 9R14 96-Core Processor\n", None, "amd-epyc-9r14"),
+        # a virtual machine's: the name alone would be that of five generations
+        (
+            "cpu family\t: 25\nmodel\t\t: 1\nmodel name\t: AMD EPYC\n",
+            "AMD EPYC (family 25, model 1)",
+            "amd-epyc-family-25-model-1",
+        ),
+        ("cpu family : 25\nmodel : 1\nmodel name : AMD EPYC 7R13\n", "AMD EPYC 7R13", None),
+        ("model name : AMD EPYC\n", "AMD EPYC", "amd-epyc"),
         ("CPU implementer\t: 0x41\nCPU part\t: 0xd40\n", "Arm Neoverse-V1", "arm-neoverse-v1"),
         ("CPU implementer : 0x46\nCPU part : 0x001\n", "Fujitsu A64FX", "fujitsu-a64fx"),
         ("CPU implementer : 0x99\nCPU part : 0x123\n", "implementer 0x99 part 0x123", None),

@@ -121,8 +121,15 @@ def _memory_bytes(meminfo: str) -> int:
     return int(found.group(1)) * 1024 if found else 0
 
 
+#: of ``/proc/cpuinfo`` on x86-64: what tells generations apart
+_NUMBERS = ("cpu family", "model")
+
+
 def cpu_model(cpuinfo: str) -> str:
     """Return the CPU model named in the text of ``/proc/cpuinfo`` (x86-64, aarch64, POWER, RISC-V).
+
+    Where a virtual machine hides the model ("AMD EPYC"), the family and model numbers are added, so
+    that two generations are not taken for one kind of node.
 
     Parameters
     ----------
@@ -136,7 +143,10 @@ def cpu_model(cpuinfo: str) -> str:
             fields.setdefault(key.strip(), " ".join(value.split()))
     for key in ("model name", "Model", "cpu", "uarch"):
         if key in fields:
-            return fields[key].replace('"', "'")
+            name = fields[key].replace('"', "'")
+            if key == "model name" and not re.search(r"\d", name) and {*_NUMBERS} <= {*fields}:
+                name += f" (family {fields[_NUMBERS[0]]}, model {fields[_NUMBERS[1]]})"
+            return name
     try:
         maker = int(fields["CPU implementer"], 16)
         part = int(fields["CPU part"], 16)

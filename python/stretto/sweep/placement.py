@@ -22,7 +22,7 @@ LIMIT_S = 60.0
 #: once. The rank's own affinity tells nothing: it may be bound to one core.
 PROBE = """
 rank=${PMIX_RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
-cpu=$(grep -m 1 -E '^(model name|Model|cpu|uarch)[[:space:]]*:' /proc/cpuinfo)
+cpu=$(grep -m 3 -E '^(cpu family|model|model name|Model|cpu|uarch)[[:space:]]*:' /proc/cpuinfo)
 [ -n "$cpu" ] || cpu=$(grep -m 2 -E '^CPU (implementer|part)[[:space:]]*:' /proc/cpuinfo)
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 0)
 echo "stretto-rank $rank $(hostname) $cores $(printf %s "$cpu" | tr '\n\t' '; ') stretto-end"

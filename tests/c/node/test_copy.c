@@ -23,7 +23,7 @@ static void publishes(void *to, const void *from, size_t bytes) {
 
 /* on other machines there are ordinary stores only, and nothing reads the flag */
 static void streams(void *to, const void *from, size_t bytes) {
-    stretto_publisher publisher = {.ring = 1 << 20, .streaming = true};
+    stretto_publisher publisher = {.ring = 1 << 20, .streams = 1, .streaming = true};
     stretto_publish(&publisher, to, from, bytes);
 }
 
@@ -63,6 +63,115 @@ static void try_one(copier way, unsigned char *to_room, size_t to, const unsigne
               "%zu bytes from %zu to %zu: they differ", bytes, from, to);
 }
 
+/* Two or three copies in turn, whose targets lie behind one another with a byte between. */
+static void try_in_turn(unsigned char *to, const unsigned char *from, const size_t bytes[3],
+                        bool three) {
+    const unsigned char *const at[] = {from + 1, from + PAGE + 8, from + 5 * PAGE + 3};
+    memset(to, 0xa5, ROOM);
+    stretto_copying copies[3];
+    size_t end = 0;
+    for (int i = 0; i < 3; i++) {
+        copies[i] =
+            (stretto_copying){bytes[i] ? to + end : NULL, bytes[i] ? at[i] : NULL, bytes[i]};
+        end += bytes[i] + 1;
+    }
+    if (three)
+        stretto_copy_three(copies[0], copies[1], copies[2]);
+    else
+        stretto_copy_both(copies[0], copies[1]);
+    end = 0;
+    for (int i = 0; i < 3; i++) {
+        const bool copied = i < 2 || three;
+        for (size_t b = 0; b <= bytes[i]; b++) {
+            const unsigned char is = copied && b < bytes[i] ? at[i][b] : 0xa5;
+            if (to[end + b] != is) {
+                CHECK_MSG(false, "%zu, %zu, %zu bytes in turn: byte %zu of copy %d", bytes[0],
+                          bytes[1], bytes[2], b, i);
+                return;
+            }
+        }
+        end += bytes[i] + 1;
+    }
+    CHECK(true);
+}
+
+static void try_all_in_turn(unsigned char *to, const unsigned char *from) {
+    static const size_t turns[] = {0,
+                                   1,
+                                   STRETTO_NODE_COPY_TURN_THREE,
+                                   STRETTO_NODE_COPY_TURN,
+                                   STRETTO_NODE_COPY_TURN + 1,
+                                   3 * STRETTO_NODE_COPY_TURN + 37};
+    const int n = sizeof turns / sizeof *turns;
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < n; b++)
+            for (int c = 0; c < n; c++)
+                for (int three = 0; three < 2; three++)
+                    try_in_turn(to, from, (size_t[]){turns[a], turns[b], turns[c]}, three);
+    stretto_copying whole = {to, from, 1000};
+    const stretto_copying part = stretto_copy_part(&whole, 999),
+                          last = stretto_copy_part(&whole, 9);
+    CHECK(part.to == to && part.from == from && part.bytes == 999);
+    CHECK(last.to == to + 999 && last.from == from + 999 && last.bytes == 1 && whole.bytes == 0);
+}
+
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+enum { RING = 4 * STRETTO_NODE_STREAM };
+
+/* A lap with ordinary stores that took so many ticks for TICKS_BYTES bytes. */
+static void lap(stretto_publisher *publisher, uint64_t ticks) {
+    publisher->bytes = RING;
+    publisher->ticks = ticks * (RING / STRETTO_NODE_TICKS_BYTES);
+    stretto_end_lap(publisher);
+}
+
+/* Laps that are streamed until ordinary stores are tried again. */
+static size_t streamed(stretto_publisher *publisher, unsigned char *to, const unsigned char *from) {
+    size_t pieces = 0;
+    for (; publisher->streaming; pieces++)
+        stretto_publish(publisher, to, from, STRETTO_NODE_STREAM);
+    return pieces * STRETTO_NODE_STREAM / RING;
+}
+
+/* When a writer goes past the caches, and when it need not look at the time. */
+static void try_deciding(unsigned char *to, const unsigned char *from) {
+    const uint64_t cheap = STRETTO_NODE_TICKS_CHEAP - 1, between = STRETTO_NODE_TICKS_CHEAP + 1,
+                   dear = STRETTO_NODE_TICKS + 1;
+    stretto_publisher publisher = {.ring = RING};
+    CHECK(stretto_may_mix(&publisher, STRETTO_NODE_STREAM - 1));
+    CHECK(!stretto_may_mix(&publisher, STRETTO_NODE_STREAM));
+    lap(&publisher, dear);
+    CHECK(!publisher.streaming); /* the first lap tells nothing */
+    lap(&publisher, between);
+    CHECK(!publisher.streaming);
+    size_t laps = STRETTO_NODE_STREAMS;
+    for (int i = 0; i < 5; i++) { /* dear each time: longer and longer */
+        lap(&publisher, dear);
+        if (i)
+            lap(&publisher, dear);
+        const size_t seen = streamed(&publisher, to, from);
+        CHECK_MSG(seen == laps, "streamed %zu laps, not %zu", seen, laps);
+        laps = laps * 4 + STRETTO_NODE_STREAMS;
+        laps = laps < STRETTO_NODE_PROBE ? laps : STRETTO_NODE_PROBE;
+    }
+    CHECK(laps == STRETTO_NODE_PROBE);
+    for (int i = 0; i < 3; i++) {
+        lap(&publisher, cheap);
+        if (i == 0)
+            lap(&publisher, cheap);
+        size_t untimed = 0;
+        while (stretto_may_mix(&publisher, STRETTO_NODE_STREAM))
+            untimed++;
+        CHECK(untimed * STRETTO_NODE_STREAM == STRETTO_NODE_UNTIMED * RING);
+        lap(&publisher, dear); /* one alone is not believed */
+        CHECK(!publisher.streaming && !stretto_may_mix(&publisher, STRETTO_NODE_STREAM));
+    }
+    lap(&publisher, between); /* nor do these make one cheap again */
+    lap(&publisher, dear);
+    CHECK(streamed(&publisher, to, from) == STRETTO_NODE_STREAMS);
+}
+#endif
+
 int main(void) {
     unsigned char *to = fenced(), *from = fenced();
     for (size_t i = 0; i < ROOM; i++)
@@ -86,6 +195,10 @@ int main(void) {
             try_one(ways[w], to, 0, from, 0, bytes);
         }
     }
+    try_all_in_turn(to, from);
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    try_deciding(to, from);
+#endif
     /* what is copied to where it lies stays */
     memcpy(to, from, ROOM);
     stretto_copy(to + 5, to + 5, 3 * STRETTO_NODE_COPY_PIECE + 7);
