@@ -64,7 +64,10 @@ static void fill(card *own, const stretto_comm *c, const stretto_checked_call *c
     own->number = c->checked;
     own->root = call->root;
     own->bytes = own->op = -1;
-    snprintf(own->function, sizeof own->function, "%s", call->function);
+    /* the large-count form is the same function: each rank takes what its counts need */
+    size_t length = strlen(call->function);
+    length -= strcmp(call->function + length - 2, "_c") == 0 ? 2 : 0;
+    snprintf(own->function, sizeof own->function, "%.*s", (int)length, call->function);
     if (call->op != MPI_OP_NULL)
         own->op = stretto_op_number(call->op);
     if (call->datatype != MPI_DATATYPE_NULL)

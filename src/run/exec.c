@@ -111,29 +111,32 @@ stretto_piece stretto_locate(const stretto_running *r, stretto_span span) {
     return (stretto_piece){base + (ptrdiff_t)first * r->e->stride, n};
 }
 
-/* n elements as arguments of a message. A count beyond 2^31 is put into a datatype of that length,
- * which is made here and to be freed by the caller. */
-static int message_of(const stretto_running *r, size_t n, int *count, MPI_Datatype *type) {
+int stretto_message_of(size_t items, MPI_Datatype of, ptrdiff_t stride, int *count,
+                       MPI_Datatype *type) {
     enum { CHUNK = 1 << 28 };
-    const stretto_elements *e = r->e;
-    size_t items = n * (size_t)e->wire;
     *count = (int)items;
-    *type = e->type;
+    *type = of;
     if (STRETTO_LIKELY(items <= INT_MAX))
         return MPI_SUCCESS;
     MPI_Datatype chunk;
-    MPI_Aint step = (MPI_Aint)CHUNK * (e->type == MPI_BYTE ? 1 : (MPI_Aint)e->stride);
     int lengths[2] = {(int)(items / CHUNK), (int)(items % CHUNK)};
-    MPI_Aint places[2] = {0, step * lengths[0]};
-    int rc = PMPI_Type_contiguous(CHUNK, e->type, &chunk);
+    MPI_Aint places[2] = {0, (MPI_Aint)CHUNK * (MPI_Aint)stride * lengths[0]};
+    int rc = PMPI_Type_contiguous(CHUNK, of, &chunk);
     if (rc != MPI_SUCCESS)
         return rc;
     *count = 1;
-    rc = PMPI_Type_create_struct(2, lengths, places, (MPI_Datatype[]){chunk, e->type}, type);
+    rc = PMPI_Type_create_struct(2, lengths, places, (MPI_Datatype[]){chunk, of}, type);
     PMPI_Type_free(&chunk);
     if (rc == MPI_SUCCESS && (rc = PMPI_Type_commit(type)) != MPI_SUCCESS)
         PMPI_Type_free(type);
     return rc;
+}
+
+/* n elements as arguments of a message. */
+static int message_of(const stretto_running *r, size_t n, int *count, MPI_Datatype *type) {
+    const stretto_elements *e = r->e;
+    const ptrdiff_t stride = e->type == MPI_BYTE ? 1 : e->stride;
+    return stretto_message_of(n * (size_t)e->wire, e->type, stride, count, type);
 }
 
 static int start_message(const stretto_running *r, const stretto_action *a, MPI_Request *request) {

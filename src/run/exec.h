@@ -26,6 +26,10 @@ typedef struct {
     size_t n; /* elements */
 } stretto_piece;
 
+/* So many items of a datatype, `stride` bytes apart, as arguments of a message. A count beyond 2^31
+ * is put into a datatype of that length: where *type is not `of`, the caller frees it. */
+int stretto_message_of(size_t items, MPI_Datatype of, ptrdiff_t stride, int *count,
+                       MPI_Datatype *type);
 /* Where a span lies in memory; nothing and 0 for an empty one. */
 stretto_piece stretto_locate(const stretto_running *r, stretto_span span);
 /* As many elements as both hold; an MPI error code. */

@@ -4,6 +4,7 @@
  * packs and unpacks for itself, and what travels is the same.
  */
 #include "run/call.h"
+#include "run/exec.h"
 
 #include <string.h>
 
@@ -19,27 +20,50 @@ long long stretto_type_bytes(MPI_Datatype type) {
     return size;
 }
 
-/* Packs or unpacks in slices. An element of 2^31 bytes and more is beyond PMPI_Pack. */
+/* An element of 2^31 bytes and more, which is beyond PMPI_Pack, goes to ourselves as a message;
+ * those of several threads look alike, and go one after another. */
+static int by_message(char *data, MPI_Datatype type, size_t bytes, char *packed, bool pack) {
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    const MPI_Comm self = stretto_the_world.self;
+    MPI_Datatype whole;
+    int count, rc = stretto_message_of(bytes, MPI_PACKED, 1, &count, &whole);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    pthread_mutex_lock(&one);
+    if (pack)
+        rc =
+            PMPI_Sendrecv(data, 1, type, 0, 0, packed, count, whole, 0, 0, self, MPI_STATUS_IGNORE);
+    else
+        rc =
+            PMPI_Sendrecv(packed, count, whole, 0, 0, data, 1, type, 0, 0, self, MPI_STATUS_IGNORE);
+    pthread_mutex_unlock(&one);
+    if (whole != MPI_PACKED)
+        PMPI_Type_free(&whole);
+    return rc;
+}
+
+static int one_slice(char *data, int n, MPI_Datatype type, int bytes, char *packed, bool pack) {
+    const MPI_Comm self = stretto_the_world.self;
+    int position = 0, rc = pack ? PMPI_Pack(data, n, type, packed, bytes, &position, self)
+                                : PMPI_Unpack(packed, bytes, &position, data, n, type, self);
+    return rc == MPI_SUCCESS && position != bytes ? MPI_ERR_INTERN : rc;
+}
+
+/* Packs or unpacks in slices. */
 static int in_slices(char *data, long long count, MPI_Datatype type, size_t bytes, char *packed,
                      bool pack) {
     if (count == 0 || bytes == 0)
         return MPI_SUCCESS;
-    size_t each = bytes / (size_t)count;
-    if (each > INT32_MAX)
-        return MPI_ERR_COUNT;
-    long long most = each < SLICE ? (long long)(SLICE / each) : 1;
+    const size_t each = bytes / (size_t)count;
+    const long long most = each < SLICE ? (long long)(SLICE / each) : 1;
     MPI_Aint lb, extent = 0;
     int rc = count > most ? PMPI_Type_get_extent(type, &lb, &extent) : MPI_SUCCESS;
     for (long long i = 0; i < count && rc == MPI_SUCCESS; i += most) {
-        int n = (int)(count - i < most ? count - i : most), position = 0;
-        int size = (int)((size_t)n * each);
+        const int n = (int)(count - i < most ? count - i : most);
+        const size_t size = (size_t)n * each;
         char *at = data + (MPI_Aint)i * extent;
-        if (pack)
-            rc = PMPI_Pack(at, n, type, packed, size, &position, stretto_the_world.self);
-        else
-            rc = PMPI_Unpack(packed, size, &position, at, n, type, stretto_the_world.self);
-        if (rc == MPI_SUCCESS && position != size)
-            rc = MPI_ERR_INTERN;
+        rc = size > INT32_MAX ? by_message(at, type, size, packed, pack)
+                              : one_slice(at, n, type, (int)size, packed, pack);
         packed += size;
     }
     return rc;

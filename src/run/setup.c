@@ -296,8 +296,11 @@ void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
     c->node_ready = c->one_node = false;
     stretto_arena_leave(c->arena);
     c->arena = -1;
-    if (c->has_shadow && free_shadow)
+    if (c->has_shadow && free_shadow) {
+        stretto_outstanding_lend(); /* freeing is collective: the MPI may wait for the others */
         PMPI_Comm_free(&c->shadow);
+        stretto_outstanding_return();
+    }
     c->has_shadow = false;
     free(c->layout_memory);
     c->layout_memory = NULL;

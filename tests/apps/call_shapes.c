@@ -540,6 +540,43 @@ static void large(void) {
     free(buffer);
 }
 
+/* Rank 0 gives rank 1 one element of 2^31 bytes with a gap in it, and gets one; 6.5 GB of memory in
+ * all. */
+static void elements(void) {
+    const size_t half = (size_t)1 << 30, gap = 8, bytes = 2 * half + gap;
+    const int other = 1 - rank, root = rank == 0, displs[2] = {0, 0};
+    int counts[2] = {0, 0};
+    MPI_Datatype apart, together, types[2] = {MPI_BYTE, MPI_BYTE};
+    char none[8], *buffer = calloc(rank < 2 ? bytes : 8, 1);
+    if (size != 2 || !buffer)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    MPI_Type_vector(2, (int)half, (int)(half + gap), MPI_BYTE, &apart);
+    MPI_Type_contiguous((int)half / 4, MPI_UINT64_T, &together);
+    MPI_Type_commit(&apart);
+    MPI_Type_commit(&together);
+    warm(MPI_COMM_WORLD);
+    size_t at[] = {0, half - 1, half, 2 * half - 1}; /* of the bytes of the element */
+    for (int i = 0; i < 4; i++)
+        at[i] += root && at[i] >= half ? gap : 0;
+    counts[other] = 1;
+    types[other] = root ? apart : together;
+    const int nothing[2] = {0, 0};
+    for (int to = 1; to >= 0; to--) { /* to rank 1 and back */
+        for (int i = 0; i < 4; i++)
+            buffer[at[i]] = (char)(rank == to ? 0 : 10 * to + i + 1);
+        MPI_Alltoallw(rank == to ? none : buffer, rank == to ? nothing : counts, displs, types,
+                      rank == to ? buffer : none, rank == to ? counts : nothing, displs, types,
+                      MPI_COMM_WORLD);
+        for (int i = 0; i < 4; i++)
+            expect(buffer[at[i]] == 10 * to + i + 1, "element of 2^31 bytes");
+    }
+    for (size_t i = half; root && i < half + gap; i++)
+        expect(buffer[i] == 0, "gap in an element of 2^31 bytes");
+    MPI_Type_free(&apart);
+    MPI_Type_free(&together);
+    free(buffer);
+}
+
 /* --- the end of a program ------------------------------------------------------------------ */
 
 static int at_end(MPI_Comm comm, int key, void *value, void *extra) {
@@ -583,10 +620,11 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"attributes", attributes}, {"errors", errors}, {"freed", freed},
-                 {"inter", inter},           {"self", self},     {"nothing", nothing},
-                 {"predefined", predefined}, {"pairs", pairs},   {"large", large},
-                 {"truncated", truncated},   {"kinds", kinds},   {"finalize", finalize}};
+    } cases[] = {{"attributes", attributes}, {"errors", errors},       {"freed", freed},
+                 {"inter", inter},           {"self", self},           {"nothing", nothing},
+                 {"predefined", predefined}, {"pairs", pairs},         {"large", large},
+                 {"elements", elements},     {"truncated", truncated}, {"kinds", kinds},
+                 {"finalize", finalize}};
     int known = strcmp(name, "threads") == 0;
     if (known)
         threads(provided);

@@ -21,7 +21,17 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 14; i++)
         MPI_Bcast(data, 4, MPI_INT, i % size, MPI_COMM_WORLD);
     MPI_Alltoallv(data, counts, displs, MPI_INT, result, counts, displs, MPI_INT, MPI_COMM_WORLD);
-    MPI_Gatherv(data, 2, MPI_INT, result, counts, displs, MPI_INT, 1, MPI_COMM_WORLD);
+#if MPI_VERSION >= 4 /* the root alone needs large counts */
+    MPI_Count large_counts[64];
+    MPI_Aint large_displs[64];
+    for (int r = 0; r < size; r++)
+        large_counts[r] = counts[r], large_displs[r] = displs[r];
+    if (rank == 1)
+        MPI_Gatherv_c(data, 2, MPI_INT, result, large_counts, large_displs, MPI_INT, 1,
+                      MPI_COMM_WORLD);
+    else
+#endif
+        MPI_Gatherv(data, 2, MPI_INT, result, counts, displs, MPI_INT, 1, MPI_COMM_WORLD);
     int wrong = rank == size - 1;
     if (!strcmp(what, "root"))
         MPI_Bcast(data, 4, MPI_INT, wrong, MPI_COMM_WORLD);

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mpis import MPIS, REPOSITORY, Mpi, have, library
+from mpis import MPIS, REPOSITORY, Mpi, have, library, missing
 
 APPS = REPOSITORY / "tests" / "apps"
 TOOLS = REPOSITORY / "tools" / "conformance"
@@ -103,6 +103,19 @@ def test_the_class_of_an_error_in_a_message(build, name: str) -> None:
     done = mpi.run(3, [build(mpi, "call_shapes"), "truncated"], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "call_shapes truncated: done" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_an_element_that_is_beyond_the_mpis_pack(build, name: str) -> None:
+    """2^31 bytes with a gap, there and back: it was refused, and the job ended."""
+    mpi = MPIS[name].require()
+    free = re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text())
+    if free and int(free[1]) < 7_500_000:
+        missing("6.5 GB of memory are not free")
+    env = _preload(mpi, STRETTO_CHOICE="alltoallv=linear", STRETTO_AFTER=1)
+    done = mpi.run(2, [build(mpi, "call_shapes"), "elements"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "call_shapes elements: done" in done.stdout
 
 
 @pytest.mark.parametrize("name", MPIS)
