@@ -91,6 +91,19 @@ def test_without_strettos_the_best_of_all_is_an_mpis(tmp_path: Path) -> None:
     assert by_mpi["MPICH 5.0.2"].every.ratio == 1.0
 
 
+def test_an_mpi_without_its_default_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Results whose algorithms were all forced (imported ones) had a heading and nothing below."""
+    forced = "native:coll_tuned_bcast_algorithm="
+    times = {("bcast", n): {f"{forced}6": 8.0, f"{forced}1": 30.0} for n in (8, 64)}
+    path = results(tmp_path / "a.bench.jsonl", OPENMPI, times)
+    assert main(["compare", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("Open MPI 4.1.4: what it does by itself was not measured; fastest: ") == 2
+    assert "8.01 us" in said and "30" not in said
+
+
 def test_few_launches_make_no_claim(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *map(str, two(tmp_path, launches=5))]) == 0
     said = capsys.readouterr().out

@@ -198,6 +198,14 @@ def test_messages_that_take_what_they_should() -> None:
     assert "late_sender" not in [c.name for c in found.causes]
 
 
+@pytest.mark.parametrize(("node", "crowded"), [("h", True), ("h.site.org", True), ("n1", False)])
+def test_cores_are_counted_where_they_are_known(node: str, crowded: bool) -> None:
+    """A login node of one core says nothing of the cores of the nodes that the job ran on."""
+    host = Host("h", "c", 1, "k", 1)
+    warnings = diagnose(profile([], host=host, nodes=[Node(node, [0, 1])])).warnings
+    assert any("2 ranks share 1 cores" in w for w in warnings) == crowded
+
+
 def test_one_rank_and_computing_only() -> None:
     """The honest answer where there is nothing to gain."""
     found = diagnose(profile([]))

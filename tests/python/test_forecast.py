@@ -59,6 +59,34 @@ def test_work_is_what_was_recorded() -> None:
     assert work.unpriced == ("alltoallv",)
 
 
+@pytest.mark.parametrize(
+    ("send", "awaited", "waits"),
+    [
+        ("MPI_Sendrecv", None, 500),
+        ("MPI_Sendrecv_replace", None, 500),
+        ("MPI_Isendrecv", ("MPI_Wait", None), 200),
+        ("MPI_Send_init", ("MPI_Waitall", "MPI_Send_init"), 200),
+        ("MPI_Isend", ("MPI_Testall", None), 0),
+        ("MPI_Isend", ("MPI_Waitall", "MPI_Iallreduce"), 0),
+    ],
+)
+def test_every_way_of_sending_is_a_message(
+    send: str, awaited: tuple[str, str | None] | None, waits: int
+) -> None:
+    """MPI_Sendrecv sends as well as it receives; persistent sends are waited for like others."""
+    p = profile()
+    sent = dataclasses.replace(p.calls[1], function=send)
+    received = dataclasses.replace(p.calls[1], function="MPI_Irecv")
+    rows = [sent, received]
+    if awaited is not None:
+        function, detail = awaited
+        calls = {"function": function, "detail": detail, "calls": [200] * 2}
+        rows.append(dataclasses.replace(p.calls[2], **calls))
+    exchange = work_of(dataclasses.replace(p, calls=rows), []).exchange
+    assert (exchange.messages, exchange.bytes) == (500, 500 * 65536)
+    assert exchange.waits == waits
+
+
 @pytest.mark.parametrize(("scaling", "share"), [("strong", 2 / 64), ("weak", 1.0)])
 def test_the_rule_is_applied_as_stated(scaling: str, share: float) -> None:
     work, rule = work_of(profile(), ["allreduce"]), Rule(scaling, 2 / 3, 1.5)  # type: ignore[arg-type]

@@ -271,11 +271,32 @@ def test_imb_has_communicators_of_several_sizes(
     assert "largest over the ranks" in capsys.readouterr().out
     small = read_bench(tmp_path / "out" / "intel-2021.18-1x2.bench.jsonl")
     large = read_bench(tmp_path / "out" / "intel-2021.18-2x4.bench.jsonl")
-    assert [(s.bytes, s.times_us, s.mode) for s in small.samples] == [(8, [18.59], "throughput")]
+    assert [(s.bytes, s.times_us, s.mode) for s in small.samples] == [(8, [18.59], "latency")]
     assert [(s.collective, s.datatype) for s in large.samples] == [
         ("allreduce", "MPI_FLOAT"), ("barrier", "MPI_BYTE"),
     ]  # fmt: skip
     assert small.header.host.kernel == "5.14.0-503"
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "modes"),
+    [
+        ("Intel(R) MPI Benchmarks 2021.11", "IMB-MPI1 Allreduce Barrier", "latency throughput"),
+        ("Intel(R) MPI Benchmarks 2021.11", "IMB-MPI1 -sync off", "throughput throughput"),
+        ("Intel(R) MPI Benchmarks 2021.11", "IMB-MPI1 -a 2 \n\n# -sync 0", "throughput throughput"),
+        ("Intel (R) MPI Benchmarks 2017", "IMB-MPI1 Allreduce", "throughput throughput"),
+        ("Intel (R) MPI Benchmarks 2018", "IMB-MPI1 -sync on", "latency throughput"),
+    ],
+)  # fmt: skip
+def test_imb_says_whether_the_ranks_met_before_each_call(
+    version: str, words: str, modes: str
+) -> None:
+    head = f"# Calling sequence was: \n\n# {words} \n\n# Minimum message length in bytes:   0\n"
+    text = IMB.replace("Intel(R) MPI Benchmarks 2021.11", version)
+    text = text.replace("# MPI_Datatype    ", head + "# MPI_Datatype    ", 1)
+    tables = imb.read(text, "f").tables
+    assert [t.mode for t in tables if t.nranks == 8] == modes.split()
+    assert all(t.tool == f"IMB {version.split('Benchmarks ')[1]}" for t in tables)
 
 
 def test_what_intel_mpi_brings_along_prints_what_is_read(tmp_path: Path) -> None:
@@ -288,6 +309,7 @@ def test_what_intel_mpi_brings_along_prints_what_is_read(tmp_path: Path) -> None
     assert not reading.problems
     found = {t.collective: [x.bytes for x in t.lines] for t in reading.tables if t.nranks == 2}
     assert found == {"allreduce": [0, 8, 16, 32], "gather": [0, 8, 16, 32], "barrier": [0]}
+    assert [t.mode for t in reading.tables] == ["latency", "latency", "throughput"]
 
 
 @given(st.dictionaries(st.integers(1, 1 << 30), st.floats(0.01, 1e6), min_size=1), st.data())

@@ -21,6 +21,9 @@ VERSIONS = {
     "slurm": "slurm 22.05.8",
 }
 
+#: what `salloc -N2 --ntasks-per-node=4` sets
+ALLOCATED = {"SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "8", "SLURM_NTASKS_PER_NODE": "4"}
+
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
@@ -144,10 +147,31 @@ def test_a_program_called_mpirun_that_is_no_launcher(machine: Path) -> None:
         ("mpich", "mpiexec.hydra -hosts a:2,b:2 -n 4 app", {}, (4, 2, 2)),
         ("mpich", "mpiexec.hydra -f machines -n 4 app", {}, (4, 2, 2)),
         ("intel", "mpirun -hosts a,b -ppn 2 -n 4 app", {}, (4, 2, 2)),
-        ("intel", "mpirun -hosts a,b -n 4 app", {}, (4, 2, None)),
+        ("intel", "mpirun -hosts a,b -n 4 app", {}, (4, None, None)),
+        ("openmpi4", "mpirun --hostfile hosts -N 2 app", {}, (4, 2, 2)),
+        ("openmpi4", "mpirun --hostfile hosts --npernode 2 app", {}, (4, 2, 2)),
+        ("openmpi4", "mpirun --hostfile hosts -pernode app", {}, (2, 2, 1)),
+        ("openmpi4", "mpirun --host a:4,b:4 --map-by ppr:2:node app", {}, (4, 2, 2)),
+        ("openmpi4", "mpirun --hostfile hosts --map-by ppr:2:socket app", {}, (None, None, None)),
+        ("openmpi4", "mpirun -n 4 --hostfile hosts --rankfile r app", {}, (4, None, None)),
+        ("openmpi4", "mpirun -n 2 --hostfile plain app", {}, (2, None, None)),
+        ("openmpi4", "mpirun -n 8 --hostfile plain -N 4 app", {}, (8, 2, 4)),
+        ("openmpi4", "mpirun -n 2 --hostfile one app", {}, (2, 1, 2)),
+        ("openmpi4", "mpirun --hostfile hosts --host node2:2 app", {}, (2, 1, 2)),
+        ("openmpi4", "mpirun app", {"OMPI_MCA_orte_default_hostfile": "hosts"}, (8, 2, 4)),
+        ("openmpi5", "mpirun app", {"PRTE_MCA_prte_default_hostfile": "hosts"}, (8, 2, 4)),
+        ("mpich", "mpiexec.hydra -n 4 app", {"HYDRA_HOST_FILE": "machines"}, (4, 2, 2)),
+        ("mpich", "mpiexec.hydra -hosts a:2 app", {"HYDRA_HOST_FILE": "machines"}, (2, 1, 2)),
+        ("mpich", "mpiexec.hydra -hosts a:4,b:4 -ppn 2 app", {}, (4, 2, 2)),
+        ("intel", "mpirun -n 4 -ppn 2 app", {"I_MPI_HYDRA_HOST_FILE": "plain"}, (4, 2, 2)),
         ("slurm", "srun -n 8 app", {"SLURM_JOB_NUM_NODES": "4"}, (8, 4, 2)),
         ("slurm", "srun app", {"SLURM_JOB_NUM_NODES": "4", "SLURM_NTASKS": "8"}, (8, 4, 2)),
         ("slurm", "srun -n 8 app", {}, (8, None, None)),
+        ("slurm", "srun -n 8 --ntasks-per-node=4 app", {}, (8, 2, 4)),
+        ("slurm", "srun -n 8 --tasks-per-node 4 app", {}, (8, 2, 4)),
+        ("slurm", "srun -N1 -n2 app", ALLOCATED, (2, 1, 2)),
+        ("slurm", "srun -n2 app", ALLOCATED, (2, 2, 1)),
+        ("slurm", "srun --ntasks-per-node=1 app", ALLOCATED, (8, 2, 4)),
     ],
 )
 def test_layouts(
@@ -158,6 +182,8 @@ def test_layouts(
     layout: tuple[int | None, int | None, int | None],
 ) -> None:
     (machine / "hosts").write_text("# two\nnode1 slots=4\nnode2 slots=4 max_slots=8\n")
+    (machine / "plain").write_text("node1\nnode2\n")
+    (machine / "one").write_text("node1\n")
     (machine / "machines").write_text("node1:2\nnode2:2\n")
     found: Layout = find_layout(parse(machine, kind, line), env, machine)
     assert (found.nranks, found.nodes, found.ppn) == layout

@@ -176,6 +176,47 @@ def test_bad_measurements_are_refused(tmp_path: Path, text: str, words: str) -> 
     assert caught.value.remedy and str(path) in str(caught.value.place)
 
 
+@pytest.mark.parametrize(
+    ("word", "title", "words"),
+    [
+        ("latency=", "OSU MPI Bandwidth Test v5.6.2", "write bandwidth="),
+        ("node_bandwidth=", "OSU MPI Latency Test v7.5", "write latency="),
+        ("node_bcast=", "OSU MPI Allreduce Latency Test v7.5", "write node_allreduce="),
+        ("", "OSU MPI Allgather Latency Test v7.5", "which OSU benchmark"),
+        ("", "OSU MPI Multi Latency Test v7.5", "which OSU benchmark"),
+        ("latency=", "OSU MPI Latency Test v7.5", "a print-out has no column 'us'"),
+    ],
+)
+def test_what_a_file_says_it_is_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str, title: str, words: str
+) -> None:
+    """MB/s read as us, or a collective's time as a message's, would fit and mean nothing."""
+    path = tmp_path / "out.log"
+    path.write_text(f"# {title}\n# Size  Value\n8 1.5\n1024 2.5\n")
+    column = ":us" if "column" in words else ""
+    out = tmp_path / "x.toml"
+    assert main(["platform", "fit", "x", f"{word}{path}{column}", "-o", str(out)]) == 1
+    assert words in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("bcast.log", "# OSU MPI Broadcast Latency Test v7.5\n# Size  Avg Latency(us)\n8 1.5\n"),
+        ("bcast.txt", "# OSU MPI-CUDA Broadcast Latency Test v7.5\n8 1.5\n"),
+        ("bcast.csv", "size,us\n8,1.5\n"),
+    ],
+)
+def test_the_number_of_ranks_stands_behind_any_file(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(StrettoError, match="how many ranks"):
+        read_series(path, "node_bcast", None, None)
+    found = read_series(path, "node_bcast", "36", None)
+    assert (found.kind, found.pairs, found.points) == ("node_bcast", 36, ((8, 1.5),))
+
+
 def test_show_and_list(capsys: pytest.CaptureFixture[str]) -> None:
     from stretto.cli import main
 

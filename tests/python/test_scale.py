@@ -9,18 +9,22 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mpis import MPIS, REPOSITORY, one_job_at_a_time
 from stretto.cli import main
-from stretto.commands.scale import parse_numbers, points_of
+from stretto.commands.scale import _fitting, parse_numbers, points_of
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.program import take
 from stretto.files.scale import Header, ScaleRun, ScaleWriter, parse_scale, read_scale
 from stretto.files.verdict import Metric
+from stretto.launch.command import parse_command
 from stretto.launch.execute import Result
+from stretto.launch.layout import find_layout
 from stretto.launch.resize import Point, resize
 from stretto.scaling.analyse import analyse
 from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, steps
@@ -120,6 +124,34 @@ def test_what_cannot_be_resized_is_refused(machine: Path, line: str) -> None:
     with pytest.raises(UsageError) as caught:
         resize(line.split(), Point(2, 2), env, machine)
     assert "{n}" in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "point", "nodes"),
+    [
+        ("mpich", "mpiexec.hydra -n 4 ./app", Point(2, 2), 1),
+        ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", Point(4, 2), 2),
+        ("mpich", "mpiexec.hydra -hosts a,b -n {n} -ppn {ppn} ./app", Point(4, 2), 2),
+        ("openmpi", "mpirun -H a:8,b:8 ./app", Point(4, 8), 2),
+        ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", Point(2, 2), None),
+        ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", Point(1, 2), None),
+        ("openmpi", "mpirun -H a:8,b:8 ./app", Point(1, 4), None),
+        ("slurm", "srun ./app", Point(4, 2), None),
+    ],
+)
+def test_a_point_runs_on_its_own_number_of_nodes(
+    machine: Path, kind: str, line: str, point: Point, nodes: int | None
+) -> None:
+    """Hydra would run 4 x 2 as 2 x 4, and the figure would be given out as that of four nodes."""
+    env = {"PATH": f"{machine / kind}:/usr/bin:/bin"}
+    command = parse_command(resize(line.split(), point, env, machine), env, machine)
+    job: Any = SimpleNamespace(command=command, layout=find_layout(command, env, machine))
+    if nodes is None:
+        assert _fitting(job, point) is job
+        return
+    with pytest.raises(StrettoError, match=f"on {nodes} nodes, not on {point.nodes}") as caught:
+        _fitting(job, point)
+    assert f"hosts of {point.nodes} nodes" in str(caught.value.remedy)
 
 
 def test_points() -> None:

@@ -114,8 +114,6 @@ def fit_command(
         kind, equals, rest = word.rpartition("=") if "=" in word else ("", "", word)
         file, *more = rest.split(":")
         number = int(more.pop()) if more and more[-1].isdecimal() and len(more) != 1 else None
-        if number is None and len(more) == 1 and more[0].isdecimal() and file.endswith(".txt"):
-            number, more = int(more[0]), []
         curves.append(
             read_series(Path(file), kind if equals else None, more[0] if more else None, number)
         )

@@ -253,12 +253,21 @@ def parse_numbers(text: str | None, option: str) -> list[int]:
 
 
 def _fitting(job: Job, point: Point) -> Job:
-    """Refuse a line that asks for another number of ranks than it was to."""
-    if job.command.launcher is not None and job.layout.nranks not in (None, point.nranks):
+    """Refuse a line that asks for another number of ranks or nodes than it was to."""
+    if job.command.launcher is None:
+        return job
+    if job.layout.nranks not in (None, point.nranks):
         raise StrettoError(
             f"this would run on {job.layout.nranks} ranks, not on {point.nranks}",
             shlex.join(job.command.words),
             "say where the numbers go: {n}, {nodes} and {ppn} in the command",
+        )
+    # Hydra puts any number of ranks on the nodes that it has: a point would be another one's.
+    if job.layout.nodes not in (None, point.nodes):
+        raise StrettoError(
+            f"this would run on {job.layout.nodes} nodes, not on {point.nodes}",
+            shlex.join(job.command.words),
+            f"name the hosts of {point.nodes} nodes in the command, or ask for fewer (--nodes)",
         )
     return job
 

@@ -123,7 +123,9 @@ class _Study(Causes):
                     "busy with other things, and the other numbers are larger for it; run again "
                     "where nothing else runs"
                 )
-        most = max((len(n.ranks) for n in self.p.nodes), default=0)
+        # The cores are those of the machine that joined the profile, maybe a login node.
+        mine = [n for n in self.p.nodes if n.name.split(".")[0] == self.p.host.name]
+        most = max((len(n.ranks) for n in mine), default=0)
         if most > self.p.host.cores:
             out.warnings.append(
                 f"{most} ranks share {self.p.host.cores} cores: much of the waiting is for a core, "

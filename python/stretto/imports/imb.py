@@ -1,13 +1,15 @@
 """Intel MPI Benchmarks' print-outs (IMB-MPI1 Allreduce, Bcast, ...).
 
 A block a benchmark and number of processes: ``# Benchmarking Allreduce``, ``# #processes = 4``, a
-line that names the columns, a line a size. The calls of a size are a loop without a barrier between
-them (unless ``-imb_barrier 1`` was given); the times are over the ranks, per call.
+line that names the columns, a line a size; the times are over the ranks, per call. Since 2019 calls
+are timed one by one, a barrier between them (counted by running 2021.11), unless ``-sync off`` was
+given; before that, and of a barrier itself, the calls of a size are a loop.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from stretto.imports.printed import (
     REDUCTIONS,
@@ -22,12 +24,16 @@ from stretto.imports.printed import (
 _TITLE = re.compile(r"#\s*Benchmarking\s+(\S+)\s*$")
 _RANKS = re.compile(r"#\s*#processes\s*=\s*(\d+)")
 _FACTS = {
-    "tool": re.compile(r"#\s*Intel\(R\) MPI Benchmarks\s*(.*?)(?:, MPI-1 part)?\s*$"),
+    "tool": re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks\s*(.*?)(?:, MPI-1 part)?\s*$"),
     "date": re.compile(r"#\s*Date\s*:\s*(.+?)\s*$"),
     "kernel": re.compile(r"#\s*Release\s*:\s*(\S+)\s*$"),
     "datatype": re.compile(r"#\s*MPI_Datatype\s+:\s*(\w+)"),
     "reductions": re.compile(r"#\s*MPI_Datatype for reductions\s*:\s*(\w+)"),
 }
+#: the year of the version that first has a barrier after each call
+_SYNCHRONISED = 2019
+_SYNC = re.compile(r"\s-sync\s+(\S+)")
+_OFF = ("0", "off", "no", "disable")
 _SIZE, _TIMES, _LARGEST, _AVERAGE = "#bytes", "#repetitions", "t_max[usec]", "t_avg[usec]"
 
 
@@ -45,10 +51,16 @@ def read(text: str, place: str) -> Reading:
     facts: dict[str, str] = {}
     table: Printed | None = None
     columns: list[str] | None = None
+    asked = False
     for at, line in enumerate(whole_lines(text, place, out.problems), start=1):
         for name, pattern in _FACTS.items():
             if found := pattern.match(line.strip()):
                 facts[name] = found.group(1)
+        if "Calling sequence was" in line:  # the words follow, on as many lines as it takes
+            asked, facts["words"] = True, ""
+        elif asked:
+            asked = "Minimum message length" not in line
+            facts["words"] += line.lstrip("# ") + " "
         if title := _TITLE.match(line.strip()):
             table, columns = _begin(title.group(1), f"{place}:{at}", facts, out), None
         elif ranks := _RANKS.match(line.strip()):
@@ -74,11 +86,19 @@ def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printe
     kind = facts.get("reductions") if collective in REDUCTIONS else facts.get("datatype")
     tool = f"IMB {facts.get('tool', '')}".strip()
     table = Printed(
-        collective, None, kind, "throughput", tool, place,
+        collective, None, kind, _mode(collective, facts), tool, place,
         kernel=facts.get("kernel"), date=facts.get("date"),
     )  # fmt: skip
     out.tables.append(table)
     return table
+
+
+def _mode(collective: str, facts: dict[str, str]) -> Literal["latency", "throughput"]:
+    """Return whether the ranks met before each call."""
+    year = re.match(r"\d{4}", facts.get("tool", ""))
+    words = _SYNC.findall(f" {facts.get('words', '')}")
+    met = words[-1].lower() not in _OFF if words else year and int(year[0]) >= _SYNCHRONISED
+    return "latency" if met and collective != "barrier" else "throughput"
 
 
 def _line(words: list[str], columns: list[str]) -> Line | None:

@@ -20,6 +20,14 @@ class Layout:
     hosts: tuple[str, ...] = ()
 
 
+#: variables that name a host file, where the command names no hosts
+_HOSTFILES: dict[str, tuple[str, ...]] = {
+    "openmpi": ("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"),
+    "mpich": ("HYDRA_HOST_FILE",),
+    "intel": ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE"),
+}
+
+
 def _int(text: str | None) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"[1-9][0-9]{0,8}", text) else None
 
@@ -86,44 +94,71 @@ def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None =
     ]
     per_app = len(counts) == len(command.applications) and None not in counts
     nranks = sum(c or 0 for c in counts) if per_app else None
-    ppn = None
+    told = 1 if any(o.name == "pernode" for o in command.options) else None
     for value, *_ in command.values("N", "npernode", "ppn", "perhost"):
-        ppn = _int(value)
+        told = _int(value)
     for value, *_ in command.values("map-by", "ppr"):
         found = re.match(r"(?:ppr:)?(\d+):node", value)
-        ppn = int(found.group(1)) if found else ppn
+        told = int(found.group(1)) if found else told
+    # Ranks a socket, or a place for each rank: how many are on a node it does not say.
+    unclear = bool(command.values("npersocket", "rf", "rankfile")) or any(
+        re.match(r"(?:ppr:)?\d+:(?!node)", v[0]) for v in command.values("map-by", "ppr")
+    )
     # One rank on each node in turn: all nodes are used, however many slots each of them has.
     in_turn = any(v[0].split(":")[0] == "node" for v in command.values("map-by")) or any(
-        o.name == "bynode" for a in command.applications for o in a.options
+        o.name == "bynode" for o in command.options
     )
-    hosts = parse_hosts([v[0] for v in command.values("H", "host", "hosts")])
-    for values in command.values("hostfile", "machinefile", "f", "default-hostfile"):
-        hosts += read_hostfile((cwd or Path.cwd()) / values[0])
+    hosts, by_cores = _hosts(command, environ, cwd or Path.cwd())
     if not hosts:
         nodes = _int(environ.get("SLURM_JOB_NUM_NODES"))
         if nodes is None and not any(
             n in environ for n in ("PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE")
         ):
             nodes = 1
-        if nranks is None and nodes is not None and ppn is not None:
-            nranks = nodes * ppn
+        if nranks is None and nodes is not None and told is not None:
+            nranks = nodes * told
         if nodes == 1:
-            return Layout(nranks, 1, nranks or ppn)
-        slots = ppn or _slurm_ppn(environ.get("SLURM_TASKS_PER_NODE"))
+            return Layout(nranks, 1, nranks or told)
+        slots = told or _slurm_ppn(environ.get("SLURM_TASKS_PER_NODE"))
         if in_turn and nranks is not None and nodes is not None:
             slots = -(-nranks // nodes)
         return _filled(nranks, nodes, slots, ())
     names = tuple(h for h, _ in hosts)
+    ppn = told
     if ppn is None and in_turn and nranks is not None:
         ppn = -(-nranks // len(names))
-    elif ppn is None and all(s is not None for _, s in hosts):
-        ppn = max(s or 0 for _, s in hosts)
-    elif ppn is None and command.kind != "intel":
+    elif ppn is None and not by_cores and not unclear:
         # One rank a listed host, unless it is told to oversubscribe.
         ppn = max(s or 1 for _, s in hosts)
-    if nranks is None and ppn is not None:
+    if nranks is None and told is not None:
+        nranks = told * len(names)
+    elif nranks is None and ppn is not None:
         nranks = sum(s or ppn for _, s in hosts)
+    if ppn is None:
+        alone = len(names) == 1
+        return Layout(nranks, 1 if alone else None, nranks if alone else None, names)
     return _filled(nranks, len(names), ppn, names)
+
+
+def _hosts(
+    command: Command, environ: Mapping[str, str], cwd: Path
+) -> tuple[list[tuple[str, int | None]], bool]:
+    """Return the hosts with their slots, and whether some take as many ranks as they have cores.
+
+    So it is where a host file of Open MPI or a list of Intel MPI gives no number (seen by running
+    them); Open MPI's ``--host`` only picks from its file, with slots of its own.
+    """
+    hosts = parse_hosts([v[0] for v in command.values("H", "host", "hosts")])
+    if hosts and command.kind == "openmpi":
+        return hosts, False
+    files = [v[0] for v in command.values("hostfile", "machinefile", "f", "default-hostfile")]
+    if not hosts and not files:
+        named = _HOSTFILES.get(command.kind or "", ())
+        files = [environ[name] for name in named if environ.get(name)][:1]
+    for file in files:
+        hosts += read_hostfile(cwd / file)
+    open_ended = any(slots is None for _, slots in hosts)
+    return hosts, open_ended and command.kind in ("openmpi", "intel")
 
 
 def _filled(
@@ -147,10 +182,12 @@ def _slurm(command: Command, environ: Mapping[str, str]) -> Layout:
         return _int(environ.get(variable))
 
     nodes = number(("N", "nodes"), "SLURM_JOB_NUM_NODES")
-    ppn = number(("ntasks-per-node",), "SLURM_NTASKS_PER_NODE")
+    ppn = number(("ntasks-per-node", "tasks-per-node"), "SLURM_NTASKS_PER_NODE")
     nranks = number(("n", "ntasks"), "SLURM_NTASKS")
     if nranks is None and nodes is not None:
         nranks = nodes * (ppn or 1)
-    if ppn is None and nranks is not None and nodes is not None:
-        ppn = -(-nranks // nodes)
+    if nranks is not None and nodes is not None:
+        ppn = -(-nranks // nodes)  # srun warns of another --ntasks-per-node, and ignores it
+    elif nranks is not None and ppn is not None:
+        nodes = -(-nranks // ppn)
     return Layout(nranks, nodes, ppn)

@@ -42,8 +42,9 @@ SRUN = _table(
     --extra-node-info --threads --gpus --licenses --qos --clusters --core-spec --wait --mpi
     --cpu-bind --mem-bind --mem --mem-per-cpu --mem-per-gpu --gres --gres-flags --gpus-per-node
     --gpus-per-task --gpus-per-socket --gpu-bind --gpu-freq --cpu-freq --cpus-per-gpu
-    --ntasks-per-node --ntasks-per-core --ntasks-per-socket --ntasks-per-gpu --export
-    --export-file --reservation --threads-per-core --cores-per-socket --sockets-per-node --hint
+    --ntasks-per-node --tasks-per-node --ntasks-per-core --ntasks-per-socket --ntasks-per-gpu
+    --export --export-file --reservation --threads-per-core --cores-per-socket --sockets-per-node
+    --hint
     --signal --network --epilog --prolog --task-epilog --task-prolog --jobid --het-group --comment
     --deadline --mincpus --priority --profile --acctg-freq --begin --container --switches
     --thread-spec --time-min --tmp --tres-per-task --tres-bind --uid --gid --wckey --mail-type

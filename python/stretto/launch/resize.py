@@ -94,7 +94,7 @@ def resize(
     if command.kind == "slurm":
         change.set(("n", "ntasks"), str(point.nranks), "-n")
         change.set(("N", "nodes"), str(point.nodes), "-N")
-        change.set(("ntasks-per-node",), str(point.ppn), "--ntasks-per-node")
+        change.set(("ntasks-per-node", "tasks-per-node"), str(point.ppn), "--ntasks-per-node")
         if point.threads is not None:
             change.set(("c", "cpus-per-task"), str(point.threads), "-c")
         return change.done()

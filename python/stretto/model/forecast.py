@@ -21,6 +21,7 @@ from typing import Literal
 
 from stretto.errors import StrettoError
 from stretto.files.profile import Call, Profile
+from stretto.profiling.show import awaits_message
 
 Scaling = Literal["strong", "weak"]
 #: seconds of one call: collective, nodes, ppn, bytes
@@ -29,6 +30,8 @@ PriceCall = Callable[[str, int, int, int], float]
 #: blocks, not vectors: their size is that of one pair of ranks
 _BLOCKS = ("allgather", "allgatherv", "alltoall", "alltoallv", "gather", "gatherv", "scatter",
            "scatterv", "reduce_scatter", "reduce_scatter_block")  # fmt: skip
+#: sends after which nothing is left to be waited for
+_COMPLETE = ("MPI_Send", "MPI_Ssend", "MPI_Sendrecv", "MPI_Sendrecv_replace")
 
 
 @dataclass(frozen=True)
@@ -148,12 +151,12 @@ def work_of(profile: Profile, priced: Iterable[str]) -> Work:
     unpriced: set[str] = set()
     for call in profile.calls:
         per_rank = call.total_calls / n
-        if call.kind == "p2p" and "recv" not in call.function.lower():
+        if call.kind == "p2p" and "send" in call.function.lower():
             messages += per_rank
             volume += sum(call.bytes) / n
-            if call.function in ("MPI_Send", "MPI_Sendrecv", "MPI_Ssend"):
+            if call.function in _COMPLETE:
                 waits += per_rank
-        elif call.kind == "wait" and call.detail is None and "wait" in call.function.lower():
+        elif awaits_message(call) and "wait" in call.function.lower():
             waits += per_rank
         name = call.collective
         if name is None or call.detail == "set-up":

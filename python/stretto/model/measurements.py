@@ -28,14 +28,18 @@ Kind = Literal[
 KINDS: tuple[str, ...] = get_args(Kind)
 WHAT = "measurements"
 
-#: words in the first line of an OSU print-out, and what it holds (between nodes)
-_OSU = (
-    (r"Multiple Bandwidth", "multi_pair"),
-    (r"Bi-Directional Bandwidth", "bibandwidth"),
-    (r"Bandwidth Test", "bandwidth"),
-    (r"Broadcast|Bcast", "node_bcast"),
-    (r"Allreduce", "node_allreduce"),
-    (r"Latency Test", "latency"),
+#: titles of print-outs, OSU's and those of bench/pt2pt.c, and what they hold (between nodes); the
+#: names of other benchmarks hold the same words: Allgather Latency Test, Multi Latency Test
+_OSU = tuple(
+    (re.compile(rf"#\s*(?:OSU MPI(?:-\w+)?|Stretto)\s+{words}", re.IGNORECASE), kind)
+    for words, kind in (
+        ("Multiple Bandwidth", "multi_pair"),
+        ("Bi-Directional Bandwidth", "bibandwidth"),
+        ("Bandwidth Test", "bandwidth"),
+        ("Latency Test", "latency"),
+        ("(?:Broadcast|Bcast)", "node_bcast"),
+        ("Allreduce", "node_allreduce"),
+    )
 )
 
 
@@ -79,7 +83,8 @@ def read_series(path: Path, kind: str | None, column: str | None, pairs: int | N
     kind
         What it holds; None: as an OSU print-out says itself.
     column
-        Name of the column of a table; None: the only one.
+        Name of the column of a table; None: the only one. Where there is nothing to choose from, a
+        number is `pairs`.
     pairs
         Pairs or ranks, where the file does not say.
     """
@@ -91,7 +96,7 @@ def read_series(path: Path, kind: str | None, column: str | None, pairs: int | N
     if path.name.endswith(".jsonl"):
         return _from_bench(path, kind, column)
     if text.lstrip().startswith("#"):
-        return _from_osu(text, path, kind, pairs)
+        return _from_osu(text, path, kind, column, pairs)
     return _from_csv(text, path, kind, column, pairs)
 
 
@@ -129,10 +134,22 @@ def _size(word: str, place: str) -> int:
     return int(word)
 
 
-def _from_osu(text: str, path: Path, kind: str | None, pairs: int | None) -> Series:
+def _from_osu(
+    text: str, path: Path, kind: str | None, column: str | None, pairs: int | None
+) -> Series:
     lines = text.splitlines()
-    head = "\n".join(line for line in lines if line.startswith("#"))
-    found = next((k for pattern, k in _OSU if re.search(pattern, head)), None)
+    found = next((k for pattern, k in _OSU if any(pattern.match(x) for x in lines)), None)
+    if column is not None:  # there are no columns to choose from: it is the number
+        if not column.isdecimal():
+            raise StrettoError(
+                f"a print-out has no column {column!r}", path, "write KIND=FILE or KIND=FILE:NUMBER"
+            )
+        pairs = int(column)
+    if found is not None and kind not in (None, found, f"node_{found}"):
+        raise StrettoError(
+            f"its title says {found}, and it was given as {kind}", f"{path}:1",
+            f"write {found}={path}",
+        )  # fmt: skip
     if found is None and kind is None:
         raise StrettoError(
             "this does not say which OSU benchmark it is from",
@@ -168,7 +185,8 @@ def _from_csv(
         )
     rows = list(csv.reader(text.splitlines()))
     names = [n.strip() for n in rows[0][1:]] if rows else []
-    if column is None and len(names) == 1:
+    if len(names) == 1 and (column is None or (column.isdecimal() and column not in names)):
+        pairs = pairs if column is None else int(column)
         column = names[0]
     if column not in names:
         raise StrettoError(

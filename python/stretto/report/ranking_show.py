@@ -68,7 +68,10 @@ def _verdict(gap: Gap) -> str:
 
 
 def distance_lines(ranking: Ranking) -> list[str]:
-    """Return how far each MPI's default is from its own best and from the best of all."""
+    """Return how far each MPI's default is from its own best and from the best of all.
+
+    Where an MPI's default was not measured, its fastest stands in its place.
+    """
     out = []
     for d in ranking.distances:
         model = " (simulated)" if d.default.simulated else ""
@@ -76,6 +79,14 @@ def distance_lines(ranking: Ranking) -> list[str]:
             f"  {d.mpi}{model}: default {us(d.default.time.median)} us; own best: "
             f"{gap_words(d.own, d.default)}; best of all: {gap_words(d.every, d.default)}"
         )
+    known = {d.mpi for d in ranking.distances}
+    for e in ranking.entries:  # the fastest first
+        if e.mpi not in known:
+            known.add(e.mpi)
+            out.append(
+                f"  {e.mpi}: what it does by itself was not measured; "
+                f"fastest: {e.label}, {us(e.time.median)} us"
+            )
     out += [f"  {mpi}: not measured in {ranking.mode} here (--mode)" for mpi in ranking.missing]
     return out
 
