@@ -5,6 +5,8 @@
  *
  *   LOCAL      returns whatever other processes do (MPI-4.1, 2.4.2): the MPI's, untouched
  *   TEST       programs may call it again and again until something happens: progress, then the MPI's
+ *   BUFFERED   local, and needs room that the MPI gives back when it makes progress: under Open MPI
+ *              progress, then the MPI's
  *   P2P        waits for messages: its nonblocking form, tests and progress in a loop (pmpi/messages.h)
  *   OPAQUE     may wait for other processes in a way that has no nonblocking form: lent to the helper
  *              thread meanwhile. One-sided calls are among these because they may wait for their epoch
@@ -66,7 +68,7 @@
 #define STRETTO_CLASS_Bcast_c ELSEWHERE
 #define STRETTO_CLASS_Bcast_init ELSEWHERE
 #define STRETTO_CLASS_Bcast_init_c ELSEWHERE
-#define STRETTO_CLASS_Bsend LOCAL
+#define STRETTO_CLASS_Bsend BUFFERED
 #define STRETTO_CLASS_Bsend_c LOCAL
 #define STRETTO_CLASS_Bsend_init LOCAL
 #define STRETTO_CLASS_Bsend_init_c LOCAL
@@ -308,7 +310,7 @@
 #define STRETTO_CLASS_Ibarrier ELSEWHERE
 #define STRETTO_CLASS_Ibcast ELSEWHERE
 #define STRETTO_CLASS_Ibcast_c ELSEWHERE
-#define STRETTO_CLASS_Ibsend LOCAL
+#define STRETTO_CLASS_Ibsend BUFFERED
 #define STRETTO_CLASS_Ibsend_c LOCAL
 #define STRETTO_CLASS_Iexscan ELSEWHERE
 #define STRETTO_CLASS_Iexscan_c ELSEWHERE

@@ -31,6 +31,21 @@
     STRETTO_GUARDED(name, parameters, arguments)                                                   \
     STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
 
+/* Open MPI gives back the room of messages that have arrived when it makes progress, and refuses a
+ * buffered send for want of room without any: after its own barrier it has made some, after one of
+ * ours in shared memory it may have not (docs/calls.md). */
+#ifdef STRETTO_ABI_OPENMPI
+#define GUARD_BUFFERED(name, parameters, arguments)                                                \
+    int MPI_##name parameters {                                                                    \
+        if (stretto_the_world.active)                                                              \
+            stretto_drive_mpi();                                                                   \
+        return PMPI_##name arguments;                                                              \
+    }                                                                                              \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+#else
+#define GUARD_BUFFERED GUARD_LOCAL
+#endif
+
 /* What it makes is the argument of this name. */
 #define STRETTO_MADE_Cart_create comm_cart
 #define STRETTO_MADE_Cart_sub newcomm
