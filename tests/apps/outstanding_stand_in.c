@@ -18,6 +18,8 @@ void stretto_comm_made(MPI_Comm comm) {
 static long progressed, lent;
 static int depth;
 
+void stretto_drive_mpi(void) {}
+
 void stretto_outstanding_resume(void) {
     progressed++;
 }
