@@ -80,9 +80,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
             }
         }
         if (c == 0) { /* from now on what was just written, which is still in the nearest cache */
-            const stretto_copying part = stretto_copy_part(&own, size);
-            if (part.bytes)
-                stretto_copy(part.to, part.from, part.bytes);
+            stretto_copy_rest(stretto_copy_part(&own, size));
             continue;
         }
         size_t t = c - 1;
@@ -95,23 +93,21 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
                                         stretto_least(size, bytes[rank] - t * size)};
             stretto_await(node, &stretto_area_of(node, rank)->posted.value, base + t + 1);
             const stretto_copying turn = stretto_copy_part(&own, i == 1 ? in.bytes : 0);
-            if (out.bytes)
-                stretto_copy_three(in, out, turn);
-            else
-                stretto_copy_both(in, turn);
             if (out.bytes) {
+                stretto_copy_three(in, out, turn);
                 stretto_set(&area->posted, base + c + 1);
                 out.bytes = 0;
+            } else {
+                stretto_copy_both(in, turn);
             }
         }
         if (out.bytes) { /* nobody else has anything left */
-            stretto_copy(out.to, out.from, out.bytes);
+            stretto_copy_rest(out);
             stretto_set(&area->posted, base + c + 1);
         }
         stretto_set(&area->taken, base + t + 1);
     }
-    if (own.bytes)
-        stretto_copy(own.to, own.from, own.bytes);
+    stretto_copy_rest(own);
     stretto_finish(node, all);
 }
 

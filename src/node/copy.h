@@ -50,6 +50,11 @@ static inline stretto_copying stretto_copy_part(stretto_copying *whole, size_t m
     return part;
 }
 
+static inline void stretto_copy_rest(stretto_copying copy) {
+    if (copy.bytes)
+        stretto_copy(copy.to, copy.from, copy.bytes);
+}
+
 static inline void stretto_copy_turn(stretto_copying *copy, size_t piece) {
     memcpy(copy->to, copy->from, piece);
     copy->to += piece, copy->from += piece, copy->bytes -= piece;
@@ -65,10 +70,8 @@ static inline void stretto_copy_both(stretto_copying a, stretto_copying b) {
         stretto_copy_turn(&a, piece);
         stretto_copy_turn(&b, piece);
     }
-    if (a.bytes)
-        stretto_copy(a.to, a.from, a.bytes);
-    if (b.bytes)
-        stretto_copy(b.to, b.from, b.bytes);
+    stretto_copy_rest(a);
+    stretto_copy_rest(b);
 }
 
 /* Three: from what another core has written, to what another core has read, and within this rank's
@@ -85,8 +88,7 @@ static inline void stretto_copy_three(stretto_copying a, stretto_copying b, stre
         stretto_copying rest = b;
         b = c, c = rest;
     } /* now c is what has ended, unless a has: it is short then, and b and c are not in turn */
-    if (c.bytes)
-        stretto_copy(c.to, c.from, c.bytes);
+    stretto_copy_rest(c);
     stretto_copy_both(a, b);
 }
 

@@ -70,7 +70,6 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
             stretto_set(&mine->taken, number + i);
         }
     }
-    if (own.bytes)
-        stretto_copy(own.to, own.from, own.bytes);
+    stretto_copy_rest(own);
     stretto_finish(node, all);
 }

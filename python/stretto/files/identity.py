@@ -121,10 +121,6 @@ def _memory_bytes(meminfo: str) -> int:
     return int(found.group(1)) * 1024 if found else 0
 
 
-#: of ``/proc/cpuinfo`` on x86-64: what tells generations apart
-_NUMBERS = ("cpu family", "model")
-
-
 def cpu_model(cpuinfo: str) -> str:
     """Return the CPU model named in the text of ``/proc/cpuinfo`` (x86-64, aarch64, POWER, RISC-V).
 
@@ -144,8 +140,9 @@ def cpu_model(cpuinfo: str) -> str:
     for key in ("model name", "Model", "cpu", "uarch"):
         if key in fields:
             name = fields[key].replace('"', "'")
-            if key == "model name" and not re.search(r"\d", name) and {*_NUMBERS} <= {*fields}:
-                name += f" (family {fields[_NUMBERS[0]]}, model {fields[_NUMBERS[1]]})"
+            # on x86-64 these two tell generations apart
+            if key == "model name" and not re.search(r"\d", name) and "cpu family" in fields:
+                name += f" (family {fields['cpu family']}, model {fields.get('model', '?')})"
             return name
     try:
         maker = int(fields["CPU implementer"], 16)

@@ -94,12 +94,7 @@ def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None =
     ]
     per_app = len(counts) == len(command.applications) and None not in counts
     nranks = sum(c or 0 for c in counts) if per_app else None
-    told = 1 if any(o.name == "pernode" for o in command.options) else None
-    for value, *_ in command.values("N", "npernode", "ppn", "perhost"):
-        told = _int(value)
-    for value, *_ in command.values("map-by", "ppr"):
-        found = re.match(r"(?:ppr:)?(\d+):node", value)
-        told = int(found.group(1)) if found else told
+    told = _told_ppn(command)
     # Ranks a socket, or a place for each rank: how many are on a node it does not say.
     unclear = bool(command.values("npersocket", "rf", "rankfile")) or any(
         re.match(r"(?:ppr:)?\d+:(?!node)", v[0]) for v in command.values("map-by", "ppr")
@@ -138,6 +133,17 @@ def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None =
         alone = len(names) == 1
         return Layout(nranks, 1 if alone else None, nranks if alone else None, names)
     return _filled(nranks, len(names), ppn, names)
+
+
+def _told_ppn(command: Command) -> int | None:
+    """Return the ranks per node that mpirun or mpiexec is told; the last option wins."""
+    told = 1 if any(o.name == "pernode" for o in command.options) else None
+    for value, *_ in command.values("N", "npernode", "ppn", "perhost"):
+        told = _int(value)
+    for value, *_ in command.values("map-by", "ppr"):
+        found = re.match(r"(?:ppr:)?(\d+):node", value)
+        told = int(found.group(1)) if found else told
+    return told
 
 
 def _hosts(
