@@ -98,7 +98,7 @@ typedef struct {
     size_t bytes;     /* of large pieces in this lap, or since streaming began */
     uint64_t ticks;   /* that ordinary stores took in this lap */
     unsigned laps;    /* timed, with ordinary stores, since they began */
-    unsigned streams; /* laps to be streamed the next time */
+    unsigned streams; /* laps to be streamed the next time, 0: PROBE */
     size_t untimed;   /* bytes that may now be written with ordinary stores without timing them */
     bool streaming;
     bool cheap; /* ordinary stores were, and one dear lap has not followed yet */
@@ -141,14 +141,13 @@ static inline void stretto_end_lap(stretto_publisher *publisher) {
     publisher->untimed = cheap ? STRETTO_NODE_UNTIMED * publisher->ring : 0;
     if (dear && !publisher->cheap) {
         publisher->streaming = true;
-        publisher->streams = 4 * publisher->streams + STRETTO_NODE_STREAMS;
-        if (publisher->streams > STRETTO_NODE_PROBE)
+        if (publisher->streams == 0 || publisher->streams > STRETTO_NODE_PROBE)
             publisher->streams = STRETTO_NODE_PROBE;
     } else if (dear) {
         publisher->cheap = false;
     } else if (cheap) {
         publisher->cheap = true;
-        publisher->streams = 0;
+        publisher->streams = STRETTO_NODE_STREAMS;
     }
 }
 
@@ -161,10 +160,10 @@ static inline void stretto_end_lap(stretto_publisher *publisher) {
  * 20 for reading. Which it is no table tells (virtual processors move), so the writer looks at what
  * its stores cost, lap by lap of its ring; never in the first lap, in which pages are touched, or
  * lines fetched that streaming had left in memory. One dear lap after cheap ones is not believed
- * either: something else had emptied the caches, and by the next lap they are full again. After
- * STREAMS laps past the caches ordinary stores are tried again for two, then, as long as they are
- * dear, after 5 times STREAMS, and so on up to PROBE. A rank's own affair: readers cannot tell the
- * difference. */
+ * either: something else had emptied the caches, and by the next lap they are full again. Ordinary
+ * stores are tried again for two laps after PROBE past the caches; where they ever were cheap,
+ * after STREAMS and, as long as they are dear, 5 times as many each time, up to PROBE. A rank's own
+ * affair: readers cannot tell the difference. */
 static inline void stretto_publish(stretto_publisher *publisher, void *to, const void *from,
                                    size_t bytes) {
     if (bytes < STRETTO_NODE_STREAM) {
@@ -176,7 +175,7 @@ static inline void stretto_publish(stretto_publisher *publisher, void *to, const
         stretto_stream(to, from, bytes);
         if (publisher->bytes >= publisher->streams * publisher->ring)
             *publisher =
-                (stretto_publisher){.ring = publisher->ring, .streams = publisher->streams};
+                (stretto_publisher){.ring = publisher->ring, .streams = 5 * publisher->streams};
         return;
     }
     uint64_t begin = __builtin_ia32_rdtsc();

@@ -119,14 +119,14 @@
 #endif
 /* Pieces from so many bytes on may be written past the caches (x86-64; see copy.h), when a lap of
  * the ring with ordinary stores took more than TICKS ticks of the time stamp counter for
- * TICKS_BYTES bytes (about 7 GB/s). After STREAMS laps, and after more, up to PROBE, where that was
- * seen again, ordinary stores are tried again. Laps on Zen 3 (8 bytes): near 0.25 to 0.75 ticks,
- * with vectors that fill L3 up to 2, and more where something else empties the caches between
- * calls; far 2.25 to 2.75, so that ordinary stores stay at times, for which a reader waits longer
- * still (alltoall of 64 KiB: 17 us against 10). With a limit of 2.25 near ones went past the caches
- * beside another library's calls, and took up to twice as long; with a limit of 3 they did so, too,
- * when a neighbour on the host used the L3, until one dear lap after cheap ones was no longer
- * believed (alltoall of 64 KiB: 15 to 18 us, then 5.5 to 8). */
+ * TICKS_BYTES bytes (about 7 GB/s). After STREAMS to PROBE laps ordinary stores are tried again.
+ * Laps on Zen 3 (8 bytes): near 0.25 to 0.75 ticks, with vectors that fill L3 up to 2, and more
+ * where something else empties the caches between calls; far 2.25 to 2.75, so that ordinary stores
+ * stay at times, for which a reader waits longer still (alltoall of 64 KiB: 17 us against 10). With
+ * a limit of 2.25 near ones went past the caches beside another library's calls, and took up to
+ * twice as long; with a limit of 3 they did so, too, when a neighbour on the host used the L3,
+ * until one dear lap after cheap ones was no longer believed (alltoall of 64 KiB: 15 to 18 us,
+ * then 5.5 to 8). */
 #ifndef STRETTO_NODE_STREAM
 #define STRETTO_NODE_STREAM 12288
 #endif
