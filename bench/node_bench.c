@@ -2,10 +2,14 @@
  * (a flag one way, a copy). Batches of calls back to back; of each batch the slowest rank's time
  * per call counts; the least and the median over the batches are printed. See bench/README.md.
  *
- *   node_bench [ranks] [phases] [batches] [off|cma|attach]      e.g.  node_bench 2 allreduce
+ *   node_bench [ranks] [phases] [batches] [off|cma|attach] [KiB]   e.g.  node_bench 2 allreduce
+ *
+ * KiB: single calls instead of batches, and before each every rank adds to so much memory of its
+ * own, as an application that computes does: what the caches hold then is not the rings.
  */
 #include "node/copy.h"
 #include "node/node.h"
+#include "node/tuning.h"
 #include "node/xpmem.h"
 
 #include <sched.h>
@@ -187,6 +191,13 @@ static void floor_copy(unsigned char *to, const unsigned char *from) {
             }
 }
 
+/* What an application does between two calls. */
+static void compute(uint64_t *own, size_t bytes) {
+    for (size_t i = 0; i < bytes / sizeof *own; i++)
+        own[i] += i;
+    __asm__ volatile("" ::: "memory");
+}
+
 /* bytes: of the vector, or of one pair's or rank's block (MPI's message size). */
 static void call(stretto_node *node, phase p, int ranks, void *src, void *dst, size_t bytes,
                  stretto_reduce_fn sum) {
@@ -219,7 +230,10 @@ int main(int argc, char **argv) {
         fprintf(stderr, "node_bench: 2..%d ranks, 1..%d batches\n", MAX_RANKS, MAX_BATCHES);
         return 2;
     }
-    size_t memory_bytes = stretto_node_bytes(ranks, stretto_node_area(ranks, false));
+    const long level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    const size_t area =
+        stretto_node_area(ranks, stretto_node_ring(level2 > 0 ? (size_t)level2 : 0));
+    size_t memory_bytes = stretto_node_bytes(ranks, area);
     shared_state *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     void *memory =
@@ -230,10 +244,12 @@ int main(int argc, char **argv) {
     }
     size_t largest = sizes[sizeof sizes / sizeof *sizes - 1], room = largest * (size_t)ranks;
     bool attach = argc > 4 && strcmp(argv[4], "attach") == 0;
+    size_t between = argc > 5 ? (size_t)atol(argv[5]) * 1024 : 0;
+    uint64_t *own = calloc(1, between + 1);
     unsigned char *buffers =
         mmap(NULL, 2 * room * (size_t)ranks, PROT_READ | PROT_WRITE,
              (attach ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (buffers == MAP_FAILED || (attach && !stand_in(ranks))) {
+    if (buffers == MAP_FAILED || !own || (attach && !stand_in(ranks))) {
         perror("node_bench: buffers");
         return 1;
     }
@@ -257,8 +273,7 @@ int main(int argc, char **argv) {
                          .yield = ranks > cores,
                          .progress = no_progress,
                          .cma = argc <= 4 || strcmp(argv[4], "cma") == 0};
-    stretto_node *node = stretto_node_attach(memory, ranks, rank, stretto_node_area(ranks, false),
-                                             shared->pids, &wait);
+    stretto_node *node = stretto_node_attach(memory, ranks, rank, area, shared->pids, &wait);
     stretto_reduce_fn sum = stretto_reduce_kernel(STRETTO_OP_SUM, STRETTO_DOUBLE);
     int peers[MAX_RANKS];
     for (int r = 0; r < ranks; r++)
@@ -279,7 +294,14 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             size_t bytes = p == BARRIER ? 0 : sizes[i];
             int calls = (int)(2e-4 / (1e-7 + (double)bytes * 1e-10) / (ranks > cores ? 10 : 1)) + 2;
+            if (between) {
+                calls = 1;
+                /* the rings' pages touched, as in a job that has run for a while */
+                for (size_t done = 0; bytes && done < 2 * STRETTO_NODE_AREA; done += bytes)
+                    call(node, p, ranks, src, dst, bytes, sum);
+            }
             for (int b = -2; b < batches; b++) {
+                compute(own, between);
                 stretto_node_barrier(node);
                 double t = now();
                 for (int k = 0; k < calls; k++)
@@ -296,6 +318,7 @@ int main(int argc, char **argv) {
         }
     }
     stretto_node_detach(node);
+    free(own);
     if (rank == ranks - 1)
         while (wait4(-1, NULL, 0, NULL) > 0) {
         }

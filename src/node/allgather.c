@@ -74,7 +74,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
             if (c == 0 || out.bytes == 0 || node->nlocal > STRETTO_NODE_MIX_RANKS ||
                 !stretto_may_mix(&node->publisher, out.bytes)) {
                 if (out.bytes)
-                    stretto_publish(&node->publisher, out.to, out.from, out.bytes);
+                    stretto_publish(node, out.to, out.from, out.bytes);
                 stretto_set(&area->posted, base + c + 1);
                 out.bytes = 0;
             }
@@ -98,7 +98,9 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
                 stretto_set(&area->posted, base + c + 1);
                 out.bytes = 0;
             } else {
+                const uint64_t began = stretto_ticks();
                 stretto_copy_both(in, turn);
+                stretto_count_read(node, began, in.bytes);
             }
         }
         if (out.bytes) { /* nobody else has anything left */

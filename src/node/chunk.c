@@ -10,6 +10,47 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* All have left the last call, so the sums are of whole calls but for what ranks ahead of this one
+ * have begun. */
+void stretto_decide_stores(stretto_node *node) {
+    stretto_stores *stores = &node->stores;
+    const stretto_costs *mine = &stretto_area_of(node, node->me)->costs;
+    uint64_t own[STRETTO_SIDES];
+    for (int side = 0; side < STRETTO_SIDES; side++)
+        own[side] = atomic_load_explicit(&mine->bytes[side], memory_order_relaxed);
+    if (own[STRETTO_WRITING] - stores->own[STRETTO_WRITING] < node->area &&
+        own[STRETTO_READING] - stores->own[STRETTO_READING] <
+            node->area * (size_t)(node->nlocal - 1))
+        return;
+    uint64_t cost[STRETTO_SIDES];
+    bool known = true;
+    for (int side = 0; side < STRETTO_SIDES; side++) {
+        uint64_t ticks = 0, bytes = 0;
+        for (int r = 0; r < node->nlocal; r++) {
+            const stretto_costs *costs = &stretto_area_of(node, r)->costs;
+            ticks += atomic_load_explicit(&costs->ticks[side], memory_order_relaxed);
+            bytes += atomic_load_explicit(&costs->bytes[side], memory_order_relaxed);
+        }
+        known &= bytes > stores->bytes[side];
+        cost[side] =
+            known ? (ticks - stores->ticks[side]) * 1024 / (bytes - stores->bytes[side]) : 0;
+        stores->ticks[side] = ticks;
+        stores->bytes[side] = bytes;
+        stores->own[side] = own[side];
+    }
+    if (!known)
+        return;
+    const bool before = stores->streaming;
+    stretto_stores_judge(stores, cost[STRETTO_WRITING], cost[STRETTO_READING]);
+#ifdef STRETTO_NODE_TELL_STORES
+    fprintf(stderr, "stores: %s %lu + %lu%s\n", before ? "streaming" : "ordinary",
+            cost[STRETTO_WRITING], cost[STRETTO_READING], stores->trying ? " trying" : "");
+#endif
+    if (stores->streaming != before)
+        atomic_store_explicit(&stretto_area_of(node, 0)->streaming.value, stores->streaming,
+                              memory_order_relaxed);
+}
+
 /* The root fills a ring of DEPTH chunks, each overwritten when all readers have taken it
  * (await_taken acquires what they released after reading). */
 void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
@@ -25,11 +66,11 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
         if (node->me == root) {
             if (c >= (size_t)depth)
                 stretto_await_taken(node, base + c - (size_t)depth + 1);
-            stretto_publish(&node->publisher, shared, data, part);
+            stretto_publish(node, shared, data, part);
             stretto_set(&mine->posted, base + c + 1);
         } else {
             stretto_await(node, &stretto_area_of(node, root)->posted.value, base + c + 1);
-            stretto_copy(data, shared, part);
+            stretto_fetch(node, data, shared, part);
             stretto_set(&mine->taken, base + c + 1);
         }
     }
@@ -54,15 +95,16 @@ static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigne
                 source[r] = r == root
                                 ? src + first * size
                                 : stretto_slot(node, r, base + c, STRETTO_NODE_REDUCE_CHUNK, depth);
+            const uint64_t began = stretto_ticks();
             stretto_fold(source, node->nlocal, root, dst + first * size, mine->chunks, part,
                          reduce);
+            stretto_count_read(node, began, part * size * (size_t)(node->nlocal - 1));
             stretto_set(&mine->taken, base + c + 1);
         } else {
             if (c >= (size_t)depth)
                 stretto_await(node, &top->taken.value, base + c - (size_t)depth + 1);
             stretto_publish(
-                &node->publisher,
-                stretto_slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
+                node, stretto_slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
                 src + first * size, part * size);
             stretto_set(&mine->posted, base + c + 1);
         }
@@ -88,8 +130,7 @@ static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsi
             if (c >= (size_t)depth)
                 stretto_await_taken(node, base + c - (size_t)depth + 1);
             stretto_publish(
-                &node->publisher,
-                stretto_slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
+                node, stretto_slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
                 src + first * size, part * size);
             stretto_set(&mine->posted, base + c + 1);
         }
@@ -100,7 +141,9 @@ static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsi
                                 ? src + first * size
                                 : stretto_slot(node, r, base + t, STRETTO_NODE_REDUCE_CHUNK, depth);
             stretto_await_posted(node, base + t + 1);
+            const uint64_t began = stretto_ticks();
             stretto_fold(source, node->nlocal, node->me, dst + first * size, scratch, part, reduce);
+            stretto_count_read(node, began, part * size * (size_t)(node->nlocal - 1));
             stretto_set(&mine->taken, base + t + 1);
         }
     }
@@ -188,8 +231,8 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
             size_t own = stretto_least(from + (size_t)node->me * share, to),
                    after = stretto_least(own + share, to);
             unsigned char *operands = area + (base + s) % depth * segment * size;
-            stretto_publish(&node->publisher, operands, src + from * size, (own - from) * size);
-            stretto_publish(&node->publisher, operands + (after - from) * size, src + after * size,
+            stretto_publish(node, operands, src + from * size, (own - from) * size);
+            stretto_publish(node, operands + (after - from) * size, src + after * size,
                             (to - after) * size);
             stretto_set(&mine->posted, base + s + 1);
         }
@@ -205,13 +248,15 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
                                     ? src + own * size
                                     : stretto_area_of(node, r)->chunks +
                                           ((base + t) % depth * segment + own - from) * size;
+                const uint64_t began = stretto_ticks();
                 if (wants) { /* the result slot is the scratch, then takes the result */
                     stretto_fold(source, node->nlocal, node->me, dst + own * size, result,
                                  after - own, reduce);
-                    stretto_publish(&node->publisher, result, dst + own * size,
-                                    (after - own) * size);
+                    stretto_count_read(node, began, (after - own) * size * (n - 1));
+                    stretto_publish(node, result, dst + own * size, (after - own) * size);
                 } else {
                     stretto_fold(source, node->nlocal, 0, result, NULL, after - own, reduce);
+                    stretto_count_read(node, began, (after - own) * size * (n - 1));
                 }
             }
             stretto_set(&mine->taken, base + t + 1);
@@ -225,9 +270,9 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
                 const stretto_area *theirs = stretto_area_of(node, r);
                 stretto_await(node, &theirs->taken.value, base + t + 1);
                 if (wants)
-                    stretto_copy(dst + first * size,
-                                 theirs->chunks + results + (base + t) % depth * share * size,
-                                 (end - first) * size);
+                    stretto_fetch(node, dst + first * size,
+                                  theirs->chunks + results + (base + t) % depth * share * size,
+                                  (end - first) * size);
             }
         }
     }

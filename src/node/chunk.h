@@ -1,15 +1,60 @@
-/* The shared buffers (protocol 3 of internal.h): how a call that uses them begins, and what it
- * waits for. */
+/* The shared buffers (protocol 3 of internal.h): how a call that uses them begins, how it writes
+ * and reads them, and what it waits for. */
 #ifndef STRETTO_NODE_CHUNK_H
 #define STRETTO_NODE_CHUNK_H
 
 #include "node/internal.h"
+
+/* chunk.c: rank 0 adds up what a lap cost and decides how all write the next. */
+void stretto_decide_stores(stretto_node *node);
+
+static inline void stretto_begin_stores(stretto_node *node) {
+    if (!STRETTO_MAY_STREAM)
+        return;
+    if (node->me == 0)
+        stretto_decide_stores(node);
+    const stretto_flag *streaming = &stretto_area_of(node, 0)->streaming;
+    stretto_publisher_take(&node->publisher,
+                           atomic_load_explicit(&streaming->value, memory_order_relaxed));
+}
+
+/* Copies from another rank's ring, or folds what lies there, took since `began`. */
+static inline void stretto_count_read(stretto_node *node, uint64_t began, size_t bytes) {
+    if (STRETTO_MAY_STREAM && bytes >= STRETTO_NODE_STREAM)
+        stretto_costs_add(&stretto_area_of(node, node->me)->costs, STRETTO_READING,
+                          stretto_ticks() - began, bytes);
+}
+
+/* From another rank's ring. */
+static inline void stretto_fetch(stretto_node *node, void *to, const void *from, size_t bytes) {
+    const uint64_t began = stretto_ticks();
+    stretto_copy(to, from, bytes);
+    stretto_count_read(node, began, bytes);
+}
+
+/* To this rank's ring: a large piece with ordinary or streaming stores (stores.h). */
+static inline void stretto_publish(stretto_node *node, void *to, const void *from, size_t bytes) {
+    if (!STRETTO_MAY_STREAM || bytes < STRETTO_NODE_STREAM) {
+        stretto_copy(to, from, bytes);
+        return;
+    }
+    const uint64_t began = stretto_ticks();
+    if (node->publisher.streaming)
+        stretto_stream(to, from, bytes);
+    else
+        stretto_copy(to, from, bytes);
+    const uint64_t ticks = stretto_ticks() - began;
+    stretto_costs_add(&stretto_area_of(node, node->me)->costs, STRETTO_WRITING, ticks, bytes);
+    if (!node->publisher.streaming)
+        stretto_publisher_add(&node->publisher, ticks, bytes);
+}
 
 /* Begins a call; returns the base of its chunk numbers. When it returns, all ranks have left the
  * last call that used the buffers. nchunks: the same on all ranks. */
 static inline uint64_t stretto_chunk_begin(stretto_node *node, uint64_t nchunks) {
     node->seq++;
     stretto_catch_up(node, node->last_bulk);
+    stretto_begin_stores(node);
     node->last_bulk = node->seq;
     uint64_t base = node->chunks;
     node->chunks += nchunks;

@@ -26,8 +26,8 @@ void stretto_domain_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, 
         size_t part = stretto_least(size, bytes - c * size);
         if (!is_root) {
             stretto_await(node, &source->posted.value, base + c + 1);
-            stretto_copy(data, stretto_slot(node, fills ? root : lead, base + c, size, depth),
-                         part);
+            stretto_fetch(node, data,
+                          stretto_slot(node, fills ? root : lead, base + c, size, depth), part);
             stretto_set(&mine->taken, base + c + 1);
         }
         if (!is_root && (!fills || inside == 1))
@@ -43,8 +43,7 @@ void stretto_domain_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, 
                         node, &stretto_area_of(node, stretto_domain_lead(d, i, root))->taken.value,
                         old);
         }
-        stretto_publish(&node->publisher, stretto_slot(node, node->me, base + c, size, depth), data,
-                        part);
+        stretto_publish(node, stretto_slot(node, node->me, base + c, size, depth), data, part);
         stretto_set(&mine->posted, base + c + 1);
     }
     stretto_finish(node, false);
@@ -173,8 +172,8 @@ static void show_operands(work *w, size_t t, const unsigned char *src) {
     if (t >= w->depth)
         await_domain(w, B, t - w->depth);
     src += t * w->segment * w->size;
-    stretto_publish(&w->node->publisher, operands, src, own.from * w->size);
-    stretto_publish(&w->node->publisher, operands + own.to * w->size, src + own.to * w->size,
+    stretto_publish(w->node, operands, src, own.from * w->size);
+    stretto_publish(w->node, operands + own.to * w->size, src + own.to * w->size,
                     (length(w, t) - own.to) * w->size);
     set_stage(w, A, t);
 }
@@ -196,10 +195,12 @@ static void fold_part(work *w, size_t t, const unsigned char *src, stretto_reduc
     for (int i = 0; i < k; i++)
         operand[i] =
             near[i] == w->node->me ? src + offset : operands_at(w, near[i], t) + own.from * w->size;
-    if (own.to > own.from && k > 1)
+    if (own.to > own.from && k > 1) {
+        const uint64_t began = stretto_ticks();
         stretto_fold(operand, k, 0, part, NULL, own.to - own.from, reduce);
-    else
-        stretto_publish(&w->node->publisher, part, operand[0], (own.to - own.from) * w->size);
+        stretto_count_read(w->node, began, (own.to - own.from) * w->size * (size_t)(k - 1));
+    } else
+        stretto_publish(w->node, part, operand[0], (own.to - own.from) * w->size);
     set_stage(w, B, t);
 }
 
@@ -226,7 +227,9 @@ static void fold_share(work *w, size_t t, stretto_reduce_fn reduce) {
             operand[i] =
                 part_at(w, stretto_domain_ranks(w->d, i)[place], t) + (at - part.from) * w->size;
         }
+        const uint64_t began = stretto_ticks();
         stretto_fold(operand, w->d->n, 0, share + (at - own.from) * w->size, NULL, to - at, reduce);
+        stretto_count_read(w->node, began, (to - at) * w->size * (size_t)(w->d->n - 1));
     }
     set_stage(w, C, t);
 }
@@ -240,8 +243,8 @@ static void fetch_shares(const work *w, size_t t, span s, unsigned char *to) {
         size_t from = theirs.from > s.from ? theirs.from : s.from;
         size_t end = stretto_least(theirs.to, s.to);
         await_stage(w, r, C, t);
-        stretto_copy(to + (from - s.from) * w->size,
-                     share_at(w, r, t) + (from - theirs.from) * w->size, (end - from) * w->size);
+        stretto_fetch(w->node, to + (from - s.from) * w->size,
+                      share_at(w, r, t) + (from - theirs.from) * w->size, (end - from) * w->size);
     }
 }
 
@@ -257,8 +260,8 @@ static void fetch_part(work *w, size_t t, unsigned char *dst) {
         if (k > 1) {
             if (t >= w->depth)
                 await_domain(w, D, t - w->depth + 2);
-            stretto_publish(&w->node->publisher, shown_at(w, w->node->me, t),
-                            dst + own.from * w->size, (own.to - own.from) * w->size);
+            stretto_publish(w->node, shown_at(w, w->node->me, t), dst + own.from * w->size,
+                            (own.to - own.from) * w->size);
         }
     }
     set_stage(w, D, t);
@@ -272,8 +275,8 @@ static void collect_parts(const work *w, size_t t, unsigned char *dst) {
         const int rank = stretto_domain_ranks(w->d, w->d->mine)[place];
         span part = part_of(w, t, place, k);
         await_stage(w, rank, D, t);
-        stretto_copy(dst + part.from * w->size, shown_at(w, rank, t),
-                     (part.to - part.from) * w->size);
+        stretto_fetch(w->node, dst + part.from * w->size, shown_at(w, rank, t),
+                      (part.to - part.from) * w->size);
     }
 }
 

@@ -47,8 +47,8 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
             if (s >= depth)
                 stretto_await(node, &stretto_area_of(node, (int)to)->taken.value,
                               number + i - depth * others);
-            stretto_publish(&node->publisher, mine->chunks + (place + i) * size,
-                            source + sent_at[to] + offset, stretto_least(size, sent[to] - offset));
+            stretto_publish(node, mine->chunks + (place + i) * size, source + sent_at[to] + offset,
+                            stretto_least(size, sent[to] - offset));
             stretto_set(&mine->posted, number + i);
         }
         if (s == 0)
@@ -65,7 +65,9 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
                 const size_t part = stretto_least(size, kept - offset);
                 const stretto_copying in = {dst + got_at[from] + offset,
                                             theirs->chunks + (place + i) * size, part};
+                const uint64_t began = stretto_ticks();
                 stretto_copy_both(in, stretto_copy_part(&own, i == 0 ? part : 0));
+                stretto_count_read(node, began, part);
             }
             stretto_set(&mine->taken, number + i);
         }

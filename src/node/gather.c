@@ -57,7 +57,7 @@ void stretto_chunk_gather(stretto_node *node, const void *src, void *dst, size_t
             if (c >= (size_t)depth)
                 stretto_await(node, &stretto_area_of(node, root)->taken.value,
                               base + c - (size_t)depth + 1);
-            stretto_publish(&node->publisher, stretto_slot(node, node->me, base + c, size, depth),
+            stretto_publish(node, stretto_slot(node, node->me, base + c, size, depth),
                             (const unsigned char *)src + c * size, part);
             stretto_set(&mine->posted, base + c + 1);
             continue;
@@ -66,8 +66,8 @@ void stretto_chunk_gather(stretto_node *node, const void *src, void *dst, size_t
             if (r == root)
                 continue;
             stretto_await(node, &stretto_area_of(node, r)->posted.value, base + c + 1);
-            stretto_copy(into + (size_t)r * bytes + c * size,
-                         stretto_slot(node, r, base + c, size, depth), part);
+            stretto_fetch(node, into + (size_t)r * bytes + c * size,
+                          stretto_slot(node, r, base + c, size, depth), part);
         }
         stretto_set(&mine->taken, base + c + 1);
     }

@@ -44,6 +44,7 @@
 
 #include "node/copy.h"
 #include "node/node.h"
+#include "node/stores.h"
 #include "node/tuning.h"
 
 #include <stdatomic.h>
@@ -72,6 +73,8 @@ typedef struct {
     stretto_flag done;   /* protocol 2 */
     stretto_flag posted; /* protocol 3 */
     stretto_flag taken;
+    stretto_flag streaming; /* rank 0's: how all write to their rings (stores.h); a hint */
+    stretto_costs costs;
     stretto_tiny tiny[STRETTO_WAYS][STRETTO_NODE_TINY_RING];
     stretto_line small[STRETTO_WAYS][STRETTO_NODE_SMALL_RING][STRETTO_NODE_SMALL_LINES];
     _Alignas(128) unsigned char chunks[]; /* node->area bytes */
@@ -86,6 +89,7 @@ struct stretto_node {
     size_t small;  /* bytes of the longest small message */
     size_t lines;  /* the same where lines go without regard to domains (node.c), else 0 */
     stretto_publisher publisher;
+    stretto_stores stores; /* rank 0's */
     int nlocal, me;
     uint64_t seq;       /* calls begun */
     uint64_t known;     /* calls that are over on all ranks, as far as this rank knows */

@@ -68,14 +68,18 @@ static size_t stride_for(size_t area) {
     return ((sizeof(stretto_area) + area) / 128 | 1) * 128;
 }
 
-size_t stretto_node_area(int nlocal, bool modest) {
+size_t stretto_node_ring(size_t level2) {
+    size_t ring = level2 ? STRETTO_NODE_AREA_LEVEL2 * level2 : STRETTO_NODE_AREA;
+    return stretto_least(ring, STRETTO_NODE_AREA) / 4096 * 4096;
+}
+
+size_t stretto_node_area(int nlocal, size_t large) {
     size_t area = STRETTO_NODE_AREA_ALL / (size_t)nlocal / 4096 * 4096;
     size_t least = ((size_t)nlocal * 512 + 4095) / 4096 * 4096; /* exchange.c: slots for all */
     if (least > STRETTO_NODE_AREA_MODEST)
         return least;
-    if (modest || area < STRETTO_NODE_AREA_MODEST)
-        return STRETTO_NODE_AREA_MODEST;
-    return area < STRETTO_NODE_AREA ? area : STRETTO_NODE_AREA;
+    area = stretto_least(area, large);
+    return area < STRETTO_NODE_AREA_MODEST ? STRETTO_NODE_AREA_MODEST : area;
 }
 
 size_t stretto_node_bytes(int nlocal, size_t area) {

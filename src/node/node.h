@@ -47,10 +47,12 @@ typedef struct {
 
 typedef struct stretto_node stretto_node; /* one rank's handle of one node group */
 
-/* Size of each rank's buffer for large messages in a group of nlocal ranks: the best, or a modest
- * one where memory is to be saved (many communicators). To be the same on all ranks of the group.
- */
-size_t stretto_node_area(int nlocal, bool modest);
+/* Size of each rank's buffer for large messages in a group of nlocal ranks: at most `large` bytes,
+ * which stretto_node_ring tells, or a modest one (large: 0) where memory is to be saved (many
+ * communicators). To be the same on all ranks of the group. */
+size_t stretto_node_area(int nlocal, size_t large);
+/* The best such size where a core's L2 cache has so many bytes (0: not known). */
+size_t stretto_node_ring(size_t level2);
 /* Bytes of shared memory a group of nlocal ranks with such buffers needs; a multiple of 4096,
  * nlocal >= 1. */
 size_t stretto_node_bytes(int nlocal, size_t area);

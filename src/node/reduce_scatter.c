@@ -92,7 +92,7 @@ void stretto_chunk_reduce_scatter(stretto_node *node, const void *src, void *dst
             if (s >= depth)
                 stretto_await(node, &stretto_area_of(node, (int)to)->taken.value,
                               number + i - depth * others);
-            stretto_publish(&node->publisher, mine->chunks + (place + i) * room,
+            stretto_publish(node, mine->chunks + (place + i) * room,
                             vector + (start[to] + first) * size,
                             stretto_least(elements, counts[to] - first) * size);
             stretto_set(&mine->posted, number + i);
@@ -110,7 +110,9 @@ void stretto_chunk_reduce_scatter(stretto_node *node, const void *src, void *dst
         size_t part = stretto_least(elements, counts[me] - first);
         unsigned char *result = (unsigned char *)dst + first * size;
         unsigned char *out = src == dst ? beside : result;
+        const uint64_t began = stretto_ticks();
         stretto_fold(source, node->nlocal, 0, out, NULL, part, reduce);
+        stretto_count_read(node, began, part * size * (size_t)(node->nlocal - 1));
         if (out != result)
             stretto_copy(result, out, part * size);
         stretto_set(&mine->taken, number + others - 1);

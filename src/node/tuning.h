@@ -42,13 +42,20 @@
 /* ---- large messages through the shared buffers ------------------------------------------------
  */
 
-/* Shared buffer of one rank, in bytes. A line that is written again while it still lies in a
- * reader's cache costs 6 to 27 ns, one that has left it 1 to 3: the ring must be larger than the L2
- * cache of a core (1 MiB on Zen 4, 2 MiB on Graviton 3 and Sapphire Rapids), but all ranks' rings
- * should stay in L3. A group that gets only the modest size writes past the caches instead
- * (STREAM). */
+/* Shared buffer of one rank, in bytes, and in L2 caches of a core (512 KiB on Zen 3, 1 MiB on Zen 4
+ * and Graviton 3, 2 MiB on Sapphire Rapids): the smaller of the two. A line that is written again
+ * while it still lies in a reader's cache costs 6 to 27 ns, one that has left it 1 to 3, so the
+ * ring must be larger than L2. But what it takes of L3 the application loses, and where that has
+ * used L3 between two calls, the ring comes from memory. Zen 3, 2 ranks, each with 4 MiB of its own
+ * to go over between calls, 1 MiB against 2: allgather of 1 MiB 110 to 165 against 170 to 230 us,
+ * alltoall of 64 KiB through MPI 6.7 against 10.5; back to back they are alike, and with 512 KiB
+ * short messages take longer. A group that gets only the modest size writes past the caches
+ * instead (STREAM). */
 #ifndef STRETTO_NODE_AREA
 #define STRETTO_NODE_AREA (2 * 1024 * 1024)
+#endif
+#ifndef STRETTO_NODE_AREA_LEVEL2
+#define STRETTO_NODE_AREA_LEVEL2 2
 #endif
 #ifndef STRETTO_NODE_AREA_ALL /* of all ranks of the group together, unless that is too modest */
 #define STRETTO_NODE_AREA_ALL (16 * 1024 * 1024)
@@ -117,35 +124,42 @@
 #ifndef STRETTO_NODE_MIX_RANKS
 #define STRETTO_NODE_MIX_RANKS 2
 #endif
-/* Pieces from so many bytes on may be written past the caches (x86-64; see copy.h), when a lap of
- * the ring with ordinary stores took more than TICKS ticks of the time stamp counter for
- * TICKS_BYTES bytes (about 7 GB/s). After STREAMS to PROBE laps ordinary stores are tried again.
- * Laps on Zen 3 (8 bytes): near 0.25 to 0.75 ticks, with vectors that fill L3 up to 2, and more
- * where something else empties the caches between calls; far 2.25 to 2.75, so that ordinary stores
- * stay at times, for which a reader waits longer still (alltoall of 64 KiB: 17 us against 10). With
- * a limit of 2.25 near ones went past the caches beside another library's calls, and took up to
- * twice as long; with a limit of 3 they did so, too, when a neighbour on the host used the L3,
- * until one dear lap after cheap ones was no longer believed (alltoall of 64 KiB: 15 to 18 us,
- * then 5.5 to 8). */
+/* Pieces from so many bytes on may be written past the caches (x86-64; see stores.h). */
 #ifndef STRETTO_NODE_STREAM
 #define STRETTO_NODE_STREAM 12288
 #endif
-#ifndef STRETTO_NODE_STREAMS
-#define STRETTO_NODE_STREAMS 8
+/* Laps of the ring of which the least cost counts, since any one of them may meet something else
+ * that fills the caches or takes the core. */
+#ifndef STRETTO_NODE_LAPS
+#define STRETTO_NODE_LAPS 3
 #endif
-#ifndef STRETTO_NODE_PROBE
-#define STRETTO_NODE_PROBE 256
+/* The other way is kept where it costs less by one part of so many. */
+#ifndef STRETTO_NODE_GAIN
+#define STRETTO_NODE_GAIN 8
 #endif
-#ifndef STRETTO_NODE_TICKS
-#define STRETTO_NODE_TICKS 3
+/* Laps until the other way is tried: after a change; at most with ordinary stores, for which a
+ * trial costs LAPS + 1 laps of about twice the time; and past the caches. After each trial that
+ * changed nothing 4 times as many. */
+#ifndef STRETTO_NODE_STAY
+#define STRETTO_NODE_STAY 4
 #endif
-#ifndef STRETTO_NODE_TICKS_BYTES
-#define STRETTO_NODE_TICKS_BYTES 8
+#ifndef STRETTO_NODE_STAY_MOST
+#define STRETTO_NODE_STAY_MOST 1024
 #endif
-/* After a lap that took fewer ticks than this for TICKS_BYTES bytes, which no far one does, so many
+#ifndef STRETTO_NODE_STAY_PAST
+#define STRETTO_NODE_STAY_PAST 256
+#endif
+/* Ordinary stores that take fewer ticks of the time stamp counter than this for 1024 bytes are
+ * never left. Laps on Zen 3 (2.4 GHz): near 32 to 96 ticks, with vectors that fill L3 up to 256,
+ * and more where something else empties the caches between calls or a neighbour uses the L3; far
+ * 288 to 352. */
+#ifndef STRETTO_NODE_COST_NEAR
+#define STRETTO_NODE_COST_NEAR 128
+#endif
+/* After a lap of ordinary stores that took fewer ticks than this, which no far one does, so many
  * laps may be written without looking at what they cost. */
-#ifndef STRETTO_NODE_TICKS_CHEAP
-#define STRETTO_NODE_TICKS_CHEAP 1
+#ifndef STRETTO_NODE_COST_CHEAP
+#define STRETTO_NODE_COST_CHEAP 128
 #endif
 #ifndef STRETTO_NODE_UNTIMED
 #define STRETTO_NODE_UNTIMED 8

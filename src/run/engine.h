@@ -66,6 +66,7 @@ typedef struct {
     int *node_world; /* [node_nranks] world ranks of this node's ranks, ascending */
     int *node_pids;  /* [node_nranks] process ids, or 0 where they mean nothing here */
     stretto_wait wait;
+    size_t ring;         /* bytes of each rank's, where memory is plenty; of this node's cores */
     bool xpmem;          /* works among this node's ranks */
     int *node_domain;    /* [node_nranks] numbers of the domains they lie in; NULL: in one */
     int nonblocking;     /* as the setting, but 0 where this job cannot; the same on all ranks */

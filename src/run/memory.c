@@ -28,7 +28,7 @@ stretto_memory stretto_memory_take(const stretto_comm *c, bool large) {
     mine.arena = STRETTO_MEMORY_NONE;
     for (int modest = !large || stretto_arena_used() >= plenty; modest <= 1 && mine.arena < 0;
          modest++) {
-        size_t area = stretto_node_area(nlocal, modest);
+        size_t area = stretto_node_area(nlocal, modest ? 0 : stretto_the_world.ring);
         mine.area = (int64_t)area;
         mine.arena = stretto_arena_allocate(stretto_node_bytes(nlocal, area), nlocal);
     }
@@ -82,7 +82,7 @@ bool stretto_memory_attach(stretto_comm *c, const int *world, const stretto_memo
  * have their memory where they want it. */
 void stretto_memory_map(const stretto_comm *c, const stretto_memory *offered) {
     const int nlocal = ranks_here(c);
-    if (nlocal > 1 && offered->area > (int64_t)stretto_node_area(nlocal, true))
+    if (nlocal > 1 && offered->area > (int64_t)stretto_node_area(nlocal, 0))
         (void)madvise(stretto_arena_at(offered->arena),
                       stretto_node_bytes(nlocal, (size_t)offered->area), MADV_POPULATE_WRITE);
 }

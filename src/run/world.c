@@ -238,7 +238,10 @@ STRETTO_COLD void stretto_engine_init(void) {
     stretto_types_init();
     stretto_comms_init();
     if (w->node_nranks > 1 && stretto_arena_create((size_t)stretto_config.arena_mb << 20)) {
+        stretto_cpus allowed;
         w->wait.cma = try_cma(w);
+        w->ring = stretto_node_ring(
+            stretto_cpus_allowed(&allowed) ? stretto_topo_level2("", &allowed) : 0);
         find_domains(w);
         w->xpmem = stretto_config.xpmem && try_xpmem(w);
         if (w->xpmem && w->rank == 0 && stretto_config.verbose)

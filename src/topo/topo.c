@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,31 @@ bool stretto_sysfs_cache(const char *root, const stretto_cpus *mine, int cpu, st
         *cpus = these;
     }
     return found;
+}
+
+/* "1024K" and a line's end, as the kernel writes it. 0: something else. */
+static size_t parse_size(const char *text) {
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || number > SIZE_MAX >> 10 || *end != 'K' ||
+        (end[1] && end[1] != '\n'))
+        return 0;
+    return number << 10;
+}
+
+size_t stretto_topo_level2(const char *root, const stretto_cpus *allowed) {
+    const int cpu = stretto_cpus_lowest(allowed);
+    for (int index = 0; cpu >= 0 && index < 16; index++) {
+        char path[96], text[64];
+        snprintf(path, sizeof path, "cpu/cpu%d/cache/index%d/level", cpu, index);
+        if (!read_text(root, path, text, sizeof text))
+            break;
+        if (atoi(text) != 2)
+            continue;
+        snprintf(path, sizeof path, "cpu/cpu%d/cache/index%d/size", cpu, index);
+        return read_text(root, path, text, sizeof text) ? parse_size(text) : 0;
+    }
+    return 0;
 }
 
 stretto_place stretto_topo_place(const char *root, const stretto_cpus *allowed) {

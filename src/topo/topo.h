@@ -34,6 +34,9 @@ typedef struct {
  * another one's sys/devices/system. Processors that are not online do not count. */
 stretto_place stretto_topo_place(const char *root, const stretto_cpus *allowed);
 
+/* Bytes of the level-2 cache of the first processor of the mask; 0: the kernel does not say. */
+size_t stretto_topo_level2(const char *root, const stretto_cpus *allowed);
+
 /* The domain of each of n places: out[i] equal for two that share the NUMA domain and the package
  * and, with `caches`, the last-level cache. False (out undefined) when one of them is not bound to
  * one domain: then all count as one. */

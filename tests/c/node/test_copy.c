@@ -3,6 +3,7 @@
  * lengths about those where the way of copying changes, up to the very end of a mapping. */
 #define STRETTO_NODE_COPY_MOST 20000
 #include "node/copy.h"
+#include "node/stores.h"
 #include "../check.h"
 
 #include <stdlib.h>
@@ -16,18 +17,15 @@ static void copies(void *to, const void *from, size_t bytes) {
     stretto_copy(to, from, bytes);
 }
 
-static void publishes(void *to, const void *from, size_t bytes) {
-    stretto_publisher publisher = {.ring = 1 << 20};
-    stretto_publish(&publisher, to, from, bytes);
-}
-
-/* on other machines there are ordinary stores only, and nothing reads the flag */
+/* on other machines there are ordinary stores only */
 static void streams(void *to, const void *from, size_t bytes) {
-    stretto_publisher publisher = {.ring = 1 << 20, .streams = 1, .streaming = true};
-    stretto_publish(&publisher, to, from, bytes);
+    if (bytes < 2 * LINE)
+        memcpy(to, from, bytes);
+    else
+        stretto_stream(to, from, bytes);
 }
 
-static const copier ways[] = {copies, publishes, streams};
+static const copier ways[] = {copies, streams};
 
 /* ROOM bytes that end where nothing may be touched, and begin so. */
 static unsigned char *fenced(void) {
@@ -115,62 +113,6 @@ static void try_all_in_turn(unsigned char *to, const unsigned char *from) {
     CHECK(last.to == to + 999 && last.from == from + 999 && last.bytes == 1 && whole.bytes == 0);
 }
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-enum { RING = 4 * STRETTO_NODE_STREAM };
-
-/* A lap with ordinary stores that took so many ticks for TICKS_BYTES bytes. */
-static void lap(stretto_publisher *publisher, uint64_t ticks) {
-    publisher->bytes = RING;
-    publisher->ticks = ticks * (RING / STRETTO_NODE_TICKS_BYTES);
-    stretto_end_lap(publisher);
-}
-
-/* Laps that are streamed until ordinary stores are tried again. */
-static size_t streamed(stretto_publisher *publisher, unsigned char *to, const unsigned char *from) {
-    size_t pieces = 0;
-    for (; publisher->streaming; pieces++)
-        stretto_publish(publisher, to, from, STRETTO_NODE_STREAM);
-    return pieces * STRETTO_NODE_STREAM / RING;
-}
-
-/* When a writer goes past the caches, and when it need not look at the time. */
-static void try_deciding(unsigned char *to, const unsigned char *from) {
-    const uint64_t cheap = STRETTO_NODE_TICKS_CHEAP - 1, between = STRETTO_NODE_TICKS_CHEAP + 1,
-                   dear = STRETTO_NODE_TICKS + 1;
-    stretto_publisher publisher = {.ring = RING};
-    CHECK(stretto_may_mix(&publisher, STRETTO_NODE_STREAM - 1));
-    CHECK(!stretto_may_mix(&publisher, STRETTO_NODE_STREAM));
-    lap(&publisher, dear);
-    CHECK(!publisher.streaming); /* the first lap tells nothing */
-    lap(&publisher, between);
-    CHECK(!publisher.streaming);
-    for (int i = 0; i < 2; i++) { /* never cheap: long at once */
-        lap(&publisher, dear);
-        CHECK(streamed(&publisher, to, from) == STRETTO_NODE_PROBE);
-        lap(&publisher, dear); /* the first lap again */
-    }
-    for (int i = 0; i < 3; i++) {
-        lap(&publisher, cheap);
-        if (i == 0)
-            lap(&publisher, cheap);
-        size_t untimed = 0;
-        while (stretto_may_mix(&publisher, STRETTO_NODE_STREAM))
-            untimed++;
-        CHECK(untimed * STRETTO_NODE_STREAM == STRETTO_NODE_UNTIMED * RING);
-        lap(&publisher, dear); /* one alone is not believed */
-        CHECK(!publisher.streaming && !stretto_may_mix(&publisher, STRETTO_NODE_STREAM));
-    }
-    lap(&publisher, between); /* nor do these make one cheap again */
-    for (size_t laps = STRETTO_NODE_STREAMS; laps < 5 * STRETTO_NODE_PROBE; laps *= 5) {
-        lap(&publisher, dear); /* each time: longer and longer */
-        const size_t seen = streamed(&publisher, to, from);
-        CHECK_MSG(seen == (laps < STRETTO_NODE_PROBE ? laps : STRETTO_NODE_PROBE),
-                  "streamed %zu laps, not %zu", seen, laps);
-        lap(&publisher, dear); /* the first lap again */
-    }
-}
-#endif
-
 int main(void) {
     unsigned char *to = fenced(), *from = fenced();
     for (size_t i = 0; i < ROOM; i++)
@@ -195,9 +137,6 @@ int main(void) {
         }
     }
     try_all_in_turn(to, from);
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-    try_deciding(to, from);
-#endif
     /* what is copied to where it lies stays */
     memcpy(to, from, ROOM);
     stretto_copy(to + 5, to + 5, 3 * STRETTO_NODE_COPY_PIECE + 7);

@@ -80,7 +80,7 @@ static void rank_main(void *memory, size_t area, int me, const int *domain_of, b
 
 /* Whether all ranks came to their end, rather than to a forbidden page. */
 static bool comes_through(const int *domain_of, bool by_domain, bool modest) {
-    const size_t area = stretto_node_area(RANKS, modest);
+    const size_t area = stretto_node_area(RANKS, modest ? 0 : stretto_node_ring(0));
     void *memory = mmap(NULL, stretto_node_bytes(RANKS, area), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED);

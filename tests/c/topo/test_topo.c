@@ -16,7 +16,7 @@
 #endif
 
 static char root[64];
-static int tested; /* lines about spare hardware threads */
+static int tested, levels; /* lines about spare hardware threads, about L2 caches */
 static const char *machine;
 
 /* root/sys/devices/system/PATH with the text, folders made on the way. */
@@ -51,7 +51,7 @@ static void put_each(const char *cpus, const char *file, const char *text) {
     }
 }
 
-static void put_cache(const char *level, const char *type, const char *cpus) {
+static void put_cache(const char *level, const char *type, const char *cpus, const char *size) {
     stretto_cpus set;
     CHECK_MSG(stretto_cpus_parse(cpus, &set), "%s: %s", machine, cpus);
     for (int cpu = 0; cpu < STRETTO_TOPO_CPUS; cpu++) {
@@ -69,6 +69,9 @@ static void put_cache(const char *level, const char *type, const char *cpus) {
         put(path, level);
         snprintf(path, sizeof path, "cpu/cpu%d/cache/index%d/shared_cpu_list", cpu, index);
         put(path, cpus);
+        snprintf(path, sizeof path, "cpu/cpu%d/cache/index%d/size", cpu, index);
+        if (size)
+            put(path, size);
     }
 }
 
@@ -82,6 +85,14 @@ static void check_place(const char *cpus, int numa, int package, int cache) {
     stretto_place got = place_of(cpus);
     CHECK_MSG(got.numa == numa && got.package == package && got.cache == cache,
               "%s: %s is at %d %d %d", machine, cpus, got.numa, got.package, got.cache);
+}
+
+static void check_level2(const char *cpus, long bytes) {
+    stretto_cpus set;
+    CHECK_MSG(stretto_cpus_parse(cpus, &set), "%s: %s", machine, cpus);
+    size_t got = stretto_topo_level2(root, &set);
+    CHECK_MSG(got == (size_t)bytes, "%s: %s has %zu bytes of L2", machine, cpus, got);
+    levels++;
 }
 
 static void check_domains(char *line) {
@@ -138,8 +149,9 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 }
 
 static void run(const char *path) {
-    char line[512], a[256], b[256], c[256], nodes[256] = "";
-    int x, y, z, places = 0, spares = 0;
+    char line[512], a[256], b[256], c[256], d[256], nodes[256] = "";
+    int x, y, z, n, places = 0, spares = 0;
+    long bytes;
     FILE *file = fopen(path, "r");
     machine = strrchr(path, '/') + 1;
     strcpy(root, "/tmp/stretto-topo-XXXXXX");
@@ -164,8 +176,10 @@ static void run(const char *path) {
             put_each(a, "core_cpus_list", a);
         } else if (sscanf(line, "threads %255s", a) == 1) {
             put_each(a, "thread_siblings_list", a);
-        } else if (sscanf(line, "cache %255s %255s %255s", a, b, c) == 3) {
-            put_cache(a, b, c);
+        } else if ((n = sscanf(line, "cache %255s %255s %255s %255s", a, b, c, d)) >= 3) {
+            put_cache(a, b, c, n == 4 ? d : NULL);
+        } else if (sscanf(line, "level2 %255s %ld", a, &bytes) == 2) {
+            check_level2(a, bytes);
         } else if (sscanf(line, "place %255s %d %d %d", a, &x, &y, &z) == 4) {
             check_place(a, x, y, z);
             places++;
@@ -204,7 +218,8 @@ static void check_here(void) {
         any |= stretto_cpus_has(&cpus, cpu);
     CHECK(any);
     stretto_place place = stretto_topo_place("", &cpus);
-    printf("here: domain %d, package %d, cache %d\n", place.numa, place.package, place.cache);
+    printf("here: domain %d, package %d, cache %d, L2 of %zu bytes\n", place.numa, place.package,
+           place.cache, stretto_topo_level2("", &cpus));
     CHECK(place.numa >= -1);
 }
 
@@ -214,7 +229,7 @@ int main(void) {
     for (size_t i = 0; i < files.gl_pathc; i++)
         run(files.gl_pathv[i]);
     globfree(&files);
-    CHECK(tested >= 8);
+    CHECK(tested >= 8 && levels >= 6);
     check_lists();
     check_here();
     return check_report("where ranks sit");
