@@ -82,7 +82,7 @@ def _table_sentence(rows: Sequence[Row]) -> str:
     faster = [r for r in rows if r.choice != NATIVE]
     if not faster:
         return (
-            f"Nothing is faster than the MPI's own algorithms in any of the "
+            "Nothing is proven faster than what the MPI does by itself in any of the "
             f"{fmt.plural(len(rows), 'row')} of the table."
         )
     text = (
@@ -97,6 +97,9 @@ def _table_sentence(rows: Sequence[Row]) -> str:
             f"; at best {fmt.factor(1 / ratio)} faster"
             f" ({best.collective}, {fmt.size_range(best.low, best.high)}, {best.choice})"
         )
+    model = [r.simulated for r in faster]
+    if any(model):
+        text += f"; {'all' if all(model) else 'some'} of it simulated"
     return text + "."
 
 

@@ -304,17 +304,16 @@ def _file_notes(system: System) -> None:
                 "writing); it is left out."
             )
         ended = bench.ends
-        for launch in bench.launches:
-            end = ended.get(launch.launch)
+        for number in dict.fromkeys(q.launch for q in bench.launches):  # one resumed has two
+            end = ended.get(number)
             if end is None:
                 system.notes.append(
-                    f"Launch {launch.launch} in {path.name} did not finish; what it measured is "
-                    "used."
+                    f"Launch {number} in {path.name} did not finish; what it measured is used."
                 )
             elif end.status != "ok":
                 detail = f": {end.detail}" if end.detail else ""
                 word = "ran out of time" if end.status == "timeout" else "failed"
-                system.notes.append(f"Launch {launch.launch} in {path.name} {word}{detail}.")
+                system.notes.append(f"Launch {number} in {path.name} {word}{detail}.")
     cpus = {i.host.cpu for i in system.identities}
     if len(cpus) > 1:
         system.notes.append(
