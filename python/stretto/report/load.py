@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.errors import StrettoError, UsageError, from_oserror
-from stretto.files.bench import Bench, read_bench
+from stretto.files.bench import Bench, Header, read_bench
 from stretto.files.forecast import ForecastFile, read_forecast
 from stretto.files.identity import Identity
 from stretto.files.profile import Profile, read_profile
@@ -262,6 +262,8 @@ def _same_mpi(system: System) -> None:
                 else next(benches).header
             )
             assert source is not None
+            if isinstance(source, Header) and source.settings.get("source") == "simulated":
+                continue  # as a forecast: `tune --platform` puts one beside its table
             mpi = f"{source.mpi.family} {source.mpi.version}"
         if first is None:
             first = (mpi, path)

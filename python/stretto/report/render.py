@@ -71,16 +71,16 @@ def _svg(figure: Figure, standalone: bool) -> str:
         )
     spec = chart.to_dict(validate=False)  # the tests validate; here it costs half the time
     spec["config"] = theme.config()
-    return str(vlc.vegalite_to_svg(_whole(spec)))
+    return str(vlc.vegalite_to_svg(drawable(spec)))
 
 
-def _whole(value: Any) -> Any:
+def drawable(value: Any) -> Any:
     """Return a specification whose texts can be drawn."""
     if isinstance(value, str):
         return fmt.drawable(value)
     if isinstance(value, dict):
-        return {k: _whole(v) for k, v in value.items()}
-    return [_whole(v) for v in value] if isinstance(value, list) else value
+        return {k: drawable(v) for k, v in value.items()}
+    return [drawable(v) for v in value] if isinstance(value, list) else value
 
 
 _NOISE = re.compile(
