@@ -165,7 +165,7 @@ def test_a_table_is_worth_what_it_chooses_not_what_would_be_best(
     table.write_text(
         "stretto-table 1\nmpi openmpi 4.1.4\nlayout nodes=8 ppn=4\n"
         'created 2026-11-21T20:00:00Z stretto 0.1.0 host x cpu "x"\n'
-        "row allreduce 8 4 0-inf ring source=measured\n"
+        "row allreduce 8 4 0-inf ring source=measured\nend 1\n"
     )
     words = ["simulate", "-p", "hpc7g", "--table", str(table), "--nodes", "8", "--ppn", "4"]
     assert main([*words, "--bytes", "8,64", "--json"]) == 0
