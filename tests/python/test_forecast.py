@@ -221,6 +221,17 @@ def test_a_faster_core_computes_faster() -> None:
     assert found[0].native.compute == pytest.approx(2.0)
 
 
+def test_what_was_recorded_does_not_change_with_the_platform(tmp_path: Path) -> None:
+    """Of 10 s, 8 were computing, however fast the platform's cores are."""
+    path, out = tmp_path / "app.profile.json", tmp_path / "x.forecast.json"
+    write_profile(profile(), path)
+    words = ["simulate", "-p", "hpc7g", "--profile", str(path), "--nodes", "1", "--ppn", "2"]
+    assert main([*words, "--compute", "2", "-o", str(out)]) == 0
+    found = read_forecast(out)
+    assert found.recorded.compute_s == pytest.approx(8) and found.speed == 2
+    assert found.scales[0].native.compute_s == pytest.approx(4)
+
+
 def test_an_incomplete_profile_is_refused() -> None:
     broken = dataclasses.replace(profile(), complete=False, incomplete_ranks=[1])
     with pytest.raises(StrettoError, match="not complete"):
