@@ -46,7 +46,7 @@ def bench(systems: Path, path: Path, specs: list[Spec], more: tuple[Spec, ...] =
         lines.append(
             {"type": "sample", "launch": s["launch"], "collective": s["collective"],
              "candidate": s["candidate"], "bytes": s["bytes"], "datatype": "MPI_DOUBLE",
-             "operation": None, "root": 0, "mode": "latency", "batch": 1,
+             "operation": None, "root": 0, "mode": s.get("mode", "latency"), "batch": 1,
              "times_us": s.get("times", [5.0, 5.1]), "correct": True,
              "source": s.get("source", "measured")}
         )  # fmt: skip
@@ -236,3 +236,46 @@ def test_the_last_rank_is_that_of_all_ranks(systems: Path) -> None:
     run, longest = timeline(replace(system.profile, nranks=20, timeline=events))
     assert "16 of 20 ranks" in run.note
     assert "the last rank entered 1 s after the first" in longest.note.replace("1.000", "1")
+
+
+def test_ranks_in_mpi_in_several_threads_take_no_more_than_all_of_the_run(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their times in MPI add up to more than the run: it was "132 % of the run"."""
+    value = json.loads((systems / "measured" / "app.profile.json").read_text())
+    for call in value["calls"]:
+        for key in ("time_s", "wait_s", "transfer_s"):
+            call[key] = None if call[key] is None else [40 * t for t in call[key]]
+    path, target = tmp_path / "app.profile.json", tmp_path / "r.html"
+    path.write_text(json.dumps(value))
+    out = said(capsys, "report", path, "-o", target)
+    shares = [float(x) for x in re.findall(r"([0-9.]+) %", target.read_text())]
+    assert shares and max(shares) <= 100
+    assert float(re.findall(r"take ([0-9.]+) %", out["verdict"])[0]) <= 100
+    assert any("several threads" in n for n in out["notes"])
+    assert not any("several threads" in n for n in said(
+        capsys, "report", systems / "measured", "-o", target)["notes"])  # fmt: skip
+
+
+def test_a_row_that_nobody_measured_is_not_called_faster(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (systems / "measured" / "app.table").read_text().splitlines()
+    head = [x for x in lines if not x.startswith(("row", "end", "#"))]
+    for evidence in ("source=hand", "ratio=-1 source=hand"):
+        text = "\n".join([*head, f"row allreduce 1 2 0-inf shm {evidence}", "end 1", ""])
+        (tmp_path / "app.table").write_text(text)
+        verdict = said(capsys, "report", tmp_path, "-o", tmp_path / "r.html")["verdict"]
+        assert verdict.startswith("Of 1 row in the table, 1 chooses something other than native.")
+
+
+def test_what_is_left_out_is_counted_as_what_it_is(systems: Path, tmp_path: Path) -> None:
+    specs = [
+        {**s, "mode": m, "launch": n, "layout": (1, n, n)}
+        for n in (2, 3, 4, 5) for m in ("latency", "throughput") for s in grid()
+    ]  # fmt: skip
+    path = bench(systems, tmp_path / "a.bench.jsonl", specs)
+    assert main(["report", str(path), "-o", str(tmp_path / "r.html"), "-q"]) == 0
+    text = (tmp_path / "r.html").read_text()
+    assert "2 more layouts were measured" not in text
+    assert "2 more pairs of layout and mode were measured" in text

@@ -104,7 +104,7 @@ def _advice(system: System, s: Shape, nodes: int | None, ppn: int | None) -> str
         return "no row: native"
     if row.choice == NATIVE:
         return "native: nothing proven faster"
-    gain = f", {fmt.factor(1 / row.ratio)} faster" if row.ratio else ""
+    gain = f", {fmt.factor(1 / row.ratio)} faster" if row.ratio and row.ratio > 0 else ""
     return f"{row.choice}{gain}{' (simulated)' if row.simulated else ''}"
 
 
