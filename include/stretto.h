@@ -21,7 +21,9 @@ extern "C" {
  * returns to what the table says. Sets the communicator up at once when it was not. Rank 0's
  * strings decide. -1 on every rank when the choice is unknown or cannot be done on this
  * communicator; the reason goes to error (rank-independent text, NUL-terminated, may be NULL) and
- * the former choice stays.
+ * the former choice stays. With STRETTO_REPRODUCIBLE=1 a choice for a reduction, "native" too, is
+ * checked and kept as always, and 0 returned, but the reduction goes on in its fixed order
+ * (stretto_last: "knomial(2): STRETTO_REPRODUCIBLE").
  */
 int stretto_choose(MPI_Comm comm, const char *collective, const char *choice, char *error,
                    size_t error_size);

@@ -78,7 +78,8 @@ def choose(comm: MPI.Comm, collective: str, choice: str) -> None:
     collective
         "allreduce", "bcast", "alltoallv", ...; rank 0's words count.
     choice
-        "native", "shm", "ring", "shm+bruck_k(8)", ...; "" returns to what the table says.
+        "native", "shm", "ring", "shm+bruck_k(8)", ...; "" returns to what the table says. With
+        STRETTO_REPRODUCIBLE=1 a reduction's is taken, and not used.
 
     Raises
     ------

@@ -75,6 +75,17 @@ if sys.argv[2] == "bare":
     sys.exit()
 stretto.choose(comm, "allreduce", "recursive_doubling")
 total = array("d", [0.0])
+if sys.argv[2] == "reproducible":  # taken and not used, by reductions only
+    stretto.choose(comm, "bcast", "knomial(4)")
+    comm.Allreduce(array("d", [me + 1.0]), total)
+    comm.Bcast(total)
+    assert stretto.last(comm, "allreduce") == "knomial(2): STRETTO_REPRODUCIBLE"
+    assert stretto.last(comm, "bcast") == "knomial(4): forced"
+    stretto.choose(comm, "allreduce", "native")
+    comm.Allreduce(array("d", [me + 1.0]), total)
+    assert stretto.counters(comm, "allreduce") == stretto.Counters(2, 0)
+    print("done", me)
+    sys.exit()
 comm.Allreduce(array("d", [me + 1.0]), total)
 assert total[0] == n * (n + 1) / 2
 assert stretto.last(comm, "allreduce") == "recursive_doubling: forced"
@@ -140,5 +151,9 @@ def test_python(name: str, tmp_path: Path) -> None:
     assert bare.returncode == 0, bare.stdout + bare.stderr
     assert "said so" in bare.stdout
     done = mpi.run(3, [*command, "ours"], rank_env=preload(mpi, STRETTO_FAKE_PPN=2))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("done") == 3
+    fixed = preload(mpi, STRETTO_FAKE_PPN=2, STRETTO_REPRODUCIBLE=1)
+    done = mpi.run(3, [*command, "reproducible"], rank_env=fixed)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("done") == 3

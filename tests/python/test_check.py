@@ -20,7 +20,7 @@ from stretto.checks.job import (
     probe,
 )
 from stretto.launch import understand
-from stretto.launch.command import Application, Command, Option
+from stretto.launch.command import parse_command
 
 GIB = 1 << 30
 
@@ -292,17 +292,14 @@ def test_probe_leaves_the_output_of_earlier_runs(
 
 
 def test_options_that_name_files_are_left_out(tmp_path: Path) -> None:
-    words = ["/slurm/srun", "-n4", "-oout.txt", "-e", "err.txt", "--output=x", "-J", "o", "./app"]
-    options = tuple(
-        Option(name, at, values)
-        for name, at, values in (
-            ("n", 1, ("4",)), ("o", 2, ("out.txt",)), ("e", 3, ("err.txt",)),
-            ("output", 5, ("x",)), ("J", 6, ("o",)),
-        )
-    )  # fmt: skip
-    application = Application(8, 8, 9, options)
-    command = Command(tuple(words), {}, 0, Path(words[0]), "slurm", "24", (application,))
-    assert _without_files(command, 0, application) == ["/slurm/srun", "-n4", "-J", "o"]
+    srun = tmp_path / "srun"
+    srun.write_text("#!/bin/sh\necho slurm 22.05.8\n")
+    srun.chmod(0o755)
+    words = [str(srun), "-n4", "-oout.txt", "-e", "err.txt", "--output=x", "-ue", "y", "-J", "o"]
+    command = parse_command([*words, "./app"], {"PATH": str(tmp_path)}, tmp_path)
+    (application,) = command.applications
+    assert application.program == len(words)
+    assert _without_files(command, 0, application) == [str(srun), "-n4", "-J", "o"]
 
 
 @pytest.mark.mpi

@@ -52,6 +52,19 @@ def test_profile_and_run_under_srun(nodes: testbed.Cluster, name: str) -> None:
     assert re.search(r"allreduce.*shm\+recursive_doubling", done.stderr), done.stderr
 
 
+def test_components_of_a_step(nodes: testbed.Cluster) -> None:
+    """A component with an --export of its own would be without the library, and alone so."""
+    first = srun(nodes, "openmpi4", "20")
+    first[first.index("2")], first[first.index("4")] = "1", "2"
+    second = ["-N", "1", "-n", "2", "--export=ALL,A=1", *first[-2:]]
+    path = nodes.shared / "components.profile.json"
+    words = ["profile", "--choice", "allreduce=shm+recursive_doubling", "-o", str(path), "--"]
+    done = stretto(nodes, "openmpi4", *words, *first, ":", *second)
+    assert "wrong: 0" in done.stdout
+    profile = json.loads(path.read_text())
+    assert profile["complete"] and [n["ranks"] for n in profile["nodes"]] == [[0, 1], [2, 3]]
+
+
 def test_tune_under_srun(nodes: testbed.Cluster) -> None:
     out = nodes.shared / "tuned-srun"
     words = ["tune", "--budget", "25s", "--pairs", "1", "--launches", "1", "-o", str(out)]

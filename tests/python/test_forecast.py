@@ -165,6 +165,18 @@ def test_command_writes_the_same_bytes_and_says_simulated(
         assert scale.native_interval_s[0] <= scale.native.total_s <= scale.native_interval_s[1]
 
 
+@pytest.mark.parametrize("name", ['a<b>&"c', "caf\udce9"])
+def test_pictures_of_profiles_of_any_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"{name}.profile.json"
+    write_profile(profile(), path)
+    plot, out = tmp_path / "plot.html", tmp_path / "x.forecast.json"
+    words = ["simulate", "-p", "hpc7g", "--profile", str(path), "--nodes", "1:2", "--ppn", "2"]
+    assert main([*words, "--plot", str(plot), "-o", str(out)]) == 0
+    text = plot.read_text()
+    assert "<b>" not in text and "simulated" in text
+    assert main(["report", str(out), "-o", str(tmp_path / "r.html"), "-q"]) == 0
+
+
 def test_the_report_shows_a_forecast(tmp_path: Path) -> None:
     write_profile(profile(), tmp_path / "app.profile.json")
     for name, scaling in (("strong", "strong"), ("weak", "weak")):
@@ -178,7 +190,7 @@ def test_the_report_shows_a_forecast(tmp_path: Path) -> None:
     section = re.search(r'<section id="scale">.*?</section>', text, re.S)
     assert section is not None
     assert section[0].count("<svg") == 2
-    assert section[0].count("source: simulated") == 4  # the captions and the pictures
+    assert section[0].count("source: simulated") == 6  # findings, captions and pictures
     assert section[0].count("<tr>") == 2 * (1 + 4) and "more than" in section[0]
     assert "strong scaling" in section[0] and "weak scaling" in section[0]
     assert len(list(pictures.glob("forecast-app-hpc7g-*.svg"))) == 2
@@ -207,6 +219,17 @@ def test_a_faster_core_computes_faster() -> None:
     work, found = outlook(profile(), Rule(), load("hpc7g"), [1], 4, compute=2.0)
     assert work.compute_s == pytest.approx(4.0)
     assert found[0].native.compute == pytest.approx(2.0)
+
+
+def test_what_was_recorded_does_not_change_with_the_platform(tmp_path: Path) -> None:
+    """Of 10 s, 8 were computing, however fast the platform's cores are."""
+    path, out = tmp_path / "app.profile.json", tmp_path / "x.forecast.json"
+    write_profile(profile(), path)
+    words = ["simulate", "-p", "hpc7g", "--profile", str(path), "--nodes", "1", "--ppn", "2"]
+    assert main([*words, "--compute", "2", "-o", str(out)]) == 0
+    found = read_forecast(out)
+    assert found.recorded.compute_s == pytest.approx(8) and found.speed == 2
+    assert found.scales[0].native.compute_s == pytest.approx(4)
 
 
 def test_an_incomplete_profile_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,34 @@ def test_one_run_says_that_nothing_can_be_said(
     assert main(["tune", "--from", str(path)]) == 0
     assert "faster than what" not in capsys.readouterr().out
     assert main(["import", "osu", *words, "-o", str(tmp_path / "out")]) == 1, "not overwritten"
+
+
+def test_results_without_the_mpi_by_itself_decide_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Forced algorithms only: there was a table of nothing, and `native` was called the best."""
+    logs = campaign(tmp_path / "logs", 6)
+    kept = {p: p.read_text() for p in logs.rglob("bcast_algodefault.log")}
+    assert kept
+    for path in kept:
+        path.unlink()
+    words = [str(logs), "--pattern", LAYOUT, "--setting", SETTING, "-o"]
+    assert main(["import", "osu", *words, str(tmp_path / "none")]) == 0
+    (none,) = (tmp_path / "none").iterdir()
+    capsys.readouterr()
+    assert main(["tune", "--from", str(none)]) == 1
+    said = capsys.readouterr()
+    assert "lack the baseline" in said.err and str(none) in said.err and not said.out
+    assert list(none.parent.iterdir()) == [none]
+
+    for path, text in kept.items():  # all sizes but one
+        path.write_text("".join(x for x in text.splitlines(True) if not x.startswith("1 ")))
+    assert main(["import", "osu", *words, str(tmp_path / "some")]) == 0
+    (some,) = (tmp_path / "some").iterdir()
+    assert main(["tune", "--from", str(some)]) == 0
+    said = capsys.readouterr()
+    assert "bcast of 1 B: the baseline is missing" in said.err
+    assert re.search(r"^best +not known +native:", said.out, re.MULTILINE)
 
 
 def test_the_installed_mpi_tells_what_numbers_mean(tmp_path: Path) -> None:
@@ -299,6 +328,25 @@ def test_imb_says_whether_the_ranks_met_before_each_call(
     assert all(t.tool == f"IMB {version.split('Benchmarks ')[1]}" for t in tables)
 
 
+@pytest.mark.parametrize(
+    ("version", "words", "kept"),
+    [
+        ("Intel(R) MPI Benchmarks 2021.11", "IMB-MPI1", True),
+        ("Intel(R) MPI Benchmarks 2021.11", "IMB-MPI1 -root_shift off", True),
+        ("Intel(R) MPI Benchmarks 2021.11", "IMB-MPI1 -root_shift on", False),
+        ("Intel (R) MPI Benchmarks 2018", "IMB-MPI1", False),
+    ],
+)  # fmt: skip
+def test_imb_with_another_root_in_each_call(version: str, words: str, kept: bool) -> None:
+    """A mean over all roots is not a time of root 0."""
+    head = f"# Calling sequence was: \n\n# {words} \n\n# Minimum message length in bytes:   0\n"
+    text = IMB.replace("Intel(R) MPI Benchmarks 2021.11", version)
+    text = text.replace("# MPI_Datatype    ", head + "# MPI_Datatype    ", 1)
+    reading = imb.read(text.replace("Allreduce", "Bcast", 1), "f")
+    assert [t.collective for t in reading.tables] == ["bcast"] * kept + ["allreduce", "barrier"]
+    assert sum("root moves" in problem for problem in reading.problems) == (not kept)
+
+
 def test_what_intel_mpi_brings_along_prints_what_is_read(tmp_path: Path) -> None:
     mpi = MPIS["intel"].require()
     program = mpi.prefix / "bin" / "IMB-MPI1"
@@ -310,6 +358,9 @@ def test_what_intel_mpi_brings_along_prints_what_is_read(tmp_path: Path) -> None
     found = {t.collective: [x.bytes for x in t.lines] for t in reading.tables if t.nranks == 2}
     assert found == {"allreduce": [0, 8, 16, 32], "gather": [0, 8, 16, 32], "barrier": [0]}
     assert [t.mode for t in reading.tables] == ["latency", "latency", "throughput"]
+    done = mpi.run(2, [str(program), "-iter", "5", "-msglog", "3:5", "-root_shift", "on", "gather"])
+    reading = imb.read(done.stdout, "f")
+    assert not reading.tables and "root moves" in reading.problems[0]
 
 
 @given(st.dictionaries(st.integers(1, 1 << 30), st.floats(0.01, 1e6), min_size=1), st.data())

@@ -71,6 +71,11 @@ def programs(command: Command) -> list[str]:
         ("slurm", "srun -n4 --mpi=pmix ./app -n 9", 4),
         ("slurm", "srun --ntasks 4 -N 2 --cpu-bind=cores ./app", 4),
         ("slurm", "srun -N2 --ntasks-per-node=2 ./app", 4),
+        ("slurm", "srun -n 2 ./app x : -n 4 ./other", 6),
+        ("slurm", "srun -ln4 ./app", 4),
+        ("slurm", "srun -uln 4 ./app", 4),
+        ("slurm", "srun -K1 -lN2 --ntasks=4 ./app", 4),
+        ("slurm", "srun -lK0 -On2 ./app", 2),
     ],
 )
 def test_programs_and_ranks(machine: Path, kind: str, line: str, nranks: int) -> None:
@@ -172,6 +177,14 @@ def test_a_program_called_mpirun_that_is_no_launcher(machine: Path) -> None:
         ("slurm", "srun -N1 -n2 app", ALLOCATED, (2, 1, 2)),
         ("slurm", "srun -n2 app", ALLOCATED, (2, 2, 1)),
         ("slurm", "srun --ntasks-per-node=1 app", ALLOCATED, (8, 2, 4)),
+        ("slurm", "srun -n1 app", ALLOCATED, (1, 1, 1)),
+        ("slurm", "srun -lN2 app", {}, (2, 2, 1)),
+        ("slurm", "srun -lN1 -ln4 app", ALLOCATED, (4, 1, 4)),
+        # components lie on nodes of their own
+        ("slurm", "srun -N1 -n2 app : -N2 -n4 other", {}, (6, 3, 2)),
+        ("slurm", "srun -N1 -n2 app : -N1 -n4 other", ALLOCATED, (6, 2, 4)),
+        ("slurm", "srun -n2 app : -n4 other", ALLOCATED, (6, None, None)),
+        ("slurm", "srun -N1 -n2 app : other", ALLOCATED, (None, None, None)),
     ],
 )
 def test_layouts(

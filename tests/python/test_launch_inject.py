@@ -105,6 +105,16 @@ def test_hydra_configuration_file(tmp_path: Path) -> None:
         ("srun --export A a", f"srun --export A,STRETTO_CHOICE,LD_PRELOAD={LIB} a"),
         ("srun --export=NONE a", f"srun --export=STRETTO_CHOICE,LD_PRELOAD={LIB} a"),
         ("srun --export=ALL,LD_PRELOAD=/x.so a", f"srun --export=ALL,LD_PRELOAD=/x.so:{LIB} a"),
+        ("srun -n 2 a : -n 1 b", f"srun --export=ALL,LD_PRELOAD={LIB} -n 2 a : -n 1 b"),
+        # what a component exports hides what the first one does
+        (
+            "srun -n 2 a : --export=ALL,A=1 b",
+            f"srun --export=ALL,LD_PRELOAD={LIB} -n 2 a : --export=ALL,A=1,LD_PRELOAD={LIB} b",
+        ),
+        (
+            "srun --export A a : --export ALL b",
+            f"srun --export A,STRETTO_CHOICE,LD_PRELOAD={LIB} a : --export ALL,LD_PRELOAD={LIB} b",
+        ),
     ],
 )
 def test_slurm(tmp_path: Path, line: str, export: str) -> None:

@@ -106,6 +106,10 @@ def machine(tmp_path: Path) -> Path:
             "slurm", "srun --ntasks 8 ./app", Point(1, 2),
             "srun -N 1 --ntasks-per-node 2 --ntasks 2 ./app",
         ),
+        (
+            "slurm", "srun -ln 8 -uN4 ./app", Point(2, 1),
+            "srun --ntasks-per-node 1 -ln 2 -uN2 ./app",
+        ),
         ("openmpi", "./job.sh {n} {nodes}x{ppn} -t{threads}", Point(2, 3, 4), "./job.sh 6 2x3 -t4"),
     ],
 )  # fmt: skip

@@ -156,3 +156,34 @@ def test_bad_requests_are_explained(argv: list[str], capsys: pytest.CaptureFixtu
 def test_one_node_is_priced_too() -> None:
     answer = next(simulate([Cell("allreduce", 1, 4, 8)], load("this-machine"), wide=True))
     assert answer.best == "shm" and messages_of(answer.cell, "shm") == 0
+
+
+def test_a_table_is_worth_what_it_chooses_not_what_would_be_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "t.table"
+    table.write_text(
+        "stretto-table 1\nmpi openmpi 4.1.4\nlayout nodes=8 ppn=4\n"
+        'created 2026-11-21T20:00:00Z stretto 0.1.0 host x cpu "x"\n'
+        "row allreduce 8 4 0-inf ring source=measured\nend 1\n"
+    )
+    words = ["simulate", "-p", "hpc7g", "--table", str(table), "--nodes", "8", "--ppn", "4"]
+    assert main([*words, "--bytes", "8,64", "--json"]) == 0
+    for cell in json.loads(capsys.readouterr().out)["cells"]:
+        assert (cell["best"], cell["table"]) == ("native", "ring")
+        assert cell["seconds"]["ring"] > cell["seconds"]["native"]
+    assert main([*words, "--bytes", "8,64"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()[1:4]
+    assert head.split()[5] == "table"
+    for line in lines:
+        assert " ring " in line and float(line.split("x")[-1].split()[0]) < 1, line
+
+
+def test_what_tune_leaves_for_a_platform_can_be_reported_on(tmp_path: Path) -> None:
+    """The table is for the MPI here, its results are of a model and of none."""
+    words = ["tune", "--platform", "hpc7g", "--nodes", "2", "--ppn", "2", "--bytes", "8,64"]
+    out = tmp_path / "in" / "x.table"
+    assert main([*words, "--collective", "allreduce", "--mpi", "openmpi", "--out", str(out)]) == 0
+    page = tmp_path / "r.html"
+    assert main(["report", str(out.parent), "-o", str(page), "-q"]) == 0
+    assert "source: simulated" in page.read_text()

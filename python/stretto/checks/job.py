@@ -191,8 +191,8 @@ def _without_files(command: Command, start: int, application: Application) -> li
     gone: set[int] = set()
     for option in application.options:
         if option.name in _FILE_OPTIONS.get(command.kind or "", ()):
-            alone = command.words[option.at].lstrip("-") == option.name
-            gone |= set(range(option.at, option.at + 1 + (len(option.values) if alone else 0)))
+            values = len(option.values) if option.apart else 0
+            gone |= set(range(option.at, option.at + 1 + values))
     return [command.words[i] for i in range(start, application.start) if i not in gone]
 
 

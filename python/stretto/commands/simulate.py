@@ -173,7 +173,8 @@ def _answers_json(answers: list[Any], where: Platform) -> dict[str, Any]:
         "source": "simulated", "platform": where.name,
         "cells": [
             {**vars(a.cell), "best": a.best, "native_is": a.native_is, "bound_s": a.bound,
-             "bound_why": a.bound_why, "seconds": a.seconds}
+             "bound_why": a.bound_why, "seconds": a.seconds,
+             **({} if a.chosen is None else {"table": a.chosen})}
             for a in answers
         ],
     }  # fmt: skip

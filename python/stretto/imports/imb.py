@@ -3,7 +3,9 @@
 A block a benchmark and number of processes: ``# Benchmarking Allreduce``, ``# #processes = 4``, a
 line that names the columns, a line a size; the times are over the ranks, per call. Since 2019 calls
 are timed one by one, a barrier between them (counted by running 2021.11), unless ``-sync off`` was
-given; before that, and of a barrier itself, the calls of a size are a loop.
+given; before that, and of a barrier itself, the calls of a size are a loop. The root stays 0 since
+2019 unless ``-root_shift on`` was given (counted, too); before that each call has the next rank as
+its root, by the users' guide of those versions: ``i%num_procs in iteration i``.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Literal
 
 from stretto.imports.printed import (
     REDUCTIONS,
+    ROOTED,
     SAME_SIZES,
     Line,
     Printed,
@@ -30,9 +33,10 @@ _FACTS = {
     "datatype": re.compile(r"#\s*MPI_Datatype\s+:\s*(\w+)"),
     "reductions": re.compile(r"#\s*MPI_Datatype for reductions\s*:\s*(\w+)"),
 }
-#: the year of the version that first has a barrier after each call
-_SYNCHRONISED = 2019
+#: the year of the version that first has a barrier after each call, and a root that stays
+_SINCE = 2019
 _SYNC = re.compile(r"\s-sync\s+(\S+)")
+_SHIFT = re.compile(r"\s-root_shift\s+(\S+)")
 _OFF = ("0", "off", "no", "disable")
 _SIZE, _TIMES, _LARGEST, _AVERAGE = "#bytes", "#repetitions", "t_max[usec]", "t_avg[usec]"
 
@@ -83,6 +87,12 @@ def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printe
     if collective not in SAME_SIZES:
         out.problems.append(f"{place}: {name}: not one of {', '.join(SAME_SIZES)}; left out")
         return None
+    if collective in ROOTED and _root_moves(facts):
+        out.problems.append(
+            f"{place}: {name}: its root moves from call to call (-root_shift, or an IMB before "
+            "2019), and a result here is of one root; left out"
+        )
+        return None
     kind = facts.get("reductions") if collective in REDUCTIONS else facts.get("datatype")
     tool = f"IMB {facts.get('tool', '')}".strip()
     table = Printed(
@@ -93,11 +103,20 @@ def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printe
     return table
 
 
+def _is_new(facts: dict[str, str]) -> bool:
+    year = re.match(r"\d{4}", facts.get("tool", ""))
+    return year is not None and int(year[0]) >= _SINCE
+
+
+def _root_moves(facts: dict[str, str]) -> bool:
+    words = _SHIFT.findall(f" {facts.get('words', '')}")
+    return words[-1].lower() not in _OFF if words else not _is_new(facts)
+
+
 def _mode(collective: str, facts: dict[str, str]) -> Literal["latency", "throughput"]:
     """Return whether the ranks met before each call."""
-    year = re.match(r"\d{4}", facts.get("tool", ""))
     words = _SYNC.findall(f" {facts.get('words', '')}")
-    met = words[-1].lower() not in _OFF if words else year and int(year[0]) >= _SYNCHRONISED
+    met = words[-1].lower() not in _OFF if words else _is_new(facts)
     return "latency" if met and collective != "barrier" else "throughput"
 
 

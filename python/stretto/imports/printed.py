@@ -13,6 +13,7 @@ SAME_SIZES = (
     "allgatherv", "alltoallv", "gatherv", "scatterv",
 )  # fmt: skip
 REDUCTIONS = ("allreduce", "reduce")
+ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.errors import UsageError
-from stretto.launch.options import HYDRA, LAUNCHER_NAMES, OPENMPI, SRUN, WRAPPERS, words_of
+from stretto.launch.options import (
+    HYDRA,
+    LAUNCHER_NAMES,
+    OPENMPI,
+    SRUN,
+    SRUN_OPTIONAL,
+    WRAPPERS,
+    words_of,
+)
 from stretto.mpi.detect import LauncherKind, identify_launcher, which
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -22,11 +30,18 @@ _TABLES: dict[LauncherKind, dict[str, int]] = {
 
 @dataclass(frozen=True)
 class Option:
-    """One option of the launcher: its name without dashes, where it stands, and its values."""
+    """One option of the launcher: its name without dashes, where it stands, and its values.
+
+    Attributes
+    ----------
+    apart
+        The values are words of their own (``-n 4``; not ``-n4``, ``--ntasks=4``).
+    """
 
     name: str
     at: int
     values: tuple[str, ...]
+    apart: bool = True
 
 
 @dataclass(frozen=True)
@@ -193,7 +208,7 @@ def _applications(
 ) -> list[Application]:
     """Split ``options program args : options program args`` into its applications."""
     out: list[Application] = []
-    limits = [i for i in range(start, len(words)) if words[i] == ":" and kind != "slurm"]
+    limits = [i for i in range(start, len(words)) if words[i] == ":"]
     begin = start
     for end in [*limits, len(words)]:
         options, at = _options(words, begin, end, table, kind, environ, cwd)
@@ -218,13 +233,13 @@ def _options(
         word = words[at]
         name, equals, value = word.partition("=")
         if equals:
-            options.append(Option(name.lstrip("-"), at, (value,)))
+            options.append(Option(name.lstrip("-"), at, (value,), apart=False))
             at += 1
             continue
-        short = kind == "slurm" and not word.startswith("--") and word[:2] in table
-        if short and len(word) > 2:  # -n4
-            options.append(Option(word[1], at, (word[2:],)))
-            at += 1
+        if kind == "slurm" and not word.startswith("--") and len(word) > 2:
+            bundled = _bundled(word, at, words[at + 1 : end], table)
+            options += bundled
+            at += 1 + (len(bundled[-1].values) if bundled[-1].apart else 0)
             continue
         count = words_of(word, table)
         if count == 2 and at + 1 < end and "=" in words[at + 1] and kind in ("mpich", "intel"):
@@ -237,6 +252,23 @@ def _options(
     if at < end and words[at] == "--":
         at += 1
     return options, min(at, end)
+
+
+def _bundled(word: str, at: int, following: Sequence[str], table: dict[str, int]) -> list[Option]:
+    """Return the options in one word of srun's: ``-n4``, ``-lN2``, ``-ln`` with its value after it.
+
+    All but the last are flags, as getopt has it; a value ends the word.
+    """
+    out: list[Option] = []
+    for i, letter in enumerate(word[1:], start=1):
+        rest = word[i + 1 :]
+        if f"-{letter}" in table:
+            values = (rest,) if rest else tuple(following[:1])
+            return [*out, Option(letter, at, values, apart=not rest)]
+        if letter in SRUN_OPTIONAL and rest:
+            return [*out, Option(letter, at, (rest,), apart=False)]
+        out.append(Option(letter, at, ()))
+    return out
 
 
 def _looks_like_value(

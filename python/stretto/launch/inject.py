@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stretto.errors import StrettoError
-from stretto.launch.command import Command
+from stretto.launch.command import Command, Option
 from stretto.launch.job import Job
 from stretto.mpi.openmpi import env_list
 
@@ -233,15 +233,23 @@ def _slurm(words: list[str], command: Command, variables: Mapping[str, str]) -> 
     """Have srun export everything, and LD_PRELOAD to the tasks only.
 
     Values with commas cannot stand in --export; the other settings therefore go by the environment.
+    A component (``A : B``) has the --export of the one before unless it has its own.
     """
     wanted = [f"LD_PRELOAD={variables['LD_PRELOAD']}"] if "LD_PRELOAD" in variables else []
-    exports = [o for o in command.options if o.name == "export"]
-    if not exports:
+    own = [[o for o in a.options if o.name == "export"] for a in command.applications]
+    for exports in own:
+        if exports:
+            _export(words, exports[-1], variables, wanted)
+    if not own[0]:
         words[_insert_at(command) : _insert_at(command)] = [
             "--export=" + ",".join(["ALL", *wanted])
         ]
-        return
-    option = exports[-1]
+
+
+def _export(
+    words: list[str], option: Option, variables: Mapping[str, str], wanted: list[str]
+) -> None:
+    """Add our variables to an --export that is there."""
     value = option.values[0] if option.values else "ALL"
     parts = [p for p in value.split(",") if p and p not in ("NONE", "NIL")]
     theirs = [p for p in parts if p.startswith("LD_PRELOAD=")]

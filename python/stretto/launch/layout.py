@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.launch.command import Command
+from stretto.launch.command import Command, Option
 
 
 @dataclass(frozen=True)
@@ -181,19 +181,42 @@ def _filled(
 
 
 def _slurm(command: Command, environ: Mapping[str, str]) -> Layout:
+    """Return the ranks of a step of srun's, or of the components of a heterogeneous one.
+
+    These never share a node, inside an allocation or not (seen on Slurm 22.05). What their sizes
+    are where a component does not give them, the variables tell of the whole allocation only.
+    """
+    if len(command.applications) == 1:
+        return _step(command.applications[0].options, environ)
+    steps = [_step(a.options, None) for a in command.applications]
+    nranks = [s.nranks for s in steps if s.nranks is not None]
+    nodes = [s.nodes for s in steps if s.nodes is not None]
+    ppn = [s.ppn for s in steps if s.ppn is not None]
+    everywhere = len(nodes) == len(ppn) == len(steps)
+    return Layout(
+        sum(nranks) if len(nranks) == len(steps) else None,
+        sum(nodes) if everywhere else None,
+        max(ppn) if everywhere else None,
+    )
+
+
+def _step(options: Sequence[Option], environ: Mapping[str, str] | None) -> Layout:
+    """Return the ranks of one component; `environ` is None where no variable is of it."""
+
     def number(names: tuple[str, ...], variable: str) -> int | None:
-        values = command.values(*names)
-        if values and values[-1]:
-            return _int(values[-1][0].split("-")[0])
-        return _int(environ.get(variable))
+        values = [o.values[0] for o in options if o.name in names and o.values]
+        if values:
+            return _int(values[-1].split("-")[0])
+        return _int((environ or {}).get(variable))
 
     nodes = number(("N", "nodes"), "SLURM_JOB_NUM_NODES")
     ppn = number(("ntasks-per-node", "tasks-per-node"), "SLURM_NTASKS_PER_NODE")
     nranks = number(("n", "ntasks"), "SLURM_NTASKS")
-    if nranks is None and nodes is not None:
+    if nranks is None and nodes is not None and (environ is not None or ppn is not None):
         nranks = nodes * (ppn or 1)
     if nranks is not None and nodes is not None:
-        ppn = -(-nranks // nodes)  # srun warns of another --ntasks-per-node, and ignores it
+        nodes = min(nodes, nranks)  # srun says "can't run 1 processes on 2 nodes", and takes one
+        ppn = -(-nranks // nodes)  # it warns of another --ntasks-per-node, and ignores it
     elif nranks is not None and ppn is not None:
         nodes = -(-nranks // ppn)
     return Layout(nranks, nodes, ppn)

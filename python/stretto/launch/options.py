@@ -36,7 +36,7 @@ HYDRA = _table(
 
 #: Slurm's srun; short options may hold their value (-n4), long ones too (--ntasks=4)
 SRUN = _table(
-    one="""-n -N -c -p -t -w -x -J -o -e -i -D -A -C -d -m -r -B -T -G -L -q -M -S -W
+    one="""-n -N -c -p -t -w -x -J -o -e -i -D -A -C -d -m -r -B -T -G -L -q -M -S -W -b -F
     --ntasks --nodes --cpus-per-task --partition --time --nodelist --exclude --job-name --output
     --error --input --chdir --account --constraint --dependency --distribution --relative
     --extra-node-info --threads --gpus --licenses --qos --clusters --core-spec --wait --mpi
@@ -50,6 +50,9 @@ SRUN = _table(
     --thread-spec --time-min --tmp --tres-per-task --tres-bind --uid --gid --wckey --mail-type
     --mail-user --open-mode --power""",
 )
+
+#: short options of srun whose value, if there is one, stands in the same word: -K0, -I60
+SRUN_OPTIONAL = "IKk"
 
 #: programs that start another one: options that take a word, and words before the command
 WRAPPERS: dict[str, tuple[dict[str, int], int]] = {

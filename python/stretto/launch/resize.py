@@ -140,9 +140,9 @@ class _Change:
         word = self.words[there.at]
         if "=" in word:
             self.words[there.at] = f"{word.partition('=')[0]}={value}"
-        elif word.lstrip("-") == there.name:
+        elif there.apart:
             self.words[there.at + 1] = value
-        else:  # -n4
+        else:  # -n4, -ln4
             self.words[there.at] = word[: len(word) - len(there.values[0])] + value
 
     def done(self) -> list[str]:

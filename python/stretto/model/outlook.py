@@ -131,12 +131,13 @@ def file_of(
     profile, rule, platform, baseline, compute
         What was asked of `outlook`.
     work, found
-        What it gave.
+        What it gave: `work` computes as fast as the platform.
     """
     return ForecastFile(
         __version__, "simulated", platform.name, name, profile.command,
-        Recorded(work.nranks, work.wall_s, work.compute_s), rule.scaling, rule.halo, compute,
-        rule.error, baseline, list(work.unpriced),
+        # `work` is as the platform's cores would have computed it
+        Recorded(work.nranks, work.wall_s, work.compute_s * compute), rule.scaling, rule.halo,
+        compute, rule.error, baseline, list(work.unpriced),
         [
             Scale(f.nodes, f.ppn, _times(f.native), _times(f.tuned), f.native_interval,
                   f.tuned_interval, f.gain, f.gain_interval, f.share)

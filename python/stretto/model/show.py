@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def save(figure: Figure, path: Path) -> None:
     if figure.simulated:
         subtitle.append(render.SIMULATED)
     chart = chart.properties(title=alt.TitleParams(text=figure.title, subtitle=subtitle))
-    spec = chart.to_dict()
+    spec = render.drawable(chart.to_dict())
     spec["config"] = theme.config()
     kinds = {".svg": "svg", ".png": "png", ".html": "html"}
     kind = kinds.get(path.suffix.lower())
@@ -75,8 +76,9 @@ def save(figure: Figure, path: Path) -> None:
         data = vlc.vegalite_to_png(spec, scale=2)
     else:
         svg = str(vlc.vegalite_to_svg(spec))
-        page = f"<!doctype html><meta charset=utf-8><title>{figure.title}</title>{svg}\n"
-        data = (page if kind == "html" else svg).encode()
+        title = html.escape(figure.title)
+        page = f"<!doctype html><meta charset=utf-8><title>{title}</title>{svg}\n"
+        data = (page if kind == "html" else svg).encode(errors="backslashreplace")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -126,11 +128,12 @@ def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
     """Return the simulated times: best, native, the next ones, and where the best one changes."""
     from stretto.campaign.show import size_words
 
-    rows = [["collective", "nodes x ppn", "bytes", "best", "us", "native", "us", "gain", "bound"]]
+    shown = "best" if all(a.chosen is None for a in answers) else "table"
+    rows = [["collective", "nodes x ppn", "bytes", shown, "us", "native", "us", "gain", "bound"]]
     for a in answers:
-        best, native = a.seconds[a.best], a.seconds[NATIVE]
+        best, native = a.seconds[a.taken], a.seconds[NATIVE]
         rows.append([
-            a.cell.collective, f"{a.cell.nodes} x {a.cell.ppn}", size_words(a.cell.bytes), a.best,
+            a.cell.collective, f"{a.cell.nodes} x {a.cell.ppn}", size_words(a.cell.bytes), a.taken,
             _us(best), a.native_is, _us(native), f"x{native / best:.2f}",
             f"{best / a.bound:.2f} of {_us(a.bound)}" if a.bound else "",
         ])  # fmt: skip
@@ -143,8 +146,8 @@ def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
             out += [f"no algorithm can be below {_us(answers[0].bound)} us: {answers[0].bound_why}"]
     for a, b in crossovers(answers):
         out.append(
-            f"{a.cell.collective}, {a.cell.nodes} x {a.cell.ppn}: {a.best} up to "
-            f"{size_words(a.cell.bytes)}, {b.best} from {size_words(b.cell.bytes)}"
+            f"{a.cell.collective}, {a.cell.nodes} x {a.cell.ppn}: {a.taken} up to "
+            f"{size_words(a.cell.bytes)}, {b.taken} from {size_words(b.cell.bytes)}"
         )
     return out
 
@@ -160,7 +163,7 @@ def sweep_picture(answers: Sequence[Answer], platform: str, path: Path, top: int
     by_size = len({c.bytes for c in cells}) >= len({c.nodes for c in cells})
     wins: dict[str, int] = {}
     for a in answers:
-        wins[a.best] = wins.get(a.best, 0) + 1
+        wins[a.taken] = wins.get(a.taken, 0) + 1
     chosen = [c for c, _ in sorted(wins.items(), key=lambda i: (-i[1], i[0])) if c != NATIVE][:top]
     rows = [
         {"bytes": max(a.cell.bytes, 1), "nodes": a.cell.nodes, "us": a.seconds[c] * 1e6, "what": c,
@@ -194,7 +197,7 @@ def forecast_lines(forecast: ForecastFile) -> list[str]:
             f"{s.nodes} x {s.ppn}", str(s.ranks), f"{s.native.total_s:.4g}",
             "{:.3g}-{:.3g}".format(*s.native_interval_s), f"{s.collectives:.0%}",
             f"{s.tuned.total_s:.4g}", "{:.3g}-{:.3g}".format(*s.tuned_interval_s),
-            f"{s.gain:.1%}", "{:.0%} to {:.0%}".format(*s.gain_interval),
+            f"{s.gain:.1%}", "{:.1%} to {:.1%}".format(*s.gain_interval),
         ])  # fmt: skip
     out = [forecast.note, "simulated, not measured", *lines_of(rows)]
     for tuned in (False, True):

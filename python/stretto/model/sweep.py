@@ -41,18 +41,27 @@ class Cell:
 
 @dataclass(frozen=True)
 class Answer:
-    """Simulated seconds of each candidate, `native` among them, and what none can beat."""
+    """Simulated seconds of each candidate, `native` among them, and what none can beat.
+
+    `chosen` is what a table takes, where one is priced: it may be slower than native.
+    """
 
     cell: Cell
     seconds: dict[str, float]
     native_is: str
     bound: float | None
     bound_why: str
+    chosen: str | None = None
 
     @property
     def best(self) -> str:
         """The fastest candidate; native where nothing is faster."""
         return min(self.seconds, key=lambda c: (self.seconds[c], c != NATIVE, c))
+
+    @property
+    def taken(self) -> str:
+        """What is shown beside native: the table's choice, else the fastest."""
+        return self.chosen or self.best
 
 
 def hosts_of(nodes: int, ppn: int) -> list[int]:
@@ -266,11 +275,11 @@ def _sample(number: int, cell: Cell, choice: str, seconds: float) -> Sample:
 
 
 def crossovers(answers: Sequence[Answer]) -> list[tuple[Answer, Answer]]:
-    """Return the neighbouring sizes of one collective and layout at which the best one changes."""
+    """Return the neighbouring sizes of one collective and layout at which what is taken changes."""
     out = []
     for a, b in itertools.pairwise(answers):
         same = (a.cell.collective, a.cell.nodes, a.cell.ppn)
-        if same == (b.cell.collective, b.cell.nodes, b.cell.ppn) and a.best != b.best:
+        if same == (b.cell.collective, b.cell.nodes, b.cell.ppn) and a.taken != b.taken:
             out.append((a, b))
     return out
 

@@ -97,7 +97,8 @@ def priced_table(
                     cell = Cell(name, n, p, size)
                     native = native_choice(baseline, name, n * p, n, size)
                     times = {NATIVE: seconds_of(cell, native, platform, seed)}
-                    if not row.choice.startswith(NATIVE):
-                        times[row.choice] = seconds_of(cell, row.choice, platform, seed)
-                    out.append(Answer(cell, times, native, None, ""))
+                    chosen = NATIVE if row.choice.startswith(NATIVE) else row.choice
+                    if chosen != NATIVE:
+                        times[chosen] = seconds_of(cell, chosen, platform, seed)
+                    out.append(Answer(cell, times, native, None, "", chosen))
     return out

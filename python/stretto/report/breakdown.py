@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Shape:
     time_s
         Mean over the ranks.
     share
-        Of the mean wall time.
+        Of the run (`Breakdown.total_s`).
     wait
         Fraction of its time spent waiting for the last rank; None when not known.
     """
@@ -68,9 +68,22 @@ class Breakdown:
     shapes: list[Shape]
     sampled: bool
 
+    @property
+    def total_s(self) -> float:
+        """Return what shares are of: the mean wall time, or the sum of the parts if that is more.
+
+        It is where several threads of a rank are in MPI at once.
+        """
+        return max(float(self.wall_s.mean()), sum(p.mean for p in self.parts))
+
+    @property
+    def threads(self) -> bool:
+        """Return whether the parts are clearly more than the run."""
+        return sum(p.mean for p in self.parts) > 1.02 * float(self.wall_s.mean())
+
     def share(self, key: str) -> float:
-        """Return the share of the mean wall time that a part takes (0 when it is not there)."""
-        total = float(self.wall_s.mean())
+        """Return the share of `total_s` that a part takes (0 when it is not there)."""
+        total = self.total_s
         return sum(p.mean for p in self.parts if p.key == key) / total if total > 0 else 0.0
 
     @property
@@ -140,15 +153,14 @@ def breakdown(profile: Profile) -> Breakdown:
         ),
         ("other", "other MPI", "windows, communicators, set-up", "other-mpi", parts["other"]),
     ]
-    total = float(wall.mean())
-    shapes = [s for c in profile.calls if (s := _shape(c, total)) is not None]
-    shapes.sort(key=lambda s: -s.time_s)
-    return Breakdown(
+    out = Breakdown(
         [Part(*d) for d in described if d[4].any() or d[0] == "compute"],
         wall,
-        shapes,
+        [],
         any(c.wait_s is not None for c in profile.calls if c.kind in COLLECTIVE),
     )
+    shapes = [s for c in profile.calls if (s := _shape(c, out.total_s)) is not None]
+    return replace(out, shapes=sorted(shapes, key=lambda s: -s.time_s))
 
 
 def _shape(call: Call, wall: float) -> Shape | None:

@@ -43,7 +43,8 @@ class Comparison:
 
 def _pairs(a: System, b: System) -> tuple[list[tuple[Panel, Panel]], bool]:
     """Return panels to compare: of the largest layout that both have, else of each one's own."""
-    shared = {p.layout for p in a.panels} & {p.layout for p in b.panels}
+    here, there = ({(p.layout, p.collective, p.mode) for p in s.panels} for s in (a, b))
+    shared = {layout for layout, *_ in here & there}
     same = bool(shared)
     own: tuple[Layout | None, Layout | None] = (a.layout, b.layout)
     if shared:
@@ -135,6 +136,8 @@ def _ratio(a: float | None, b: float | None) -> float | None:
 
 def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
     """Return how the second compares with the first, over all shared points."""
+    if not rows:
+        return "The two systems share no measured point."
     parts = []
     for kind in ("native", "tuned"):
         found = [r[f"{kind}_ratio"] for r in rows if r[f"{kind}_ratio"]]
@@ -147,8 +150,14 @@ def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
                 f"({fmt.ratio(low)} to {fmt.ratio(high)})"
             )
     if not parts:
-        return "The two systems share no measured point."
+        return (
+            f"The two systems share {fmt.plural(len(rows), 'size')}, but neither native nor a "
+            "table's choice was measured there on both."
+        )
     text = "; ".join(parts)
+    model = [r["simulated"] for r in rows]
+    if any(model):
+        text += f"; {'all' if all(model) else 'some'} of it simulated"
     return text[:1].upper() + text[1:] + "."
 
 
@@ -213,6 +222,7 @@ def summary(both: Comparison) -> dict[str, Any]:
                 "choices": r["choices"],
                 "native_ratio": r["native_ratio"],
                 "tuned_ratio": r["tuned_ratio"],
+                "simulated": r["simulated"],
             }
             for r in both.rows
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stretto.report import findings, stats
 from stretto.report import format as fmt
 from stretto.report.load import System
+from stretto.report.points import NATIVE
 
 
 def date(text: str) -> str:
@@ -49,7 +50,7 @@ def method(system: System) -> list[str]:
     points = [p for panel in system.panels for p in panel.points]
     if points:
         kinds = {p.estimate.kind for p in points}
-        launches = sum(len(b.launches) for b in system.benches)
+        launches = sum(len({q.launch for q in b.launches}) for b in system.benches)
         times = sum(p.estimate.observations for p in points)
         out.append(
             f"{fmt.plural(times, 'time')} from {fmt.plural(launches, 'launch', 'launches')} of the "
@@ -72,12 +73,17 @@ def method(system: System) -> list[str]:
             out.append(
                 f"Clocks of the ranks agree within {fmt.microseconds(max(errors))} (estimated)."
             )
-    if system.tables:
+    rows = [r for t in system.tables for r in t.rows]
+    if any(r.evidence.get("source") == "measured" for r in rows):
         out.append(
-            "The table takes another algorithm than native only where it is faster with "
-            "significance (rank test, control of the false discovery rate) and by more than "
-            "the threshold."
+            "A measured row of the table takes another algorithm than native only where it is "
+            "faster with significance (rank test, control of the false discovery rate) and by more "
+            "than the threshold."
         )
+    if any(r.simulated for r in rows):
+        out.append("Simulated rows of the table rest on a model: nothing was tested there.")
+    if any(r.choice != NATIVE and "source" not in r.evidence for r in rows):
+        out.append("Rows of the table without a source were not measured: somebody wrote them.")
     if system.verdict is not None:
         m = system.verdict.metric
         found = f", found in the output by /{m.pattern}/" if m.pattern else ""

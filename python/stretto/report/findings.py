@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from stretto.files.table import Row
 from stretto.files.verdict import Metric, Verdict
 from stretto.report import format as fmt
-from stretto.report.breakdown import Breakdown
+from stretto.report.breakdown import Breakdown, breakdown
 from stretto.report.load import System
 from stretto.report.points import NATIVE
 
@@ -69,8 +69,6 @@ def headline(system: System) -> tuple[str, str]:
             "open",
         )
     if system.profile is not None:
-        from stretto.report.breakdown import breakdown
-
         return where_time_goes(breakdown(system.profile)), "open"
     if system.forecasts:
         applications = ", ".join(dict.fromkeys(f.name for f in system.forecasts))
@@ -82,21 +80,24 @@ def _table_sentence(rows: Sequence[Row]) -> str:
     faster = [r for r in rows if r.choice != NATIVE]
     if not faster:
         return (
-            f"Nothing is faster than the MPI's own algorithms in any of the "
+            "Nothing is proven faster than what the MPI does by itself in any of the "
             f"{fmt.plural(len(rows), 'row')} of the table."
         )
     text = (
         f"Of {fmt.plural(len(rows), 'row')} in the table, {len(faster)} "
         f"choose{'s' if len(faster) == 1 else ''} "
-        "something faster than native"
+        "something other than native"
     )
-    known = [(r.ratio, r) for r in faster if r.ratio]
+    known = [(r.ratio, r) for r in faster if r.ratio and r.ratio > 0]
     if known:
         ratio, best = min(known, key=lambda k: k[0])
         text += (
             f"; at best {fmt.factor(1 / ratio)} faster"
             f" ({best.collective}, {fmt.size_range(best.low, best.high)}, {best.choice})"
         )
+    model = [r.simulated for r in faster]
+    if any(model):
+        text += f"; {'all' if all(model) else 'some'} of it simulated"
     return text + "."
 
 
@@ -235,6 +236,11 @@ def notes(system: System) -> list[str]:
         out.append(
             "The profile is incomplete (the run was cut short)"
             + (f": the records of rank {who} end early." if who else ".")
+        )
+    if profile is not None and breakdown(profile).threads:
+        out.append(
+            "Times in MPI add up to more than the run: several threads of a rank were in it at "
+            "once. Shares are of the sum."
         )
     if system.panels:
         few = {p.estimate.launches for q in system.panels for p in q.points}

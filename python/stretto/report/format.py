@@ -135,6 +135,16 @@ def layout(nodes: int, ppn: int, nranks: int | None = None) -> str:
     return f"{plural(nodes, 'node')} {TIMES} {plural(ppn, 'rank')}"
 
 
+def identifier(text: str) -> str:
+    """Return a text as a file name and an element's id: what files hold may be anything."""
+    return re.sub(r"[^A-Za-z0-9_.,()+-]", "-", text)
+
+
+def drawable(text: str) -> str:
+    """Return a text without what Vega cannot take: halves of characters, separators of lines."""
+    return re.sub("[\u2028\u2029]", " ", text.encode(errors="replace").decode())
+
+
 _NATIVE_SETTING = re.compile(r"^native:(.+)$")
 
 

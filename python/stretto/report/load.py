@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.errors import StrettoError, UsageError, from_oserror
-from stretto.files.bench import Bench, read_bench
+from stretto.files.bench import Bench, Header, read_bench
 from stretto.files.forecast import ForecastFile, read_forecast
 from stretto.files.identity import Identity
 from stretto.files.profile import Profile, read_profile
@@ -262,6 +262,8 @@ def _same_mpi(system: System) -> None:
                 else next(benches).header
             )
             assert source is not None
+            if isinstance(source, Header) and source.settings.get("source") == "simulated":
+                continue  # as a forecast: `tune --platform` puts one beside its table
             mpi = f"{source.mpi.family} {source.mpi.version}"
         if first is None:
             first = (mpi, path)
@@ -304,17 +306,16 @@ def _file_notes(system: System) -> None:
                 "writing); it is left out."
             )
         ended = bench.ends
-        for launch in bench.launches:
-            end = ended.get(launch.launch)
+        for number in dict.fromkeys(q.launch for q in bench.launches):  # one resumed has two
+            end = ended.get(number)
             if end is None:
                 system.notes.append(
-                    f"Launch {launch.launch} in {path.name} did not finish; what it measured is "
-                    "used."
+                    f"Launch {number} in {path.name} did not finish; what it measured is used."
                 )
             elif end.status != "ok":
                 detail = f": {end.detail}" if end.detail else ""
                 word = "ran out of time" if end.status == "timeout" else "failed"
-                system.notes.append(f"Launch {launch.launch} in {path.name} {word}{detail}.")
+                system.notes.append(f"Launch {number} in {path.name} {word}{detail}.")
     cpus = {i.host.cpu for i in system.identities}
     if len(cpus) > 1:
         system.notes.append(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stretto.errors import from_oserror
+from stretto.errors import UsageError, from_oserror
 from stretto.report import compare as comparing
 from stretto.report import findings, page, render, sections
 from stretto.report.figures import picture
@@ -138,7 +138,12 @@ def one_picture(paths: Sequence[Path], output: Path) -> dict[str, Any]:
     dict
         As from `report`.
     """
-    system = load(paths)[0]
+    systems = load(paths)
+    if len(systems) > 1:
+        raise UsageError(
+            "--picture is of one system", ", ".join(map(str, paths)), "name one of the two"
+        )
+    (system,) = systems
     figure = picture.picture(system)
     _make_directory(output.parent)
     written = render.write_to(figure, output)

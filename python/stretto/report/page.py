@@ -144,6 +144,8 @@ def numbers(panel: Panel) -> Markup:
             p = panel.point(name, number)
             css = "num chosen" if panel.chosen.get(number) == name else "num"
             text = fmt.NONE if p is None else fmt.microseconds(p.estimate.median)
+            if p is not None and p.simulated:
+                text += " (simulated)"
             tip = (
                 ""
                 if p is None

@@ -29,7 +29,8 @@ class Layout:
     @property
     def slug(self) -> str:
         """Return it as a part of file names."""
-        return f"{self.nodes}x{self.ppn}"
+        text = f"{self.nodes}x{self.ppn}"
+        return text if self.nranks == self.nodes * self.ppn else f"{text}-{self.nranks}ranks"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,9 @@ class Point:
 
 
 def _slug(words: Iterable[str]) -> str:
-    return "-".join(w.removeprefix("MPI_").replace(" ", "").lower() for w in words if w)
+    return fmt.identifier(
+        "-".join(w.removeprefix("MPI_").replace(" ", "").lower() for w in words if w)
+    )
 
 
 @dataclass

@@ -11,12 +11,14 @@ import re
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import altair as alt
 import vl_convert as vlc
 
 from stretto.errors import StrettoError
 from stretto.files.io import write_bytes
+from stretto.report import format as fmt
 from stretto.report import theme
 
 Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
@@ -69,7 +71,16 @@ def _svg(figure: Figure, standalone: bool) -> str:
         )
     spec = chart.to_dict(validate=False)  # the tests validate; here it costs half the time
     spec["config"] = theme.config()
-    return str(vlc.vegalite_to_svg(spec))
+    return str(vlc.vegalite_to_svg(drawable(spec)))
+
+
+def drawable(value: Any) -> Any:
+    """Return a specification whose texts can be drawn."""
+    if isinstance(value, str):
+        return fmt.drawable(value)
+    if isinstance(value, dict):
+        return {k: drawable(v) for k, v in value.items()}
+    return [drawable(v) for v in value] if isinstance(value, list) else value
 
 
 _NOISE = re.compile(

@@ -129,8 +129,8 @@ def views_of(system: System) -> tuple[list[View], str]:
         step = len(rest) / (MOST_VIEWS - 1)
         ordered = [ordered[0], *(rest[int((i + 1) * step) - 1] for i in range(MOST_VIEWS - 1))]
         left_out = (
-            f"{dropped} more layouts were measured; they are in the curves against ranks, "
-            "and in the files."
+            f"{dropped} more {'layouts' if len(modes) == 1 else 'pairs of layout and mode'} were "
+            "measured; they are in the curves against ranks, and in the files."
         )
     out = []
     for number, (layout, mode) in enumerate(ordered):

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stretto.files.bench import Bench
+from stretto.files.bench import Bench, Excluded, standing_exclusions
 from stretto.files.table import Table
+from stretto.report import format as fmt
 from stretto.report.points import NATIVE, Layout, Panel, Point
 from stretto.report.stats import Estimate, estimate
 
@@ -24,6 +25,7 @@ def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
     times: dict[_Key, _Launches] = defaultdict(lambda: defaultdict(list))
     wrong: set[_Key] = set()
     wanted: dict[_Place, set[str]] = defaultdict(set)
+    dropped: dict[_Place, dict[str, str]] = defaultdict(dict)
     for number, bench in enumerate(benches):
         where = {q.launch: Layout(q.nodes, q.ppn, q.nranks) for q in bench.launches}
         for launch in bench.launches:
@@ -36,6 +38,9 @@ def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
             times[key][(number, s.launch)] += s.times_us
             if not s.correct:
                 wrong.add(key)
+        for e in standing_exclusions(bench.records).values():
+            # its times are shown, and no decision rests on them
+            dropped[(e.collective, where[e.launch])][e.candidate] = _why(e)
     out: list[Point] = []
     got: dict[_Place, set[str]] = defaultdict(set)
     bad: dict[_Place, set[str]] = defaultdict(set)
@@ -67,9 +72,20 @@ def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
     for place, candidates in wanted.items():
         failed[place] = {
             **{n: "gave no time" for n in sorted(candidates - got[place])},
+            **{n: why for n, why in dropped[place].items() if n in candidates},
             **{n: "gave wrong results" for n in sorted(bad[place])},
         }
     return out, failed
+
+
+def _why(excluded: Excluded) -> str:
+    words = {
+        "refused": "was refused", "wrong": "gave wrong results", "hung": "hung",
+        "failed": "failed", "not_done": "was left to the MPI",
+    }  # fmt: skip
+    detail = f": {excluded.detail.strip().rstrip('.')}" if excluded.detail.strip() else ""
+    at = "" if excluded.collective == "barrier" else f" at {fmt.size(excluded.bytes)}"
+    return f"{words[excluded.reason]}{at}{detail}"
 
 
 def _relative(mine: _Launches, native: _Launches) -> Estimate | None:

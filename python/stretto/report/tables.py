@@ -103,9 +103,9 @@ def _advice(system: System, s: Shape, nodes: int | None, ppn: int | None) -> str
     if row is None:
         return "no row: native"
     if row.choice == NATIVE:
-        return "native is fastest"
-    gain = f", {fmt.factor(1 / row.ratio)} faster" if row.ratio else ""
-    return f"{row.choice}{gain}"
+        return "native: nothing proven faster"
+    gain = f", {fmt.factor(1 / row.ratio)} faster" if row.ratio and row.ratio > 0 else ""
+    return f"{row.choice}{gain}{' (simulated)' if row.simulated else ''}"
 
 
 def rows(system: System, views: Sequence[View]) -> list[dict[str, Any]]:

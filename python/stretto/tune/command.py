@@ -31,6 +31,12 @@ def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
     from stretto.tune.from_results import decide_from
 
     found, table = decide_from(results, out)
+    for one in found:
+        for text in one.alone:
+            say(
+                f"stretto: note: {text}: the baseline is missing (the MPI by itself, native or "
+                "bare), so nothing is compared there"
+            )
     if as_json:
         parts = [{**results_json(d.times, d.comparisons, []), "native": d.natives} for d in found]
         print_json({"table": str(table), "files": parts})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.campaign.baseline import fair
-from stretto.campaign.compare import Cell, Comparison, Timing, best, decisive, timings
+from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing, best, decisive, timings
 from stretto.campaign.show import size_words
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
@@ -28,6 +29,8 @@ class Decided:
     natives
         The MPI's own algorithms that were significantly faster than its decision, in words: no
         table holds them, `stretto export` does.
+    alone
+        Calls that the MPI was not measured at by itself, in words: nothing is compared there.
     """
 
     bench: Bench
@@ -35,6 +38,7 @@ class Decided:
     comparisons: list[Comparison]
     rows: list[Row]
     natives: list[str]
+    alone: list[str]
 
 
 def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[Decided], Path]:
@@ -71,6 +75,13 @@ def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[Decided],
                 "are never mixed in a table", path, "make a table of each",
             )  # fmt: skip
         nodes, ppn = _layout(bench, path)
+        if bench.samples and not {s.candidate for s in bench.samples} & {NATIVE, BARE}:
+            raise StrettoError(
+                "these results lack the baseline: the MPI by itself (native, or bare) was not "
+                "measured, and nothing can be faster than what is not known", path,
+                "measure it, too: stretto bench adds it; of imported results, a run without "
+                "{algorithm}, or with the name default",
+            )  # fmt: skip
         for collective in {s.collective for s in bench.samples}:
             other = seen.setdefault((nodes, ppn, collective), path)
             if other != path:
@@ -121,4 +132,9 @@ def _decide(bench: Bench, nodes: int, ppn: int) -> Decided:
                 f"{winner.why}, {winner.launches} launches"
             )
     rows = decide(deciding, nodes, ppn, source=source)
-    return Decided(bench, times, comparisons, rows, natives)
+    alone: dict[str, set[int]] = defaultdict(set)
+    for cell, found in times.items():
+        if not {NATIVE, BARE} & set(found):
+            alone[cell.collective].add(cell.bytes)
+    words = [f"{c} of {', '.join(map(size_words, sorted(s)))} B" for c, s in alone.items()]
+    return Decided(bench, times, comparisons, rows, natives, words)

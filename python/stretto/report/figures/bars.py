@@ -8,7 +8,7 @@ from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer
+from stretto.report.figures.data import layer, looked_up
 from stretto.report.figures.lines import MICRO, Colours
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
@@ -87,9 +87,7 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
         "name:N",
         sort=order,
         title=None,
-        axis=alt.Axis(
-            labelExpr=f"({_lookup(names)})[datum.value]", labelLimit=170, ticks=False, domain=False
-        ),
+        axis=alt.Axis(labelExpr=looked_up(names), labelLimit=170, ticks=False, domain=False),
     )
     x = axes.linear_time(alt.X, "t", limit * MICRO, "Time per call")
     hue = alt.Color("hue:N", scale=None, legend=None)
@@ -133,10 +131,3 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
         note,
         any(p.simulated for p in kept),
     )
-
-
-def _lookup(names: dict[str, str]) -> str:
-    def quote(text: str) -> str:
-        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-    return "{" + ",".join(f"{quote(k)}:{quote(v)}" for k, v in names.items()) + "}"

@@ -154,7 +154,7 @@ def runs(verdicts: Sequence[Verdict], names: tuple[str, str]) -> Figure | None:
     unit, name = verdicts[0].metric.unit, metric_name(verdicts[0].metric)
     x = alt.X(
         "v:Q",
-        title=f"{name[:1].upper()}{name[1:]} ({unit})",
+        title=f"{name[:1].upper()}{name[1:]}" + (f" ({unit})" if unit else ""),
         scale=alt.Scale(domain=[low - pad, high + pad], nice=False, zero=False),
         axis=alt.Axis(tickCount=6, labelExpr=axes.THOUSANDS),
     )

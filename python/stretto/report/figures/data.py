@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import altair as alt
 
+from stretto.report import format as fmt
+
 
 def chart(rows: Sequence[Mapping[str, object]]) -> alt.Chart:
     """Return a chart of rows.
@@ -20,8 +22,18 @@ def chart(rows: Sequence[Mapping[str, object]]) -> alt.Chart:
     rows
         One object for each mark.
     """
-    text = json.dumps(list(rows), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(list(rows), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    text = fmt.drawable(text)
     return alt.Chart(cast(Any, {"values": text, "format": {"type": "json"}}))
+
+
+def looked_up(labels: Mapping[str, str]) -> str:
+    """Return the expression of an axis for labels by the names that are its values.
+
+    Names may hold anything: quotes, line ends, halves of characters.
+    """
+    drawn = {fmt.drawable(k): fmt.drawable(v) for k, v in labels.items()}
+    return f"({json.dumps(drawn)})[datum.value]"
 
 
 def layer(*charts: alt.Chart | alt.LayerChart) -> alt.LayerChart:

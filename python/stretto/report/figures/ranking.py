@@ -10,7 +10,7 @@ from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer
+from stretto.report.figures.data import layer, looked_up
 from stretto.report.ranking import Entry, Ranking, default_of
 from stretto.report.render import Figure
 
@@ -29,7 +29,8 @@ def name_of(ranking: Ranking) -> str:
     """Return a name for files and elements that is unique in a comparison."""
     p = ranking.place
     words = [p.collective, f"{p.nodes}x{p.ppn}", str(p.nranks), *p.shape.split(), str(p.root)]
-    return "-".join(w.removeprefix("MPI_").lower() for w in [*words, ranking.mode, str(p.bytes)])
+    words += [ranking.mode, str(p.bytes)]
+    return fmt.identifier("-".join(w.removeprefix("MPI_").lower() for w in words))
 
 
 def kept(ranking: Ranking) -> tuple[list[Entry], int]:
@@ -55,21 +56,27 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
     """
     entries, left = kept(ranking)
     rows = []
+    labels: dict[str, str] = {}
     for e in entries:
         default = e is default_of(ranking.entries, e.mpi)
         low = e.time.low if e.time.low is not None else e.time.median
         high = e.time.high if e.time.high is not None else e.time.median
-        label = fmt.choice(e.label, 36)
+        label = f"{e.mpi}: {fmt.choice(e.label, 36)}" + (" \u25a0" if default else "")
+        number = len(labels)  # of its own, however alike two labels are when they are cut
+        labels[str(number)] = label
+        words = f"{e.mpi}, {e.candidate} | {fmt.microseconds(e.time.median)}"
+        if e.time.low is not None:
+            words += f" ({fmt.microseconds(low)} to {fmt.microseconds(high)})"
+        words += f", {fmt.plural(e.time.n, 'launch', 'launches')}"
         rows.append(
             {
-                "row": f"{e.mpi}: {label}" + (" \u25a0" if default else ""),
+                "row": str(number),
                 "mpi": e.mpi,
                 "t": e.time.median * MICRO,
                 "a": max(low, 1e-6) * MICRO,
                 "b": high * MICRO,
                 "shape": "square" if default else "circle",
-                "d": f"{e.mpi}, {e.candidate} | {fmt.microseconds(e.time.median)} "
-                f"({fmt.microseconds(low)} to {fmt.microseconds(high)}), {e.time.n} launches",
+                "d": words + (", source: simulated" if e.simulated else ""),
             }
         )
     rows = [r for r in rows if float(str(r["t"])) > 0]
@@ -79,7 +86,10 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
     left_end = axes.log_time_x("a", lowest, highest, "Time per call")
     y = alt.Y(
         "row:N", sort=order, title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=420, grid=True),
+        axis=alt.Axis(
+            ticks=False, domain=False, labelLimit=420, grid=True,
+            labelExpr=looked_up(labels),
+        ),
     )  # fmt: skip
     colour = alt.Color(
         "mpi:N",
@@ -166,7 +176,9 @@ def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure |
     p = first.place
     shape = f"-{p.shape.replace(' ', '-').lower()}" if p.shape.strip() else ""
     return Figure(
-        f"defaults-{p.collective}-{p.nodes}x{p.ppn}-{p.nranks}{shape}-{p.root}-{first.mode}",
+        fmt.identifier(
+            f"defaults-{p.collective}-{p.nodes}x{p.ppn}-{p.nranks}{shape}-{p.root}-{first.mode}"
+        ),
         f"MPI_{p.collective.capitalize()}: how far each MPI's default is from the best",
         picture.properties(width=560, height=280),
         f"{fmt.layout(p.nodes, p.ppn, p.nranks)}, {p.shape or 'any type'}; solid: best of all, "

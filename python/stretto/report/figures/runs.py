@@ -169,9 +169,7 @@ def gain(verdict: Verdict) -> Figure | None:
     low = min(0.0, *(float(str(r["lo"])) for r in rows))
     high = max(0.0, *(float(str(r["hi"])) for r in rows))
     pad = 0.1 * (high - low) or 1.0
-    word = (
-        "less time" if verdict.metric.better == "lower" else f"more {metric_name(verdict.metric)}"
-    )
+    word = f"{'less' if verdict.metric.better == 'lower' else 'more'} {metric_name(verdict.metric)}"
     x = alt.X(
         "v:Q",
         title=f"Gain (% {word})",

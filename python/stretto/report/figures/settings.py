@@ -59,7 +59,7 @@ def gains(found: SettingsFile, number: int = 1) -> Figure | None:
     low = min(0.0, *(float(str(r["lo"])) for r in rows))
     high = max(0.0, *(float(str(r["hi"])) for r in rows))
     pad = 0.06 * (high - low) or 1.0
-    word = "less time" if found.metric.better == "lower" else f"more {metric_name(found.metric)}"
+    word = f"{'less' if found.metric.better == 'lower' else 'more'} {metric_name(found.metric)}"
     x = alt.X(
         "v:Q",
         title=f"Gain (% {word})",

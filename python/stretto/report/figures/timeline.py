@@ -43,7 +43,7 @@ def timeline(profile: Profile) -> list[Figure]:
         _figure("timeline-run", "Collectives over the run", drawn, lanes, colours, 0.0, last, note)
     ]
     longest = max(here, key=lambda e: e.end_s - e.start_s)
-    call = _call_of(longest, here)
+    call = _call_of(longest, events)  # of all ranks: the last one need not be drawn
     begin, end = min(e.start_s for e in call), max(e.end_s for e in call)
     if len(call) > 1 and end > begin:
         pad = 0.06 * (end - begin)

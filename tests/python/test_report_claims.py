@@ -1,0 +1,281 @@
+"""What the report says must be what its files hold: names, counts, sources, and nothing more."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from report_samples import make
+from stretto.cli import main
+from stretto.files.bench import read_bench
+from stretto.files.profile import Event
+from stretto.report.figures import ranking as draw
+from stretto.report.load import load
+from stretto.report.ranking import rank, sources
+
+Spec = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def systems(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("claims")
+    make.make(base / "simulated", "small")
+    make.make(base / "measured", "small", "measured")
+    return base
+
+
+def bench(systems: Path, path: Path, specs: list[Spec], more: tuple[Spec, ...] = ()) -> Path:
+    """Write results: one sample for each spec (candidate, bytes, and what differs)."""
+    head = (systems / "measured" / "app.bench.jsonl").read_text().splitlines()[0]
+    lines, candidates = [json.loads(head)], {}
+    whole = [{"collective": "bcast", "launch": 0, "layout": (1, 2, 2), **s} for s in specs]
+    for s in whole:
+        mine = candidates.setdefault((s["launch"], s["layout"]), {})
+        mine.setdefault(s["collective"], []).append(s["candidate"])
+    for (number, (nodes, ppn, nranks)), names in candidates.items():
+        names = {c: sorted(set(n)) for c, n in names.items()}
+        lines.append(
+            {"type": "launch", "launch": number, "nodes": nodes, "ppn": ppn, "nranks": nranks,
+             "candidates": names, "clock_error_us": None}
+        )  # fmt: skip
+    for s in whole:
+        lines.append(
+            {"type": "sample", "launch": s["launch"], "collective": s["collective"],
+             "candidate": s["candidate"], "bytes": s["bytes"], "datatype": "MPI_DOUBLE",
+             "operation": None, "root": 0, "mode": s.get("mode", "latency"), "batch": 1,
+             "times_us": s.get("times", [5.0, 5.1]), "correct": True,
+             "source": s.get("source", "measured")}
+        )  # fmt: skip
+    lines += [{"type": "launch_end", "launch": n, "status": "ok"} for n, _ in candidates]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(x) + "\n" for x in [*lines, *more]))
+    return path
+
+
+def grid(names: tuple[str, ...] = ("native", "shm"), **more: Any) -> list[Spec]:
+    return [{"candidate": n, "bytes": b, **more} for n in names for b in (8, 64)]
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
+    assert main([str(w) for w in (*words, "--json", "-q")]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_layouts_with_other_numbers_of_ranks_have_charts_of_their_own(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    specs = [s for n in (3, 4) for s in grid(launch=n, layout=(2, 2, n))]
+    path = bench(systems, tmp_path / "a.bench.jsonl", specs)
+    target = tmp_path / "r.html"
+    out = said(capsys, "report", path, "-o", target, "--svg", tmp_path / "svg")
+    assert (
+        len(out["figures"]) == len(set(out["figures"])) == len(list((tmp_path / "svg").iterdir()))
+    )
+    ids = re.findall(r'<figure id="([^"]*)"', target.read_text())
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    "name", ["../../x/evil", 'a"b<i>c</i>', "new\nline", "a'b\\c", "\u2028", "\udcff", "{{7*7}}"]
+)
+def test_names_may_hold_anything(systems: Path, tmp_path: Path, name: str) -> None:
+    """Charts stay in their directory, and no name ends the report in a defect."""
+    specs = [*grid(collective=name), *grid(("native", name))]
+    path = bench(systems, tmp_path / "in" / "a.bench.jsonl", specs)
+    charts = tmp_path / "deep" / "er" / "svg"
+    assert main(["report", str(path), "-o", str(tmp_path / "r.html"), "--svg", str(charts)]) == 0
+    text = (tmp_path / "r.html").read_text()
+    assert "<i>c</i>" not in text
+    written = [p for p in tmp_path.rglob("*.svg")]
+    assert len(written) == len(load([path])[0].panels) * 4
+    assert {p.parent for p in written} == {charts}
+    files = [(path, read_bench(path))]
+    assert all(draw.dots(r, draw.hues(rank(sources(files), {}))) for r in rank(sources(files), {}))
+
+
+def test_a_command_that_is_no_utf8_can_be_on_a_picture(systems: Path, tmp_path: Path) -> None:
+    value = json.loads((systems / "measured" / "app.verdict.json").read_text())
+    value["command"] = ["mpirun", "./app", "caf\udce9.dat"]
+    path = tmp_path / "app.verdict.json"
+    path.write_text(json.dumps(value))
+    assert main(["report", str(path), "--picture", str(tmp_path / "x.svg")]) == 0
+
+
+def test_what_was_dropped_is_named(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its times are in the charts, faster than the choice perhaps, and decide nothing."""
+    gone = {"type": "excluded", "launch": 0, "collective": "bcast", "candidate": "shm",
+            "bytes": 64, "reason": "hung", "detail": "no end after 10 s"}  # fmt: skip
+    path = bench(systems, tmp_path / "a.bench.jsonl", grid(), (gone, gone))
+    notes = said(capsys, "report", path, "-o", tmp_path / "r.html")["notes"]
+    assert any(n.startswith("shm for bcast hung at 64 B: no end after 10 s") for n in notes), notes
+
+
+def test_a_resumed_launch_is_one(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = bench(systems, tmp_path / "a.bench.jsonl", [*grid(), *grid(launch=1)])
+    lines = [x for x in path.read_text().splitlines(True) if '"launch_end"' not in x]
+    again = next(x for x in lines if '"type": "launch"' in x)
+    path.write_text("".join([*lines, again]))
+    notes = said(capsys, "report", path, "-o", tmp_path / "r.html")["notes"]
+    assert sum("did not finish" in n for n in notes) == 2
+    assert "from 2 launches of the measuring program" in (tmp_path / "r.html").read_text()
+
+
+def test_systems_are_compared_on_a_layout_where_they_share_something(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = [{**s, "collective": "allreduce"} for s in grid(("native",))]
+    for name, collective in (("a", "allreduce"), ("b", "bcast")):
+        large = [{**s, "collective": collective, "launch": 1, "layout": (2, 2, 4)} for s in one]
+        bench(systems, tmp_path / name / "x.bench.jsonl", [*one, *large])
+    out = said(capsys, "report", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "r.html")
+    assert len(out["points"]) == 2 and "takes 1.00 times as long" in out["verdict"]
+
+
+def test_points_without_native_are_shared_points(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "ab":
+        bench(systems, tmp_path / name / "x.bench.jsonl", grid(("bare",)))
+    out = said(capsys, "report", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "r.html")
+    assert "share 2 sizes, but neither native" in out["verdict"]
+
+
+def test_simulated_is_said_in_sentences_and_numbers(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "r.html"
+    both = said(capsys, "report", systems / "simulated", systems / "measured", "-o", target)
+    assert "all of it simulated" in both["verdict"]
+    assert both["points"] and all(p["simulated"] for p in both["points"])
+    for name, marked in (("simulated", True), ("measured", False)):
+        mixed = tmp_path / name
+        mixed.mkdir()
+        for file in ("app.table", "app.bench.jsonl"):
+            (mixed / file).write_bytes((systems / name / file).read_bytes())
+        out = said(capsys, "report", mixed, "-o", target)
+        assert ("simulated" in out["verdict"]) == marked, "the sentence at the top"
+        profile = (systems / "measured" / "app.profile.json").read_bytes()
+        (mixed / "app.profile.json").write_bytes(profile)
+        said(capsys, "report", mixed, "-o", target)
+        text = target.read_text()
+        advice = re.findall(r"<td class=\"nowrap chosen\">([^<]* faster[^<]*)</td>", text)
+        assert advice and all(("simulated" in a) == marked for a in advice)
+        numbers = re.findall(r'<td class="num[^"]*" data-tip="native[^"]*">([^<]*)</td>', text)
+        assert numbers and all(("simulated" in n) == marked for n in numbers)
+        tested = "faster with significance (rank test" in text
+        assert tested != marked and ("rest on a model" in text) == marked
+
+
+def test_nothing_proven_is_not_called_the_fastest(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in ("app.table", "app.profile.json"):
+        text = (systems / "measured" / file).read_text()
+        if file == "app.table":
+            text = "".join(
+                re.sub(r"^(row \S+ +\S+ +\S+ +\S+ +)\S+", r"\1native", x)
+                for x in text.splitlines(True)
+            )
+        (tmp_path / file).write_text(text)
+    out = said(capsys, "report", tmp_path, "-o", tmp_path / "r.html")
+    assert "Nothing is proven faster" in out["verdict"]
+    assert "native is fastest" not in (tmp_path / "r.html").read_text()
+
+
+def test_a_metric_that_is_no_time_does_not_gain_time(systems: Path, tmp_path: Path) -> None:
+    value = json.loads((systems / "measured" / "app.verdict.json").read_text())
+    value["metric"] = {"name": "energy", "unit": "", "better": "lower", "pattern": None}
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "app.verdict.json").write_text(json.dumps(value))
+    target = tmp_path / "r.html"
+    assert main(["report", str(tmp_path / "a"), "-o", str(target)]) == 0
+    assert "Gain (% less energy)" in target.read_text()
+    assert main(["report", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(target)]) == 0
+    assert "Energy ()" not in target.read_text() and ">Energy<" in target.read_text()
+
+
+def test_a_picture_of_two_systems_is_refused(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = [str(systems / n) for n in ("simulated", "measured")]
+    assert main(["report", *both, "--picture", str(tmp_path / "x.svg")]) == 2
+    assert "--picture is of one system" in capsys.readouterr().err
+
+
+def test_algorithms_with_like_names_have_rows_of_their_own(systems: Path, tmp_path: Path) -> None:
+    long = "native:coll_tuned_bcast_algorithm=6,coll_tuned_bcast_algorithm_segmentsize="
+    names = ("native", long + "1024", long + "131072")
+    path = bench(systems, tmp_path / "a.bench.jsonl", grid(names))
+    for ranking in rank(sources([(path, read_bench(path))]), {}):
+        figure = draw.dots(ranking, draw.hues([ranking]))
+        (data,) = figure.chart.to_dict(validate=False)["datasets"].values()
+        assert len({row["row"] for row in json.loads(data)}) == 3
+
+
+def test_the_last_rank_is_that_of_all_ranks(systems: Path) -> None:
+    """Sixteen lanes of twenty are drawn; the one that came last may be another."""
+    from dataclasses import replace
+
+    from stretto.report.figures.timeline import _lanes, timeline
+
+    (system,) = load([systems / "measured"])
+    assert system.profile is not None
+    late = next(r for r in range(20) if r not in _lanes(range(20)))
+    events = [
+        Event(r, "MPI_Allreduce", 0, 8, 2.0 if r == late else 1.0, 3.0) for r in range(20)
+    ]  # fmt: skip
+    run, longest = timeline(replace(system.profile, nranks=20, timeline=events))
+    assert "16 of 20 ranks" in run.note
+    assert "the last rank entered 1 s after the first" in longest.note.replace("1.000", "1")
+
+
+def test_ranks_in_mpi_in_several_threads_take_no_more_than_all_of_the_run(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their times in MPI add up to more than the run: it was "132 % of the run"."""
+    value = json.loads((systems / "measured" / "app.profile.json").read_text())
+    for call in value["calls"]:
+        for key in ("time_s", "wait_s", "transfer_s"):
+            call[key] = None if call[key] is None else [40 * t for t in call[key]]
+    path, target = tmp_path / "app.profile.json", tmp_path / "r.html"
+    path.write_text(json.dumps(value))
+    out = said(capsys, "report", path, "-o", target)
+    shares = [float(x) for x in re.findall(r"([0-9.]+) %", target.read_text())]
+    assert shares and max(shares) <= 100
+    assert float(re.findall(r"take ([0-9.]+) %", out["verdict"])[0]) <= 100
+    assert any("several threads" in n for n in out["notes"])
+    assert not any("several threads" in n for n in said(
+        capsys, "report", systems / "measured", "-o", target)["notes"])  # fmt: skip
+
+
+def test_a_row_that_nobody_measured_is_not_called_faster(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (systems / "measured" / "app.table").read_text().splitlines()
+    head = [x for x in lines if not x.startswith(("row", "end", "#"))]
+    for evidence in ("source=hand", "ratio=-1 source=hand"):
+        text = "\n".join([*head, f"row allreduce 1 2 0-inf shm {evidence}", "end 1", ""])
+        (tmp_path / "app.table").write_text(text)
+        verdict = said(capsys, "report", tmp_path, "-o", tmp_path / "r.html")["verdict"]
+        assert verdict.startswith("Of 1 row in the table, 1 chooses something other than native.")
+
+
+def test_what_is_left_out_is_counted_as_what_it_is(systems: Path, tmp_path: Path) -> None:
+    specs = [
+        {**s, "mode": m, "launch": n, "layout": (1, n, n)}
+        for n in (2, 3, 4, 5) for m in ("latency", "throughput") for s in grid()
+    ]  # fmt: skip
+    path = bench(systems, tmp_path / "a.bench.jsonl", specs)
+    assert main(["report", str(path), "-o", str(tmp_path / "r.html"), "-q"]) == 0
+    text = (tmp_path / "r.html").read_text()
+    assert "2 more layouts were measured" not in text
+    assert "2 more pairs of layout and mode were measured" in text
