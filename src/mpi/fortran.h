@@ -38,10 +38,13 @@ static inline bool stretto_from_fortran(const void *caller) {
 }
 
 #define STRETTO_FORTRAN_ENTRY(type, name, parameters, arguments)                                   \
+    STRETTO_ENTRY_OR(0, type, name, parameters, arguments)
+/* And one that is taken so where something else says it must be. */
+#define STRETTO_ENTRY_OR(too, type, name, parameters, arguments)                                   \
     extern type stretto_fortran_##name parameters __asm__("PMPI_" #name);                          \
     STRETTO_EXPORT type stretto_fortran_##name parameters {                                        \
         static void *known;                                                                        \
-        if (__builtin_expect(stretto_from_fortran(__builtin_return_address(0)), 1))                \
+        if (__builtin_expect(stretto_from_fortran(__builtin_return_address(0)) || (too), 1))       \
             return MPI_##name arguments;                                                           \
         void *next = __atomic_load_n(&known, __ATOMIC_ACQUIRE);                                    \
         if (__builtin_expect(!next, 0)) {                                                          \

@@ -7,6 +7,7 @@
  *   TEST       programs may call it again and again until something happens: progress, then the MPI's
  *   BUFFERED   local, and needs room that the MPI gives back when it makes progress: under Open MPI
  *              progress, then the MPI's
+ *   BUFFERED_LATER  local, and makes requests whose starts are buffered sends (pmpi/guard.h)
  *   P2P        waits for messages: its nonblocking form, tests and progress in a loop (pmpi/messages.h)
  *   OPAQUE     may wait for other processes in a way that has no nonblocking form: lent to the helper
  *              thread meanwhile. One-sided calls are among these because they may wait for their epoch
@@ -70,7 +71,7 @@
 #define STRETTO_CLASS_Bcast_init_c ELSEWHERE
 #define STRETTO_CLASS_Bsend BUFFERED
 #define STRETTO_CLASS_Bsend_c LOCAL
-#define STRETTO_CLASS_Bsend_init LOCAL
+#define STRETTO_CLASS_Bsend_init BUFFERED_LATER
 #define STRETTO_CLASS_Bsend_init_c LOCAL
 #define STRETTO_CLASS_Buffer_attach LOCAL
 #define STRETTO_CLASS_Buffer_attach_c LOCAL

@@ -7,7 +7,7 @@
 #define STRETTO_FORTRAN_Alltoallw ~, 1
 #define STRETTO_FORTRAN_Barrier ~, 1
 #define STRETTO_FORTRAN_Bcast ~, 1
-#define STRETTO_FORTRAN_Cancel ~, 1
+#define STRETTO_FORTRAN_Cancel ~, 2
 #define STRETTO_FORTRAN_Comm_disconnect ~, 1
 #define STRETTO_FORTRAN_Comm_free ~, 1
 #define STRETTO_FORTRAN_Exscan ~, 1
@@ -47,21 +47,21 @@
 #define STRETTO_FORTRAN_Reduce ~, 1
 #define STRETTO_FORTRAN_Reduce_scatter ~, 1
 #define STRETTO_FORTRAN_Reduce_scatter_block ~, 1
-#define STRETTO_FORTRAN_Request_free ~, 1
-#define STRETTO_FORTRAN_Request_get_status ~, 1
+#define STRETTO_FORTRAN_Request_free ~, 2
+#define STRETTO_FORTRAN_Request_get_status ~, 2
 #define STRETTO_FORTRAN_Scan ~, 1
 #define STRETTO_FORTRAN_Scatter ~, 1
 #define STRETTO_FORTRAN_Scatterv ~, 1
-#define STRETTO_FORTRAN_Start ~, 1
-#define STRETTO_FORTRAN_Startall ~, 1
-#define STRETTO_FORTRAN_Test ~, 1
-#define STRETTO_FORTRAN_Testall ~, 1
-#define STRETTO_FORTRAN_Testany ~, 1
-#define STRETTO_FORTRAN_Testsome ~, 1
-#define STRETTO_FORTRAN_Wait ~, 1
-#define STRETTO_FORTRAN_Waitall ~, 1
-#define STRETTO_FORTRAN_Waitany ~, 1
-#define STRETTO_FORTRAN_Waitsome ~, 1
+#define STRETTO_FORTRAN_Start ~, 2
+#define STRETTO_FORTRAN_Startall ~, 2
+#define STRETTO_FORTRAN_Test ~, 2
+#define STRETTO_FORTRAN_Testall ~, 2
+#define STRETTO_FORTRAN_Testany ~, 2
+#define STRETTO_FORTRAN_Testsome ~, 2
+#define STRETTO_FORTRAN_Wait ~, 2
+#define STRETTO_FORTRAN_Waitall ~, 2
+#define STRETTO_FORTRAN_Waitany ~, 2
+#define STRETTO_FORTRAN_Waitsome ~, 2
 /* as in collectives.c */
 #ifndef STRETTO_ABI_OPENMPI
 #define STRETTO_FORTRAN_Allgather_c ~, 1
@@ -154,9 +154,9 @@
 #define STRETTO_FORTRAN_Scan_init_c ~, 1
 #define STRETTO_FORTRAN_Scatter_init_c ~, 1
 #define STRETTO_FORTRAN_Scatterv_init_c ~, 1
-#define STRETTO_FORTRAN_Request_get_status_all ~, 1
-#define STRETTO_FORTRAN_Request_get_status_any ~, 1
-#define STRETTO_FORTRAN_Request_get_status_some ~, 1
+#define STRETTO_FORTRAN_Request_get_status_all ~, 2
+#define STRETTO_FORTRAN_Request_get_status_any ~, 2
+#define STRETTO_FORTRAN_Request_get_status_some ~, 2
 #endif
 /* as in started.c */
 #ifdef STRETTO_ABI_OPENMPI
@@ -167,4 +167,12 @@
 #define STRETTO_FORTRAN_Request_fromint ~, 1
 #define STRETTO_FORTRAN_Request_toint ~, 1
 #endif
+
+#include "run/operation.h"
+
+/* 2: it takes requests. A tool in front of us that defines MPI_Wait and leaves MPI_Iallreduce to us
+ * hands on requests of ours to PMPI_Wait, which the MPI does not know, and waits for others while
+ * ours have to go on. */
+#define STRETTO_ENTRY_IF_2(type, name, parameters, arguments)                                      \
+    STRETTO_ENTRY_OR(stretto_requests_live, type, name, parameters, arguments)
 #include "mpi/fortran_entries.h"

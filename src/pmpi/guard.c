@@ -31,19 +31,30 @@
     STRETTO_GUARDED(name, parameters, arguments)                                                   \
     STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
 
-/* Open MPI gives back the room of messages that have arrived when it makes progress, and refuses a
- * buffered send for want of room without any: after its own barrier it has made some, after one of
- * ours in shared memory it may have not (docs/calls.md). */
 #ifdef STRETTO_ABI_OPENMPI
+bool stretto_starts_buffered;
+
+/* Once for each: one round of the MPI's progress looks at a limited number of arrivals. */
+void stretto_find_room(int sends) {
+    for (int i = 0; i < sends && stretto_the_world.active; i++)
+        stretto_drive_mpi();
+}
+
 #define GUARD_BUFFERED(name, parameters, arguments)                                                \
     int MPI_##name parameters {                                                                    \
-        if (stretto_the_world.active)                                                              \
-            stretto_drive_mpi();                                                                   \
+        stretto_find_room(1);                                                                      \
+        return PMPI_##name arguments;                                                              \
+    }                                                                                              \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+#define GUARD_BUFFERED_LATER(name, parameters, arguments)                                          \
+    int MPI_##name parameters {                                                                    \
+        __atomic_store_n(&stretto_starts_buffered, true, __ATOMIC_RELAXED);                        \
         return PMPI_##name arguments;                                                              \
     }                                                                                              \
     STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
 #else
 #define GUARD_BUFFERED GUARD_LOCAL
+#define GUARD_BUFFERED_LATER GUARD_LOCAL
 #endif
 
 /* What it makes is the argument of this name. */

@@ -18,6 +18,24 @@ static inline int stretto_given_back(int rc) {
     return rc;
 }
 
+/* Open MPI gives back the room of buffered messages that have arrived when it makes progress, and
+ * refuses a buffered send for want of room (version 4 lets one that was started wait for ever)
+ * without any: after its own barrier it has made some, after one of ours in shared memory it may
+ * have not. So it is driven before buffered sends and, once a process has made a persistent one,
+ * before its starts. */
+#ifdef STRETTO_ABI_OPENMPI
+extern bool stretto_starts_buffered;
+void stretto_find_room(int sends);
+#endif
+static inline void stretto_before_start(int requests) {
+#ifdef STRETTO_ABI_OPENMPI
+    if (__builtin_expect(__atomic_load_n(&stretto_starts_buffered, __ATOMIC_RELAXED), 0))
+        stretto_find_room(requests);
+#else
+    (void)requests;
+#endif
+}
+
 /* The value of `call`, a call of the MPI that may wait for other processes. */
 #define STRETTO_NATIVE(call)                                                                       \
     (!stretto_under_way() ? (call) : (stretto_outstanding_lend(), stretto_given_back((call))))

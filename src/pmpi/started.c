@@ -99,8 +99,10 @@ int MPI_Request_free(MPI_Request *request) {
 int MPI_Start(MPI_Request *request) {
     stretto_operation *o = PLAIN ? NULL : stretto_operation_of(*request);
     stretto_outstanding_progress();
-    if (!o)
+    if (!o) {
+        stretto_before_start(1);
         return PMPI_Start(request);
+    }
     return stretto_operation_restart(o) ? MPI_SUCCESS : refuse(o);
 }
 
@@ -109,6 +111,7 @@ int MPI_Startall(int count, MPI_Request array_of_requests[]) {
     mixture m;
     int rc = MPI_SUCCESS, hosts = 0;
     stretto_outstanding_progress();
+    stretto_before_start(count);
     if (PLAIN || count <= 0)
         return PMPI_Startall(count, array_of_requests);
     mix(&m, count, array_of_requests);

@@ -66,6 +66,31 @@ def test_results_and_requests(
         assert f"{choice} (forced)" in done.stderr, f"{collective}={choice} did not run"
 
 
+@pytest.mark.parametrize("program", ["nonblocking", "persistent"])
+@pytest.mark.parametrize("name", [n for n in ALL if not n.startswith("intel")])
+def test_behind_a_tool_that_looks_at_requests(name: str, program: str, tmp_path: Path) -> None:
+    """It hands requests of ours to PMPI_Wait and the like, and leaves what makes them to us."""
+    if (name, program) == ("openmpi4", "persistent"):
+        pytest.skip("Open MPI 4 has no persistent collectives")
+    mpi = ALL[name].require()
+    apps = REPOSITORY / "tests" / "apps"
+    command = [str(mpi.compile(apps / f"{program}.c", tmp_path / program, "-O1"))]
+    tool = mpi.compile(apps / "request_tool.c", tmp_path / "tool.so", "-shared", "-fPIC")
+    env = {
+        "LD_PRELOAD": f"{tool}:{library(mpi.interposer)}",
+        "STRETTO_NONBLOCKING": "calls",
+        "STRETTO_AFTER": "1",
+        "STRETTO_VERBOSE": "1",
+        "STRETTO_CHOICE": FLAT,
+    }
+    done = mpi.run(3, [*command, "13", "60", "4000"], rank_env=env, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ", 0 differences" in done.stdout
+    assert "ring (forced)" in done.stderr
+    seen = re.findall(r"^request_tool: (\d+)$", done.stderr, flags=re.M)
+    assert len(seen) == 3 and all(int(n) > 60 for n in seen)
+
+
 RAGGED = (
     "alltoallv=bruck_v(2);gatherv=knomial(2);scatterv=knomial(3);allgatherv=bruck_k(2)",
     "alltoallv=aggregated;gatherv=shm+knomial(2);scatterv=shm+linear(2);allgatherv=shm+ring",
