@@ -165,7 +165,7 @@ def test_command_writes_the_same_bytes_and_says_simulated(
         assert scale.native_interval_s[0] <= scale.native.total_s <= scale.native_interval_s[1]
 
 
-@pytest.mark.parametrize("name", ['a<b>&"c', "caf\udce9"])
+@pytest.mark.parametrize("name", ['a<b>&"c', "a\udce9b"])
 def test_pictures_of_profiles_of_any_name(tmp_path: Path, name: str) -> None:
     path = tmp_path / f"{name}.profile.json"
     write_profile(profile(), path)

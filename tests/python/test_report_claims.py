@@ -99,7 +99,7 @@ def test_names_may_hold_anything(systems: Path, tmp_path: Path, name: str) -> No
 
 def test_a_command_that_is_no_utf8_can_be_on_a_picture(systems: Path, tmp_path: Path) -> None:
     value = json.loads((systems / "measured" / "app.verdict.json").read_text())
-    value["command"] = ["mpirun", "./app", "caf\udce9.dat"]
+    value["command"] = ["mpirun", "./app", "a\udce9b.dat"]
     path = tmp_path / "app.verdict.json"
     path.write_text(json.dumps(value))
     assert main(["report", str(path), "--picture", str(tmp_path / "x.svg")]) == 0
