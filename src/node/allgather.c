@@ -72,7 +72,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
             rest.to = stretto_slot(node, node->me, base + c, size, depth);
             out = stretto_copy_part(&rest, size);
             if (c == 0 || out.bytes == 0 || node->nlocal > STRETTO_NODE_MIX_RANKS ||
-                !stretto_may_mix(&node->publisher, out.bytes)) {
+                !stretto_may_mix(node, out.bytes)) {
                 if (out.bytes)
                     stretto_publish(node, out.to, out.from, out.bytes);
                 stretto_set(&area->posted, base + c + 1);
@@ -98,9 +98,9 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
                 stretto_set(&area->posted, base + c + 1);
                 out.bytes = 0;
             } else {
-                const uint64_t began = stretto_ticks();
+                const uint64_t began = stretto_read_begins(in.bytes);
                 stretto_copy_both(in, turn);
-                stretto_count_read(node, began, in.bytes);
+                stretto_read_ends(node, began, in.bytes);
             }
         }
         if (out.bytes) { /* nobody else has anything left */

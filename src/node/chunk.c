@@ -10,41 +10,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* All have left the last call, so the sums are of whole calls but for what ranks ahead of this one
- * have begun. */
+/* Others may be in the middle of their calls: what they have added up so far counts. */
 void stretto_decide_stores(stretto_node *node) {
     stretto_stores *stores = &node->stores;
-    const stretto_costs *mine = &stretto_area_of(node, node->me)->costs;
-    uint64_t own[STRETTO_SIDES];
-    for (int side = 0; side < STRETTO_SIDES; side++)
-        own[side] = atomic_load_explicit(&mine->bytes[side], memory_order_relaxed);
-    if (own[STRETTO_WRITING] - stores->own[STRETTO_WRITING] < node->area &&
-        own[STRETTO_READING] - stores->own[STRETTO_READING] <
-            node->area * (size_t)(node->nlocal - 1))
-        return;
-    uint64_t cost[STRETTO_SIDES];
-    bool known = true;
-    for (int side = 0; side < STRETTO_SIDES; side++) {
-        uint64_t ticks = 0, bytes = 0;
-        for (int r = 0; r < node->nlocal; r++) {
-            const stretto_costs *costs = &stretto_area_of(node, r)->costs;
-            ticks += atomic_load_explicit(&costs->ticks[side], memory_order_relaxed);
-            bytes += atomic_load_explicit(&costs->bytes[side], memory_order_relaxed);
-        }
-        known &= bytes > stores->bytes[side];
-        cost[side] =
-            known ? (ticks - stores->ticks[side]) * 1024 / (bytes - stores->bytes[side]) : 0;
-        stores->ticks[side] = ticks;
-        stores->bytes[side] = bytes;
-        stores->own[side] = own[side];
+    stretto_costs_seen now[node->nlocal];
+    uint64_t busy = 0, most = 0, writing = 0, bytes = 0;
+    for (int r = 0; r < node->nlocal; r++) {
+        const stretto_costs *costs = &stretto_area_of(node, r)->costs;
+        const stretto_costs_seen *seen = &node->seen[r];
+        uint64_t ticks[STRETTO_SIDES];
+        for (int side = 0; side < STRETTO_SIDES; side++)
+            ticks[side] = atomic_load_explicit(&costs->ticks[side], memory_order_relaxed);
+        now[r] = (stretto_costs_seen){
+            ticks[STRETTO_WRITING] + ticks[STRETTO_READING], ticks[STRETTO_WRITING],
+            atomic_load_explicit(&costs->bytes[STRETTO_WRITING], memory_order_relaxed)};
+        busy = now[r].busy - seen->busy > busy ? now[r].busy - seen->busy : busy;
+        most = now[r].bytes - seen->bytes > most ? now[r].bytes - seen->bytes : most;
+        writing += now[r].writing - seen->writing;
+        bytes += now[r].bytes - seen->bytes;
     }
-    if (!known)
+    const stretto_costs *mine = &stretto_area_of(node, node->me)->costs;
+    for (int side = 0; side < STRETTO_SIDES; side++)
+        stores->next[side] = atomic_load_explicit(&mine->bytes[side], memory_order_relaxed) +
+                             node->area * (side == STRETTO_READING ? (size_t)node->nlocal - 1 : 1);
+    if (most < node->area)
         return;
+    memcpy(node->seen, now, sizeof now);
     const bool before = stores->streaming;
-    stretto_stores_judge(stores, cost[STRETTO_WRITING], cost[STRETTO_READING]);
+    stretto_stores_judge(stores, busy * 1024 / most, writing * 1024 / bytes);
 #ifdef STRETTO_NODE_TELL_STORES
-    fprintf(stderr, "stores: %s %lu + %lu%s\n", before ? "streaming" : "ordinary",
-            cost[STRETTO_WRITING], cost[STRETTO_READING], stores->trying ? " trying" : "");
+    fprintf(stderr, "stores: %s %lu writing %lu%s\n", before ? "streaming" : "ordinary",
+            busy * 1024 / most, writing * 1024 / bytes, stores->trying ? " trying" : "");
 #endif
     if (stores->streaming != before)
         atomic_store_explicit(&stretto_area_of(node, 0)->streaming.value, stores->streaming,
@@ -95,10 +91,10 @@ static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigne
                 source[r] = r == root
                                 ? src + first * size
                                 : stretto_slot(node, r, base + c, STRETTO_NODE_REDUCE_CHUNK, depth);
-            const uint64_t began = stretto_ticks();
+            const uint64_t began = stretto_read_begins(part * size * (size_t)(node->nlocal - 1));
             stretto_fold(source, node->nlocal, root, dst + first * size, mine->chunks, part,
                          reduce);
-            stretto_count_read(node, began, part * size * (size_t)(node->nlocal - 1));
+            stretto_read_ends(node, began, part * size * (size_t)(node->nlocal - 1));
             stretto_set(&mine->taken, base + c + 1);
         } else {
             if (c >= (size_t)depth)
@@ -141,9 +137,9 @@ static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsi
                                 ? src + first * size
                                 : stretto_slot(node, r, base + t, STRETTO_NODE_REDUCE_CHUNK, depth);
             stretto_await_posted(node, base + t + 1);
-            const uint64_t began = stretto_ticks();
+            const uint64_t began = stretto_read_begins(part * size * (size_t)(node->nlocal - 1));
             stretto_fold(source, node->nlocal, node->me, dst + first * size, scratch, part, reduce);
-            stretto_count_read(node, began, part * size * (size_t)(node->nlocal - 1));
+            stretto_read_ends(node, began, part * size * (size_t)(node->nlocal - 1));
             stretto_set(&mine->taken, base + t + 1);
         }
     }
@@ -248,15 +244,15 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
                                     ? src + own * size
                                     : stretto_area_of(node, r)->chunks +
                                           ((base + t) % depth * segment + own - from) * size;
-                const uint64_t began = stretto_ticks();
+                const uint64_t began = stretto_read_begins((after - own) * size * (n - 1));
                 if (wants) { /* the result slot is the scratch, then takes the result */
                     stretto_fold(source, node->nlocal, node->me, dst + own * size, result,
                                  after - own, reduce);
-                    stretto_count_read(node, began, (after - own) * size * (n - 1));
+                    stretto_read_ends(node, began, (after - own) * size * (n - 1));
                     stretto_publish(node, result, dst + own * size, (after - own) * size);
                 } else {
                     stretto_fold(source, node->nlocal, 0, result, NULL, after - own, reduce);
-                    stretto_count_read(node, began, (after - own) * size * (n - 1));
+                    stretto_read_ends(node, began, (after - own) * size * (n - 1));
                 }
             }
             stretto_set(&mine->taken, base + t + 1);

@@ -5,31 +5,41 @@
 
 #include "node/internal.h"
 
-/* chunk.c: rank 0 adds up what a lap cost and decides how all write the next. */
+/* chunk.c: rank 0 looks at what all ranks' copies cost, and if the ring of one has gone round since
+ * the last lap, decides how all write from now on. */
 void stretto_decide_stores(stretto_node *node);
 
-static inline void stretto_begin_stores(stretto_node *node) {
-    if (!STRETTO_MAY_STREAM)
-        return;
-    if (node->me == 0)
+/* A large piece was written or read. */
+static inline void stretto_count(stretto_node *node, int side, uint64_t ticks, size_t bytes) {
+    stretto_costs *costs = &stretto_area_of(node, node->me)->costs;
+    if (__builtin_expect(stretto_costs_add(costs, side, ticks, bytes) >= node->stores.next[side],
+                         0))
         stretto_decide_stores(node);
-    const stretto_flag *streaming = &stretto_area_of(node, 0)->streaming;
-    stretto_publisher_take(&node->publisher,
-                           atomic_load_explicit(&streaming->value, memory_order_relaxed));
 }
 
-/* Copies from another rank's ring, or folds what lies there, took since `began`. */
-static inline void stretto_count_read(stretto_node *node, uint64_t began, size_t bytes) {
+/* What begins here reads so many bytes of others' rings: to be told stretto_read_ends. */
+static inline uint64_t stretto_read_begins(size_t bytes) {
+    return bytes < STRETTO_NODE_STREAM ? 0 : stretto_ticks();
+}
+
+/* Copies from other ranks' rings, or folds what lies there. */
+static inline void stretto_read_ends(stretto_node *node, uint64_t began, size_t bytes) {
     if (STRETTO_MAY_STREAM && bytes >= STRETTO_NODE_STREAM)
-        stretto_costs_add(&stretto_area_of(node, node->me)->costs, STRETTO_READING,
-                          stretto_ticks() - began, bytes);
+        stretto_count(node, STRETTO_READING, stretto_piece_ticks(stretto_ticks() - began, bytes),
+                      bytes);
 }
 
 /* From another rank's ring. */
 static inline void stretto_fetch(stretto_node *node, void *to, const void *from, size_t bytes) {
-    const uint64_t began = stretto_ticks();
+    const uint64_t began = stretto_read_begins(bytes);
     stretto_copy(to, from, bytes);
-    stretto_count_read(node, began, bytes);
+    stretto_read_ends(node, began, bytes);
+}
+
+static inline void stretto_see_stores(stretto_node *node) {
+    const stretto_flag *streaming = &stretto_area_of(node, 0)->streaming;
+    stretto_publisher_take(&node->publisher,
+                           atomic_load_explicit(&streaming->value, memory_order_relaxed));
 }
 
 /* To this rank's ring: a large piece with ordinary or streaming stores (stores.h). */
@@ -38,15 +48,28 @@ static inline void stretto_publish(stretto_node *node, void *to, const void *fro
         stretto_copy(to, from, bytes);
         return;
     }
+    stretto_see_stores(node);
     const uint64_t began = stretto_ticks();
     if (node->publisher.streaming)
         stretto_stream(to, from, bytes);
     else
         stretto_copy(to, from, bytes);
-    const uint64_t ticks = stretto_ticks() - began;
-    stretto_costs_add(&stretto_area_of(node, node->me)->costs, STRETTO_WRITING, ticks, bytes);
+    const uint64_t ticks = stretto_piece_ticks(stretto_ticks() - began, bytes);
     if (!node->publisher.streaming)
         stretto_publisher_add(&node->publisher, ticks, bytes);
+    stretto_count(node, STRETTO_WRITING, ticks, bytes);
+}
+
+/* Whether a piece may be written with ordinary stores in turn with other copies, so that nobody
+ * sees what they cost: where they were cheap in a lap that was timed a few laps ago. The caller
+ * then does so. */
+static inline bool stretto_may_mix(stretto_node *node, size_t bytes) {
+    if (bytes < STRETTO_NODE_STREAM)
+        return true;
+    if (!STRETTO_MAY_STREAM) /* what long ones gain was not measured */
+        return false;
+    stretto_see_stores(node);
+    return stretto_publisher_spends(&node->publisher, bytes);
 }
 
 /* Begins a call; returns the base of its chunk numbers. When it returns, all ranks have left the
@@ -54,7 +77,9 @@ static inline void stretto_publish(stretto_node *node, void *to, const void *fro
 static inline uint64_t stretto_chunk_begin(stretto_node *node, uint64_t nchunks) {
     node->seq++;
     stretto_catch_up(node, node->last_bulk);
-    stretto_begin_stores(node);
+    /* whatever rank 0's own part in the calls */
+    if (STRETTO_MAY_STREAM && node->me == 0 && node->seq / 64 != node->last_bulk / 64)
+        stretto_decide_stores(node);
     node->last_bulk = node->seq;
     uint64_t base = node->chunks;
     node->chunks += nchunks;

@@ -1,6 +1,6 @@
 /* How data is copied: what may be long goes through stretto_copy, what others are about to read
- * from a shared buffer, or have written there, through chunk.h's stretto_publish and stretto_fetch.
- */
+ * from a shared buffer, or have written there, through chunk.h's stretto_publish and stretto_fetch,
+ * or in turn with other copies. */
 #ifndef STRETTO_NODE_COPY_H
 #define STRETTO_NODE_COPY_H
 

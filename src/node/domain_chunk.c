@@ -196,9 +196,9 @@ static void fold_part(work *w, size_t t, const unsigned char *src, stretto_reduc
         operand[i] =
             near[i] == w->node->me ? src + offset : operands_at(w, near[i], t) + own.from * w->size;
     if (own.to > own.from && k > 1) {
-        const uint64_t began = stretto_ticks();
+        const uint64_t began = stretto_read_begins((own.to - own.from) * w->size * (size_t)(k - 1));
         stretto_fold(operand, k, 0, part, NULL, own.to - own.from, reduce);
-        stretto_count_read(w->node, began, (own.to - own.from) * w->size * (size_t)(k - 1));
+        stretto_read_ends(w->node, began, (own.to - own.from) * w->size * (size_t)(k - 1));
     } else
         stretto_publish(w->node, part, operand[0], (own.to - own.from) * w->size);
     set_stage(w, B, t);
@@ -227,9 +227,9 @@ static void fold_share(work *w, size_t t, stretto_reduce_fn reduce) {
             operand[i] =
                 part_at(w, stretto_domain_ranks(w->d, i)[place], t) + (at - part.from) * w->size;
         }
-        const uint64_t began = stretto_ticks();
+        const uint64_t began = stretto_read_begins((to - at) * w->size * (size_t)(w->d->n - 1));
         stretto_fold(operand, w->d->n, 0, share + (at - own.from) * w->size, NULL, to - at, reduce);
-        stretto_count_read(w->node, began, (to - at) * w->size * (size_t)(w->d->n - 1));
+        stretto_read_ends(w->node, began, (to - at) * w->size * (size_t)(w->d->n - 1));
     }
     set_stage(w, C, t);
 }

@@ -65,9 +65,9 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
                 const size_t part = stretto_least(size, kept - offset);
                 const stretto_copying in = {dst + got_at[from] + offset,
                                             theirs->chunks + (place + i) * size, part};
-                const uint64_t began = stretto_ticks();
+                const uint64_t began = stretto_read_begins(part);
                 stretto_copy_both(in, stretto_copy_part(&own, i == 0 ? part : 0));
-                stretto_count_read(node, began, part);
+                stretto_read_ends(node, began, part);
             }
             stretto_set(&mine->taken, number + i);
         }

@@ -73,7 +73,7 @@ typedef struct {
     stretto_flag done;   /* protocol 2 */
     stretto_flag posted; /* protocol 3 */
     stretto_flag taken;
-    stretto_flag streaming; /* rank 0's: how all write to their rings (stores.h); a hint */
+    stretto_flag streaming; /* rank 0's: how all write large pieces (stores.h); a hint */
     stretto_costs costs;
     stretto_tiny tiny[STRETTO_WAYS][STRETTO_NODE_TINY_RING];
     stretto_line small[STRETTO_WAYS][STRETTO_NODE_SMALL_RING][STRETTO_NODE_SMALL_LINES];
@@ -89,7 +89,6 @@ struct stretto_node {
     size_t small;  /* bytes of the longest small message */
     size_t lines;  /* the same where lines go without regard to domains (node.c), else 0 */
     stretto_publisher publisher;
-    stretto_stores stores; /* rank 0's */
     int nlocal, me;
     uint64_t seq;       /* calls begun */
     uint64_t known;     /* calls that are over on all ranks, as far as this rank knows */
@@ -100,6 +99,8 @@ struct stretto_node {
     int *peers;               /* the ranks' numbers for xpmem.h, or NULL */
     bool attaches;            /* reaches the others' memory by XPMEM; equal on all ranks */
     stretto_domains *domains; /* NULL: all ranks are as near to one another */
+    stretto_stores stores;    /* rank 0's; of others only `next`, never reached */
+    stretto_costs_seen *seen; /* rank 0's: [nlocal] */
     _Alignas(64) unsigned char scratch[3][STRETTO_NODE_SMALL_LINES * STRETTO_LINE_DATA];
 };
 

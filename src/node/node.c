@@ -110,9 +110,16 @@ stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area,
     node->me = me;
     node->wait = *wait;
     node->wait.cma = wait->cma && pids && modest;
+    for (int side = 0; side < STRETTO_SIDES; side++)
+        node->stores.next[side] = me == 0 ? area : UINT64_MAX;
+    if (me == 0 && !(node->seen = calloc((size_t)nlocal, sizeof *node->seen))) {
+        free(node);
+        return NULL;
+    }
     if (pids) {
         node->pids = malloc(sizeof *pids * (size_t)nlocal);
         if (!node->pids) {
+            free(node->seen);
             free(node);
             return NULL;
         }
@@ -125,6 +132,7 @@ void stretto_node_detach(stretto_node *node) {
     if (!node)
         return;
     free(node->domains);
+    free(node->seen);
     free(node->pids);
     free(node->peers);
     free(node);

@@ -110,9 +110,9 @@ void stretto_chunk_reduce_scatter(stretto_node *node, const void *src, void *dst
         size_t part = stretto_least(elements, counts[me] - first);
         unsigned char *result = (unsigned char *)dst + first * size;
         unsigned char *out = src == dst ? beside : result;
-        const uint64_t began = stretto_ticks();
+        const uint64_t began = stretto_read_begins(part * size * (size_t)(node->nlocal - 1));
         stretto_fold(source, node->nlocal, 0, out, NULL, part, reduce);
-        stretto_count_read(node, began, part * size * (size_t)(node->nlocal - 1));
+        stretto_read_ends(node, began, part * size * (size_t)(node->nlocal - 1));
         if (out != result)
             stretto_copy(result, out, part * size);
         stretto_set(&mine->taken, number + others - 1);

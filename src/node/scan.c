@@ -86,17 +86,17 @@ static void chunk_scan(stretto_node *node, const unsigned char *src, unsigned ch
         const unsigned char *before = stretto_slot(node, me - 1, base + c, room, depth);
         stretto_await(node, &stretto_area_of(node, me - 1)->posted.value, base + c + 1);
         if (me < last) {
-            const uint64_t began = stretto_ticks();
+            const uint64_t began = stretto_read_begins(part * size);
             reduce(before, operand, shown, part);
-            stretto_count_read(node, began, part * size);
+            stretto_read_ends(node, began, part * size);
             stretto_set(&mine->posted, base + c + 1);
             stretto_copy(dst + from, exclusive ? before : shown, part * size);
         } else if (exclusive) {
-            stretto_copy(dst + from, before, part * size);
+            stretto_fetch(node, dst + from, before, part * size);
         } else {
-            const uint64_t began = stretto_ticks();
+            const uint64_t began = stretto_read_begins(part * size);
             reduce(before, operand, dst + from, part);
-            stretto_count_read(node, began, part * size);
+            stretto_read_ends(node, began, part * size);
         }
         stretto_set(&mine->taken, base + c + 1);
     }

@@ -9,11 +9,12 @@
  * processors move, and neighbours use the same L3. What the stores alone cost does not tell it
  * either (near cores whose L3 somebody else fills: 1 to 4 ticks for 8 bytes; far ones: 2 to 3).
  *
- * So both sides' copies are timed, and the group's first rank tries both ways, each for a few laps
- * of its ring, and takes the one whose writing and reading together cost less, for all ranks of the
- * group: a rank that decided for itself would spare its own stores at its readers' expense. A way
- * that lost is tried again after more and more laps. Readers cannot tell the difference, so nobody
- * has to agree on when it changes. */
+ * So large pieces are timed on both sides, and the group's first rank tries both ways, each for a
+ * few laps of the ring, and takes the one in which the busiest rank spends less time on writing and
+ * reading, for all ranks of the group: a rank that decided for itself would spare its own stores at
+ * its readers' expense. A way that lost is tried again after more and more laps. Readers cannot
+ * tell the difference, so nobody has to agree on when it changes. Not timed are copies that are
+ * mixed with others (stretto_may_mix). */
 #ifndef STRETTO_NODE_STORES_H
 #define STRETTO_NODE_STORES_H
 
@@ -77,22 +78,35 @@ typedef struct {
     _Atomic uint64_t bytes[STRETTO_SIDES];
 } stretto_costs;
 
-/* A copy of so many bytes has taken so many ticks. An interruption counts as no more than one slow
- * piece. */
-static inline void stretto_costs_add(stretto_costs *costs, int side, uint64_t ticks, size_t bytes) {
-    const uint64_t most = 2 * (uint64_t)bytes;
-    _Atomic uint64_t *sum = &costs->ticks[side], *all = &costs->bytes[side];
-    uint64_t spent = atomic_load_explicit(sum, memory_order_relaxed),
-             moved = atomic_load_explicit(all, memory_order_relaxed);
-    atomic_store_explicit(sum, spent + (ticks < most ? ticks : most), memory_order_relaxed);
-    atomic_store_explicit(all, moved + bytes, memory_order_relaxed);
+/* At most so many ticks for a piece: an interruption counts as one very slow piece (0.3 GB/s). */
+static inline uint64_t stretto_piece_ticks(uint64_t ticks, size_t bytes) {
+    const uint64_t most = 8 * (uint64_t)bytes;
+    return ticks < most ? ticks : most;
 }
 
-/* What the group's first rank has learned; zeroed at first. Costs are ticks for 1024 bytes. */
+/* A copy of so many bytes has taken so many ticks. Returns all bytes of that side. */
+static inline uint64_t stretto_costs_add(stretto_costs *costs, int side, uint64_t ticks,
+                                         size_t bytes) {
+    _Atomic uint64_t *sum = &costs->ticks[side], *all = &costs->bytes[side];
+    const uint64_t spent = atomic_load_explicit(sum, memory_order_relaxed) + ticks,
+                   moved = atomic_load_explicit(all, memory_order_relaxed) + bytes;
+    atomic_store_explicit(sum, spent, memory_order_relaxed);
+    atomic_store_explicit(all, moved, memory_order_relaxed);
+    return moved;
+}
+
+/* A rank's sums when this lap began. */
 typedef struct {
-    uint64_t ticks[STRETTO_SIDES], bytes[STRETTO_SIDES]; /* all ranks' when this lap began */
-    uint64_t own[STRETTO_SIDES];                         /* the first rank's bytes then */
-    uint64_t recent[STRETTO_NODE_LAPS];                  /* costs of the last laps */
+    uint64_t busy;           /* ticks of both sides */
+    uint64_t writing, bytes; /* ticks and bytes of writing */
+} stretto_costs_seen;
+
+/* What the group's first rank has learned; but for `next` zeroed at first. Costs are ticks for 1024
+ * bytes of the rank that wrote most. */
+typedef struct {
+    uint64_t next[STRETTO_SIDES];       /* look at all ranks' sums when the own bytes are so many */
+    uint64_t recent[STRETTO_NODE_LAPS]; /* costs of the last laps */
+    uint64_t writing[STRETTO_NODE_LAPS]; /* of which mere writing, on the average */
     uint64_t kept;   /* least cost of the way that is kept, when it was decided; 0: not yet */
     uint64_t other;  /* while one is tried: of the other way */
     unsigned laps;   /* timed since this way began */
@@ -115,21 +129,27 @@ static inline unsigned stretto_stores_longer(const stretto_stores *stores, unsig
     return stay < most / 4 ? 4 * stay : most;
 }
 
-/* A lap has ended in which writing and reading 1024 bytes cost so many ticks. Decides how the next
- * one is written (stores->streaming). */
-static inline void stretto_stores_judge(stretto_stores *stores, uint64_t writing,
-                                        uint64_t reading) {
+static inline uint64_t stretto_least_of(const uint64_t costs[STRETTO_NODE_LAPS]) {
+    uint64_t least = costs[0];
+    for (int i = 1; i < STRETTO_NODE_LAPS; i++)
+        least = costs[i] < least ? costs[i] : least;
+    return least;
+}
+
+/* A lap has ended that cost so much, and on the average `writing` for mere writing. Decides how
+ * what follows is written (stores->streaming). */
+static inline void stretto_stores_judge(stretto_stores *stores, uint64_t lap, uint64_t writing) {
     if (!stores->settled) {
         stores->settled = true;
         return;
     }
-    stores->recent[stores->laps++ % STRETTO_NODE_LAPS] = writing + reading;
+    stores->recent[stores->laps % STRETTO_NODE_LAPS] = lap;
+    stores->writing[stores->laps % STRETTO_NODE_LAPS] = writing;
+    stores->laps++;
     stores->since++;
     if (stores->laps < STRETTO_NODE_LAPS)
         return;
-    uint64_t cost = stores->recent[0];
-    for (int i = 1; i < STRETTO_NODE_LAPS; i++)
-        cost = stores->recent[i] < cost ? stores->recent[i] : cost;
+    const uint64_t cost = stretto_least_of(stores->recent);
     if (stores->trying) {
         stores->trying = false;
         stores->since = 0;
@@ -149,7 +169,7 @@ static inline void stretto_stores_judge(stretto_stores *stores, uint64_t writing
         stores->kept = stores->other;
         return;
     }
-    if (!stores->streaming && writing < STRETTO_NODE_COST_NEAR) {
+    if (!stores->streaming && stretto_least_of(stores->writing) < STRETTO_NODE_COST_NEAR) {
         stores->kept = cost;
         return;
     }
@@ -170,7 +190,7 @@ typedef struct {
     uint64_t ticks; /* that they took */
     bool known;     /* a lap has ended: the first tells nothing */
     size_t untimed; /* bytes that may now be written without timing them */
-    bool streaming; /* in this call */
+    bool streaming; /* as last seen */
 } stretto_publisher;
 
 /* A large piece was written with ordinary stores. After a cheap lap some may be written untimed. */
@@ -187,19 +207,15 @@ static inline void stretto_publisher_add(stretto_publisher *publisher, uint64_t 
     publisher->ticks = 0;
 }
 
-/* How this call is to write. */
+/* How the group writes now. */
 static inline void stretto_publisher_take(stretto_publisher *publisher, bool streaming) {
     if (__builtin_expect(publisher->streaming == streaming, 1))
         return;
     *publisher = (stretto_publisher){.ring = publisher->ring, .streaming = streaming};
 }
 
-/* Whether a piece may be written with ordinary stores in turn with other copies, so that nobody
- * sees what they cost: where they were cheap in a lap that was timed a few laps ago. The caller
- * then does so. */
-static inline bool stretto_may_mix(stretto_publisher *publisher, size_t bytes) {
-    if (bytes < STRETTO_NODE_STREAM)
-        return true;
+/* Whether so many bytes may be written without timing them; they are then taken as written. */
+static inline bool stretto_publisher_spends(stretto_publisher *publisher, size_t bytes) {
     if (bytes > publisher->untimed)
         return false;
     publisher->untimed -= bytes;

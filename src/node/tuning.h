@@ -45,12 +45,11 @@
 /* Shared buffer of one rank, in bytes, and in L2 caches of a core (512 KiB on Zen 3, 1 MiB on Zen 4
  * and Graviton 3, 2 MiB on Sapphire Rapids): the smaller of the two. A line that is written again
  * while it still lies in a reader's cache costs 6 to 27 ns, one that has left it 1 to 3, so the
- * ring must be larger than L2. But what it takes of L3 the application loses, and where that has
- * used L3 between two calls, the ring comes from memory. Zen 3, 2 ranks, each with 4 MiB of its own
- * to go over between calls, 1 MiB against 2: allgather of 1 MiB 110 to 165 against 170 to 230 us,
- * alltoall of 64 KiB through MPI 6.7 against 10.5; back to back they are alike, and with 512 KiB
- * short messages take longer. A group that gets only the modest size writes past the caches
- * instead (STREAM). */
+ * ring should be larger than L2. But what it takes of L3 the application loses, and where that has
+ * used L3 between two calls, the ring comes from memory. Zen 3, 2 ranks, an L3 that a neighbour
+ * used, native calls in between, 1 MiB against 2: allgather of 1 MiB 118 against 149 us, alltoall
+ * of 64 KiB 6.7 against 10.5; back to back they are alike, and with 512 KiB short messages take
+ * longer. A group that gets only the modest size writes past the caches instead (STREAM). */
 #ifndef STRETTO_NODE_AREA
 #define STRETTO_NODE_AREA (2 * 1024 * 1024)
 #endif

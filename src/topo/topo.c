@@ -1,6 +1,7 @@
-/* See topo.h. Of sysfs only lists of processors are read, as the kernel's documentation describes
- * them (Documentation/ABI/stable/sysfs-devices-node, .../testing/sysfs-devices-system-cpu); a file
- * that is not there means that this kernel, or this machine, does not tell. */
+/* See topo.h. Of sysfs lists of processors are read and a size, as the kernel's documentation
+ * describes them (Documentation/ABI/stable/sysfs-devices-node,
+ * .../testing/sysfs-devices-system-cpu); a file that is not there means that this kernel, or this
+ * machine, does not tell. */
 #include "topo/sysfs.h"
 
 #include <errno.h>
