@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Nonblocking collectives: ours against blocking ones, and what overlaps with computation.
 
-    python bench/nonblocking.py [--launcher mpirun] [--cc mpicc] [--launches 6] [--ranks 2]
+    python bench/nonblocking.py [--launcher mpirun] [--cc mpicc] [--launches 6] [--flag-below NS]
 
 Compiles bench/nonblocking.c, launches it bare and with Stretto in both modes of STRETTO_NONBLOCKING
-in turn, and prints medians over the launches. The aims, of 8 bytes next to our own blocking call:
+in turn, and prints medians over the launches, and what a flag took between the two cores before
+each. The aims, of 8 bytes next to our own blocking call:
 MPI_Iallreduce + MPI_Wait at most 1.3 times as long, MPI_Start + MPI_Wait of a persistent one (not
 under Open MPI 4, which has none) at most 1.05 times.
 """
@@ -19,6 +20,8 @@ import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
+
+from flag import Flag
 
 from stretto.campaign.idle import idle_warning
 from stretto.launch.library import library_for
@@ -40,6 +43,10 @@ def main() -> int:
     parser.add_argument("--cc", default="mpicc")
     parser.add_argument("--launches", type=int, default=6)
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument(
+        "--flag-below", type=float, default=None, metavar="NS",
+        help="begin launches only while a flag takes less between the two cores",
+    )  # fmt: skip
     options = parser.parse_args()
     mpi = from_launcher(Path(options.launcher))
     warning = idle_warning()
@@ -59,9 +66,11 @@ def main() -> int:
         program = Path(folder) / "nonblocking"
         source = str(HERE / "nonblocking.c")
         subprocess.run([options.cc, "-O2", source, "-o", str(program)], check=True)
+        flag = Flag(Path(folder), options.flag_below)
         for launch in range(options.launches):
             names = list(modes)
             for mode in names[launch % 3 :] + names[: launch % 3]:
+                flag.wait()
                 words, env = mpi.launch(
                     options.ranks, [str(program)], variables=modes[mode], bind="core"
                 )
@@ -73,6 +82,9 @@ def main() -> int:
                     if kind in KINDS:
                         found[mode][kind].append(float(value))
     print(f"{mpi.name}, {options.ranks} ranks, medians of {options.launches} launches (us; %)")
+    print(
+        f"a flag one way between the cores: {min(flag.seen_ns):.0f} to {max(flag.seen_ns):.0f} ns"
+    )
     kinds_found = [kind for kind in KINDS if found["bare"][kind]]
     print(" " * 8 + "".join(f"{kind:>14}" for kind in kinds_found))
     missed = False

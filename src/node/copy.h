@@ -33,6 +33,17 @@ static inline void stretto_copy(void *to, const void *from, size_t bytes) {
 #endif
 }
 
+/* A hint: this thread is about to write to that line, which others have read. */
+static inline void stretto_own(const void *line) {
+#ifdef __x86_64__
+    /* as compilers have it only for processors later than the first of x86-64 (where it does
+     * nothing) */
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
 /* One of several copies that go on at once. The pointers are not looked at where bytes is 0. */
 typedef struct {
     unsigned char *to;

@@ -5,6 +5,11 @@
 
 #include "node/internal.h"
 
+static inline stretto_line *stretto_tiny_of(const stretto_node *node, int rank, int way,
+                                            uint64_t call) {
+    return &stretto_area_of(node, rank)->tiny[way][call % STRETTO_NODE_TINY_RING].line;
+}
+
 static inline stretto_line *stretto_lines_of(const stretto_node *node, int rank, int way,
                                              uint64_t call, size_t bytes) {
     stretto_area *area = stretto_area_of(node, rank);
@@ -30,10 +35,19 @@ static inline uint64_t stretto_lines_begin(stretto_node *node, size_t bytes) {
     return call;
 }
 
+/* A message of at most one line. */
+static inline void stretto_tiny_put(const stretto_node *node, int way, uint64_t call,
+                                    const void *from, size_t bytes) {
+    stretto_line *line = stretto_tiny_of(node, node->me, way, call);
+    stretto_copy_tail(line->data, from, bytes);
+    atomic_store_explicit(&line->seq, call, memory_order_release);
+}
+
 static inline void stretto_lines_put(const stretto_node *node, int way, uint64_t call,
                                      const void *from, size_t bytes) {
     stretto_line *line = stretto_lines_of(node, node->me, way, call, bytes);
     const unsigned char *data = from;
+    const size_t whole = bytes;
     for (; bytes > STRETTO_LINE_DATA; bytes -= STRETTO_LINE_DATA, data += STRETTO_LINE_DATA) {
         memcpy(line->data, data, STRETTO_LINE_DATA);
         atomic_store_explicit(&line->seq, call, memory_order_release);
@@ -41,6 +55,11 @@ static inline void stretto_lines_put(const stretto_node *node, int way, uint64_t
     }
     stretto_copy_tail(line->data, data, bytes);
     atomic_store_explicit(&line->seq, call, memory_order_release);
+    if (whole < STRETTO_NODE_OWN)
+        return;
+    line = stretto_lines_of(node, node->me, way, call + 1, whole);
+    for (size_t i = 0; i < whole; i += STRETTO_LINE_DATA)
+        stretto_own(line++);
 }
 
 static inline void stretto_lines_get(const stretto_node *node, int rank, int way, uint64_t call,

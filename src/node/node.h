@@ -105,6 +105,9 @@ void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size
  * of `looks` looks, which follow one another as in a wait. The other ranks may make the whole call
  * instead. Between the two, no other call of the group. */
 bool stretto_node_post(stretto_node *node, const void *src, size_t bytes);
+/* Between the two, for who does something else first: the others' parts are asked for. Not at once
+ * after post: who is about to write would have to take its line back. */
+void stretto_node_ask(const stretto_node *node);
 bool stretto_node_collect(stretto_node *node, const void *src, void *dst, size_t count,
                           size_t bytes, stretto_reduce_fn reduce, int looks);
 /* dst = nlocal blocks of `bytes`; src may equal dst + me * bytes. */

@@ -45,12 +45,18 @@ void stretto_small_reduce(stretto_node *node, const void *src, void *dst, size_t
 
 void stretto_small_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
                              size_t size, stretto_reduce_fn reduce) {
+    const size_t bytes = count * size;
+    const uint64_t call = stretto_lines_begin(node, bytes);
+    if (node->nlocal <= STRETTO_NODE_FAN && bytes <= STRETTO_LINE_DATA) {
+        stretto_tiny_put(node, STRETTO_UP, call, src, bytes);
+        stretto_group_fold(node, src, dst, count, bytes, reduce);
+        stretto_finish(node, true);
+        return;
+    }
     const stretto_tree tree = whole(node, 0);
     bool complete;
-    stretto_lines_begin(node, count * size);
-    int width =
-        stretto_tree_up(node, &tree, src, dst, count, count * size, reduce, true, &complete);
+    int width = stretto_tree_up(node, &tree, src, dst, count, bytes, reduce, true, &complete);
     if (node->nlocal > STRETTO_NODE_FAN)
-        spread_down(node, &tree, dst, count * size, width, complete);
+        spread_down(node, &tree, dst, bytes, width, complete);
     stretto_finish(node, true);
 }

@@ -69,6 +69,31 @@ static inline void stretto_tree_fold(stretto_node *node, const stretto_tree *tre
         stretto_copy(out, mine, bytes); /* a group of one */
 }
 
+/* The whole of an exchange among all ranks, at most FAN, of messages that fit in one line (bytes 0:
+ * none), once this rank's is put: what tree_fold does at the top, without the tree. */
+static inline void stretto_group_fold(stretto_node *node, const void *mine, void *out, size_t count,
+                                      size_t bytes, stretto_reduce_fn reduce) {
+    const uint64_t call = node->seq;
+    const unsigned char *at = (const unsigned char *)stretto_tiny_of(node, 0, STRETTO_UP, call);
+    const void *left = NULL;
+    const int n = node->nlocal, me = node->me;
+    for (int r = 0; r < n; r++, at += node->stride) {
+        const stretto_line *line = (const stretto_line *)(const void *)at;
+        const void *right = mine;
+        if (r != me) {
+            stretto_await(node, &line->seq, call);
+            right = line->data;
+        }
+        if (r > 0 && bytes) {
+            /* mine may lie in out: nothing is written there before it is used */
+            void *result = r >= me || r == n - 1 ? out : node->scratch[0];
+            reduce(left, right, result, count);
+            right = result;
+        }
+        left = right;
+    }
+}
+
 /* Contributions to the top. Returns the width of the topmost level at which this rank acts;
  * *complete: the result of all positions is in dst here. all: the top group exchanges, so that
  * every rank acting there ends complete; else only the root's. Uses node->scratch[2]; src or dst

@@ -4,6 +4,8 @@
  * - WITH_INFO, INFO: the parameter and the argument before the request ("MPI_Info info,"), or
  *   nothing;
  * - LOOK_UP(comm): the communicator's state, or NULL;
+ * - AT_ONCE(comm, collective, count, datatype, op, in, out): whether the whole call is done with
+ *   that, in a short way that only the smallest ones have;
  * - OURS(comm, collective, count, datatype, op): the record to be filled for a call that is ours,
  *   or NULL;
  * - START(assignments, native): the rest of a function, that is assignments to the record o, then
@@ -30,6 +32,9 @@ static inline bool is_root(MPI_Comm comm, int root) {
 #define IALLREDUCE(name, COUNT)                                                                    \
     int MPI_##name(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype,         \
                    MPI_Op op, MPI_Comm comm, WITH_INFO MPI_Request *request) {                     \
+        if (AT_ONCE(comm, STRETTO_ALLREDUCE, count, datatype, op,                                  \
+                    sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, recvbuf))                         \
+            return MPI_SUCCESS;                                                                    \
         stretto_operation *o = OURS(comm, STRETTO_ALLREDUCE, count, datatype, op);                 \
         START((o->in = sendbuf == recvbuf ? MPI_IN_PLACE : sendbuf, o->out = recvbuf),             \
               PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm, INFO request));             \
@@ -179,6 +184,8 @@ static inline bool is_root(MPI_Comm comm, int root) {
     }
 #define IBARRIER(name)                                                                             \
     int MPI_##name(MPI_Comm comm, WITH_INFO MPI_Request *request) {                                \
+        if (AT_ONCE(comm, STRETTO_BARRIER, 0, MPI_DATATYPE_NULL, MPI_OP_NULL, NULL, NULL))         \
+            return MPI_SUCCESS;                                                                    \
         stretto_operation *o = OURS(comm, STRETTO_BARRIER, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);     \
         START((void)0, PMPI_##name(comm, INFO request));                                           \
     }

@@ -3,6 +3,8 @@
 #define WITH_INFO
 #define INFO
 #define LOOK_UP(comm) (stretto_the_world.nonblocking ? stretto_comm_find(comm) : NULL)
+#define AT_ONCE(...)                                                                               \
+    (STRETTO_LIKELY(!stretto_the_world.nonblocking) ? false : at_once(__VA_ARGS__, request))
 #define OURS(...) (STRETTO_LIKELY(!stretto_the_world.nonblocking) ? NULL : begin(__VA_ARGS__))
 #define START(assignments, native)                                                                 \
     if (o) {                                                                                       \
@@ -12,6 +14,23 @@
     }                                                                                              \
     return native
 #include "pmpi/forms.h"
+
+/* A call like the last one of its kind; whatever is not is looked at by begin. */
+static inline bool at_once(MPI_Comm comm, stretto_collective collective, long long count,
+                           MPI_Datatype datatype, MPI_Op op, const void *in, void *out,
+                           MPI_Request *request) {
+    stretto_comm *c = stretto_comm_find(comm);
+    if (!c || c->status != STRETTO_COMM_READY)
+        return false;
+    stretto_outstanding_lock();
+    stretto_comm_calls *calls = &c->coll[collective];
+    const stretto_decision *d = calls->last;
+    const bool ours = d->count == count && d->datatype == datatype && d->op == op &&
+                      stretto_operation_at_once(c, collective, d, in, out, request);
+    calls->ours += ours;
+    stretto_outstanding_unlock();
+    return ours;
+}
 
 /* With the lock, which start gives back. */
 static stretto_operation *begin(MPI_Comm comm, stretto_collective collective, long long count,

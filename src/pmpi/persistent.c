@@ -7,6 +7,7 @@
 #define WITH_INFO MPI_Info info,
 #define INFO info,
 #define LOOK_UP(comm) (STRETTO_LIKELY(!stretto_the_world.nonblocking) ? NULL : ready(comm))
+#define AT_ONCE(...) false
 #define OURS(...) (STRETTO_LIKELY(!stretto_the_world.nonblocking) ? NULL : begin(__VA_ARGS__))
 #define START(assignments, native)                                                                 \
     if (o) {                                                                                       \

@@ -43,17 +43,10 @@ static int tell_all(mixture *m, MPI_Request *requests, MPI_Status *statuses, int
     return raise_on(failed, MPI_ERR_IN_STATUS);
 }
 
-int MPI_Wait(MPI_Request *request, MPI_Status *status) {
-    if (PLAIN)
-        return PMPI_Wait(request, status);
-    stretto_operation *o = stretto_operation_of(*request);
+/* What is not done at once. o: the request when it is ours, else NULL. */
+__attribute__((noinline)) static int wait(stretto_operation *o, MPI_Request *request,
+                                          MPI_Status *status) {
     if (o) {
-        if (stretto_operation_is(o, STRETTO_ACTIVE))
-            stretto_outstanding_poll(o);
-        if (STRETTO_LIKELY(stretto_operation_rest(o))) {
-            empty(status);
-            return MPI_SUCCESS;
-        }
         for (int i = 0; stretto_operation_is(o, STRETTO_ACTIVE); i++)
             if (i < 4)
                 stretto_outstanding_progress();
@@ -68,6 +61,21 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status) {
         stretto_outstanding_wait_step();
     }
     return PMPI_Wait(request, status);
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+    if (PLAIN)
+        return PMPI_Wait(request, status);
+    stretto_operation *o = stretto_operation_of(*request);
+    if (!o)
+        return wait(NULL, request, status);
+    if (stretto_operation_is(o, STRETTO_ACTIVE))
+        stretto_outstanding_poll(o);
+    if (!stretto_operation_rest(o, request))
+        return wait(o, request, status);
+    if (status != MPI_STATUS_IGNORE)
+        empty(status);
+    return MPI_SUCCESS;
 }
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {

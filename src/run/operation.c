@@ -91,11 +91,12 @@ static stretto_operation *take(void) {
 }
 
 void stretto_operation_forget_types(stretto_operation *o) {
+    if (STRETTO_LIKELY(!o->kept))
+        return;
     for (int i = 0; i < o->nkept; i++)
         if (o->kept[i] != MPI_DATATYPE_NULL)
             PMPI_Type_free(&o->kept[i]);
-    if (o->kept)
-        free(o->kept);
+    free(o->kept);
     o->kept = NULL;
     o->nkept = 0;
 }
@@ -303,26 +304,49 @@ int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_C
     return rc;
 }
 
-bool stretto_operation_post(stretto_operation *o) {
-    const stretto_decision *d = &o->decision;
+static inline bool post(stretto_comm *c, stretto_collective collective, const stretto_decision *d,
+                        const void *in) {
     if (d->run != STRETTO_RUN_NODE || d->store)
         return false;
-    if (o->collective == STRETTO_BARRIER)
-        return o->posted = stretto_node_post(o->c->node, NULL, 0);
+    if (collective == STRETTO_BARRIER)
+        return stretto_node_post(c->node, NULL, 0);
     const size_t bytes = (size_t)d->elements * d->extent;
-    if (o->collective != STRETTO_ALLREDUCE || bytes == 0)
+    return collective == STRETTO_ALLREDUCE && d->reduce && bytes > 0 &&
+           stretto_node_post(c->node, in, bytes);
+}
+
+bool stretto_operation_post(stretto_operation *o) {
+    return o->posted =
+               post(o->c, o->collective, &o->decision, o->in == MPI_IN_PLACE ? o->out : o->in);
+}
+
+bool stretto_operation_at_once(stretto_comm *c, stretto_collective collective,
+                               const stretto_decision *d, const void *in, void *out,
+                               MPI_Request *request) {
+    if (c->first || !post(c, collective, d, in))
         return false;
-    return o->posted = stretto_node_post(o->c->node, o->in == MPI_IN_PLACE ? o->out : o->in, bytes);
+    stretto_operation *o = take();
+    o->posted = true;
+    o->c = c;
+    o->of = c;
+    o->comm = c->comm;
+    o->collective = collective;
+    o->in = in;
+    o->out = out;
+    o->decision.elements = d->elements; /* what collect asks for */
+    o->decision.extent = d->extent;
+    o->decision.reduce = d->reduce;
+    *request = stretto_operation_handle(o);
+    stretto_outstanding_issue(o);
+    return true;
 }
 
 bool stretto_operation_collect(stretto_operation *o, int looks) {
     const stretto_decision *d = &o->decision;
     stretto_node *node = o->c->node;
-    const size_t n = (size_t)d->elements;
-    const bool over = o->collective == STRETTO_BARRIER
-                          ? stretto_node_collect(node, NULL, NULL, 0, 0, NULL, looks)
-                          : stretto_node_collect(node, o->in == MPI_IN_PLACE ? o->out : o->in,
-                                                 o->out, n, n * d->extent, d->reduce, looks);
+    const size_t n = (size_t)d->elements; /* 0 of a barrier */
+    const bool over = stretto_node_collect(node, o->in == MPI_IN_PLACE ? o->out : o->in, o->out, n,
+                                           n * d->extent, d->reduce, looks);
     o->posted = !over;
     return over;
 }

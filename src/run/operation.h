@@ -57,6 +57,13 @@ stretto_operation *stretto_operation_new(stretto_comm *c, stretto_collective col
  * plan can be built, alike on all ranks; the record is gone. */
 bool stretto_operation_start(stretto_operation *o, MPI_Request *request);
 
+/* New and start in one, and before all else this rank's part on its way: for what post (below) can
+ * take, of which d has been decided. in: the contribution, out if that is in place. False: it
+ * cannot, or others are in front of it; nothing was done. With the lock, which is kept. */
+bool stretto_operation_at_once(stretto_comm *c, stretto_collective collective,
+                               const stretto_decision *d, const void *in, void *out,
+                               MPI_Request *request);
+
 /* What start does first. False: as there, but the record stays, for the caller to give back. */
 bool stretto_operation_can_be_done(const stretto_operation *o);
 /* ... and then: the datatypes stay alive until the record is given back. */
@@ -123,13 +130,18 @@ static inline MPI_Comm stretto_operation_comm(const stretto_operation *o) {
 /* Takes note that a DONE one was seen complete: gives the record back and sets the handle null, or
  * makes it inactive if it is persistent. Its error, which is not raised yet; *comm = where to. */
 int stretto_operation_complete(stretto_operation *o, MPI_Request *request, MPI_Comm *comm);
-/* The same for the frequent case, a persistent one that is DONE without an error; false: not so,
- * nothing was done. */
-static inline bool stretto_operation_rest(stretto_operation *o) {
+/* The same for the frequent case, one that is DONE without an error; false: not so, nothing was
+ * done. */
+static inline bool stretto_operation_rest(stretto_operation *o, MPI_Request *request) {
     /* the helper thread writes rc before it says DONE: rc is looked at after that only */
-    if (!o->persistent || !stretto_operation_is(o, STRETTO_DONE) || o->rc != MPI_SUCCESS)
+    if (!stretto_operation_is(o, STRETTO_DONE) || o->rc != MPI_SUCCESS)
         return false;
-    __atomic_store_n(&o->progress, STRETTO_INACTIVE, __ATOMIC_RELEASE);
+    if (o->persistent) {
+        __atomic_store_n(&o->progress, STRETTO_INACTIVE, __ATOMIC_RELEASE);
+    } else {
+        *request = MPI_REQUEST_NULL;
+        stretto_operation_give_back(o);
+    }
     return true;
 }
 

@@ -91,7 +91,7 @@ static bool go_on(stretto_operation *o, int looks) {
 /* As far as o, the first of its communicator, goes with so many looks at what is missing; true: to
  * its end. The helper may round in another way than the application, and than who carries it out on
  * other ranks. */
-static inline bool carry_on(stretto_operation *o, int looks) {
+static bool carry_on(stretto_operation *o, int looks) {
     const uint64_t modes = stretto_modes_now();
     if (STRETTO_LIKELY(modes == o->modes))
         return go_on(o, looks);
@@ -239,6 +239,8 @@ void stretto_outstanding_issue(stretto_operation *o) {
         c->last->next = o;
         c->last = o;
     }
+    if (o->posted) /* by now the others' lines are most likely written */
+        stretto_node_ask(c->node);
     if (stretto_the_world.nonblocking == BY_THREAD && stretto_outstanding) {
         atomic_thread_fence(memory_order_seq_cst); /* needed() is asked after `asleep` is set */
         wake();
@@ -249,8 +251,7 @@ void stretto_outstanding_poll(stretto_operation *o) {
     if (!enter())
         return;
     stretto_comm *c = o->c;
-    if (stretto_operation_is(o, STRETTO_ACTIVE) && o->posted &&
-        carry_on(o, stretto_the_world.wait.spins)) {
+    if (o->posted && carry_on(o, stretto_the_world.wait.spins)) { /* posted: and so active */
         finished(c);
         if (advance(c))
             take_off(c);
