@@ -91,6 +91,10 @@ def main() -> int:
         "--flag-below", type=float, default=None, metavar="NS",
         help="begin launches only while a flag takes less between the two cores",
     )  # fmt: skip
+    parser.add_argument(
+        "--flag-above", type=float, default=None, metavar="NS",
+        help="... and more: between two threads of one core it takes some 30",
+    )  # fmt: skip
     arguments = parser.parse_args()
     try:
         return compare(arguments)
@@ -127,6 +131,7 @@ def compare(arguments: argparse.Namespace) -> int:
         "choice": arguments.choice,
         "flag_ns": flags,  # before each launch of this start
         "flag_below_ns": arguments.flag_below,
+        "flag_above_ns": arguments.flag_above,
     }
     arguments.out.mkdir(parents=True, exist_ok=True)
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
@@ -198,7 +203,7 @@ def measure_all(arguments: argparse.Namespace, sides: list[Side]) -> list[float]
     Return what a flag took between the cores before each.
     """
     arguments.work.mkdir(parents=True, exist_ok=True)
-    flag = Flag(arguments.work, arguments.flag_below)
+    flag = Flag(arguments.work, arguments.flag_below, arguments.flag_above)
     writers = []
     try:
         for side in sides:

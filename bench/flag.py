@@ -1,7 +1,8 @@
 """How far apart two cores are (flag.c), and waiting until they are near.
 
 A virtual machine's cores may be moved while it runs: on one die a flag takes some 60 ns one way,
-between two 250, and every figure of collectives is several times larger.
+between two 250, and every figure of collectives is several times larger; between the two hardware
+threads of one core it takes 30, and they share that core's caches and units.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class Flag:
     ----------
     folder
         For the program, which is compiled with ``cc``.
-    below_ns
-        Wait until it takes less; None: take the cores as they are.
+    below_ns, above_ns
+        Wait until it takes less, and more; None: take the cores as they are.
 
     Attributes
     ----------
@@ -33,8 +34,10 @@ class Flag:
         What was measured when a launch could begin.
     """
 
-    def __init__(self, folder: Path, below_ns: float | None) -> None:
-        self.program, self.below_ns = folder / "flag", below_ns
+    def __init__(
+        self, folder: Path, below_ns: float | None = None, above_ns: float | None = None
+    ) -> None:
+        self.program, self.below_ns, self.above_ns = folder / "flag", below_ns, above_ns
         self.seen_ns: list[float] = []
         try:
             subprocess.run(
@@ -57,13 +60,15 @@ class Flag:
         end = time.monotonic() + PATIENCE_S
         while True:
             found = self.once_ns()
-            if self.below_ns is None or found < self.below_ns:
+            if (self.below_ns is None or found < self.below_ns) and (
+                self.above_ns is None or found > self.above_ns
+            ):
                 self.seen_ns.append(found)
                 return
             if time.monotonic() > end:
                 raise StrettoError(
                     f"a flag takes {found:.0f} ns between the two cores, and did so for "
                     f"{PATIENCE_S / 60:.0f} minutes", None,
-                    "go on later with the same command, or without --flag-below",
+                    "go on later with the same command, or without --flag-below and --flag-above",
                 )  # fmt: skip
             time.sleep(2.0)

@@ -47,6 +47,10 @@ def main() -> int:
         "--flag-below", type=float, default=None, metavar="NS",
         help="begin launches only while a flag takes less between the two cores",
     )  # fmt: skip
+    parser.add_argument(
+        "--flag-above", type=float, default=None, metavar="NS",
+        help="... and more: between two threads of one core it takes some 30",
+    )  # fmt: skip
     options = parser.parse_args()
     mpi = from_launcher(Path(options.launcher))
     warning = idle_warning()
@@ -66,7 +70,7 @@ def main() -> int:
         program = Path(folder) / "nonblocking"
         source = str(HERE / "nonblocking.c")
         subprocess.run([options.cc, "-O2", source, "-o", str(program)], check=True)
-        flag = Flag(Path(folder), options.flag_below)
+        flag = Flag(Path(folder), options.flag_below, options.flag_above)
         for launch in range(options.launches):
             names = list(modes)
             for mode in names[launch % 3 :] + names[: launch % 3]:
