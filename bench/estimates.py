@@ -109,13 +109,14 @@ def main() -> int:
     arguments = parser.parse_args()
     busy = busy_share()
     held: list[Held] = []
-    try:
-        with tempfile.TemporaryDirectory(prefix="stretto-estimates-") as folder:
-            for number, mpi in enumerate(arguments.mpi or ["openmpi"]):
+    exit_code = 0
+    with tempfile.TemporaryDirectory(prefix="stretto-estimates-") as folder:
+        for number, mpi in enumerate(arguments.mpi or ["openmpi"]):
+            try:
                 held.append(hold(arguments, mpi, Path(folder) / f"campaign{number}"))
-    except StrettoError as error:
-        print("\n".join(error.lines()), file=sys.stderr)
-        return error.exit_code
+            except StrettoError as error:  # the others' figures are good all the same
+                print("\n".join(error.lines()), file=sys.stderr)
+                exit_code = error.exit_code
     print(
         f"{'':<20} {'expected':>9} {'took':>6} {'limit':>6} {'all':>6} {'launches':>9} {'pace':>5}"
     )
@@ -135,7 +136,7 @@ def main() -> int:
             "campaigns": [asdict(h) for h in held],
         }
         arguments.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-    return 0
+    return exit_code
 
 
 if __name__ == "__main__":
