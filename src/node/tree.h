@@ -69,7 +69,7 @@ static inline void stretto_tree_fold(stretto_node *node, const stretto_tree *tre
         stretto_copy(out, mine, bytes); /* a group of one */
 }
 
-/* The whole of an exchange among all ranks, at most FAN, of messages that fit in one line (bytes 0:
+/* The whole of an exchange among all ranks, 2 to FAN, of messages that fit in one line (bytes 0:
  * none), once this rank's is put: what tree_fold does at the top, without the tree. */
 static inline void stretto_group_fold(stretto_node *node, const void *mine, void *out, size_t count,
                                       size_t bytes, stretto_reduce_fn reduce) {

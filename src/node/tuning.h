@@ -24,6 +24,12 @@
 #define STRETTO_NODE_SMALL_LINES 74
 #endif
 
+/* The same up to FOLD_RANKS ranks in a group with a large ring: 1064 bytes. Beyond, whole chunks
+ * are quicker than a sequence number for each line (Zen 4, 4 KiB: 0.35 against 0.74 us). */
+#ifndef STRETTO_NODE_SMALL_LINES_FEW
+#define STRETTO_NODE_SMALL_LINES_FEW 19
+#endif
+
 /* Who has written so many bytes in lines asks for the lines of its next message as well, which
  * their readers still hold. Zen 3, 2 ranks that come at the same time or up to 2 us apart, near and
  * far: allgather of 1 KiB 340 -> 250 ns, of 768 B 280 -> 210, of 512 B 200 -> 180; 384 B the same
@@ -31,12 +37,6 @@
  * who waits has taken the line back before it is written. */
 #ifndef STRETTO_NODE_OWN
 #define STRETTO_NODE_OWN 384
-#endif
-
-/* The same up to FOLD_RANKS ranks in a group with a large ring: 1064 bytes. Beyond, whole chunks
- * are quicker than a sequence number for each line (Zen 4, 4 KiB: 0.35 against 0.74 us). */
-#ifndef STRETTO_NODE_SMALL_LINES_FEW
-#define STRETTO_NODE_SMALL_LINES_FEW 19
 #endif
 
 /* Where ranks lie in several domains: groups of more ranks pass small messages domain by domain.

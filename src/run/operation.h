@@ -33,7 +33,8 @@ typedef struct stretto_operation {
     bool used, persistent, failed; /* failed: a start of it has */
     bool posted; /* without a fibre: this rank's part is written, the others' are to be collected */
     stretto_row row;           /* persistent: the decision's own */
-    stretto_decision decision; /* of this call, why left out */
+    stretto_decision decision; /* of this call, why left out; of one that was posted at once only
+                                  elements, extent and reduce, and nothing from count to each */
     stretto_collective collective;
     const void *in;
     void *out;

@@ -229,8 +229,8 @@ void stretto_outstanding_issue(stretto_operation *o) {
     o->modes = stretto_modes_now();
     if (first) {
         c->first = c->last = o;
-        /* once posted it is not looked at yet: the others' lines are most likely on their way, and
-         * a look takes the line away from its writer */
+        /* once posted it is not looked at yet: that would take the others' lines away from who may
+         * be about to write them */
         if (o->posted || !advance(c)) {
             c->under_way = under_way;
             under_way = c;
@@ -239,7 +239,7 @@ void stretto_outstanding_issue(stretto_operation *o) {
         c->last->next = o;
         c->last = o;
     }
-    if (o->posted) /* by now the others' lines are most likely written */
+    if (o->posted) /* by now they are most likely written, where all come at the same time */
         stretto_node_ask(c->node);
     if (stretto_the_world.nonblocking == BY_THREAD && stretto_outstanding) {
         atomic_thread_fence(memory_order_seq_cst); /* needed() is asked after `asleep` is set */
