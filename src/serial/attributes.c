@@ -65,11 +65,16 @@ int serial_attributes_copy(int object, const serial_attribute *from, serial_attr
     return MPI_SUCCESS;
 }
 
-static int delete_at(int object, serial_attribute **place) {
+static int delete_at(int object, serial_attribute **list, serial_attribute **place) {
     serial_attribute *gone = *place;
     const serial_keyval *k = serial_at(&keyvals, gone->keyval);
     int rc = k && k->remove ? k->remove(object, gone->keyval, gone->value, k->extra) : MPI_SUCCESS;
     if (rc == MPI_SUCCESS) {
+        /* its callback may have deleted others, or this one */
+        for (place = list; *place && *place != gone; place = &(*place)->next) {
+        }
+        if (!*place)
+            return rc;
         *place = gone->next;
         free(gone);
     }
@@ -82,7 +87,7 @@ int serial_attributes_delete(int object, serial_attribute **list) {
         serial_attribute **last = list;
         while ((*last)->next)
             last = &(*last)->next;
-        int rc = delete_at(object, last);
+        int rc = delete_at(object, list, last);
         if (rc != MPI_SUCCESS)
             return rc;
     }
@@ -94,7 +99,7 @@ static int set(int object, serial_attribute **list, int keyval, void *value) {
     if (!serial_at(&keyvals, keyval))
         return serial_error(0, MPI_ERR_KEYVAL, "MPI_*_set_attr", "no valid key value (%d)", keyval);
     if (*place) {
-        int rc = delete_at(object, place);
+        int rc = delete_at(object, list, place);
         if (rc != MPI_SUCCESS)
             return rc;
         place = find(list, keyval);
@@ -114,7 +119,7 @@ static int get(serial_attribute **list, int keyval, void *value, int *flag) {
 
 static int remove_one(int object, serial_attribute **list, int keyval) {
     serial_attribute **place = find(list, keyval);
-    return *place ? delete_at(object, place)
+    return *place ? delete_at(object, list, place)
                   : serial_error(0, MPI_ERR_KEYVAL, "MPI_*_delete_attr",
                                  "there is no such attribute (key value %d)", keyval);
 }

@@ -360,7 +360,7 @@ int MPI_Pack(const void *data, int count, MPI_Datatype handle, void *packed, int
              int *position, MPI_Comm comm) {
     CHECK_TYPE(type, handle, "MPI_Pack");
     size_t bytes = type->size * (size_t)count;
-    if (count < 0 || *position < 0 || bytes > (size_t)size - (size_t)*position)
+    if (count < 0 || *position < 0 || *position > size || bytes > (size_t)size - (size_t)*position)
         return serial_error(comm, MPI_ERR_TRUNCATE, "MPI_Pack",
                             "%zu bytes do not fit behind %d of %d", bytes, *position, size);
     serial_pack(type, data, count, (char *)packed + *position);
@@ -372,7 +372,7 @@ int MPI_Unpack(const void *packed, int size, int *position, void *data, int coun
                MPI_Datatype handle, MPI_Comm comm) {
     CHECK_TYPE(type, handle, "MPI_Unpack");
     size_t bytes = type->size * (size_t)count;
-    if (count < 0 || *position < 0 || bytes > (size_t)size - (size_t)*position)
+    if (count < 0 || *position < 0 || *position > size || bytes > (size_t)size - (size_t)*position)
         return serial_error(comm, MPI_ERR_TRUNCATE, "MPI_Unpack",
                             "there are no %zu bytes behind %d of %d", bytes, *position, size);
     serial_unpack(type, (const char *)packed + *position, bytes, data, count);

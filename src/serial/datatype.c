@@ -52,6 +52,7 @@ typedef struct {
         .size = sizeof(value_type) + sizeof(int),                                                  \
         .ub = sizeof(pair),                                                                        \
         .true_ub = offsetof(pair, index) + sizeof(int),                                            \
+        .align = _Alignof(pair),                                                                   \
         .npieces = 2,                                                                              \
         .combiner = MPI_COMBINER_NAMED,                                                            \
         .pieces = (serial_piece[]){{0, sizeof(value_type)}, {offsetof(pair, index), sizeof(int)}}}
@@ -208,7 +209,9 @@ MPI_Datatype serial_type_make(int n, const int *lengths, const MPI_Aint *offsets
             widen(&real, &made->true_lb, &made->true_ub, low + old->true_lb, high + old->true_ub);
         made->size += old->size * (size_t)lengths[i];
         made->align = old->align > made->align ? old->align : made->align;
-        for (int k = 0; k < lengths[i]; k++)
+        if (old->contiguous)
+            add_piece(made, &capacity, offsets[i], old->size * (size_t)lengths[i]);
+        for (int k = 0; !old->contiguous && k < lengths[i]; k++)
             for (int p = 0; p < old->npieces; p++)
                 add_piece(made, &capacity, offsets[i] + k * extent + old->pieces[p].offset,
                           old->pieces[p].bytes);

@@ -194,12 +194,18 @@ static MPI_Offset in_bytes(const serial_file *f, MPI_Offset offset) {
     return offset * (MPI_Offset)serial_type_at(f->etype)->size;
 }
 
+static int before_the_view(MPI_File file, const char *function) {
+    return serial_file_error(file, MPI_ERR_ARG, function, "before the beginning of the view");
+}
+
 /* The three kinds of position, each plain and under its collective, ordered and nonblocking names.
  */
 #define AT(name, writes, CONST)                                                                    \
     int MPI_File_##name(MPI_File file, MPI_Offset offset, CONST void *data, int count,             \
                         MPI_Datatype type, MPI_Status *status) {                                   \
         CHECK_FILE(f, file, "MPI_File_" #name);                                                    \
+        if (offset < 0)                                                                            \
+            return before_the_view(file, "MPI_File_" #name);                                       \
         return transfer("MPI_File_" #name, file, in_bytes(f, offset), (void *)(uintptr_t)data,     \
                         count, type, writes, NULL, status);                                        \
     }
@@ -267,11 +273,12 @@ static int seek(const char *function, MPI_File file, bool shared, MPI_Offset off
         if (fstat(f->fd, &now) != 0)
             return of_errno(file, function);
         MPI_Offset left = now.st_size - f->displacement, extent = t->ub - t->lb;
-        from = t->contiguous ? left : (left + extent - 1) / extent * (MPI_Offset)t->size;
+        from = t->contiguous || extent <= 0 ? left
+                                            : (left + extent - 1) / extent * (MPI_Offset)t->size;
     }
     MPI_Offset target = from + in_bytes(f, offset);
     if (target < 0)
-        return serial_file_error(file, MPI_ERR_ARG, function, "before the beginning of the view");
+        return before_the_view(file, function);
     *pointer = target;
     return MPI_SUCCESS;
 }
@@ -299,6 +306,8 @@ int MPI_File_get_position_shared(MPI_File file, MPI_Offset *offset) {
 int MPI_File_get_byte_offset(MPI_File file, MPI_Offset offset, MPI_Offset *byte) {
     CHECK_FILE(f, file, "MPI_File_get_byte_offset");
     size_t run;
+    if (offset < 0)
+        return before_the_view(file, "MPI_File_get_byte_offset");
     *byte = place(f, in_bytes(f, offset), &run);
     return MPI_SUCCESS;
 }

@@ -1,9 +1,9 @@
 /* Fortran: messages and requests. */
 #include "serial/fortran.h"
 
-/* Indices count from 1; MPI_UNDEFINED stays. */
-static int counted_from_1(int rc, int n, int *indices) {
-    for (int i = 0; i < n; i++)
+/* Indices count from 1; MPI_UNDEFINED stays. *n is set by the call whose result rc is. */
+static int counted_from_1(int rc, const int *n, int *indices) {
+    for (int i = 0; i < *n; i++)
         indices[i] += indices[i] == MPI_UNDEFINED ? 0 : 1;
     return rc;
 }
@@ -73,7 +73,8 @@ FORTRAN(sendrecv_replace,
         MPI_Sendrecv_replace(BUFFER(data), *count, *type, *peer, *sendtag, *source, *recvtag, *comm,
                              STATUS(status)))
 FORTRAN(buffer_attach, (void *data, int *size, int *ierr), MPI_Buffer_attach(data, *size))
-FORTRAN(buffer_detach, (void *data, int *size, int *ierr), ((void)data, *size = 0, MPI_SUCCESS))
+FORTRAN(buffer_detach, (void *data, int *size, int *ierr),
+        ((void)data, MPI_Buffer_detach(&(void *){NULL}, size)))
 FORTRAN(probe, (int *source, int *tag, int *comm, int *status, int *ierr),
         MPI_Probe(*source, *tag, *comm, STATUS(status)))
 FORTRAN(iprobe, (int *source, int *tag, int *comm, int *flag, int *status, int *ierr),
@@ -100,14 +101,14 @@ FORTRAN(waitall, (int *n, int *requests, int *statuses, int *ierr),
 FORTRAN(testall, (int *n, int *requests, int *flag, int *statuses, int *ierr),
         MPI_Testall(*n, requests, flag, STATUSES(statuses)))
 FORTRAN(waitany, (int *n, int *requests, int *index, int *status, int *ierr),
-        counted_from_1(MPI_Waitany(*n, requests, index, STATUS(status)), 1, index))
+        counted_from_1(MPI_Waitany(*n, requests, index, STATUS(status)), &(int){1}, index))
 FORTRAN(testany, (int *n, int *requests, int *index, int *flag, int *status, int *ierr),
-        counted_from_1(MPI_Testany(*n, requests, index, flag, STATUS(status)), 1, index))
+        counted_from_1(MPI_Testany(*n, requests, index, flag, STATUS(status)), &(int){1}, index))
 FORTRAN(waitsome, (int *n, int *requests, int *outcount, int *indices, int *statuses, int *ierr),
-        counted_from_1(MPI_Waitsome(*n, requests, outcount, indices, STATUSES(statuses)), *outcount,
+        counted_from_1(MPI_Waitsome(*n, requests, outcount, indices, STATUSES(statuses)), outcount,
                        indices))
 FORTRAN(testsome, (int *n, int *requests, int *outcount, int *indices, int *statuses, int *ierr),
-        counted_from_1(MPI_Testsome(*n, requests, outcount, indices, STATUSES(statuses)), *outcount,
+        counted_from_1(MPI_Testsome(*n, requests, outcount, indices, STATUSES(statuses)), outcount,
                        indices))
 FORTRAN(request_free, (int *request, int *ierr), MPI_Request_free(request))
 FORTRAN(request_get_status, (int *request, int *flag, int *status, int *ierr),

@@ -15,7 +15,7 @@
 /* Handles from `first` on stand for items of `size` bytes, kept at fixed addresses. */
 typedef struct {
     size_t size;
-    int first, count, capacity;
+    int first, count, capacity, full; /* all below full are taken */
     void **items;
 } serial_table;
 

@@ -10,7 +10,7 @@ typedef struct serial_posted {
 } serial_posted;
 
 static serial_message *queue;
-static serial_posted *posted;
+static serial_posted *posted, **posted_end = &posted;
 
 int serial_no_message(MPI_Comm comm, const char *function, int tag) {
     return serial_error(
@@ -91,7 +91,8 @@ int serial_send(const char *function, const void *data, int count, MPI_Datatype 
         if (r->comm != comm || !fits(r->tag, r->peer, m))
             continue;
         const MPI_Request waiting_receive = match->request;
-        *p = match->next;
+        if (!(*p = match->next))
+            posted_end = p;
         free(match);
         r->error = serial_deliver("MPI_Irecv", m, r->buffer, r->count, r->type, comm, &r->status);
         serial_request_over(waiting_receive);
@@ -245,13 +246,12 @@ int serial_start_receive(const char *function, MPI_Request handle) {
         r->error = serial_deliver(function, m, r->buffer, r->count, r->type, r->comm, &r->status);
         r->done = true;
         serial_free_message(m);
-        return r->error;
+        return MPI_SUCCESS; /* its error is told when it is completed */
     }
-    serial_posted **end = &posted;
-    while (*end)
-        end = &(*end)->next;
-    *end = serial_memory(sizeof **end);
-    **end = (serial_posted){NULL, handle};
+    serial_posted *last = serial_memory(sizeof *last);
+    *last = (serial_posted){NULL, handle};
+    *posted_end = last;
+    posted_end = &last->next;
     return MPI_SUCCESS;
 }
 
@@ -284,7 +284,8 @@ static bool withdraw(MPI_Request request) {
     for (serial_posted **p = &posted; *p; p = &(*p)->next)
         if ((*p)->request == request) {
             serial_posted *gone = *p;
-            *p = gone->next;
+            if (!(*p = gone->next))
+                posted_end = p;
             free(gone);
             return true;
         }

@@ -14,7 +14,7 @@ void *serial_memory(size_t bytes) {
 }
 
 void *serial_add(serial_table *table, int *handle) {
-    int i = 0;
+    int i = table->full;
     while (i < table->count && table->items[i])
         i++;
     if (i == table->capacity) {
@@ -29,6 +29,7 @@ void *serial_add(serial_table *table, int *handle) {
     if (i == table->count)
         table->count++;
     table->items[i] = memset(serial_memory(table->size), 0, table->size);
+    table->full = i + 1;
     *handle = table->first + i;
     return table->items[i];
 }
@@ -44,6 +45,8 @@ void serial_drop(serial_table *table, int handle) {
         return;
     free(table->items[i]);
     table->items[i] = NULL;
+    if (i < table->full)
+        table->full = i;
     while (table->count && !table->items[table->count - 1])
         table->count--;
 }

@@ -75,6 +75,7 @@ program serial_fortran
   print '(a,5i4)', 'file', where, n, b(1:3)
   call MPI_File_close(file, ierr)
   call MPI_File_delete(name, MPI_INFO_NULL, ierr)
+  call some_of_three
   print '(a,l2)', 'time', MPI_Wtime() >= 0d0
   call MPI_Finalize(ierr)
 end program serial_fortran
@@ -84,3 +85,33 @@ subroutine twice(in, inout, n, type)
   integer :: n, type, in(n), inout(n)
   inout = inout + 2 * in
 end subroutine twice
+
+! Two of three requests are complete: their indices count from 1, whatever outcount held before.
+subroutine some_of_three
+  use mpi
+  implicit none
+  integer :: requests(3), indices(3), outcount, k, values(3), ierr, size
+  character :: room(4096)
+  do outcount = 0, 3, 3
+    do k = 1, 3
+      call MPI_Irecv(values(k), 1, MPI_INTEGER, 0, k, MPI_COMM_SELF, requests(k), ierr)
+    end do
+    call MPI_Send(10, 1, MPI_INTEGER, 0, 1, MPI_COMM_SELF, ierr)
+    call MPI_Send(30, 1, MPI_INTEGER, 0, 3, MPI_COMM_SELF, ierr)
+    indices = -7
+    call wait_for_some(outcount)
+  end do
+  call MPI_Buffer_attach(room, 4096, ierr)
+  call MPI_Buffer_detach(room, size, ierr)
+  print '(a,i6)', 'buffer', size
+contains
+  subroutine wait_for_some(before)
+    integer, intent(in) :: before
+    integer :: n
+    n = before
+    call MPI_Waitsome(3, requests, n, indices, MPI_STATUSES_IGNORE, ierr)
+    print '(a,4i4)', 'some', n, indices(1), indices(2), values(1)
+    call MPI_Send(20, 1, MPI_INTEGER, 0, 2, MPI_COMM_SELF, ierr)
+    call MPI_Wait(requests(2), MPI_STATUS_IGNORE, ierr)
+  end subroutine wait_for_some
+end subroutine some_of_three

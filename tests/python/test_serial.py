@@ -69,6 +69,13 @@ def test_what_is_rarely_asked_as_under_a_real_mpi(name: str, tmp_path: Path) -> 
     assert len(done.stdout.splitlines()) == 18
 
 
+def test_what_once_crashed_or_took_seconds(tmp_path: Path) -> None:
+    program = build("mpicc", REPOSITORY / "tests/apps/serial_edges.c", tmp_path / "edges")
+    done = run([program, tmp_path / "file"])
+    assert done.stdout == "edges done\n", done.stdout + done.stderr
+    assert done.returncode == 0
+
+
 def test_fortran_as_under_open_mpi(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     have("gfortran", "gfortran")
