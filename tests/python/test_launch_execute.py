@@ -205,6 +205,23 @@ def test_what_nohup_ignores_stays_ignored() -> None:
     assert done.returncode == 0 and done.stdout == "on\n\n", done.stderr
 
 
+def test_what_nohup_ignores_the_command_ignores_too() -> None:
+    code = (
+        "import os; from stretto.launch.execute import run;"
+        "print(run(['grep', 'SigIgn', '/proc/self/status'], os.environ, capture='yes').stdout)"
+    )
+    for command, ignored in (([], 0), (["nohup"], 1)):
+        done = subprocess.run(
+            [*command, sys.executable, "-c", code],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        )
+        assert int(done.stdout.split()[1], 16) & 1 == ignored, done.stdout
+
+
 @pytest.mark.parametrize("way", ["run", "Guarded"])
 def test_no_fork_hook_of_python_runs(way: str) -> None:
     """Python prints and forgets what an interrupt raises in one (logging has one)."""

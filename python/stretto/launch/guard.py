@@ -27,6 +27,7 @@ import time
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 END = 128
 NOW = 255
 _POLL_S = 0.05
@@ -75,6 +76,8 @@ class Guard:
         self.code: int | None = None
         self.begin = self.wall = 0.0
         self.alone = False  #: Stretto was killed
+        #: what whoever started Stretto ignores (`nohup`): the command shall ignore it, too
+        self.ignored: set[signal.Signals] = set()
 
     def tell(self, text: str) -> None:
         """Write a line of status; nobody may be there to read it."""
@@ -94,9 +97,9 @@ class Guard:
                     prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
                 if os.getppid() != own:
                     os._exit(1)
-                for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE,
-                               signal.SIGXFSZ, signal.SIGCHLD):  # fmt: skip
-                    signal.signal(number, signal.SIG_DFL)
+                for number in (*_STOPS, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+                    ignored = number in self.ignored
+                    signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
                 os.execvpe(argv[0], argv, environ)
             except OSError as error:
                 os.write(writer, str(error.errno).encode())
@@ -202,8 +205,7 @@ def main() -> int:
     request, control, status = (int(a) for a in sys.argv[1:4])
     for descriptor in (request, control, status):
         os.set_inheritable(descriptor, False)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    before = {n: signal.signal(n, signal.SIG_IGN) for n in _STOPS}
     os.setpgid(0, 0)  # what the terminal sends is for Stretto to pass on
     wakeup, tickle = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -212,6 +214,7 @@ def main() -> int:
     if prctl is not None:
         prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     guard = Guard(control, status, float(sys.argv[4]))
+    guard.ignored = {n for n, handler in before.items() if handler == signal.SIG_IGN}
     argv, environ = read_request(request)
     if guard.start(argv, environ, prctl):
         # Only the command itself holds its input and output: who reads them sees their end.
