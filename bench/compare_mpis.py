@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flag import Flag
+from flag import Flag, add_arguments
 
 from stretto.campaign.compare import BARE, NATIVE, Timing, compare_times, timings
 from stretto.campaign.fitting import check_same
@@ -87,14 +87,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--restart", action="store_true", help="do not go on with raw results")
     parser.add_argument("--only", default=None, help="collectives: allreduce,bcast")
-    parser.add_argument(
-        "--flag-below", type=float, default=None, metavar="NS",
-        help="begin launches only while a flag takes less between the two cores",
-    )  # fmt: skip
-    parser.add_argument(
-        "--flag-above", type=float, default=None, metavar="NS",
-        help="... and more: between two threads of one core it takes some 30",
-    )  # fmt: skip
+    add_arguments(parser)
     arguments = parser.parse_args()
     try:
         return compare(arguments)

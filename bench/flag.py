@@ -7,6 +7,7 @@ threads of one core it takes 30, and they share that core's caches and units.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import time
 from pathlib import Path
@@ -16,6 +17,18 @@ from stretto.errors import StrettoError
 #: so long one waits for the cores to come near
 PATIENCE_S = 900.0
 SOURCE = Path(__file__).with_name("flag.c")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--flag-below`` and ``--flag-above``, which `Flag` takes."""
+    parser.add_argument(
+        "--flag-below", type=float, default=None, metavar="NS",
+        help="begin launches only while a flag takes less between the two cores",
+    )  # fmt: skip
+    parser.add_argument(
+        "--flag-above", type=float, default=None, metavar="NS",
+        help="... and more: between two threads of one core it takes some 30",
+    )  # fmt: skip
 
 
 class Flag:
@@ -34,9 +47,7 @@ class Flag:
         What was measured when a launch could begin.
     """
 
-    def __init__(
-        self, folder: Path, below_ns: float | None = None, above_ns: float | None = None
-    ) -> None:
+    def __init__(self, folder: Path, below_ns: float | None, above_ns: float | None) -> None:
         self.program, self.below_ns, self.above_ns = folder / "flag", below_ns, above_ns
         self.seen_ns: list[float] = []
         try:

@@ -21,7 +21,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from flag import Flag
+from flag import Flag, add_arguments
 
 from stretto.campaign.idle import idle_warning
 from stretto.launch.library import library_for
@@ -43,14 +43,7 @@ def main() -> int:
     parser.add_argument("--cc", default="mpicc")
     parser.add_argument("--launches", type=int, default=6)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument(
-        "--flag-below", type=float, default=None, metavar="NS",
-        help="begin launches only while a flag takes less between the two cores",
-    )  # fmt: skip
-    parser.add_argument(
-        "--flag-above", type=float, default=None, metavar="NS",
-        help="... and more: between two threads of one core it takes some 30",
-    )  # fmt: skip
+    add_arguments(parser)
     options = parser.parse_args()
     mpi = from_launcher(Path(options.launcher))
     warning = idle_warning()

@@ -12,10 +12,9 @@ static inline stretto_line *stretto_tiny_of(const stretto_node *node, int rank, 
 
 static inline stretto_line *stretto_lines_of(const stretto_node *node, int rank, int way,
                                              uint64_t call, size_t bytes) {
-    stretto_area *area = stretto_area_of(node, rank);
-    if (bytes <= STRETTO_LINE_DATA)
-        return &area->tiny[way][call % STRETTO_NODE_TINY_RING].line;
-    return area->small[way][call % STRETTO_NODE_SMALL_RING];
+    return bytes <= STRETTO_LINE_DATA
+               ? stretto_tiny_of(node, rank, way, call)
+               : stretto_area_of(node, rank)->small[way][call % STRETTO_NODE_SMALL_RING];
 }
 
 static inline void stretto_copy_tail(void *to, const void *from, size_t bytes) {

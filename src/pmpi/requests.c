@@ -44,8 +44,8 @@ static int tell_all(mixture *m, MPI_Request *requests, MPI_Status *statuses, int
 }
 
 /* What is not done at once. o: the request when it is ours, else NULL. */
-__attribute__((noinline)) static int wait(stretto_operation *o, MPI_Request *request,
-                                          MPI_Status *status) {
+__attribute__((noinline)) static int wait_further(stretto_operation *o, MPI_Request *request,
+                                                  MPI_Status *status) {
     if (o) {
         for (int i = 0; stretto_operation_is(o, STRETTO_ACTIVE); i++)
             if (i < 4)
@@ -68,11 +68,11 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status) {
         return PMPI_Wait(request, status);
     stretto_operation *o = stretto_operation_of(*request);
     if (!o)
-        return wait(NULL, request, status);
+        return wait_further(NULL, request, status);
     if (stretto_operation_is(o, STRETTO_ACTIVE))
         stretto_outstanding_poll(o);
     if (!stretto_operation_rest(o, request))
-        return wait(o, request, status);
+        return wait_further(o, request, status);
     if (status != MPI_STATUS_IGNORE)
         empty(status);
     return MPI_SUCCESS;

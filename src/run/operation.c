@@ -61,7 +61,8 @@ stretto_operation *stretto_operation_numbered(int number) {
     return i < (unsigned)made ? &stretto_operations[i] : NULL;
 }
 
-static stretto_operation *take(void) {
+/* A record of a collective on c, without what the call says. */
+static stretto_operation *take(stretto_comm *c, stretto_collective collective) {
     stretto_operation *o = free_ones;
     if (o) {
         free_ones = o->next;
@@ -86,6 +87,10 @@ static stretto_operation *take(void) {
     o->persistent = o->failed = o->posted = false;
     o->kept = NULL;
     o->nkept = 0;
+    o->c = c;
+    o->of = c;
+    o->comm = c->comm;
+    o->collective = collective;
     stretto_requests_live++;
     return o;
 }
@@ -111,13 +116,9 @@ void stretto_operation_give_back(stretto_operation *o) {
 
 stretto_operation *stretto_operation_new(stretto_comm *c, stretto_collective collective,
                                          const stretto_decision *d) {
-    stretto_operation *o = take();
+    stretto_operation *o = take(c, collective);
     memcpy(&o->decision, d, offsetof(stretto_decision, why));
     o->decision.why[0] = '\0';
-    o->c = c;
-    o->of = c;
-    o->comm = c->comm;
-    o->collective = collective;
     o->in = NULL;
     o->out = NULL;
     o->count = 0;
@@ -325,12 +326,8 @@ bool stretto_operation_at_once(stretto_comm *c, stretto_collective collective,
                                MPI_Request *request) {
     if (c->first || !post(c, collective, d, in))
         return false;
-    stretto_operation *o = take();
+    stretto_operation *o = take(c, collective);
     o->posted = true;
-    o->c = c;
-    o->of = c;
-    o->comm = c->comm;
-    o->collective = collective;
     o->in = in;
     o->out = out;
     o->decision.elements = d->elements; /* what collect asks for */

@@ -12,7 +12,6 @@ typedef struct {
     int unit, flavor;
     bool owned; /* memory of ours */
     MPI_Errhandler handler;
-    MPI_Comm comm;
     serial_attribute *attributes;
 } serial_win;
 
@@ -37,7 +36,6 @@ static int make(const char *function, void *base, MPI_Aint size, int unit, int f
     w->flavor = flavor;
     w->owned = owned;
     w->handler = MPI_ERRORS_ARE_FATAL; /* not the communicator's (MPI-3.1, 11.6.1) */
-    w->comm = comm;
     return MPI_SUCCESS;
 }
 
