@@ -13,9 +13,10 @@ static serial_comm self = {
 static serial_table comms = {.size = sizeof(serial_comm), .first = 3};
 
 serial_comm *serial_comm_at(MPI_Comm comm) {
-    return comm == MPI_COMM_WORLD  ? &world
-           : comm == MPI_COMM_SELF ? &self
-                                   : serial_at(&comms, comm);
+    serial_comm *c = comm == MPI_COMM_WORLD  ? &world
+                     : comm == MPI_COMM_SELF ? &self
+                                             : serial_at(&comms, comm);
+    return c && c->freed ? NULL : c;
 }
 
 MPI_Comm serial_comm_new(const serial_comm *like) {
@@ -52,8 +53,7 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made) {
     *made = serial_comm_new(c);
     serial_comm *n = serial_comm_at(*made);
     serial_topology_copy(&n->topology, &c->topology);
-    if (c->info)
-        MPI_Info_dup(c->info, &n->info);
+    serial_info_keep(&n->info, c->info);
     int rc = serial_attributes_copy(comm, c->attributes, &n->attributes);
     if (rc != MPI_SUCCESS)
         return serial_error(comm, rc, "MPI_Comm_dup", "an attribute could not be copied");
@@ -101,9 +101,12 @@ static int discard(MPI_Comm comm) {
     if (rc != MPI_SUCCESS)
         return serial_error(comm, rc, "MPI_Comm_free", "an attribute could not be deleted");
     serial_topology_free(&c->topology);
-    if (c->info)
-        MPI_Info_free(&c->info);
-    serial_drop(&comms, comm);
+    serial_info_keep(&c->info, MPI_INFO_NULL);
+    /* A handle that messages under way still name must not come to stand for another one. */
+    if (serial_comm_in_use(comm))
+        c->freed = true;
+    else
+        serial_drop(&comms, comm);
     return MPI_SUCCESS;
 }
 
@@ -142,15 +145,12 @@ int MPI_Comm_test_inter(MPI_Comm comm, int *flag) {
 
 int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
     CHECK_COMM(c, comm, "MPI_Comm_set_info");
-    if (c->info)
-        MPI_Info_free(&c->info);
-    c->info = MPI_INFO_NULL; /* a copy: the program may free or change its own */
-    return info == MPI_INFO_NULL ? MPI_SUCCESS : MPI_Info_dup(info, &c->info);
+    return serial_info_keep(&c->info, info);
 }
 
 int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info) {
     CHECK_COMM(c, comm, "MPI_Comm_get_info");
-    return c->info ? MPI_Info_dup(c->info, info) : MPI_Info_create(info);
+    return serial_info_give(c->info, info);
 }
 
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group) {
@@ -190,6 +190,14 @@ int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info inf
                    MPI_Comm comm, MPI_Comm *made, int codes[]) {
     (void)command, (void)argv, (void)maxprocs, (void)info, (void)root, (void)made, (void)codes;
     return serial_alone(comm, "MPI_Comm_spawn", "spawning processes");
+}
+
+int MPI_Comm_spawn_multiple(int n, char *commands[], char **argvs[], const int maxprocs[],
+                            const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *made,
+                            int codes[]) {
+    (void)n, (void)commands, (void)argvs, (void)maxprocs, (void)infos, (void)root, (void)made;
+    (void)codes;
+    return serial_alone(comm, "MPI_Comm_spawn_multiple", "spawning processes");
 }
 
 /* ---- groups: MPI_GROUP_EMPTY, or GROUP_OF_ONE ------------------------------------------------ */

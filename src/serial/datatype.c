@@ -117,6 +117,10 @@ static serial_type predefined[FIRST_DERIVED] = {
     PREDEFINED(MPI_CXX_BOOL, KIND_U8, _Bool),
     PREDEFINED(MPI_CXX_FLOAT_COMPLEX, KIND_C32, float complex),
     PREDEFINED(MPI_CXX_DOUBLE_COMPLEX, KIND_C64, double complex),
+    PREDEFINED(MPI_CXX_LONG_DOUBLE_COMPLEX, KIND_C80, long double complex),
+    PREDEFINED(MPI_INTEGER16, KIND_I128, stretto_int16),
+    PREDEFINED(MPI_REAL16, KIND_F128, stretto_real16),
+    PREDEFINED(MPI_COMPLEX32, KIND_NONE, stretto_real16[2]),
     [MPI_LB] = {.name = "MPI_LB", .predefined = true, .combiner = MPI_COMBINER_NAMED},
     [MPI_UB] = {.name = "MPI_UB", .predefined = true, .combiner = MPI_COMBINER_NAMED},
 };
@@ -177,6 +181,14 @@ static void widen(bool *any, MPI_Aint *low, MPI_Aint *high, MPI_Aint from, MPI_A
     *any = true;
 }
 
+/* The least explicit lower bound, or the greatest upper one, of all parts (MPI-3.1 section 4.1.7).
+ */
+static void fix(bool *any, MPI_Aint *bound, MPI_Aint at, bool lower) {
+    if (!*any || (lower ? at < *bound : at > *bound))
+        *bound = at;
+    *any = true;
+}
+
 MPI_Datatype serial_type_make(int n, const int *lengths, const MPI_Aint *offsets,
                               const MPI_Datatype *types, int combiner) {
     MPI_Datatype handle;
@@ -185,14 +197,17 @@ MPI_Datatype serial_type_make(int n, const int *lengths, const MPI_Aint *offsets
     made->uses = 1;
     made->kind = KIND_NONE;
     int capacity = 0;
-    bool bounds = false, real = false, first_kind = true, fixed_lb = false, fixed_ub = false;
-    MPI_Aint lb = 0, ub = 0;
+    bool bounds = false, real = false, first_kind = true;
+    MPI_Aint lb = 0, ub = 0; /* the explicit ones */
     for (int i = 0; i < n; i++) {
         const serial_type *old = serial_type_at(types[i]);
         MPI_Aint extent = old->ub - old->lb;
-        if (types[i] == MPI_LB || types[i] == MPI_UB) { /* explicit bounds of old programs */
-            *(types[i] == MPI_LB ? &lb : &ub) = offsets[i];
-            *(types[i] == MPI_LB ? &fixed_lb : &fixed_ub) = true;
+        if (types[i] == MPI_LB) { /* explicit bounds of old programs */
+            fix(&made->fixed_lb, &lb, offsets[i], true);
+            continue;
+        }
+        if (types[i] == MPI_UB) {
+            fix(&made->fixed_ub, &ub, offsets[i], false);
             continue;
         }
         if (lengths[i] <= 0)
@@ -209,6 +224,10 @@ MPI_Datatype serial_type_make(int n, const int *lengths, const MPI_Aint *offsets
             widen(&real, &made->true_lb, &made->true_ub, low + old->true_lb, high + old->true_ub);
         made->size += old->size * (size_t)lengths[i];
         made->align = old->align > made->align ? old->align : made->align;
+        if (old->fixed_lb)
+            fix(&made->fixed_lb, &lb, low + old->lb, true);
+        if (old->fixed_ub)
+            fix(&made->fixed_ub, &ub, high + old->ub, false);
         if (old->contiguous)
             add_piece(made, &capacity, offsets[i], old->size * (size_t)lengths[i]);
         for (int k = 0; !old->contiguous && k < lengths[i]; k++)
@@ -218,14 +237,41 @@ MPI_Datatype serial_type_make(int n, const int *lengths, const MPI_Aint *offsets
     }
     if (combiner == MPI_COMBINER_STRUCT && made->align) /* epsilon of MPI-3.1 section 4.1.6 */
         made->ub += (made->align - (made->ub - made->lb) % made->align) % made->align;
-    if (fixed_lb)
+    if (made->fixed_lb)
         made->lb = lb;
-    if (fixed_ub)
+    if (made->fixed_ub)
         made->ub = ub;
     made->contiguous = made->npieces <= 1 && made->lb == made->true_lb &&
                        made->ub - made->lb == (MPI_Aint)made->size &&
                        (made->npieces == 0 || made->pieces[0].offset == 0);
     return handle;
+}
+
+void serial_type_bounds(MPI_Datatype handle, MPI_Aint lb, MPI_Aint extent) {
+    serial_type *type = serial_type_at(handle);
+    type->lb = lb;
+    type->ub = lb + extent;
+    type->fixed_lb = type->fixed_ub = true;
+    type->contiguous = type->npieces <= 1 && lb == 0 && extent == (MPI_Aint)type->size &&
+                       (type->npieces == 0 || type->pieces[0].offset == 0);
+}
+
+MPI_Datatype serial_type_unnamed(MPI_Datatype base, int combiner) {
+    MPI_Datatype handle;
+    serial_type *made = serial_add(&derived, &handle);
+    *made = *serial_type_at(base); /* its pieces stay the base's: neither is ever freed */
+    made->name[0] = '\0';
+    made->attributes = NULL;
+    made->combiner = combiner;
+    made->base = base;
+    return handle;
+}
+
+void serial_type_become_copy(MPI_Datatype handle, MPI_Datatype original) {
+    const serial_type *from = serial_type_at(original);
+    serial_type_bounds(handle, from->lb, from->ub - from->lb);
+    serial_type_at(handle)->fixed_lb = from->fixed_lb;
+    serial_type_at(handle)->fixed_ub = from->fixed_ub;
 }
 
 static void *copied(const void *from, int n, size_t size) {

@@ -69,9 +69,22 @@ static const char *const class_text[] = {
     [MPI_ERR_UNSUPPORTED_OPERATION] = "operation not supported",
 };
 
+/* Classes and codes that the program added: from MPI_ERR_LASTCODE + 1 on, in the order of adding.
+ */
+typedef struct {
+    int error_class;
+    char text[MPI_MAX_ERROR_STRING];
+} serial_added;
+
+static serial_table added = {.size = sizeof(serial_added), .first = MPI_ERR_LASTCODE + 1};
+static int last_used_code = MPI_ERR_LASTCODE;
+
 static const char *text_of(int code) {
     int n = (int)(sizeof class_text / sizeof *class_text);
-    return code >= 0 && code < n && class_text[code] ? class_text[code] : "unknown error";
+    const serial_added *own = serial_at(&added, code);
+    return own                                         ? own->text
+           : code >= 0 && code < n && class_text[code] ? class_text[code]
+                                                       : "unknown error";
 }
 
 static void die(int error_class, const char *function, const char *text) {
@@ -80,7 +93,7 @@ static void die(int error_class, const char *function, const char *text) {
             "stretto-serial: %s: %s: %s\nstretto-serial: this program was built for one process; "
             "build it with an MPI to run it on several\n",
             function, text_of(error_class), text);
-    exit(error_class);
+    exit(error_class & 0xff ? error_class & 0xff : 1);
 }
 
 int serial_error(MPI_Comm comm, int error_class, const char *function, const char *format, ...) {
@@ -189,8 +202,54 @@ int MPI_Comm_call_errhandler(MPI_Comm comm, int code) {
     return MPI_SUCCESS;
 }
 
+int MPI_Win_call_errhandler(MPI_Win win, int code) {
+    serial_win_error(win, code, "MPI_Win_call_errhandler", "called by the program");
+    return MPI_SUCCESS;
+}
+
+int MPI_File_call_errhandler(MPI_File file, int code) {
+    serial_file_error(file, code, "MPI_File_call_errhandler", "called by the program");
+    return MPI_SUCCESS;
+}
+
+/* ---- classes, codes and their texts ---------------------------------------------------------- */
+
 int MPI_Error_class(int code, int *error_class) {
-    *error_class = code;
+    const serial_added *own = serial_at(&added, code);
+    if (!own && (code < 0 || code > MPI_ERR_LASTCODE))
+        return serial_error(0, MPI_ERR_ARG, "MPI_Error_class", "there is no error code %d", code);
+    *error_class = own ? own->error_class : code;
+    return MPI_SUCCESS;
+}
+
+const int *serial_last_used_code(void) {
+    return &last_used_code;
+}
+
+int MPI_Add_error_class(int *error_class) {
+    serial_added *own = serial_add(&added, error_class);
+    own->error_class = last_used_code = *error_class;
+    return MPI_SUCCESS;
+}
+
+int MPI_Add_error_code(int error_class, int *code) {
+    const serial_added *known = serial_at(&added, error_class);
+    if (known ? known->error_class != error_class
+              : error_class < 0 || error_class > MPI_ERR_LASTCODE)
+        return serial_error(0, MPI_ERR_ARG, "MPI_Add_error_code", "there is no error class %d",
+                            error_class);
+    serial_added *own = serial_add(&added, code);
+    own->error_class = error_class;
+    last_used_code = *code;
+    return MPI_SUCCESS;
+}
+
+int MPI_Add_error_string(int code, const char *string) {
+    serial_added *own = serial_at(&added, code);
+    if (!own)
+        return serial_error(0, MPI_ERR_ARG, "MPI_Add_error_string",
+                            "error code %d was not added by the program", code);
+    snprintf(own->text, sizeof own->text, "%s", string);
     return MPI_SUCCESS;
 }
 

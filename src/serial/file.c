@@ -1,34 +1,25 @@
-/* Files: a view is a displacement and the pieces of a file type, repeated to the end; offsets count
- * elementary types of it (MPI-3.1 section 13.3). With one process the collective and ordered forms
- * are the plain ones, and the shared pointer is a second one of this rank. */
-#include "serial/internal.h"
+/* Files: opening, views, positions and sizes. A view is a displacement and the pieces of a file
+ * type, repeated to the end; offsets count elementary types of it (MPI-3.1 section 13.3). With one
+ * process the collective and ordered forms are the plain ones, and the shared pointer is a second
+ * one of this rank. */
+#include "serial/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-typedef struct {
-    int fd, mode;
-    char *name;
-    MPI_Offset displacement, position, shared; /* the pointers count bytes of data of the view */
-    MPI_Datatype etype, filetype;
-    MPI_Errhandler handler;
-    int atomic;
-} serial_file;
 
 static serial_table files = {.size = sizeof(serial_file), .first = 1};
 /* Of MPI_FILE_NULL: for what concerns no file, and for those that are opened (MPI-3.1, 13.7). */
 static MPI_Errhandler default_handler = MPI_ERRORS_RETURN;
 
-#define CHECK_FILE(f, file, function)                                                              \
-    serial_file *f = serial_at(&files, file);                                                      \
-    if (!f)                                                                                        \
-    return serial_file_error(0, MPI_ERR_FILE, function, "no valid file")
+serial_file *serial_file_at(MPI_File file) {
+    return serial_at(&files, file);
+}
 
-static int of_errno(MPI_File file, const char *function) {
+int serial_file_errno(MPI_File file, const char *function) {
     int code = errno == ENOENT                                                ? MPI_ERR_NO_SUCH_FILE
                : errno == EEXIST                                              ? MPI_ERR_FILE_EXISTS
                : errno == EACCES || errno == EPERM                            ? MPI_ERR_ACCESS
@@ -42,28 +33,34 @@ static int of_errno(MPI_File file, const char *function) {
 
 int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file) {
     CHECK_COMM(c, comm, "MPI_File_open");
-    (void)c, (void)info;
+    (void)c;
     int access = mode & (MPI_MODE_RDONLY | MPI_MODE_WRONLY | MPI_MODE_RDWR);
     if (access != MPI_MODE_RDONLY && access != MPI_MODE_WRONLY && access != MPI_MODE_RDWR)
         return serial_file_error(
             0, MPI_ERR_AMODE, "MPI_File_open",
             "exactly one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR");
+    if (access == MPI_MODE_RDONLY ? mode & (MPI_MODE_CREATE | MPI_MODE_EXCL)
+                                  : access == MPI_MODE_RDWR && mode & MPI_MODE_SEQUENTIAL)
+        return serial_file_error(0, MPI_ERR_AMODE, "MPI_File_open",
+                                 "MPI_MODE_RDONLY goes with neither MPI_MODE_CREATE nor "
+                                 "MPI_MODE_EXCL, MPI_MODE_RDWR not with MPI_MODE_SEQUENTIAL");
     int flags = access == MPI_MODE_RDONLY   ? O_RDONLY
                 : access == MPI_MODE_WRONLY ? O_WRONLY
                                             : O_RDWR;
     flags |= (mode & MPI_MODE_CREATE ? O_CREAT : 0) | (mode & MPI_MODE_EXCL ? O_EXCL : 0);
     int fd = open(name, flags | O_CLOEXEC, 0666);
     if (fd < 0)
-        return of_errno(0, "MPI_File_open");
+        return serial_file_errno(0, "MPI_File_open");
     serial_file *f = serial_add(&files, file);
     f->fd = fd;
     f->mode = mode;
     f->name = strcpy(serial_memory(strlen(name) + 1), name);
     f->etype = f->filetype = MPI_BYTE;
     f->handler = default_handler;
+    strcpy(f->representation, "native");
     if (mode & MPI_MODE_APPEND)
         f->position = f->shared = lseek(fd, 0, SEEK_END);
-    return MPI_SUCCESS;
+    return serial_info_keep(&f->info, info);
 }
 
 static void set_types(serial_file *f, MPI_Datatype etype, MPI_Datatype filetype) {
@@ -80,8 +77,9 @@ int MPI_File_close(MPI_File *file) {
     int failed = close(f->fd) != 0;
     if (!failed && f->mode & MPI_MODE_DELETE_ON_CLOSE)
         failed = unlink(f->name) != 0;
-    int rc = failed ? of_errno(*file, "MPI_File_close") : MPI_SUCCESS;
+    int rc = failed ? serial_file_errno(*file, "MPI_File_close") : MPI_SUCCESS;
     set_types(f, MPI_BYTE, MPI_BYTE);
+    serial_info_keep(&f->info, MPI_INFO_NULL);
     free(f->name);
     serial_drop(&files, *file);
     *file = MPI_FILE_NULL;
@@ -90,26 +88,60 @@ int MPI_File_close(MPI_File *file) {
 
 int MPI_File_delete(const char *name, MPI_Info info) {
     (void)info;
-    return unlink(name) == 0 ? MPI_SUCCESS : of_errno(0, "MPI_File_delete");
+    return unlink(name) == 0 ? MPI_SUCCESS : serial_file_errno(0, "MPI_File_delete");
+}
+
+/* ---- views ----------------------------------------------------------------------------------- */
+
+static serial_table representations = {.size = MPI_MAX_DATAREP_STRING};
+
+static bool registered(const char *representation) {
+    for (int i = 0; i < representations.count; i++)
+        if (strcmp(serial_at(&representations, i), representation) == 0)
+            return true;
+    return false;
+}
+
+/* One that converts nothing is as good as native; conversions are not supported, as in most MPIs.
+ */
+int MPI_Register_datarep(const char *representation, MPI_Datarep_conversion_function *reads,
+                         MPI_Datarep_conversion_function *writes,
+                         MPI_Datarep_extent_function *extent, void *extra) {
+    (void)extent, (void)extra;
+    bool known = registered(representation) || strcmp(representation, "native") == 0 ||
+                 strcmp(representation, "internal") == 0 ||
+                 strcmp(representation, "external32") == 0;
+    int handle;
+    if (strlen(representation) >= MPI_MAX_DATAREP_STRING)
+        return serial_file_error(0, MPI_ERR_ARG, "MPI_Register_datarep", "the name is too long");
+    if (known)
+        return serial_file_error(0, MPI_ERR_DUP_DATAREP, "MPI_Register_datarep",
+                                 "there is one of this name");
+    if (reads || writes)
+        return serial_file_error(0, MPI_ERR_UNSUPPORTED_DATAREP, "MPI_Register_datarep",
+                                 "with conversions of the program's own");
+    strcpy(serial_add(&representations, &handle), representation);
+    return MPI_SUCCESS;
 }
 
 int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype,
                       MPI_Datatype filetype, const char *representation, MPI_Info info) {
     CHECK_FILE(f, file, "MPI_File_set_view");
-    (void)info;
     const serial_type *e = serial_type_at(etype), *t = serial_type_at(filetype);
     if (!e || !t || !e->size || !t->size || t->size % e->size)
         return serial_file_error(file, MPI_ERR_TYPE, "MPI_File_set_view",
                                  "the file type does not consist of elementary types");
-    if (strcmp(representation, "native") && strcmp(representation, "internal"))
+    if (strcmp(representation, "native") && strcmp(representation, "internal") &&
+        !registered(representation))
         return serial_file_error(file, MPI_ERR_UNSUPPORTED_DATAREP, "MPI_File_set_view",
-                                 "only native and internal");
+                                 "only native, internal and those registered");
     if (displacement == MPI_DISPLACEMENT_CURRENT)
         displacement = f->displacement;
     set_types(f, etype, filetype);
     f->displacement = displacement;
     f->position = f->shared = 0;
-    return MPI_SUCCESS;
+    snprintf(f->representation, sizeof f->representation, "%s", representation);
+    return info == MPI_INFO_NULL ? MPI_SUCCESS : serial_info_keep(&f->info, info);
 }
 
 int MPI_File_get_view(MPI_File file, MPI_Offset *displacement, MPI_Datatype *etype,
@@ -120,145 +152,9 @@ int MPI_File_get_view(MPI_File file, MPI_Offset *displacement, MPI_Datatype *ety
     *filetype = f->filetype;
     serial_type_keep(serial_type_at(f->etype)); /* the caller frees derived ones */
     serial_type_keep(serial_type_at(f->filetype));
-    strcpy(representation, "native");
+    strcpy(representation, f->representation);
     return MPI_SUCCESS;
 }
-
-/* Place in the file of byte `at` of the view's data, and how many bytes follow there in a row. */
-static off_t place(const serial_file *f, MPI_Offset at, size_t *run) {
-    const serial_type *t = serial_type_at(f->filetype);
-    if (t->contiguous) {
-        *run = SIZE_MAX;
-        return (off_t)(f->displacement + at);
-    }
-    MPI_Offset tile = at / (MPI_Offset)t->size;
-    size_t within = (size_t)(at % (MPI_Offset)t->size);
-    int p = 0;
-    for (; within >= t->pieces[p].bytes; p++)
-        within -= t->pieces[p].bytes;
-    *run = t->pieces[p].bytes - within;
-    return (off_t)(f->displacement + tile * (t->ub - t->lb) + t->pieces[p].offset +
-                   (MPI_Offset)within);
-}
-
-/* Moves packed bytes; the number moved, or -1 (errno). Reading ends at the end of the file. */
-static long long move(const serial_file *f, MPI_Offset at, char *packed, size_t bytes,
-                      bool writes) {
-    size_t done = 0;
-    while (done < bytes) {
-        size_t run;
-        off_t where = place(f, at + (MPI_Offset)done, &run);
-        size_t n = bytes - done < run ? bytes - done : run;
-        ssize_t moved =
-            writes ? pwrite(f->fd, packed + done, n, where) : pread(f->fd, packed + done, n, where);
-        if (moved < 0 && errno == EINTR)
-            continue;
-        if (moved < 0)
-            return -1;
-        if (moved == 0)
-            break;
-        done += (size_t)moved;
-    }
-    return (long long)done;
-}
-
-static int transfer(const char *function, MPI_File file, MPI_Offset at, void *data, int count,
-                    MPI_Datatype handle, bool writes, MPI_Offset *next, MPI_Status *status) {
-    CHECK_FILE(f, file, function);
-    const serial_type *type = serial_type_at(handle);
-    if (!type || count < 0)
-        return serial_file_error(file, type ? MPI_ERR_COUNT : MPI_ERR_TYPE, function,
-                                 type ? "negative count" : "no valid datatype");
-    if (f->mode & (writes ? MPI_MODE_RDONLY : MPI_MODE_WRONLY))
-        return serial_file_error(file, writes ? MPI_ERR_READ_ONLY : MPI_ERR_ACCESS, function,
-                                 "the file was not opened for that");
-    size_t bytes = type->size * (size_t)count;
-    char *packed = serial_memory(bytes);
-    if (writes)
-        serial_pack(type, data, count, packed);
-    long long moved = move(f, at, packed, bytes, writes);
-    if (moved > 0 && !writes)
-        serial_unpack(type, packed, (size_t)moved, data, count);
-    free(packed);
-    if (moved < 0)
-        return of_errno(file, function);
-    serial_status(status, 0, 0, moved);
-    if (next)
-        *next = at + moved;
-    return writes && (size_t)moved < bytes
-               ? serial_file_error(file, MPI_ERR_NO_SPACE, function, "not all could be written")
-               : MPI_SUCCESS;
-}
-
-static MPI_Offset in_bytes(const serial_file *f, MPI_Offset offset) {
-    return offset * (MPI_Offset)serial_type_at(f->etype)->size;
-}
-
-static int before_the_view(MPI_File file, const char *function) {
-    return serial_file_error(file, MPI_ERR_ARG, function, "before the beginning of the view");
-}
-
-/* The three kinds of position, each plain and under its collective, ordered and nonblocking names.
- */
-#define AT(name, writes, CONST)                                                                    \
-    int MPI_File_##name(MPI_File file, MPI_Offset offset, CONST void *data, int count,             \
-                        MPI_Datatype type, MPI_Status *status) {                                   \
-        CHECK_FILE(f, file, "MPI_File_" #name);                                                    \
-        if (offset < 0)                                                                            \
-            return before_the_view(file, "MPI_File_" #name);                                       \
-        return transfer("MPI_File_" #name, file, in_bytes(f, offset), (void *)(uintptr_t)data,     \
-                        count, type, writes, NULL, status);                                        \
-    }
-#define FROM(name, pointer, writes, CONST)                                                         \
-    int MPI_File_##name(MPI_File file, CONST void *data, int count, MPI_Datatype type,             \
-                        MPI_Status *status) {                                                      \
-        CHECK_FILE(f, file, "MPI_File_" #name);                                                    \
-        return transfer("MPI_File_" #name, file, f->pointer, (void *)(uintptr_t)data, count, type, \
-                        writes, &f->pointer, status);                                              \
-    }
-AT(read_at, false, )
-AT(read_at_all, false, )
-AT(write_at, true, const)
-AT(write_at_all, true, const)
-FROM(read, position, false, )
-FROM(read_all, position, false, )
-FROM(write, position, true, const)
-FROM(write_all, position, true, const)
-FROM(read_shared, shared, false, )
-FROM(read_ordered, shared, false, )
-FROM(write_shared, shared, true, const)
-FROM(write_ordered, shared, true, const)
-
-static int started(MPI_Request *request, int rc, const MPI_Status *status) {
-    rc = serial_request_done(request, rc);
-    if (rc == MPI_SUCCESS)
-        serial_request_at(*request)->status = *status;
-    return rc;
-}
-
-#define I_AT(name, plain, CONST)                                                                   \
-    int MPI_File_##name(MPI_File file, MPI_Offset offset, CONST void *data, int count,             \
-                        MPI_Datatype type, MPI_Request *request) {                                 \
-        MPI_Status status = {0};                                                                   \
-        return started(request, MPI_File_##plain(file, offset, data, count, type, &status),        \
-                       &status);                                                                   \
-    }
-#define I_FROM(name, plain, CONST)                                                                 \
-    int MPI_File_##name(MPI_File file, CONST void *data, int count, MPI_Datatype type,             \
-                        MPI_Request *request) {                                                    \
-        MPI_Status status = {0};                                                                   \
-        return started(request, MPI_File_##plain(file, data, count, type, &status), &status);      \
-    }
-I_AT(iread_at, read_at, )
-I_AT(iwrite_at, write_at, const)
-I_AT(iread_at_all, read_at, )
-I_AT(iwrite_at_all, write_at, const)
-I_FROM(iread, read, )
-I_FROM(iwrite, write, const)
-I_FROM(iread_all, read, )
-I_FROM(iwrite_all, write, const)
-I_FROM(iread_shared, read_shared, )
-I_FROM(iwrite_shared, write_shared, const)
 
 /* ---- positions and sizes --------------------------------------------------------------------- */
 
@@ -269,16 +165,13 @@ static int seek(const char *function, MPI_File file, bool shared, MPI_Offset off
         from = *pointer;
     if (whence == MPI_SEEK_END) {
         struct stat now;
-        const serial_type *t = serial_type_at(f->filetype);
         if (fstat(f->fd, &now) != 0)
-            return of_errno(file, function);
-        MPI_Offset left = now.st_size - f->displacement, extent = t->ub - t->lb;
-        from = t->contiguous || extent <= 0 ? left
-                                            : (left + extent - 1) / extent * (MPI_Offset)t->size;
+            return serial_file_errno(file, function);
+        from = serial_file_data_before(f, now.st_size);
     }
-    MPI_Offset target = from + in_bytes(f, offset);
+    MPI_Offset target = from + serial_file_in_bytes(f, offset);
     if (target < 0)
-        return before_the_view(file, function);
+        return serial_file_before(file, function);
     *pointer = target;
     return MPI_SUCCESS;
 }
@@ -307,8 +200,8 @@ int MPI_File_get_byte_offset(MPI_File file, MPI_Offset offset, MPI_Offset *byte)
     CHECK_FILE(f, file, "MPI_File_get_byte_offset");
     size_t run;
     if (offset < 0)
-        return before_the_view(file, "MPI_File_get_byte_offset");
-    *byte = place(f, in_bytes(f, offset), &run);
+        return serial_file_before(file, "MPI_File_get_byte_offset");
+    *byte = serial_file_place(f, serial_file_in_bytes(f, offset), &run);
     return MPI_SUCCESS;
 }
 
@@ -316,25 +209,26 @@ int MPI_File_get_size(MPI_File file, MPI_Offset *size) {
     CHECK_FILE(f, file, "MPI_File_get_size");
     struct stat now;
     if (fstat(f->fd, &now) != 0)
-        return of_errno(file, "MPI_File_get_size");
+        return serial_file_errno(file, "MPI_File_get_size");
     *size = now.st_size;
     return MPI_SUCCESS;
 }
 
 int MPI_File_set_size(MPI_File file, MPI_Offset size) {
     CHECK_FILE(f, file, "MPI_File_set_size");
-    return ftruncate(f->fd, (off_t)size) == 0 ? MPI_SUCCESS : of_errno(file, "MPI_File_set_size");
+    return ftruncate(f->fd, (off_t)size) == 0 ? MPI_SUCCESS
+                                              : serial_file_errno(file, "MPI_File_set_size");
 }
 
 int MPI_File_preallocate(MPI_File file, MPI_Offset size) {
     CHECK_FILE(f, file, "MPI_File_preallocate");
     errno = size > 0 ? posix_fallocate(f->fd, 0, (off_t)size) : 0;
-    return errno ? of_errno(file, "MPI_File_preallocate") : MPI_SUCCESS;
+    return errno ? serial_file_errno(file, "MPI_File_preallocate") : MPI_SUCCESS;
 }
 
 int MPI_File_sync(MPI_File file) {
     CHECK_FILE(f, file, "MPI_File_sync");
-    return fsync(f->fd) == 0 ? MPI_SUCCESS : of_errno(file, "MPI_File_sync");
+    return fsync(f->fd) == 0 ? MPI_SUCCESS : serial_file_errno(file, "MPI_File_sync");
 }
 
 int MPI_File_get_amode(MPI_File file, int *mode) {
@@ -370,14 +264,12 @@ int MPI_File_get_atomicity(MPI_File file, int *flag) {
 
 int MPI_File_set_info(MPI_File file, MPI_Info info) {
     CHECK_FILE(f, file, "MPI_File_set_info");
-    (void)f, (void)info;
-    return MPI_SUCCESS;
+    return info == MPI_INFO_NULL ? MPI_SUCCESS : serial_info_keep(&f->info, info);
 }
 
 int MPI_File_get_info(MPI_File file, MPI_Info *info) {
     CHECK_FILE(f, file, "MPI_File_get_info");
-    (void)f;
-    return MPI_Info_create(info);
+    return serial_info_give(f->info, info);
 }
 
 int MPI_File_set_errhandler(MPI_File file, MPI_Errhandler handler) {

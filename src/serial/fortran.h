@@ -1,6 +1,5 @@
 /* How a Fortran name is made of an MPI function: lower case with an underscore, as gfortran, ifx
- * and flang do; arguments by reference, handles as they are. Not there: attributes with Fortran
- * callbacks, and the module mpi_f08. */
+ * and flang do; arguments by reference, handles as they are. */
 #ifndef STRETTO_SERIAL_FORTRAN_H
 #define STRETTO_SERIAL_FORTRAN_H
 
@@ -9,7 +8,9 @@
 /* The common blocks of mpif.h whose addresses stand for MPI_IN_PLACE and the like. */
 #pragma GCC visibility push(default)
 extern int stretto_serial_bottom_[1], stretto_serial_in_place_[1], stretto_serial_status_ignore_[6],
-    stretto_serial_statuses_ignore_[6], stretto_serial_unweighted_[1];
+    stretto_serial_statuses_ignore_[6], stretto_serial_unweighted_[1],
+    stretto_serial_weights_empty_[1], stretto_serial_errcodes_ignore_[1];
+extern char stretto_serial_argv_null_[1], stretto_serial_argvs_null_[1];
 #pragma GCC visibility pop
 
 #define FORTRAN(name, parameters, call)                                                            \
@@ -24,6 +25,9 @@ extern int stretto_serial_bottom_[1], stretto_serial_in_place_[1], stretto_seria
 #define STATUS(p) ((p) == stretto_serial_status_ignore_ ? MPI_STATUS_IGNORE : (MPI_Status *)(p))
 #define STATUSES(p)                                                                                \
     ((p) == stretto_serial_statuses_ignore_ ? MPI_STATUSES_IGNORE : (MPI_Status *)(p))
-#define WEIGHTS(p) ((p) == stretto_serial_unweighted_ ? MPI_UNWEIGHTED : (p))
+#define WEIGHTS(p)                                                                                 \
+    ((p) == stretto_serial_unweighted_      ? MPI_UNWEIGHTED                                       \
+     : (p) == stretto_serial_weights_empty_ ? MPI_WEIGHTS_EMPTY                                    \
+                                            : (p))
 
 #endif

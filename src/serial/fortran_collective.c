@@ -163,6 +163,15 @@ FORTRAN(ineighbor_alltoallv,
          int *comm, int *request, int *ierr),
         MPI_Ineighbor_alltoallv(BUFFER(in), n, from, *in_type, BUFFER(out), m, to, *out_type, *comm,
                                 request))
+FORTRAN(neighbor_alltoallw,
+        (const void *in, int *n, MPI_Aint *from, int *in_types, void *out, int *m, MPI_Aint *to,
+         int *out_types, int *comm, int *ierr),
+        MPI_Neighbor_alltoallw(BUFFER(in), n, from, in_types, BUFFER(out), m, to, out_types, *comm))
+FORTRAN(ineighbor_alltoallw,
+        (const void *in, int *n, MPI_Aint *from, int *in_types, void *out, int *m, MPI_Aint *to,
+         int *out_types, int *comm, int *request, int *ierr),
+        MPI_Ineighbor_alltoallw(BUFFER(in), n, from, in_types, BUFFER(out), m, to, out_types, *comm,
+                                request))
 FORTRAN(op_create, (MPI_User_function * function, int *commute, int *op, int *ierr),
         MPI_Op_create(function, *commute, op))
 FORTRAN(op_free, (int *op, int *ierr), MPI_Op_free(op))

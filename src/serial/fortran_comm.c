@@ -2,7 +2,9 @@
 #include "serial/fortran.h"
 
 int stretto_serial_bottom_[1], stretto_serial_in_place_[1], stretto_serial_status_ignore_[6],
-    stretto_serial_statuses_ignore_[6], stretto_serial_unweighted_[1];
+    stretto_serial_statuses_ignore_[6], stretto_serial_unweighted_[1],
+    stretto_serial_weights_empty_[1], stretto_serial_errcodes_ignore_[1];
+char stretto_serial_argv_null_[1], stretto_serial_argvs_null_[1];
 
 /* As MPI-1 has it: a default integer. */
 static int old_address(const void *location, int *address) {
@@ -18,6 +20,11 @@ double mpi_wtime_(void) {
 double mpi_wtick_(void);
 double mpi_wtick_(void) {
     return MPI_Wtick();
+}
+/* Only its call matters: the compiler must take the variable for changed. */
+void mpi_f_sync_reg_(void *data);
+void mpi_f_sync_reg_(void *data) {
+    (void)data;
 }
 MPI_Aint mpi_aint_add_(const MPI_Aint *a, const MPI_Aint *b);
 MPI_Aint mpi_aint_add_(const MPI_Aint *a, const MPI_Aint *b) {
@@ -151,3 +158,26 @@ FORTRAN(dist_graph_neighbors,
          int *out_weights, int *ierr),
         MPI_Dist_graph_neighbors(*comm, *max_in, sources, WEIGHTS(in_weights), *max_out, targets,
                                  WEIGHTS(out_weights)))
+FORTRAN(dist_graph_create,
+        (int *comm, int *n, int *sources, int *degrees, int *targets, int *weights, int *info,
+         int *reorder, int *made, int *ierr),
+        MPI_Dist_graph_create(*comm, *n, sources, degrees, targets, WEIGHTS(weights), *info,
+                              *reorder, made))
+FORTRAN(graphdims_get, (int *comm, int *nnodes, int *nedges, int *ierr),
+        MPI_Graphdims_get(*comm, nnodes, nedges))
+FORTRAN(graph_get, (int *comm, int *max_index, int *max_edges, int *index, int *edges, int *ierr),
+        MPI_Graph_get(*comm, *max_index, *max_edges, index, edges))
+FORTRAN(graph_map, (int *comm, int *n, int *index, int *edges, int *rank, int *ierr),
+        MPI_Graph_map(*comm, *n, index, edges, rank))
+
+/* ---- info objects -----------------------------------------------------------------------------
+ */
+
+FORTRAN(info_create, (int *info, int *ierr), MPI_Info_create(info))
+FORTRAN(info_free, (int *info, int *ierr), MPI_Info_free(info))
+FORTRAN(info_dup, (int *info, int *made, int *ierr), MPI_Info_dup(*info, made))
+FORTRAN(info_get_nkeys, (int *info, int *n, int *ierr), MPI_Info_get_nkeys(*info, n))
+FORTRAN(comm_set_info, (int *comm, int *info, int *ierr), MPI_Comm_set_info(*comm, *info))
+FORTRAN(comm_get_info, (int *comm, int *info, int *ierr), MPI_Comm_get_info(*comm, info))
+FORTRAN(comm_remote_group, (int *comm, int *group, int *ierr), MPI_Comm_remote_group(*comm, group))
+FORTRAN(comm_join, (int *fd, int *made, int *ierr), MPI_Comm_join(*fd, made))

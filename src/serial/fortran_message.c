@@ -72,7 +72,7 @@ FORTRAN(sendrecv_replace,
          int *comm, int *status, int *ierr),
         MPI_Sendrecv_replace(BUFFER(data), *count, *type, *peer, *sendtag, *source, *recvtag, *comm,
                              STATUS(status)))
-FORTRAN(buffer_attach, (void *data, int *size, int *ierr), MPI_Buffer_attach(data, *size))
+FORTRAN(buffer_attach, (void *data, int *size, int *ierr), MPI_Buffer_attach(BUFFER(data), *size))
 FORTRAN(buffer_detach, (void *data, int *size, int *ierr),
         ((void)data, MPI_Buffer_detach(&(void *){NULL}, size)))
 FORTRAN(probe, (int *source, int *tag, int *comm, int *status, int *ierr),
@@ -121,3 +121,11 @@ FORTRAN(get_elements, (int *status, int *type, int *count, int *ierr),
         MPI_Get_elements(STATUS(status), *type, count))
 FORTRAN(test_cancelled, (int *status, int *flag, int *ierr),
         MPI_Test_cancelled(STATUS(status), flag))
+FORTRAN(get_elements_x, (int *status, int *type, MPI_Count *count, int *ierr),
+        MPI_Get_elements_x(STATUS(status), *type, count))
+FORTRAN(status_set_elements, (int *status, int *type, int *count, int *ierr),
+        MPI_Status_set_elements(STATUS(status), *type, *count))
+FORTRAN(status_set_elements_x, (int *status, int *type, MPI_Count *count, int *ierr),
+        MPI_Status_set_elements_x(STATUS(status), *type, *count))
+FORTRAN(status_set_cancelled, (int *status, int *flag, int *ierr),
+        MPI_Status_set_cancelled(STATUS(status), *flag))

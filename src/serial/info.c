@@ -127,3 +127,14 @@ int MPI_Info_dup(MPI_Info info, MPI_Info *made) {
     copy->n = i->n;
     return MPI_SUCCESS;
 }
+
+int serial_info_keep(MPI_Info *kept, MPI_Info info) {
+    if (*kept)
+        MPI_Info_free(kept);
+    *kept = MPI_INFO_NULL;
+    return info == MPI_INFO_NULL ? MPI_SUCCESS : MPI_Info_dup(info, kept);
+}
+
+int serial_info_give(MPI_Info kept, MPI_Info *info) {
+    return kept ? MPI_Info_dup(kept, info) : MPI_Info_create(info);
+}

@@ -35,19 +35,51 @@ int serial_error(MPI_Comm comm, int error_class, const char *function, const cha
     __attribute__((format(printf, 4, 5)));
 int serial_win_error(MPI_Win win, int error_class, const char *function, const char *text);
 int serial_file_error(MPI_File file, int error_class, const char *function, const char *text);
+/* The value of MPI_LASTUSEDCODE. */
+const int *serial_last_used_code(void);
 /* Refuses what makes no sense for one process. */
 int serial_alone(MPI_Comm comm, const char *function, const char *what);
 
+/* ---- info objects (info.c) ------------------------------------------------------------------- */
+
+/* Keeps a copy of the hints in place of those kept before (the program may free or change its own);
+ * MPI_INFO_NULL leaves none. */
+int serial_info_keep(MPI_Info *kept, MPI_Info info);
+/* A new info object with the hints kept, or with none. */
+int serial_info_give(MPI_Info kept, MPI_Info *info);
+
 /* ---- attributes (attributes.c) --------------------------------------------------------------- */
+
+/* Who set a value, and of what kind it is; also the language of a key value's callbacks. */
+typedef enum { SERIAL_C, SERIAL_FORTRAN, SERIAL_FORTRAN_1 } serial_language;
 
 typedef struct serial_attribute {
     struct serial_attribute *next;
     int keyval;
-    void *value;
+    serial_language language;
+    void *pointer;    /* set from C */
+    MPI_Aint integer; /* set from Fortran with an integer of kind MPI_ADDRESS_KIND */
+    int old_integer;  /* set from Fortran with a default integer, as in MPI-1 */
 } serial_attribute;
 
+/* The callbacks of a key value: those of C, or either kind of Fortran's. */
+typedef void serial_callback(void);
+int serial_keyval_create(serial_language language, serial_callback *copy, serial_callback *remove,
+                         void *extra, MPI_Aint extra_integer, int *keyval);
 int serial_attributes_copy(int object, const serial_attribute *from, serial_attribute **to);
 int serial_attributes_delete(int object, serial_attribute **list);
+/* One attribute of an object's list, in the caller's language: a void ** or an integer's address
+ * (of the kind that the language has). */
+int serial_attribute_set(int object, serial_attribute **list, int keyval, serial_language language,
+                         const void *value);
+int serial_attribute_get(serial_attribute **list, int keyval, serial_language language, void *value,
+                         int *flag);
+int serial_attribute_remove(int object, serial_attribute **list, int keyval);
+/* The values that the library itself knows: true and the value when this is such a key. */
+bool serial_comm_knows(int keyval, const int **known);
+bool serial_win_knows(MPI_Win win, int keyval, const void **known, MPI_Aint *integer);
+serial_attribute **serial_type_attributes(MPI_Datatype type);
+serial_attribute **serial_win_attributes(MPI_Win win);
 
 /* ---- communicators (comm.c, topology.c) ------------------------------------------------------ */
 
@@ -65,6 +97,7 @@ typedef struct {
     MPI_Info info;
     serial_attribute *attributes;
     serial_topology topology;
+    bool freed; /* by the program, while messages of it are under way */
 } serial_comm;
 
 serial_comm *serial_comm_at(MPI_Comm comm);
@@ -74,12 +107,22 @@ serial_comm *serial_comm_at(MPI_Comm comm);
     if (!c)                                                                                        \
     return serial_error(0, MPI_ERR_COMM, function, "no valid communicator (handle %d)", comm)
 MPI_Comm serial_comm_new(const serial_comm *like);
+/* True while a message or a receive on it is under way (message.c). */
+bool serial_comm_in_use(MPI_Comm comm);
 void serial_topology_copy(serial_topology *to, const serial_topology *from);
 void serial_topology_free(serial_topology *topology);
 /* Neighbours that data come from (in) and go to; each is 0 or MPI_PROC_NULL. */
 int serial_neighbors(const serial_comm *c, int *nsources, int **in, int *ntargets, int **out);
 
 /* ---- datatypes (datatype.c, constructors.c) -------------------------------------------------- */
+
+/* Fortran's integer(16) and real(16), in C. */
+__extension__ typedef __int128 stretto_int16;
+#if __LDBL_MANT_DIG__ == 113
+typedef long double stretto_real16;
+#else
+__extension__ typedef __float128 stretto_real16;
+#endif
 
 /* The kinds of elements, for reductions. */
 typedef enum {
@@ -106,7 +149,9 @@ typedef enum {
     KIND_F80_INT,
     KIND_2FLOAT,
     KIND_2DOUBLE,
-    KIND_LOGICAL
+    KIND_LOGICAL,
+    KIND_I128,
+    KIND_F128
 } serial_kind;
 
 typedef struct {
@@ -120,8 +165,10 @@ typedef struct {
     bool predefined, contiguous;
     size_t size;
     MPI_Aint lb, ub, true_lb, true_ub;
-    int align;   /* of the strictest element, which pads structs as a compiler does */
-    int npieces; /* in the order of the type map, neighbours joined */
+    int align;         /* of the strictest element, which pads structs as a compiler does */
+    MPI_Datatype base; /* predefined type that one of MPI_Type_create_f90_* stands for, or null */
+    bool fixed_lb, fixed_ub; /* explicit, or a part's are: what else is there does not move them */
+    int npieces;             /* in the order of the type map, neighbours joined */
     serial_piece *pieces;
     int combiner, nints, naints, ntypes;
     int *ints;
@@ -132,6 +179,11 @@ typedef struct {
 } serial_type;
 
 serial_type *serial_type_at(MPI_Datatype type);
+/* The datatype, or an error raised: use as CHECK_TYPE(t, type, "MPI_Type_size"). */
+#define CHECK_TYPE(t, type, function)                                                              \
+    const serial_type *t = serial_type_at(type);                                                   \
+    if (!t)                                                                                        \
+    return serial_error(0, MPI_ERR_TYPE, function, "no valid datatype (handle %d)", type)
 void serial_type_keep(serial_type *type);
 void serial_type_leave(MPI_Datatype handle);
 /* A new type of n displaced copies: block i is lengths[i] of types[i] at offsets[i] bytes. */
@@ -140,6 +192,12 @@ MPI_Datatype serial_type_make(int n, const int *lengths, const MPI_Aint *offsets
 /* Remembers the arguments of its constructor for MPI_Type_get_contents. */
 void serial_type_contents(MPI_Datatype type, int nints, const int *ints, int naints,
                           const MPI_Aint *aints, int ntypes, const MPI_Datatype *types);
+/* Explicit bounds, which a struct of it keeps to without padding. */
+void serial_type_bounds(MPI_Datatype handle, MPI_Aint lb, MPI_Aint extent);
+/* A type that is like a predefined one but for its combiner, and cannot be freed either. */
+MPI_Datatype serial_type_unnamed(MPI_Datatype predefined, int combiner);
+/* What a duplicate has of the original and its pieces do not say. */
+void serial_type_become_copy(MPI_Datatype handle, MPI_Datatype original);
 /* count elements at `data` to or from `packed` (type->size * count bytes); unpacking stops after
  * `bytes`. */
 void serial_pack(const serial_type *type, const void *data, long long count, void *packed);

@@ -9,7 +9,7 @@ typedef struct serial_posted {
     MPI_Request request;
 } serial_posted;
 
-static serial_message *queue;
+static serial_message *queue, **queue_end = &queue;
 static serial_posted *posted, **posted_end = &posted;
 
 int serial_no_message(MPI_Comm comm, const char *function, int tag) {
@@ -59,6 +59,24 @@ int serial_deliver(const char *function, const serial_message *m, void *buffer, 
                         m->tag, room);
 }
 
+serial_message *serial_take(serial_message **place) {
+    serial_message *m = *place;
+    if (!(*place = m->next))
+        queue_end = place;
+    m->next = NULL;
+    return m;
+}
+
+bool serial_comm_in_use(MPI_Comm comm) {
+    for (const serial_message *m = queue; m; m = m->next)
+        if (m->comm == comm)
+            return true;
+    for (const serial_posted *p = posted; p; p = p->next)
+        if (serial_request_at(p->request)->comm == comm)
+            return true;
+    return false;
+}
+
 serial_message **serial_look(MPI_Comm comm, int source, int tag) {
     serial_message **m = &queue;
     while (*m && ((*m)->comm != comm || !fits(tag, source, *m)))
@@ -99,10 +117,8 @@ int serial_send(const char *function, const void *data, int count, MPI_Datatype 
         serial_free_message(m);
         return MPI_SUCCESS;
     }
-    serial_message **end = &queue;
-    while (*end)
-        end = &(*end)->next;
-    *end = m;
+    *queue_end = m;
+    queue_end = &m->next;
     return MPI_SUCCESS;
 }
 
@@ -144,10 +160,10 @@ static int receive(const char *function, void *buffer, int count, MPI_Datatype t
         SERIAL_PROC_NULL_STATUS(status);
         return MPI_SUCCESS;
     }
-    serial_message **place = serial_look(comm, source, tag), *m = *place;
-    if (!m)
+    serial_message **place = serial_look(comm, source, tag), *m;
+    if (!*place)
         return serial_no_message(comm, function, tag);
-    *place = m->next;
+    m = serial_take(place);
     rc = serial_deliver(function, m, buffer, count, type, comm, status);
     serial_free_message(m);
     return rc;
@@ -240,9 +256,9 @@ int serial_start_receive(const char *function, MPI_Request handle) {
         r->done = true;
         return MPI_SUCCESS;
     }
-    serial_message **place = serial_look(r->comm, r->peer, r->tag), *m = *place;
-    if (m) {
-        *place = m->next;
+    serial_message **place = serial_look(r->comm, r->peer, r->tag);
+    if (*place) {
+        serial_message *m = serial_take(place);
         r->error = serial_deliver(function, m, r->buffer, r->count, r->type, r->comm, &r->status);
         r->done = true;
         serial_free_message(m);
@@ -301,9 +317,7 @@ int MPI_Cancel(MPI_Request *request) {
     bool gone = withdraw(*request);
     for (serial_message **m = &queue; *m && !gone && !r->is_receive; m = &(*m)->next)
         if ((*m)->sender == *request) { /* a synchronous send that was not received */
-            serial_message *back = *m;
-            *m = back->next;
-            serial_free_message(back);
+            serial_free_message(serial_take(m));
             gone = true;
             break;
         }

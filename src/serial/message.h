@@ -19,6 +19,8 @@ int serial_check_message(const char *function, MPI_Comm comm, int peer, int tag,
                          long long count, bool receives);
 /* The link to the first message that fits, or to the end of the queue (NULL there). */
 serial_message **serial_look(MPI_Comm comm, int source, int tag);
+/* Takes the message at that link out of the queue. */
+serial_message *serial_take(serial_message **place);
 /* The message into the buffer; raises truncation. The message is still the caller's. */
 int serial_deliver(const char *function, const serial_message *m, void *buffer, long long count,
                    MPI_Datatype type, MPI_Comm comm, MPI_Status *status);

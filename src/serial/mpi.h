@@ -54,6 +54,14 @@ typedef void MPI_File_errhandler_function(MPI_File *, int *, ...);
 typedef MPI_Comm_copy_attr_function MPI_Copy_function;
 typedef MPI_Comm_delete_attr_function MPI_Delete_function;
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
+typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
+typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
+typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
+typedef int MPI_Grequest_query_function(void *, MPI_Status *);
+typedef int MPI_Grequest_free_function(void *);
+typedef int MPI_Grequest_cancel_function(void *, int);
+typedef int MPI_Datarep_conversion_function(void *, MPI_Datatype, int, void *, MPI_Offset, void *);
+typedef int MPI_Datarep_extent_function(MPI_Datatype, MPI_Aint *, void *);
 
 /* ---- constants (mpif.h has the same values; tests compare them) ------------------------------ */
 
@@ -110,6 +118,11 @@ typedef MPI_Comm_errhandler_function MPI_Handler_function;
 #define MPI_ERR_NOT_SAME 50
 #define MPI_ERR_UNSUPPORTED_DATAREP 51
 #define MPI_ERR_UNSUPPORTED_OPERATION 52
+#define MPI_ERR_CONVERSION 53
+#define MPI_ERR_DUP_DATAREP 54
+#define MPI_ERR_RMA_ATTACH 55
+#define MPI_ERR_RMA_SHARED 56
+#define MPI_ERR_RMA_FLAVOR 57
 #define MPI_ERR_LASTCODE 64
 
 #define MPI_COMM_NULL 0
@@ -208,6 +221,13 @@ typedef MPI_Comm_errhandler_function MPI_Handler_function;
 #define MPI_CXX_DOUBLE_COMPLEX 59
 #define MPI_LB 60
 #define MPI_UB 61
+#define MPI_CXX_LONG_DOUBLE_COMPLEX 62
+#define MPI_INTEGER16 63
+#define MPI_REAL16 64
+#define MPI_COMPLEX32 65
+#define MPI_TYPECLASS_INTEGER 1
+#define MPI_TYPECLASS_REAL 2
+#define MPI_TYPECLASS_COMPLEX 3
 
 #define MPI_PROC_NULL (-1)
 #define MPI_ANY_SOURCE (-2)
@@ -256,6 +276,9 @@ typedef MPI_Comm_errhandler_function MPI_Handler_function;
 #define MPI_ORDER_C 1
 #define MPI_ORDER_FORTRAN 2
 #define MPI_DISTRIBUTE_NONE 0
+#define MPI_DISTRIBUTE_BLOCK 1
+#define MPI_DISTRIBUTE_CYCLIC 2
+#define MPI_DISTRIBUTE_DFLT_DARG (-1)
 #define MPI_BSEND_OVERHEAD 64
 
 #define MPI_COMBINER_NAMED 1
@@ -270,6 +293,13 @@ typedef MPI_Comm_errhandler_function MPI_Handler_function;
 #define MPI_COMBINER_STRUCT 10
 #define MPI_COMBINER_SUBARRAY 11
 #define MPI_COMBINER_RESIZED 12
+#define MPI_COMBINER_DARRAY 13
+#define MPI_COMBINER_F90_REAL 14
+#define MPI_COMBINER_F90_COMPLEX 15
+#define MPI_COMBINER_F90_INTEGER 16
+#define MPI_COMBINER_HVECTOR_INTEGER 17
+#define MPI_COMBINER_HINDEXED_INTEGER 18
+#define MPI_COMBINER_STRUCT_INTEGER 19
 
 #define MPI_MODE_CREATE 1
 #define MPI_MODE_RDONLY 2
@@ -304,6 +334,8 @@ typedef MPI_Comm_errhandler_function MPI_Handler_function;
 #define MPI_UNWEIGHTED ((int *)1)
 #define MPI_WEIGHTS_EMPTY ((int *)2)
 #define MPI_ARGV_NULL ((char **)0)
+#define MPI_ARGVS_NULL ((char ***)0)
+#define MPI_CONVERSION_FN_NULL ((MPI_Datarep_conversion_function *)0)
 #define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
 #define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function *)0)
 #define MPI_COMM_DUP_FN (stretto_serial_dup_fn)
@@ -317,6 +349,8 @@ typedef MPI_Comm_errhandler_function MPI_Handler_function;
 #define MPI_NULL_DELETE_FN MPI_COMM_NULL_DELETE_FN
 #define MPI_DUP_FN MPI_COMM_DUP_FN
 int stretto_serial_dup_fn(int, int, void *, void *, void *, int *);
+extern MPI_Fint *MPI_F_STATUS_IGNORE;
+extern MPI_Fint *MPI_F_STATUSES_IGNORE;
 
 /* ---- beginning, end, time ------------------------------------------------------------------- */
 
@@ -353,8 +387,13 @@ int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler);
 int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler);
 int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *handler);
 int MPI_Comm_call_errhandler(MPI_Comm comm, int code);
+int MPI_Win_call_errhandler(MPI_Win win, int code);
+int MPI_File_call_errhandler(MPI_File file, int code);
 int MPI_Error_class(int code, int *error_class);
 int MPI_Error_string(int code, char *string, int *length);
+int MPI_Add_error_class(int *error_class);
+int MPI_Add_error_code(int error_class, int *code);
+int MPI_Add_error_string(int code, const char *string);
 
 /* ---- communicators and groups --------------------------------------------------------------- */
 
@@ -384,6 +423,17 @@ int MPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer, int remote, 
 int MPI_Intercomm_merge(MPI_Comm inter, int high, MPI_Comm *made);
 int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root,
                    MPI_Comm comm, MPI_Comm *made, int codes[]);
+int MPI_Comm_spawn_multiple(int n, char *commands[], char **argvs[], const int maxprocs[],
+                            const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *made,
+                            int codes[]);
+int MPI_Comm_join(int fd, MPI_Comm *made);
+int MPI_Comm_accept(const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made);
+int MPI_Comm_connect(const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made);
+int MPI_Open_port(MPI_Info info, char *port);
+int MPI_Close_port(const char *port);
+int MPI_Publish_name(const char *service, MPI_Info info, const char *port);
+int MPI_Unpublish_name(const char *service, MPI_Info info, const char *port);
+int MPI_Lookup_name(const char *service, MPI_Info info, char *port);
 int MPI_Group_size(MPI_Group group, int *size);
 int MPI_Group_rank(MPI_Group group, int *rank);
 int MPI_Group_compare(MPI_Group a, MPI_Group b, int *result);
@@ -412,6 +462,9 @@ int MPI_Cart_map(MPI_Comm comm, int ndims, const int *dims, const int *periods, 
 int MPI_Topo_test(MPI_Comm comm, int *kind);
 int MPI_Graph_create(MPI_Comm comm, int n, const int *index, const int *edges, int reorder,
                      MPI_Comm *made);
+int MPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges);
+int MPI_Graph_get(MPI_Comm comm, int max_index, int max_edges, int *index, int *edges);
+int MPI_Graph_map(MPI_Comm comm, int n, const int *index, const int *edges, int *rank);
 int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *n);
 int MPI_Graph_neighbors(MPI_Comm comm, int rank, int max, int *ranks);
 int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int nsources, const int *sources,
@@ -445,6 +498,12 @@ int MPI_Type_free_keyval(int *keyval);
 int MPI_Type_set_attr(MPI_Datatype type, int keyval, void *value);
 int MPI_Type_get_attr(MPI_Datatype type, int keyval, void *value, int *flag);
 int MPI_Type_delete_attr(MPI_Datatype type, int keyval);
+int MPI_Win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_function *remove,
+                          int *keyval, void *extra);
+int MPI_Win_free_keyval(int *keyval);
+int MPI_Win_set_attr(MPI_Win win, int keyval, void *value);
+int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag);
+int MPI_Win_delete_attr(MPI_Win win, int keyval);
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
@@ -505,8 +564,8 @@ int MPI_Request_free(MPI_Request *request);
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
 int MPI_Start(MPI_Request *request);
 int MPI_Startall(int n, MPI_Request *requests_);
-int MPI_Grequest_start(int (*query)(void *, MPI_Status *), int (*free_extra)(void *),
-                       int (*cancel)(void *, int), void *extra, MPI_Request *request);
+int MPI_Grequest_start(MPI_Grequest_query_function *query, MPI_Grequest_free_function *free_extra,
+                       MPI_Grequest_cancel_function *cancel, void *extra, MPI_Request *request);
 int MPI_Grequest_complete(MPI_Request request);
 int MPI_Get_count(const MPI_Status *status, MPI_Datatype handle, int *count);
 int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype handle, MPI_Count *count);
@@ -637,6 +696,13 @@ int MPI_Type_struct(int count, int *lengths, MPI_Aint *at, MPI_Datatype *types, 
 int MPI_Type_create_resized(MPI_Datatype old, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *made);
 int MPI_Type_create_subarray(int ndims, const int *sizes, const int *subsizes, const int *starts,
                              int order, MPI_Datatype old, MPI_Datatype *made);
+int MPI_Type_create_darray(int nranks, int rank, int ndims, const int *sizes,
+                           const int *distributions, const int *arguments, const int *grid,
+                           int order, MPI_Datatype old, MPI_Datatype *made);
+int MPI_Type_create_f90_integer(int range, MPI_Datatype *made);
+int MPI_Type_create_f90_real(int precision, int range, MPI_Datatype *made);
+int MPI_Type_create_f90_complex(int precision, int range, MPI_Datatype *made);
+int MPI_Type_match_size(int type_class, int size, MPI_Datatype *made);
 int MPI_Type_dup(MPI_Datatype old, MPI_Datatype *made);
 int MPI_Type_commit(MPI_Datatype *type);
 int MPI_Type_free(MPI_Datatype *handle);
@@ -644,6 +710,8 @@ int MPI_Type_size(MPI_Datatype handle, int *size);
 int MPI_Type_size_x(MPI_Datatype handle, MPI_Count *size);
 int MPI_Type_get_extent(MPI_Datatype handle, MPI_Aint *lb, MPI_Aint *extent);
 int MPI_Type_get_true_extent(MPI_Datatype handle, MPI_Aint *lb, MPI_Aint *extent);
+int MPI_Type_get_extent_x(MPI_Datatype handle, MPI_Count *lb, MPI_Count *extent);
+int MPI_Type_get_true_extent_x(MPI_Datatype handle, MPI_Count *lb, MPI_Count *extent);
 int MPI_Type_extent(MPI_Datatype handle, MPI_Aint *extent);
 int MPI_Type_lb(MPI_Datatype handle, MPI_Aint *lb);
 int MPI_Type_ub(MPI_Datatype handle, MPI_Aint *ub);
@@ -657,6 +725,12 @@ int MPI_Pack(const void *data, int count, MPI_Datatype handle, void *packed, int
              int *position, MPI_Comm comm);
 int MPI_Unpack(const void *packed, int size, int *position, void *data, int count,
                MPI_Datatype handle, MPI_Comm comm);
+int MPI_Pack_external_size(const char *representation, int count, MPI_Datatype handle,
+                           MPI_Aint *size);
+int MPI_Pack_external(const char *representation, const void *data, int count, MPI_Datatype handle,
+                      void *packed, MPI_Aint size, MPI_Aint *position);
+int MPI_Unpack_external(const char *representation, const void *packed, MPI_Aint size,
+                        MPI_Aint *position, void *data, int count, MPI_Datatype handle);
 
 /* ---- operations ----------------------------------------------------------------------------- */
 
@@ -694,7 +768,8 @@ int MPI_Win_set_name(MPI_Win win, const char *name);
 int MPI_Win_get_name(MPI_Win win, char *name, int *length);
 int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler);
 int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *handler);
-int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag);
+int MPI_Win_set_info(MPI_Win win, MPI_Info info);
+int MPI_Win_get_info(MPI_Win win, MPI_Info *info);
 int MPI_Put(const void *data, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
             int target_count, MPI_Datatype target_type, MPI_Win win);
 int MPI_Get(void *data, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
@@ -715,6 +790,10 @@ int MPI_Rget(void *data, int count, MPI_Datatype type, int rank, MPI_Aint displa
 int MPI_Raccumulate(const void *data, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
                     int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win,
                     MPI_Request *request);
+int MPI_Rget_accumulate(const void *data, int count, MPI_Datatype type, void *result,
+                        int result_count, MPI_Datatype result_type, int rank, MPI_Aint displacement,
+                        int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win,
+                        MPI_Request *request);
 int MPI_Win_fence(int assert, MPI_Win win);
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win);
 int MPI_Win_complete(MPI_Win win);
@@ -800,26 +879,49 @@ int MPI_File_iread_shared(MPI_File file, void *data, int count, MPI_Datatype typ
 int MPI_File_iwrite_shared(MPI_File file, const void *data, int count, MPI_Datatype type,
                            MPI_Request *request);
 
-#define MPI_Comm_c2f(handle) ((MPI_Fint)(handle))
-#define MPI_Comm_f2c(handle) ((MPI_Comm)(handle))
-#define MPI_Type_c2f(handle) ((MPI_Fint)(handle))
-#define MPI_Type_f2c(handle) ((MPI_Datatype)(handle))
-#define MPI_Group_c2f(handle) ((MPI_Fint)(handle))
-#define MPI_Group_f2c(handle) ((MPI_Group)(handle))
-#define MPI_Request_c2f(handle) ((MPI_Fint)(handle))
-#define MPI_Request_f2c(handle) ((MPI_Request)(handle))
-#define MPI_Op_c2f(handle) ((MPI_Fint)(handle))
-#define MPI_Op_f2c(handle) ((MPI_Op)(handle))
-#define MPI_Info_c2f(handle) ((MPI_Fint)(handle))
-#define MPI_Info_f2c(handle) ((MPI_Info)(handle))
-#define MPI_Win_c2f(handle) ((MPI_Fint)(handle))
-#define MPI_Win_f2c(handle) ((MPI_Win)(handle))
-#define MPI_File_c2f(handle) ((MPI_Fint)(handle))
-#define MPI_File_f2c(handle) ((MPI_File)(handle))
-#define MPI_Errhandler_c2f(handle) ((MPI_Fint)(handle))
-#define MPI_Errhandler_f2c(handle) ((MPI_Errhandler)(handle))
-#define MPI_Message_c2f(handle) ((MPI_Fint)(handle))
-#define MPI_Message_f2c(handle) ((MPI_Message)(handle))
+int MPI_File_read_at_all_begin(MPI_File file, MPI_Offset offset, void *data, int count,
+                               MPI_Datatype type);
+int MPI_File_read_at_all_end(MPI_File file, void *data, MPI_Status *status);
+int MPI_File_read_all_begin(MPI_File file, void *data, int count, MPI_Datatype type);
+int MPI_File_read_all_end(MPI_File file, void *data, MPI_Status *status);
+int MPI_File_read_ordered_begin(MPI_File file, void *data, int count, MPI_Datatype type);
+int MPI_File_read_ordered_end(MPI_File file, void *data, MPI_Status *status);
+int MPI_File_write_at_all_begin(MPI_File file, MPI_Offset offset, const void *data, int count,
+                                MPI_Datatype type);
+int MPI_File_write_at_all_end(MPI_File file, const void *data, MPI_Status *status);
+int MPI_File_write_all_begin(MPI_File file, const void *data, int count, MPI_Datatype type);
+int MPI_File_write_all_end(MPI_File file, const void *data, MPI_Status *status);
+int MPI_File_write_ordered_begin(MPI_File file, const void *data, int count, MPI_Datatype type);
+int MPI_File_write_ordered_end(MPI_File file, const void *data, MPI_Status *status);
+int MPI_Register_datarep(const char *representation, MPI_Datarep_conversion_function *reads,
+                         MPI_Datarep_conversion_function *writes,
+                         MPI_Datarep_extent_function *extent, void *extra);
+
+/* ---- C and Fortran: the same integers ---------------------------------------------------------
+ */
+
+MPI_Fint MPI_Comm_c2f(MPI_Comm handle);
+MPI_Comm MPI_Comm_f2c(MPI_Fint handle);
+MPI_Fint MPI_Type_c2f(MPI_Datatype handle);
+MPI_Datatype MPI_Type_f2c(MPI_Fint handle);
+MPI_Fint MPI_Group_c2f(MPI_Group handle);
+MPI_Group MPI_Group_f2c(MPI_Fint handle);
+MPI_Fint MPI_Request_c2f(MPI_Request handle);
+MPI_Request MPI_Request_f2c(MPI_Fint handle);
+MPI_Fint MPI_Op_c2f(MPI_Op handle);
+MPI_Op MPI_Op_f2c(MPI_Fint handle);
+MPI_Fint MPI_Info_c2f(MPI_Info handle);
+MPI_Info MPI_Info_f2c(MPI_Fint handle);
+MPI_Fint MPI_Win_c2f(MPI_Win handle);
+MPI_Win MPI_Win_f2c(MPI_Fint handle);
+MPI_Fint MPI_File_c2f(MPI_File handle);
+MPI_File MPI_File_f2c(MPI_Fint handle);
+MPI_Fint MPI_Errhandler_c2f(MPI_Errhandler handle);
+MPI_Errhandler MPI_Errhandler_f2c(MPI_Fint handle);
+MPI_Fint MPI_Message_c2f(MPI_Message handle);
+MPI_Message MPI_Message_f2c(MPI_Fint handle);
+int MPI_Status_c2f(const MPI_Status *status, MPI_Fint *fortran);
+int MPI_Status_f2c(const MPI_Fint *fortran, MPI_Status *status);
 
 #ifdef __cplusplus
 }

@@ -63,6 +63,8 @@ INTEGERS(on_u8, uint8_t)
 INTEGERS(on_u16, uint16_t)
 INTEGERS(on_u32, uint32_t)
 INTEGERS(on_u64, uint64_t)
+INTEGERS(on_i128, stretto_int16)
+FLOATS(on_f128, stretto_real16)
 FLOATS(on_f32, float)
 FLOATS(on_f64, double)
 FLOATS(on_f80, long double)
@@ -87,6 +89,8 @@ static bool (*const kernels[])(MPI_Op, const void *, void *, int) = {
     [KIND_U16] = on_u16,
     [KIND_U32] = on_u32,
     [KIND_U64] = on_u64,
+    [KIND_I128] = on_i128,
+    [KIND_F128] = on_f128,
     [KIND_F32] = on_f32,
     [KIND_F64] = on_f64,
     [KIND_F80] = on_f80,

@@ -35,8 +35,7 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
     *message = MPI_MESSAGE_NO_PROC;
     if (source == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    serial_message **place = serial_look(comm, source, tag), *m = *place;
-    *place = m->next;
+    serial_message *m = serial_take(serial_look(comm, source, tag));
     *(serial_message **)serial_add(&matched, message) = m;
     return MPI_SUCCESS;
 }
@@ -56,9 +55,15 @@ int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message,
         return MPI_SUCCESS;
     }
     serial_message **m = serial_at(&matched, *message);
-    if (!m || !serial_type_at(type))
-        return serial_error(0, m ? MPI_ERR_TYPE : MPI_ERR_REQUEST, "MPI_Mrecv",
-                            m ? "no valid datatype" : "no valid message");
+    if (!m || !serial_type_at(type) || count < 0)
+        return serial_error(0,
+                            !m          ? MPI_ERR_REQUEST
+                            : count < 0 ? MPI_ERR_COUNT
+                                        : MPI_ERR_TYPE,
+                            "MPI_Mrecv",
+                            !m          ? "no valid message"
+                            : count < 0 ? "negative count"
+                                        : "no valid datatype");
     int rc = serial_deliver("MPI_Mrecv", *m, buffer, count, type, (*m)->comm, status);
     serial_free_message(*m);
     serial_drop(&matched, *message);

@@ -111,11 +111,30 @@ static int for_ever(const char *function, MPI_Request handle) {
                         r->tag);
 }
 
+/* Handles that never were requests, or are no longer. */
+static int check(const char *function, int n, const MPI_Request *handles) {
+    if (n < 0)
+        return serial_error(0, MPI_ERR_ARG, function, "the number of requests is %d", n);
+    for (int i = 0; i < n; i++)
+        if (handles[i] != MPI_REQUEST_NULL && !serial_request_at(handles[i]))
+            return serial_error(0, MPI_ERR_REQUEST, function, "no valid request (handle %d)",
+                                handles[i]);
+    return MPI_SUCCESS;
+}
+#define CHECK_REQUESTS(n, handles, function)                                                       \
+    do {                                                                                           \
+        int rc_ = check(function, n, handles);                                                     \
+        if (rc_ != MPI_SUCCESS)                                                                    \
+            return rc_;                                                                            \
+    } while (0)
+
 int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+    CHECK_REQUESTS(1, request, "MPI_Wait");
     return is_over(*request) ? end(request, status) : for_ever("MPI_Wait", *request);
 }
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+    CHECK_REQUESTS(1, request, "MPI_Test");
     *flag = is_over(*request);
     return *flag ? end(request, status) : MPI_SUCCESS;
 }
@@ -126,6 +145,7 @@ static MPI_Status *nth(MPI_Status *statuses, int i) {
 
 int MPI_Waitall(int n, MPI_Request *requests_, MPI_Status *statuses) {
     bool failed = false;
+    CHECK_REQUESTS(n, requests_, "MPI_Waitall");
     for (int i = 0; i < n; i++)
         if (!is_over(requests_[i]))
             return for_ever("MPI_Waitall", requests_[i]);
@@ -139,6 +159,7 @@ int MPI_Waitall(int n, MPI_Request *requests_, MPI_Status *statuses) {
 }
 
 int MPI_Testall(int n, MPI_Request *requests_, int *flag, MPI_Status *statuses) {
+    CHECK_REQUESTS(n, requests_, "MPI_Testall");
     *flag = 1;
     for (int i = 0; i < n; i++)
         *flag = *flag && is_over(requests_[i]);
@@ -147,6 +168,8 @@ int MPI_Testall(int n, MPI_Request *requests_, int *flag, MPI_Status *statuses) 
 
 int MPI_Testany(int n, MPI_Request *requests_, int *index, int *flag, MPI_Status *status) {
     bool any = false;
+    *flag = 1; /* for MPI_Waitany */
+    CHECK_REQUESTS(n, requests_, "MPI_Testany");
     for (int i = 0; i < n; i++) {
         const serial_request *r = serial_request_at(requests_[i]);
         if (!r || !r->active)
@@ -179,6 +202,8 @@ int MPI_Waitany(int n, MPI_Request *requests_, int *index, MPI_Status *status) {
 
 int MPI_Testsome(int n, MPI_Request *requests_, int *outcount, int *indices, MPI_Status *statuses) {
     bool any = false, failed = false;
+    *outcount = MPI_UNDEFINED; /* for MPI_Waitsome */
+    CHECK_REQUESTS(n, requests_, "MPI_Testsome");
     *outcount = 0;
     for (int i = 0; i < n; i++) {
         const serial_request *r = serial_request_at(requests_[i]);
@@ -217,6 +242,7 @@ int MPI_Request_free(MPI_Request *request) {
 
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
     const serial_request *r = serial_request_at(request);
+    CHECK_REQUESTS(1, &request, "MPI_Request_get_status");
     *flag = is_over(request);
     if (*flag && r && r->active && r->query) {
         MPI_Status own;
@@ -244,8 +270,8 @@ int MPI_Startall(int n, MPI_Request *requests_) {
     return rc;
 }
 
-int MPI_Grequest_start(int (*query)(void *, MPI_Status *), int (*free_extra)(void *),
-                       int (*cancel)(void *, int), void *extra, MPI_Request *request) {
+int MPI_Grequest_start(MPI_Grequest_query_function *query, MPI_Grequest_free_function *free_extra,
+                       MPI_Grequest_cancel_function *cancel, void *extra, MPI_Request *request) {
     serial_request *r = serial_request_new(request);
     r->active = true;
     r->query = query;

@@ -1,154 +1,8 @@
-/* Windows on one's own memory. Every access is done when it is called, so that synchronisation has
- * nothing to wait for; it is checked that the target lies within the window. */
-#include "serial/internal.h"
+/* Accesses to windows on one's own memory. Every access is done when it is called, so that
+ * synchronisation has nothing to wait for; it is checked that the target lies within the window. */
+#include "serial/window.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-typedef struct {
-    char name[MPI_MAX_OBJECT_NAME];
-    char *base;
-    MPI_Aint size;
-    int unit, flavor;
-    bool owned; /* memory of ours */
-    MPI_Errhandler handler;
-    serial_attribute *attributes;
-} serial_win;
-
-static serial_table wins = {.size = sizeof(serial_win), .first = 1};
-
-#define CHECK_WIN(w, win, function)                                                                \
-    serial_win *w = serial_at(&wins, win);                                                         \
-    if (!w)                                                                                        \
-    return serial_error(0, MPI_ERR_WIN, function, "no valid window (handle %d)", win)
-
-static int make(const char *function, void *base, MPI_Aint size, int unit, int flavor, bool owned,
-                MPI_Comm comm, MPI_Win *win) {
-    CHECK_COMM(c, comm, function);
-    (void)c;
-    if (size < 0 || unit < 1)
-        return serial_error(comm, MPI_ERR_SIZE, function, "size %lld, displacement unit %d",
-                            (long long)size, unit);
-    serial_win *w = serial_add(&wins, win);
-    w->base = owned ? serial_memory((size_t)size) : base;
-    w->size = size;
-    w->unit = unit;
-    w->flavor = flavor;
-    w->owned = owned;
-    w->handler = MPI_ERRORS_ARE_FATAL; /* not the communicator's (MPI-3.1, 11.6.1) */
-    return MPI_SUCCESS;
-}
-
-int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
-                   MPI_Win *win) {
-    (void)info;
-    return make("MPI_Win_create", base, size, unit, MPI_WIN_FLAVOR_CREATE, false, comm, win);
-}
-
-int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base,
-                     MPI_Win *win) {
-    (void)info;
-    int rc = make("MPI_Win_allocate", NULL, size, unit, MPI_WIN_FLAVOR_ALLOCATE, true, comm, win);
-    if (rc == MPI_SUCCESS)
-        *(void **)base = ((serial_win *)serial_at(&wins, *win))->base;
-    return rc;
-}
-
-int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base,
-                            MPI_Win *win) {
-    (void)info;
-    int rc =
-        make("MPI_Win_allocate_shared", NULL, size, unit, MPI_WIN_FLAVOR_SHARED, true, comm, win);
-    if (rc == MPI_SUCCESS)
-        *(void **)base = ((serial_win *)serial_at(&wins, *win))->base;
-    return rc;
-}
-
-int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *unit, void *base) {
-    CHECK_WIN(w, win, "MPI_Win_shared_query");
-    if (w->flavor != MPI_WIN_FLAVOR_SHARED || (rank != 0 && rank != MPI_PROC_NULL))
-        return serial_win_error(win, MPI_ERR_WIN, "MPI_Win_shared_query",
-                                "not a shared window, or not rank 0");
-    *size = w->size;
-    *unit = w->unit;
-    *(void **)base = w->base;
-    return MPI_SUCCESS;
-}
-
-/* All addresses are displacements from MPI_BOTTOM. */
-int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) {
-    (void)info;
-    return make("MPI_Win_create_dynamic", NULL, 0, 1, MPI_WIN_FLAVOR_DYNAMIC, false, comm, win);
-}
-
-int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) {
-    CHECK_WIN(w, win, "MPI_Win_attach");
-    (void)w, (void)base, (void)size;
-    return MPI_SUCCESS;
-}
-
-int MPI_Win_detach(MPI_Win win, const void *base) {
-    CHECK_WIN(w, win, "MPI_Win_detach");
-    (void)w, (void)base;
-    return MPI_SUCCESS;
-}
-
-int MPI_Win_free(MPI_Win *win) {
-    CHECK_WIN(w, *win, "MPI_Win_free");
-    int rc = serial_attributes_delete(*win, &w->attributes);
-    if (rc != MPI_SUCCESS)
-        return rc;
-    if (w->owned)
-        free(w->base);
-    serial_drop(&wins, *win);
-    *win = MPI_WIN_NULL;
-    return MPI_SUCCESS;
-}
-
-int MPI_Win_get_group(MPI_Win win, MPI_Group *group) {
-    CHECK_WIN(w, win, "MPI_Win_get_group");
-    (void)w; /* whose communicator may be gone */
-    return MPI_Comm_group(MPI_COMM_SELF, group);
-}
-
-int MPI_Win_set_name(MPI_Win win, const char *name) {
-    CHECK_WIN(w, win, "MPI_Win_set_name");
-    snprintf(w->name, sizeof w->name, "%s", name);
-    return MPI_SUCCESS;
-}
-
-int MPI_Win_get_name(MPI_Win win, char *name, int *length) {
-    CHECK_WIN(w, win, "MPI_Win_get_name");
-    *length = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", w->name);
-    return MPI_SUCCESS;
-}
-
-int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler) {
-    CHECK_WIN(w, win, "MPI_Win_set_errhandler");
-    w->handler = handler;
-    return MPI_SUCCESS;
-}
-
-int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *handler) {
-    CHECK_WIN(w, win, "MPI_Win_get_errhandler");
-    *handler = w->handler;
-    return MPI_SUCCESS;
-}
-
-int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag) {
-    static int model = MPI_WIN_UNIFIED;
-    CHECK_WIN(w, win, "MPI_Win_get_attr");
-    void *known = keyval == MPI_WIN_BASE            ? (void *)w->base
-                  : keyval == MPI_WIN_SIZE          ? (void *)&w->size
-                  : keyval == MPI_WIN_DISP_UNIT     ? (void *)&w->unit
-                  : keyval == MPI_WIN_CREATE_FLAVOR ? (void *)&w->flavor
-                  : keyval == MPI_WIN_MODEL         ? (void *)&model
-                                                    : NULL;
-    *flag = keyval >= MPI_WIN_BASE && keyval <= MPI_WIN_MODEL;
-    if (*flag)
-        *(void **)value = known;
-    return MPI_SUCCESS;
-}
 
 /* ---- accesses -------------------------------------------------------------------------------- */
 
@@ -156,7 +10,7 @@ int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag) {
  * that is not within the window. */
 static void *target(const char *function, MPI_Win win, int rank, MPI_Aint displacement, int count,
                     MPI_Datatype handle, int *rc) {
-    const serial_win *w = serial_at(&wins, win);
+    const serial_win *w = serial_win_at(win);
     const serial_type *type = serial_type_at(handle);
     *rc = !w          ? serial_error(0, MPI_ERR_WIN, function, "no valid window (handle %d)", win)
           : rank != 0 ? serial_win_error(win, MPI_ERR_RANK, function, "the only rank is 0")
@@ -298,6 +152,15 @@ int MPI_Raccumulate(const void *data, int count, MPI_Datatype type, int rank, MP
                     MPI_Request *request) {
     return serial_request_done(request, MPI_Accumulate(data, count, type, rank, displacement,
                                                        target_count, target_type, op, win));
+}
+
+int MPI_Rget_accumulate(const void *data, int count, MPI_Datatype type, void *result,
+                        int result_count, MPI_Datatype result_type, int rank, MPI_Aint displacement,
+                        int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win,
+                        MPI_Request *request) {
+    return serial_request_done(request, MPI_Get_accumulate(data, count, type, result, result_count,
+                                                           result_type, rank, displacement,
+                                                           target_count, target_type, op, win));
 }
 
 /* ---- synchronisation: nothing to wait for ---------------------------------------------------- */

@@ -56,6 +56,33 @@ int MPI_Cart_create(MPI_Comm comm, int ndims, const int *dims, const int *period
     return MPI_SUCCESS;
 }
 
+/* Tries all ways to write `left` as `open` factors in falling order, none above `most`; keeps the
+ * one whose largest and smallest lie closest (MPI-3.1 section 7.5.2), of equals the first found.
+ * now: the factors so far, `n` of all `total`. */
+static void balance(int left, int open, int most, int *now, int n, int total, int *best,
+                    bool *found) {
+    if (open == 1) {
+        if (left > most)
+            return;
+        now[n] = left;
+        if (!*found || now[0] - left < best[0] - best[total - 1])
+            memcpy(best, now, (size_t)total * sizeof *best);
+        *found = true;
+        return;
+    }
+    for (int factor = 1; factor <= most && factor <= left; factor++) {
+        if (left % factor)
+            continue;
+        long long room = 1; /* the others are no larger than this one */
+        for (int i = 0; i < open && room < left; i++)
+            room *= factor;
+        if (room < left)
+            continue;
+        now[n] = factor;
+        balance(left / factor, open - 1, factor, now, n + 1, total, best, found);
+    }
+}
+
 int MPI_Dims_create(int nranks, int ndims, int *dims) {
     int left = nranks;
     for (int d = 0; d < ndims; d++) {
@@ -65,34 +92,22 @@ int MPI_Dims_create(int nranks, int ndims, int *dims) {
                                 dims[d]);
         left /= dims[d] > 0 ? dims[d] : 1;
     }
-    /* the largest prime factors first, each to the smallest open dimension; then in falling order
-     */
     int open = 0, *at = serial_memory((size_t)(ndims > 0 ? ndims : 0) * sizeof *at);
     for (int d = 0; d < ndims; d++)
-        if (dims[d] <= 0) {
+        if (dims[d] <= 0)
             at[open++] = d;
-            dims[d] = 1;
-        }
-    int factors[32], n = 0;
-    for (int p = 2; left > 1; p++)
-        for (; left % p == 0; left /= p)
-            factors[n++] = p;
-    while (n-- > 0 && open) {
-        int least = 0;
-        for (int i = 1; i < open; i++)
-            if (dims[at[i]] < dims[at[least]])
-                least = i;
-        dims[at[least]] *= factors[n];
-    }
+    int *now = serial_memory((size_t)open * 2 * sizeof *now), *best = now + open;
+    bool found = false;
+    if (open)
+        balance(left, open, left, now, 0, open, best, &found);
     for (int i = 0; i < open; i++)
-        for (int j = i + 1; j < open; j++)
-            if (dims[at[j]] > dims[at[i]]) {
-                int swap = dims[at[i]];
-                dims[at[i]] = dims[at[j]];
-                dims[at[j]] = swap;
-            }
+        dims[at[i]] = best[i];
+    free(now);
     free(at);
-    return MPI_SUCCESS;
+    return left == 1 || open
+               ? MPI_SUCCESS
+               : serial_error(0, MPI_ERR_DIMS, "MPI_Dims_create",
+                              "the dimensions given hold fewer than %d ranks", nranks);
 }
 
 int MPI_Cartdim_get(MPI_Comm comm, int *ndims) {
@@ -190,6 +205,35 @@ int MPI_Graph_create(MPI_Comm comm, int n, const int *index, const int *edges, i
     *made = serial_comm_new(c);
     serial_comm_at(*made)->topology =
         (serial_topology){.kind = MPI_GRAPH, .nsources = index[0], .ntargets = index[0]};
+    return MPI_SUCCESS;
+}
+
+int MPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges) {
+    CHECK_COMM(c, comm, "MPI_Graphdims_get");
+    if (c->topology.kind != MPI_GRAPH)
+        return no_topology(comm, "MPI_Graphdims_get");
+    *nnodes = 1;
+    *nedges = c->topology.ntargets;
+    return MPI_SUCCESS;
+}
+
+int MPI_Graph_get(MPI_Comm comm, int max_index, int max_edges, int *index, int *edges) {
+    CHECK_COMM(c, comm, "MPI_Graph_get");
+    if (c->topology.kind != MPI_GRAPH)
+        return no_topology(comm, "MPI_Graph_get");
+    if (max_index > 0)
+        index[0] = c->topology.ntargets;
+    for (int i = 0; i < max_edges && i < c->topology.ntargets; i++)
+        edges[i] = 0;
+    return MPI_SUCCESS;
+}
+
+int MPI_Graph_map(MPI_Comm comm, int n, const int *index, const int *edges, int *rank) {
+    CHECK_COMM(c, comm, "MPI_Graph_map");
+    (void)c, (void)index, (void)edges;
+    if (n < 1)
+        return serial_error(comm, MPI_ERR_ARG, "MPI_Graph_map", "the graph has %d nodes", n);
+    *rank = 0;
     return MPI_SUCCESS;
 }
 

@@ -132,6 +132,137 @@ static void windows_and_files(const char *path) {
     MPI_Type_free(&vector);
 }
 
+static int class_of(int code) {
+    int class_;
+    MPI_Error_class(code, &class_);
+    return class_;
+}
+
+static void wrong_arguments(void) {
+    MPI_Datatype type;
+    MPI_Request request = 12345;
+    MPI_Status status;
+    MPI_Message message;
+    MPI_Comm comm;
+    char port[MPI_MAX_PORT_NAME];
+    int x = 1, flag, size[2] = {4, 4}, grid[2] = {2, 1}, no[2] = {-1, -1},
+        block[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_BLOCK};
+    MPI_Aint at = 0, packed = 0;
+    expect(class_of(MPI_Type_vector(2, -1, 3, MPI_INT, &type)) == MPI_ERR_ARG,
+           "blocks of a negative length");
+    expect(class_of(MPI_Type_create_struct(1, (int[]){-2}, &at, (MPI_Datatype[]){MPI_INT},
+                                           &type)) == MPI_ERR_ARG,
+           "a struct with one");
+    expect(class_of(MPI_Type_create_darray(4, 0, 2, size, block, no, grid, MPI_ORDER_C, MPI_INT,
+                                           &type)) == MPI_ERR_ARG,
+           "a grid of fewer places than ranks");
+    expect(class_of(MPI_Type_match_size(MPI_TYPECLASS_REAL, 5, &type)) == MPI_ERR_ARG,
+           "no real number has 5 bytes");
+    expect(class_of(MPI_Type_create_f90_real(99, MPI_UNDEFINED, &type)) == MPI_ERR_ARG,
+           "none has 99 digits");
+    expect(class_of(MPI_Wait(&request, &status)) == MPI_ERR_REQUEST, "a request that is none");
+    expect(class_of(MPI_Testall(1, &request, &flag, &status)) == MPI_ERR_REQUEST, "one of several");
+    MPI_Send(&x, 1, MPI_INT, 0, 2, MPI_COMM_SELF);
+    MPI_Mprobe(0, 2, MPI_COMM_SELF, &message, &status);
+    expect(class_of(MPI_Mrecv(&x, -1, MPI_INT, &message, &status)) == MPI_ERR_COUNT,
+           "a matched message with a negative count");
+    MPI_Mrecv(&x, 1, MPI_INT, &message, &status);
+    expect(MPI_Comm_get_attr(MPI_COMM_SELF, 4711, &port, &flag) != MPI_SUCCESS,
+           "a key value that is none");
+    expect(MPI_Comm_connect("port", MPI_INFO_NULL, 0, MPI_COMM_SELF, &comm) != MPI_SUCCESS &&
+               MPI_Open_port(MPI_INFO_NULL, port) != MPI_SUCCESS,
+           "nobody can be found");
+    expect(class_of(MPI_Add_error_string(MPI_ERR_COMM, "mine")) == MPI_ERR_ARG,
+           "texts of the library's own classes are not the program's");
+    long large = 1L << 40;
+    char external[8];
+    expect(class_of(MPI_Pack_external("external32", &large, 1, MPI_LONG, external, 8, &packed)) ==
+               MPI_ERR_CONVERSION,
+           "a long that has no place in external32");
+    expect(class_of(MPI_Pack_external("native", &x, 1, MPI_INT, external, 8, &packed)) ==
+               MPI_ERR_ARG,
+           "another representation");
+}
+
+/* Where MPIs differ, or none is as the standard has it. */
+static void by_the_standard(const char *path) {
+    int dims[2] = {0, 0};
+    MPI_Dims_create(72, 2, dims);
+    expect(dims[0] == 9 && dims[1] == 8, "dimensions as close as they can be");
+    /* an explicit upper bound holds whatever else lies behind it (MPI-3.1 section 4.1.7) */
+    MPI_Datatype inner, made;
+    MPI_Aint lb, extent;
+    MPI_Type_create_resized(MPI_DOUBLE, 0, 12, &inner);
+    MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 12}, (MPI_Datatype[]){inner, MPI_CHAR},
+                           &made);
+    MPI_Type_get_extent(made, &lb, &extent);
+    expect(lb == 0 && extent == 12, "explicit bounds of a part");
+    MPI_Type_free(&made);
+    MPI_Type_free(&inner);
+    MPI_Type_create_resized(MPI_DOUBLE, 0, 15, &inner);
+    MPI_Type_create_struct(1, (int[]){1}, (MPI_Aint[]){0}, &inner, &made);
+    MPI_Type_get_extent(made, &lb, &extent);
+    expect(lb == 0 && extent == 15, "no padding behind explicit bounds");
+    MPI_Type_free(&made);
+    MPI_Type_free(&inner);
+    /* the grid of ranks is in C order also where the array is not (section 4.1.4) */
+    int all[24], taken[4], position = 0;
+    for (int i = 0; i < 24; i++)
+        all[i] = i;
+    MPI_Type_create_darray(
+        4, 1, 2, (int[]){4, 6}, (int[]){MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC},
+        (int[]){MPI_DISTRIBUTE_DFLT_DARG, 2}, (int[]){2, 2}, MPI_ORDER_FORTRAN, MPI_INT, &made);
+    MPI_Pack(all, 1, made, taken, sizeof taken, &position, MPI_COMM_SELF);
+    expect(position == 16 && taken[0] == 8 && taken[1] == 9 && taken[2] == 12 && taken[3] == 13,
+           "a part of an array in Fortran's order");
+    MPI_Type_free(&made);
+    /* two bytes of each eight; the file ends with the first byte of the third tile */
+    MPI_File file;
+    MPI_Offset end;
+    MPI_Type_contiguous(2, MPI_BYTE, &inner);
+    MPI_Type_create_resized(inner, 0, 8, &made);
+    MPI_Type_commit(&made);
+    MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_File_set_size(file, 17);
+    MPI_File_set_view(file, 0, MPI_BYTE, made, "native", MPI_INFO_NULL);
+    MPI_File_seek(file, 0, MPI_SEEK_END);
+    MPI_File_get_position(file, &end);
+    expect(end == 5, "the end of a view within a tile");
+    MPI_File_close(&file);
+    MPI_Type_free(&made);
+    MPI_Type_free(&inner);
+    /* the widest numbers there are, in external32 and back */
+    char packed[16];
+    long double wide = 1.0L / 3, back = 0;
+    MPI_Aint size, at = 0;
+    MPI_Pack_external_size("external32", 1, MPI_LONG_DOUBLE, &size);
+    MPI_Pack_external("external32", &wide, 1, MPI_LONG_DOUBLE, packed, 16, &at);
+    at = 0;
+    MPI_Unpack_external("external32", packed, 16, &at, &back, 1, MPI_LONG_DOUBLE);
+    expect(size == 16 && at == 16 && back == wide, "a long double in external32");
+    long number = -5, again = 0;
+    at = 0;
+    MPI_Pack_external("external32", &number, 1, MPI_LONG, packed, 16, &at);
+    expect(at == 4, "a long has 4 bytes there");
+    at = 0;
+    MPI_Unpack_external("external32", packed, 16, &at, &again, 1, MPI_LONG);
+    expect(again == -5, "and comes back with its sign");
+}
+
+static void many_sends(void) {
+    enum { MANY = 100000 };
+    clock_t begin = clock();
+    for (int i = 0; i < MANY; i++)
+        MPI_Send(&i, 1, MPI_INT, 0, 8, MPI_COMM_SELF);
+    int x, in_order = 1;
+    for (int i = 0; i < MANY; i++) {
+        MPI_Recv(&x, 1, MPI_INT, 0, 8, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+        in_order &= x == i;
+    }
+    expect(clock() - begin < 2 * CLOCKS_PER_SEC, "many sends before their receives");
+    expect(in_order, "received in the order of sending");
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -140,6 +271,9 @@ int main(int argc, char **argv) {
     types();
     messages();
     windows_and_files(argv[1]);
+    wrong_arguments();
+    by_the_standard(argv[1]);
+    many_sends();
     MPI_Finalize();
     if (!wrong)
         printf("edges done\n");

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +71,73 @@ def test_what_is_rarely_asked_as_under_a_real_mpi(name: str, tmp_path: Path) -> 
     assert len(done.stdout.splitlines()) == 18
 
 
+@pytest.mark.parametrize("name", MPIS)
+def test_the_rest_of_mpi_3_1_as_under_a_real_mpi(name: str, tmp_path: Path) -> None:
+    """Error classes, sizes and distributions of types, external32, attributes and info of windows,
+    split file access, graphs, statuses in Fortran, receives on freed communicators."""
+    source = REPOSITORY / "tests/apps/serial_calls.c"
+    ours = build("mpicc", source, tmp_path / "calls", "-Wall", "-Wextra", "-Werror")
+    done = run([ours, tmp_path / "file"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    mpi = MPIS[name].require()
+    theirs = mpi.run(
+        1, [str(mpi.compile(source, tmp_path / "theirs")), str(tmp_path / "file")], timeout=120
+    )
+    assert theirs.returncode == 0, theirs.stderr
+    assert theirs.stdout.splitlines() == done.stdout.splitlines()
+    assert len(done.stdout.splitlines()) == 19
+
+
+# Left out: the tool interface. The Fortran names with _cptr are Open MPI's own for the same calls;
+# MPI_Sizeof is generic in every module; _F90 and _FN are no calls.
+LEFT_OUT = re.compile(r"MPI_T_\w+|mpi_sizeof_\w+|mpi_\w+_cptr_|MPI_\w+_(F90|FN)(_NULL)?")
+
+
+def exported(file: Path) -> set[str]:
+    done = run(["nm", "-D", "--defined-only", file])
+    assert done.returncode == 0, done.stderr
+    return {line.split()[-1].split("@")[0] for line in done.stdout.splitlines()}
+
+
+def test_all_calls_that_open_mpi_4_has() -> None:
+    """Which has MPI-3.1 as a whole, in C and in both of Fortran's old forms."""
+    mpi = MPIS["openmpi4"].require()
+    (c,) = mpi.prefix.glob("lib/*/openmpi/lib/libmpi.so")
+    (fortran,) = mpi.prefix.glob("lib/*/openmpi/lib/libmpi_mpifh.so")
+    ours = exported(serial_root() / "lib/libstretto-serial.so")
+    theirs = {name for name in exported(c) if re.fullmatch(r"MPI_\w+", name)}
+    theirs |= {name for name in exported(fortran) if re.fullmatch(r"mpi_[a-z0-9_]*[a-z0-9]_", name)}
+    theirs = {name for name in theirs if not LEFT_OUT.fullmatch(name)}
+    assert len(theirs) > 700
+    assert sorted(theirs - ours) == []
+
+
+def defined(header: Path) -> set[str]:
+    text = header.read_text()
+    return {
+        name
+        for name in re.findall(r"^#define (MPI_[A-Z]\w*)", text, re.M)
+        + re.findall(r"^ +(MPI_[A-Z][A-Z0-9_]*)(?: *=.*)?,? *(?:/\*.*)?$", text, re.M)
+        + re.findall(r"extern .*?(MPI_[A-Z]\w*);", text)
+        if name.upper() == name
+    }
+
+
+def test_all_constants_that_open_mpi_4_has() -> None:
+    """Those of MPI-3.1, and not the tool interface, C++ or types that few compilers have."""
+    mpi = MPIS["openmpi4"].require()
+    (header,) = mpi.prefix.glob("lib/*/openmpi/include/mpi.h")
+    theirs = {
+        name
+        for name in defined(header)
+        if not re.match(
+            r"MPI_(T_|COMPLEX4$|REAL2$|LOGICAL[1248]$|2(DOUBLE_)?COMPLEX$|CXX_COMPLEX$)", name
+        )
+    }
+    assert len(theirs) > 250
+    assert sorted(theirs - defined(serial_root() / "include/mpi.h")) == []
+
+
 def test_what_once_crashed_or_took_seconds(tmp_path: Path) -> None:
     program = build("mpicc", REPOSITORY / "tests/apps/serial_edges.c", tmp_path / "edges")
     done = run([program, tmp_path / "file"])
@@ -76,10 +145,11 @@ def test_what_once_crashed_or_took_seconds(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-def test_fortran_as_under_open_mpi(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "lines"), [("serial_fortran", 16), ("serial_calls", 27)])
+def test_fortran_as_under_open_mpi(name: str, lines: int, tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     have("gfortran", "gfortran")
-    source = REPOSITORY / "tests/apps/serial_fortran.f90"
+    source = REPOSITORY / f"tests/apps/{name}.f90"
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     ours = tmp_path / "serial"
     made = run([serial_root() / "bin" / "mpif90", source, "-o", ours], **cache)
@@ -88,8 +158,34 @@ def test_fortran_as_under_open_mpi(tmp_path: Path) -> None:
     expected = mpi.run(1, [str(theirs), str(tmp_path / "f1")])
     alone = run([ours, tmp_path / "f2"])
     assert alone.stdout == expected.stdout
-    assert len(alone.stdout.splitlines()) > 12
+    assert len(alone.stdout.splitlines()) == lines
     assert (alone.returncode, expected.returncode) == (0, 0), alone.stderr
+
+
+def test_mpif_h_in_fixed_form(tmp_path: Path) -> None:
+    have("gfortran", "gfortran")
+    source = tmp_path / "old.f"
+    source.write_text(
+        """      program old
+      implicit none
+      include 'mpif.h'
+      integer ierr, key, value
+      logical there
+      call MPI_INIT(ierr)
+      call MPI_KEYVAL_CREATE(MPI_DUP_FN, MPI_NULL_DELETE_FN, key, 0,
+     &     ierr)
+      call MPI_ATTR_PUT(MPI_COMM_WORLD, key, 17, ierr)
+      call MPI_ATTR_GET(MPI_COMM_WORLD, key, value, there, ierr)
+      print *, there, value, MPI_AINT_DIFF(8_MPI_ADDRESS_KIND,
+     &     3_MPI_ADDRESS_KIND)
+      call MPI_FINALIZE(ierr)
+      end
+"""
+    )
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    made = run([serial_root() / "bin" / "mpif77", source, "-o", tmp_path / "old"], **cache)
+    assert made.returncode == 0, made.stderr
+    assert run([tmp_path / "old"]).stdout.split() == ["T", "17", "5"]
 
 
 @pytest.mark.parametrize(
@@ -122,6 +218,11 @@ def test_fortran_as_under_open_mpi(tmp_path: Path) -> None:
             " MPI_Cart_create(MPI_COMM_WORLD, 1, d, p, 0, &c);",
             "2 places",
         ),
+        ("MPI_Comm_call_errhandler(MPI_COMM_WORLD, 256);", "called by the program"),
+        (
+            "char port[MPI_MAX_PORT_NAME]; MPI_Open_port(MPI_INFO_NULL, port);",
+            "finding other processes makes no sense for one process",
+        ),
     ],
 )
 def test_what_makes_no_sense_alone_is_said(call: str, words: str, tmp_path: Path) -> None:
@@ -135,6 +236,79 @@ def test_what_makes_no_sense_alone_is_said(call: str, words: str, tmp_path: Path
     assert done.returncode != 0
     assert words in done.stderr
     assert "build it with an MPI" in done.stderr
+
+
+def test_cmake_finds_it(tmp_path: Path) -> None:
+    """With nothing but PATH, as docs/serial.md says; FindMPI takes the wrappers and mpiexec."""
+    have("gfortran", "gfortran")
+    root = serial_root()
+    shutil.copy(REPOSITORY / "examples/c/heat.c", tmp_path)
+    (tmp_path / "hello.f90").write_text(
+        "program hello\nuse mpi\ncall MPI_Init(i)\ncall MPI_Finalize(i)\nprint *, 'hello'\nend\n"
+    )
+    (tmp_path / "CMakeLists.txt").write_text(
+        """cmake_minimum_required(VERSION 3.18)
+project(found C Fortran)
+find_package(MPI REQUIRED COMPONENTS C Fortran)
+message(STATUS "launcher ${MPIEXEC_EXECUTABLE} of ${MPI_C_VERSION}")
+add_executable(heat heat.c)
+target_link_libraries(heat MPI::MPI_C m)
+add_executable(hello hello.f90)
+target_link_libraries(hello MPI::MPI_Fortran)
+enable_testing()
+add_test(NAME hello COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 1 $<TARGET_FILE:hello>)
+"""
+    )
+    environment = {
+        "PATH": os.pathsep.join(
+            [f"{root}/bin", f"{Path(sys.executable).parent}", os.environ["PATH"]]
+        ),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+    build_ = tmp_path / "build"
+    configured = run(["cmake", "-S", tmp_path, "-B", build_], **environment)
+    assert configured.returncode == 0, configured.stdout + configured.stderr
+    assert f"launcher {root / 'bin'}/mpiexec of 3.1" in configured.stdout
+    made = run(["cmake", "--build", build_], **environment)
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert run([build_ / "heat"]).returncode == 0
+    tested = run(["ctest", "--test-dir", build_], **environment)
+    assert tested.returncode == 0, tested.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-n", "1", "printenv", "SOME"], "value"),
+        (["-np", "1", "-x", "SOME=other", "--oversubscribe", "--", "printenv", "SOME"], "other"),
+        (
+            ["--mca", "btl", "self", "-genv", "SOME", "third", "-n", "1", "printenv", "SOME"],
+            "third",
+        ),
+        (["-n", "2", "printenv", "SOME"], "programs of this library have one process"),
+        (["--no-such", "printenv"], "option --no-such is not known"),
+        (["-n", "1", "true", ":", "-n", "1", "true"], "several programs"),
+        (["-n"], "-n needs a number"),
+        ([], "no program"),
+    ],
+)
+def test_mpiexec_starts_the_program(arguments: list[str], words: str) -> None:
+    done = run([serial_root() / "bin/mpiexec", *arguments], SOME="value")
+    assert words in done.stdout + done.stderr
+    assert (done.returncode == 0) == (words in done.stdout)
+
+
+def test_what_the_wrapper_shows(tmp_path: Path) -> None:
+    root = serial_root()
+    wrapper = root / "bin/mpicc"
+    for arguments in (["-show", "x.c", "-o", "x"], ["x.c", "-o", "x", "-show"]):
+        shown = run([wrapper, *arguments]).stdout.split()
+        assert shown[:2] == ["cc", f"-I{root}/include"]
+        assert shown[2:5] == ["x.c", "-o", "x"]
+        assert shown[-1] == "-lstretto-serial"
+    assert run([wrapper, "-showme:compile"]).stdout.split() == [f"-I{root}/include"]
+    assert "-lstretto-serial" in run([wrapper, "-showme:link"]).stdout
+    assert "-l" not in run([wrapper, "-show", "-c", "x.c"]).stdout.split("x.c")[1]
 
 
 def test_an_example_runs_as_with_one_rank(tmp_path: Path) -> None:
