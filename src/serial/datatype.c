@@ -87,7 +87,7 @@ static serial_type predefined[FIRST_DERIVED] = {
     PREDEFINED(MPI_AINT, KIND_I64, MPI_Aint),
     PREDEFINED(MPI_COUNT, KIND_I64, MPI_Count),
     PREDEFINED(MPI_OFFSET, KIND_I64, MPI_Offset),
-    PREDEFINED(MPI_C_FLOAT_COMPLEX, KIND_C32, float complex),
+    PREDEFINED(MPI_C_COMPLEX, KIND_C32, float complex),
     PREDEFINED(MPI_C_DOUBLE_COMPLEX, KIND_C64, double complex),
     PREDEFINED(MPI_C_LONG_DOUBLE_COMPLEX, KIND_C80, long double complex),
     PAIR(MPI_FLOAT_INT, KIND_FLOAT_INT, float_int, float),

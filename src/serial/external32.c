@@ -45,11 +45,10 @@ static int cells_of(MPI_Datatype handle, cell cells[2]) {
         cells[0] = cells[1] = bits(16);
         return 2;
     }
-    cells[0] = handle == MPI_LONG                               ? integer(sizeof(long), 4)
-               : handle == MPI_UNSIGNED_LONG                    ? (cell){UNSIGNED, sizeof(long), 4}
-               : handle == MPI_WCHAR                            ? (cell){UNSIGNED, type->size, 2}
-               : handle == MPI_C_BOOL || handle == MPI_CXX_BOOL ? (cell){UNSIGNED, type->size, 4}
-                                                                : bits(type->size);
+    cells[0] = handle == MPI_LONG            ? integer(sizeof(long), 4)
+               : handle == MPI_UNSIGNED_LONG ? (cell){UNSIGNED, sizeof(long), 4}
+               : handle == MPI_WCHAR         ? (cell){UNSIGNED, type->size, 2}
+                                             : bits(type->size);
     return 1;
 }
 

@@ -124,6 +124,13 @@ int MPI_Register_datarep(const char *representation, MPI_Datarep_conversion_func
     return MPI_SUCCESS;
 }
 
+static bool rises(const serial_type *type) {
+    for (int p = 0; p < type->npieces; p++)
+        if (type->pieces[p].offset < (p ? type->pieces[p - 1].offset : 0))
+            return false;
+    return true;
+}
+
 int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype,
                       MPI_Datatype filetype, const char *representation, MPI_Info info) {
     CHECK_FILE(f, file, "MPI_File_set_view");
@@ -131,12 +138,16 @@ int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype
     if (!e || !t || !e->size || !t->size || t->size % e->size)
         return serial_file_error(file, MPI_ERR_TYPE, "MPI_File_set_view",
                                  "the file type does not consist of elementary types");
+    if (!rises(e) || !rises(t))
+        return serial_file_error(file, MPI_ERR_IO, "MPI_File_set_view",
+                                 "the displacements of its types must be neither negative nor "
+                                 "decreasing (MPI-3.1 section 13.3)");
     if (strcmp(representation, "native") && strcmp(representation, "internal") &&
         !registered(representation))
         return serial_file_error(file, MPI_ERR_UNSUPPORTED_DATAREP, "MPI_File_set_view",
                                  "only native, internal and those registered");
     if (displacement == MPI_DISPLACEMENT_CURRENT)
-        displacement = f->displacement;
+        displacement = serial_file_place(f, f->shared, &(size_t){0}); /* where it stands */
     set_types(f, etype, filetype);
     f->displacement = displacement;
     f->position = f->shared = 0;

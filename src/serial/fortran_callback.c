@@ -143,20 +143,20 @@ typedef struct {
     void (*query)(MPI_Aint *extra, MPI_Status *status, int *ierr);
     void (*free_extra)(MPI_Aint *extra, int *ierr);
     void (*cancel)(MPI_Aint *extra, int *complete, int *ierr);
-    MPI_Aint extra;
+    MPI_Aint *extra; /* the program's variable, which its procedures may change */
 } grequest;
 
 static int query(void *state, MPI_Status *status) {
     grequest *g = state;
     int rc = MPI_SUCCESS;
-    g->query(&g->extra, status, &rc);
+    g->query(g->extra, status, &rc);
     return rc;
 }
 
 static int free_extra(void *state) {
     grequest *g = state;
     int rc = MPI_SUCCESS;
-    g->free_extra(&g->extra, &rc);
+    g->free_extra(g->extra, &rc);
     free(g);
     return rc;
 }
@@ -164,7 +164,7 @@ static int free_extra(void *state) {
 static int cancel(void *state, int complete) {
     grequest *g = state;
     int rc = MPI_SUCCESS;
-    g->cancel(&g->extra, &complete, &rc);
+    g->cancel(g->extra, &complete, &rc);
     return rc;
 }
 
@@ -177,5 +177,5 @@ static int start(grequest made, int *request) {
 FORTRAN(grequest_start,
         (void (*query_)(MPI_Aint *, MPI_Status *, int *), void (*free_)(MPI_Aint *, int *),
          void (*cancel_)(MPI_Aint *, int *, int *), MPI_Aint *extra, int *request, int *ierr),
-        start((grequest){query_, free_, cancel_, *extra}, request))
+        start((grequest){query_, free_, cancel_, extra}, request))
 FORTRAN(grequest_complete, (int *request, int *ierr), MPI_Grequest_complete(*request))

@@ -33,7 +33,7 @@ int serial_check_message(const char *function, MPI_Comm comm, int peer, int tag,
         return serial_error(comm, MPI_ERR_RANK, function, "rank %d: the only rank is 0", peer);
     if (tag < 0 && peer != MPI_PROC_NULL && !(receives && tag == MPI_ANY_TAG))
         return serial_error(comm, MPI_ERR_TAG, function, "the tag is %d", tag);
-    if (!serial_type_at(type))
+    if (!serial_type_at(type) && peer != MPI_PROC_NULL)
         return serial_error(comm, MPI_ERR_TYPE, function, "no valid datatype (handle %d)", type);
     if (count < 0)
         return serial_error(comm, MPI_ERR_COUNT, function, "the count is %lld", count);
@@ -280,7 +280,8 @@ void serial_describe(serial_request *r, const void *buffer, int count, MPI_Datat
     r->tag = tag;
     r->comm = comm;
     r->is_receive = receives;
-    serial_type_keep(serial_type_at(type));
+    if (serial_type_at(type)) /* none is needed for MPI_PROC_NULL */
+        serial_type_keep(serial_type_at(type));
 }
 
 int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,

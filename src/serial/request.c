@@ -310,9 +310,12 @@ static bool count_elements(MPI_Datatype handle, long long bytes, long long *coun
     const long long size = (long long)type->size;
     if (bytes == 0)
         return true;
-    if (type->predefined) {
-        *count += bytes / size;
-        return bytes % size == 0;
+    if (type->predefined) { /* pairs are of two */
+        const bool pair = type->kind >= KIND_FLOAT_INT && type->kind <= KIND_2DOUBLE;
+        const long long first =
+            type->npieces == 2 ? (long long)type->pieces[0].bytes : size / 2; /* of a pair */
+        *count += bytes / size * (pair ? 2 : 1) + (pair && bytes % size == first);
+        return bytes % size == 0 || (pair && bytes % size == first);
     }
     if (type->combiner != MPI_COMBINER_STRUCT) /* made of one type, again and again */
         return count_elements(type->types[0], bytes, count);

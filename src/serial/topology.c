@@ -1,6 +1,7 @@
 /* Topologies: a grid of one rank in each direction, and graphs with edges to oneself. */
 #include "serial/internal.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 static int *copied(const int *from, int n) {
@@ -56,30 +57,74 @@ int MPI_Cart_create(MPI_Comm comm, int ndims, const int *dims, const int *period
     return MPI_SUCCESS;
 }
 
-/* Tries all ways to write `left` as `open` factors in falling order, none above `most`; keeps the
- * one whose largest and smallest lie closest (MPI-3.1 section 7.5.2), of equals the first found.
- * now: the factors so far, `n` of all `total`. */
-static void balance(int left, int open, int most, int *now, int n, int total, int *best,
-                    bool *found) {
+/* The divisors of a number, rising; to be freed. */
+static int *divisors(int n, int *count) {
+    int *low = serial_memory(2 * sizeof *low * 1024), *high = low + 1024, nlow = 0, nhigh = 0;
+    for (int d = 1; (long long)d * d <= n; d++) /* of an int there are at most 1536 */
+        if (n % d == 0) {
+            low[nlow++] = d;
+            if (d != n / d)
+                high[nhigh++] = n / d;
+        }
+    int *all = serial_memory((size_t)(nlow + nhigh) * sizeof *all);
+    memcpy(all, low, (size_t)nlow * sizeof *all);
+    for (int i = 0; i < nhigh; i++)
+        all[nlow + i] = high[nhigh - 1 - i];
+    free(low);
+    *count = nlow + nhigh;
+    return all;
+}
+
+/* The greatest number whose `n`-th power is not above x. */
+static int root(int x, int n) {
+    int low = 1, high = x;
+    while (low < high) {
+        int middle = low + (high - low + 1) / 2;
+        long long power = 1;
+        for (int i = 0; i < n && power <= x; i++)
+            power *= middle;
+        if (power <= x)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Ways to write a number as factors in falling order: the best, whose largest and smallest lie
+ * closest (MPI-3.1 section 7.5.2), of equals the one with the smaller largest. */
+typedef struct {
+    const int *divisors;
+    int count, total; /* of divisors; of factors */
+    int *now, *best;
+    int spread; /* of the best; INT_MAX: none so far */
+} layouts;
+
+/* Looks for the last `open` factors, whose product is `left`; each divisor that can be the largest
+ * of them, from the one that leaves them equal upwards. */
+static void balance(layouts *l, int left, int open) {
+    const int n = l->total - open, most = n ? l->now[n - 1] : left;
     if (open == 1) {
-        if (left > most)
+        if (left > most || l->now[0] - left >= l->spread)
             return;
-        now[n] = left;
-        if (!*found || now[0] - left < best[0] - best[total - 1])
-            memcpy(best, now, (size_t)total * sizeof *best);
-        *found = true;
+        l->now[n] = left;
+        l->spread = l->now[0] - left;
+        memcpy(l->best, l->now, (size_t)l->total * sizeof *l->best);
         return;
     }
-    for (int factor = 1; factor <= most && factor <= left; factor++) {
-        if (left % factor)
+    const int equal = root(left, open);
+    for (int i = 0; i < l->count && l->divisors[i] <= most; i++) {
+        const int factor = l->divisors[i];
+        if (factor < equal || left % factor)
             continue;
-        long long room = 1; /* the others are no larger than this one */
-        for (int i = 0; i < open && room < left; i++)
-            room *= factor;
-        if (room < left)
+        l->now[n] = factor;
+        /* the smallest of the rest is at most their root */
+        if (l->now[0] - root(left / factor, open - 1) >= l->spread) {
+            if (n == 0)
+                return; /* larger ones only spread further */
             continue;
-        now[n] = factor;
-        balance(left / factor, open - 1, factor, now, n + 1, total, best, found);
+        }
+        balance(l, left / factor, open - 1);
     }
 }
 
@@ -96,13 +141,22 @@ int MPI_Dims_create(int nranks, int ndims, int *dims) {
     for (int d = 0; d < ndims; d++)
         if (dims[d] <= 0)
             at[open++] = d;
-    int *now = serial_memory((size_t)open * 2 * sizeof *now), *best = now + open;
-    bool found = false;
-    if (open)
-        balance(left, open, left, now, 0, open, best, &found);
-    for (int i = 0; i < open; i++)
-        dims[at[i]] = best[i];
-    free(now);
+    if (open) {
+        layouts l = {.total = open, .spread = INT_MAX};
+        int *all = divisors(left, &l.count);
+        l.divisors = all;
+        l.now = serial_memory((size_t)open * 2 * sizeof *l.now);
+        l.best = l.now + open;
+        /* one factor alone has no spread; with more the largest one is always among the divisors */
+        if (open == 1)
+            l.best[0] = left;
+        else
+            balance(&l, left, open);
+        for (int i = 0; i < open; i++)
+            dims[at[i]] = l.best[i];
+        free(l.now);
+        free(all);
+    }
     free(at);
     return left == 1 || open
                ? MPI_SUCCESS
@@ -282,10 +336,8 @@ int MPI_Dist_graph_create(MPI_Comm comm, int n, const int *sources, const int *d
     int edges = 0;
     for (int i = 0; i < n; i++)
         edges += sources[i] == 0 ? degrees[i] : 0;
-    const int *w =
-        weights == MPI_UNWEIGHTED || weights == MPI_WEIGHTS_EMPTY ? MPI_UNWEIGHTED : weights;
-    return MPI_Dist_graph_create_adjacent(comm, edges, targets, w, edges, targets, w, info, reorder,
-                                          made);
+    return MPI_Dist_graph_create_adjacent(comm, edges, targets, weights, edges, targets, weights,
+                                          info, reorder, made);
 }
 
 int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *nsources, int *ntargets, int *weighted) {

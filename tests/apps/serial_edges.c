@@ -189,6 +189,42 @@ static void by_the_standard(const char *path) {
     int dims[2] = {0, 0};
     MPI_Dims_create(72, 2, dims);
     expect(dims[0] == 9 && dims[1] == 8, "dimensions as close as they can be");
+    clock_t begin = clock();
+    int five[5] = {0}, seven[7] = {0}, product = 1;
+    MPI_Dims_create(1073741824, 5, five);
+    expect(five[0] == 64 && five[4] == 64, "2^30 ranks in five directions");
+    MPI_Dims_create(2095133040, 7, seven); /* of which there are most divisors */
+    for (int i = 0; i < 7; i++)
+        product *= seven[i];
+    expect(product == 2095133040 && seven[0] - seven[6] == 10, "in seven");
+    expect(clock() - begin < CLOCKS_PER_SEC, "found at once");
+    /* a part of a pair counts as one element (section 4.1.11) */
+    MPI_Datatype three;
+    MPI_Status status;
+    struct {
+        double a;
+        int b, gap;
+    } pairs[2] = {{1, 2, 0}, {3, 4, 0}}, got[2];
+    int count;
+    MPI_Type_create_struct(3, (int[]){1, 1, 1}, (MPI_Aint[]){0, 8, 16},
+                           (MPI_Datatype[]){MPI_DOUBLE, MPI_INT, MPI_DOUBLE}, &three);
+    MPI_Sendrecv(pairs, 1, three, 0, 0, got, 2, MPI_DOUBLE_INT, 0, 0, MPI_COMM_SELF, &status);
+    MPI_Get_elements(&status, MPI_DOUBLE_INT, &count);
+    expect(count == 3 && got[1].a == 3, "three elements of two pairs");
+    MPI_Type_free(&three);
+    /* nobody needs a datatype */
+    MPI_Request request;
+    expect(MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 1, MPI_COMM_SELF, &request) ==
+                   MPI_SUCCESS &&
+               MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS,
+           "a receive from MPI_PROC_NULL");
+    MPI_Comm graph;
+    int weighted, in, out;
+    MPI_Dist_graph_create(MPI_COMM_SELF, 0, NULL, NULL, NULL, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0,
+                          &graph);
+    MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted);
+    expect(!in && !out && weighted, "a graph without edges is weighted, if it is said so");
+    MPI_Comm_free(&graph);
     /* an explicit upper bound holds whatever else lies behind it (MPI-3.1 section 4.1.7) */
     MPI_Datatype inner, made;
     MPI_Aint lb, extent;
@@ -228,6 +264,16 @@ static void by_the_standard(const char *path) {
     MPI_File_seek(file, 0, MPI_SEEK_END);
     MPI_File_get_position(file, &end);
     expect(end == 5, "the end of a view within a tile");
+    MPI_Datatype falling;
+    MPI_Type_indexed(2, (int[]){1, 1}, (int[]){3, 2}, MPI_INT, &falling);
+    expect(class_of(MPI_File_set_view(file, 0, MPI_INT, falling, "native", MPI_INFO_NULL)) ==
+               MPI_ERR_IO,
+           "displacements of a view must not fall");
+    MPI_Type_free(&falling);
+    MPI_File_seek_shared(file, 3, MPI_SEEK_SET);
+    MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    MPI_File_get_byte_offset(file, 0, &end);
+    expect(end == 9, "a view from where the shared pointer stands");
     MPI_File_close(&file);
     MPI_Type_free(&made);
     MPI_Type_free(&inner);
