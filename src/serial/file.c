@@ -124,10 +124,15 @@ int MPI_Register_datarep(const char *representation, MPI_Datarep_conversion_func
     return MPI_SUCCESS;
 }
 
-static bool rises(const serial_type *type) {
-    for (int p = 0; p < type->npieces; p++)
-        if (type->pieces[p].offset < (p ? type->pieces[p - 1].offset : 0))
+/* Places of a view: rising from 0, and each once where they are written to (section 13.3). */
+static bool rises(const serial_type *type, bool writes) {
+    const serial_piece *p = type->pieces;
+    for (int i = 0; i < type->npieces; i++) {
+        const MPI_Aint least =
+            i == 0 ? 0 : p[i - 1].offset + (writes ? (MPI_Aint)p[i - 1].bytes : 0);
+        if (p[i].offset < least)
             return false;
+    }
     return true;
 }
 
@@ -138,10 +143,11 @@ int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype
     if (!e || !t || !e->size || !t->size || t->size % e->size)
         return serial_file_error(file, MPI_ERR_TYPE, "MPI_File_set_view",
                                  "the file type does not consist of elementary types");
-    if (!rises(e) || !rises(t))
+    const bool writes = !(f->mode & MPI_MODE_RDONLY);
+    if (!rises(e, writes) || !rises(t, writes))
         return serial_file_error(file, MPI_ERR_IO, "MPI_File_set_view",
-                                 "the displacements of its types must be neither negative nor "
-                                 "decreasing (MPI-3.1 section 13.3)");
+                                 "the displacements of a type are negative, decreasing or, in a "
+                                 "file that is written, overlapping (MPI-3.1 section 13.3)");
     if (strcmp(representation, "native") && strcmp(representation, "internal") &&
         !registered(representation))
         return serial_file_error(file, MPI_ERR_UNSUPPORTED_DATAREP, "MPI_File_set_view",

@@ -21,7 +21,11 @@ foreach(line IN LISTS lines)
   if(name MATCHES "^MPI_MAX_") # the length of a text, which has no NUL here
     math(EXPR value "${value} - 1")
   endif()
-  constant(${name} ${value})
+  if(name STREQUAL MPI_DISPLACEMENT_CURRENT) # an offset, of kind MPI_OFFSET_KIND
+    string(APPEND text "      integer*8 ${name}\n      parameter (${name}=${value})\n")
+  else()
+    constant(${name} ${value})
+  endif()
 endforeach()
 string(APPEND text "\
       logical MPI_SUBARRAYS_SUPPORTED, MPI_ASYNC_PROTECTS_NONBLOCKING

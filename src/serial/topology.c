@@ -92,7 +92,7 @@ static int root(int x, int n) {
 }
 
 /* Ways to write a number as factors in falling order: the best, whose largest and smallest lie
- * closest (MPI-3.1 section 7.5.2), of equals the one with the smaller largest. */
+ * closest (MPI-3.1 section 7.5.2), of equals the one with the largest smallest. */
 typedef struct {
     const int *divisors;
     int count, total; /* of divisors; of factors */
@@ -105,10 +105,11 @@ typedef struct {
 static void balance(layouts *l, int left, int open) {
     const int n = l->total - open, most = n ? l->now[n - 1] : left;
     if (open == 1) {
-        if (left > most || l->now[0] - left >= l->spread)
+        const int spread = l->now[0] - left;
+        if (left > most || spread > l->spread || (spread == l->spread && l->now[0] <= l->best[0]))
             return;
         l->now[n] = left;
-        l->spread = l->now[0] - left;
+        l->spread = spread;
         memcpy(l->best, l->now, (size_t)l->total * sizeof *l->best);
         return;
     }
@@ -119,7 +120,7 @@ static void balance(layouts *l, int left, int open) {
             continue;
         l->now[n] = factor;
         /* the smallest of the rest is at most their root */
-        if (l->now[0] - root(left / factor, open - 1) >= l->spread) {
+        if (l->now[0] - root(left / factor, open - 1) > l->spread) {
             if (n == 0)
                 return; /* larger ones only spread further */
             continue;
