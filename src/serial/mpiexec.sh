@@ -17,7 +17,7 @@ while [ $# -gt 0 ]; do
     -x)
         [ $# -gt 1 ] || fail "$1 needs a variable"
         case $2 in
-        *=*) export "$2" ;;
+        *=*) export "${2%%=*}=${2#*=}" ;;
         esac
         shift 2
         ;;

@@ -175,7 +175,7 @@ class Mpi:
         wheels of Open MPI and MPICH none.
         """
         words = [have("gfortran", "gfortran"), "-w", "-fallow-argument-mismatch", str(source)]
-        words += ["-o", str(program)]
+        words += ["-J", str(program.parent), "-o", str(program)]  # modules of the program's own
         if self.name == "openmpi4":
             return self._build([have("mpif90.openmpi", "libopenmpi-dev"), *words[1:]], program)
         if self.name == "mpich-debian":

@@ -152,7 +152,7 @@ def test_fortran_as_under_open_mpi(name: str, lines: int, tmp_path: Path) -> Non
     source = REPOSITORY / f"tests/apps/{name}.f90"
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     ours = tmp_path / "serial"
-    made = run([serial_root() / "bin" / "mpif90", source, "-o", ours], **cache)
+    made = run([serial_root() / "bin" / "mpif90", "-J", tmp_path, source, "-o", ours], **cache)
     assert made.returncode == 0, made.stderr
     theirs = mpi.fortran(source, tmp_path / "openmpi", "mpi")
     expected = mpi.run(1, [str(theirs), str(tmp_path / "f1")])
