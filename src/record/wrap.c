@@ -188,7 +188,7 @@
     BOOK(0)
 
 /* ---- the wrapper ---------------------------------------------------------------------------- */
-#define WRAPPER(name, parameters, arguments, base, before, after)                                  \
+#define WRAPPER(name, parameters, arguments, base, before, after, failed)                          \
     int MPI_##name parameters {                                                                    \
         enum { FN = STRETTO_FN_##base };                                                           \
         uint64_t start;                                                                            \
@@ -198,8 +198,10 @@
         uint64_t end = stretto_ticks();                                                            \
         if (__builtin_expect(code == MPI_SUCCESS, 1)) {                                            \
             after                                                                                  \
-        } else                                                                                     \
+        } else {                                                                                   \
             stretto_count(stretto_key(FN, NULL, 0, 0, 0, 0), 1, 0, end - start);                   \
+            failed                                                                                 \
+        }                                                                                          \
         stretto_leave(end);                                                                        \
         return code;                                                                               \
     }
@@ -212,12 +214,17 @@
     WRAP_(ACTION(name), MEASURE(name), BASE(name), name, parameters, arguments)
 #define F(name, parameters, arguments) WRAP(name, parameters, arguments)
 #define WRAP_OF(action, of, base, name, parameters, arguments)                                     \
-    WRAPPER(name, parameters, arguments, base, PRE_##action, DO_##action(of))
-#define WRAP_IF_COLLECTIVE(...) WRAP_OF(COLLECTIVE, __VA_ARGS__)
-#define WRAP_IF_NONBLOCKING(...) WRAP_OF(NONBLOCKING, __VA_ARGS__)
+    WRAPPER(name, parameters, arguments, base, PRE_##action, DO_##action(of), )
+/* Of those that are counted in a communicator's sequence. Not stretto_comm_of(): the handle may be
+ * what was wrong, and to ask the MPI about it may end the job. */
+#define WRAP_ORDERED(action, of, base, name, parameters, arguments)                                \
+    WRAPPER(name, parameters, arguments, base, PRE_##action, DO_##action(of),                      \
+            stretto_comm_failed(stretto_comm_lookup(STRETTO_HANDLE(comm)), code);)
+#define WRAP_IF_COLLECTIVE(...) WRAP_ORDERED(COLLECTIVE, __VA_ARGS__)
+#define WRAP_IF_NONBLOCKING(...) WRAP_ORDERED(NONBLOCKING, __VA_ARGS__)
 #define WRAP_IF_NEIGHBORHOOD(...) WRAP_OF(NEIGHBORHOOD, __VA_ARGS__)
-#define WRAP_IF_INEIGHBORHOOD(...) WRAP_OF(INEIGHBORHOOD, __VA_ARGS__)
-#define WRAP_IF_PERSISTENT(...) WRAP_OF(PERSISTENT, __VA_ARGS__)
+#define WRAP_IF_INEIGHBORHOOD(...) WRAP_ORDERED(INEIGHBORHOOD, __VA_ARGS__)
+#define WRAP_IF_PERSISTENT(...) WRAP_ORDERED(PERSISTENT, __VA_ARGS__)
 #define WRAP_IF_SEND(...) WRAP_OF(SEND, __VA_ARGS__)
 #define WRAP_IF_SEND_INIT(...) WRAP_OF(SEND_INIT, __VA_ARGS__)
 #define WRAP_IF_RECV(...) WRAP_OF(RECV, __VA_ARGS__)

@@ -1,0 +1,58 @@
+"""The recorder with programs that do odd things: failing calls, pauses, messages of 2 GiB, TCP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpis import ALL, Mpi
+from stretto.profiling.join import Joined, join_run, load_runs
+from stretto.profiling.raw import ROOT, RawFile, split_key
+from test_record import APPS, run_recorded
+
+pytestmark = pytest.mark.mpi
+
+
+def recorded(
+    mpi: Mpi, ranks: int, words: list[str], tmp_path: Path, **env: str
+) -> tuple[list[RawFile], Joined, str]:
+    """Run a case of tests/apps/record_odd.c: the ranks' files, the profile, what was printed."""
+    program = mpi.compile(APPS / "record_odd.c", tmp_path / "odd")
+    done = run_recorded(mpi, ranks, [str(program), *words], tmp_path / "raw", **env)
+    assert done.returncode == 0, done.stderr
+    (run,) = load_runs(tmp_path / "raw")
+    return run, join_run(run, ["command"]), done.stdout
+
+
+def order(raw: RawFile) -> dict[int, tuple[str, int]]:
+    """Return what a rank's numbered calls were: function and size class."""
+    out = {}
+    for event in raw.events:
+        key = split_key(int(event["key"]))
+        number = int(event["sequence"] & ~ROOT)
+        out[number] = (raw.functions[key.function - 1][0], key.size_class)
+    return out
+
+
+# a broadcast that does not fit is no error to Intel MPI
+_FAILING = [("failed", n) for n in ALL if "intel" not in n] + [("unmatched", n) for n in ALL]
+
+
+@pytest.mark.parametrize(("case", "name"), _FAILING)
+def test_calls_after_a_failed_one_have_their_own_partners(
+    case: str, name: str, tmp_path: Path
+) -> None:
+    """An error on one rank alone: what is joined afterwards are the same calls, or nothing is."""
+    run, joined, _ = recorded(ALL[name].require(), 2, [case], tmp_path)
+    first, second = (order(raw) for raw in run)
+    both = first.keys() & second.keys()
+    assert len(both) >= 10
+    assert {n: first[n] for n in both} == {n: second[n] for n in both}
+    rows = [c for c in joined.profile.calls if c.function == "MPI_Allreduce"]
+    assert [c.calls for c in rows] == [[10, 10]] * 2
+    assert not joined.notes
+    if (
+        name.startswith("openmpi") or case == "unmatched"
+    ):  # where the error says enough, all are joined
+        assert [c.sampled for c in rows] == [10, 10]
