@@ -15,6 +15,19 @@
 #define MEASURE(name) THIRD(REC_##name, NONE, NONE, NONE, ~)
 #define BASE(name) FOURTH(REC_##name, NONE, NONE, NONE, ~)
 
+/* What came, not what there was room for. */
+static void received(stretto_measure *m, const MPI_Status *status) {
+    int bytes = -1;
+    MPI_Count more = -1;
+    if (PMPI_Get_count(status, MPI_BYTE, &bytes) != MPI_SUCCESS)
+        return;
+    if (bytes >= 0)
+        m->bytes = (uint64_t)bytes;
+    else if (STRETTO_HOST_HAS(Get_elements_x) && /* MPI_UNDEFINED: more than an int holds */
+             PMPI_Get_elements_x(status, MPI_BYTE, &more) == MPI_SUCCESS && more >= 0)
+        m->bytes = (uint64_t)more;
+}
+
 /* ---- what is done for an action: before the call (PRE_) and after it (DO_) ------------------ */
 /* In scope: start, end, FN, the function's parameters. `of` is the row's last word. */
 #define MEASURED(communicator, of)                                                                 \
@@ -78,10 +91,7 @@
     MPI_Status own_status;                                                                         \
     if (status == MPI_STATUS_IGNORE)                                                               \
         status = &own_status;
-#define RECEIVED                                                                                   \
-    int came = -1;                                                                                 \
-    if (PMPI_Get_count(status, MPI_BYTE, &came) == MPI_SUCCESS && came >= 0)                       \
-        m.bytes = (uint64_t)came;
+#define RECEIVED received(&m, status);
 #define DO_RECV(of)                                                                                \
     MEASURED(stretto_comm_of(comm), of)                                                            \
     RECEIVED                                                                                       \

@@ -9,7 +9,7 @@ import pytest
 from mpis import ALL, Mpi
 from stretto.profiling.join import Joined, join_run, load_runs
 from stretto.profiling.raw import ROOT, RawFile, split_key
-from test_record import APPS, run_recorded
+from test_record import APPS, calls, run_recorded
 
 pytestmark = pytest.mark.mpi
 
@@ -56,3 +56,11 @@ def test_calls_after_a_failed_one_have_their_own_partners(
         name.startswith("openmpi") or case == "unmatched"
     ):  # where the error says enough, all are joined
         assert [c.sampled for c in rows] == [10, 10]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_messages_of_more_than_two_gib(name: str, tmp_path: Path) -> None:
+    """Booked with the size that came, which no int holds, and not with that of the buffer."""
+    _, joined, _ = recorded(ALL[name].require(), 2, ["large"], tmp_path)
+    assert calls(joined.profile, "MPI_Send").bytes == [2200 << 20, 0]
+    assert calls(joined.profile, "MPI_Recv").bytes == [0, 2200 << 20]
