@@ -309,29 +309,44 @@ stretto_kind stretto_kind_of(int function) {
 
 /* The handle is free for reuse as soon as the call is through, by another thread even: forgotten
  * before it, and restored when it failed. */
+static void settle(stretto_comm *forgotten, int code) {
+    if (code == MPI_SUCCESS)
+        stretto_comm_destroy(forgotten);
+    else
+        stretto_comm_restore(forgotten);
+}
+
 static int free_comm(int function, int (*call)(MPI_Comm *), MPI_Comm *comm, uint64_t start) {
     stretto_comm *in = stretto_comm_forget(*comm);
     int code = call(comm);
     uint64_t end = stretto_ticks();
     stretto_count(stretto_key(function, in, 0, 0, 0, 0), 1, 0, end - start);
-    if (code == MPI_SUCCESS)
-        stretto_comm_destroy(in);
-    else
-        stretto_comm_restore(in);
+    settle(in, code);
     stretto_leave(end);
+    return code;
+}
+
+/* Inside another call, by a delete callback of the program say, or of a thread that found no room:
+ * not counted, but the handle goes all the same, and may come again as another communicator's. */
+static int free_uncounted(int (*call)(MPI_Comm *), MPI_Comm *comm) {
+    if (!stretto_recording)
+        return call(comm);
+    stretto_comm *in = stretto_comm_forget(*comm);
+    int code = call(comm);
+    settle(in, code);
     return code;
 }
 
 int MPI_Comm_free(MPI_Comm *comm) {
     uint64_t start;
     if (!stretto_enter(&start))
-        return PMPI_Comm_free(comm);
+        return free_uncounted(PMPI_Comm_free, comm);
     return free_comm(STRETTO_FN_Comm_free, PMPI_Comm_free, comm, start);
 }
 
 int MPI_Comm_disconnect(MPI_Comm *comm) {
     uint64_t start;
     if (!stretto_enter(&start))
-        return PMPI_Comm_disconnect(comm);
+        return free_uncounted(PMPI_Comm_disconnect, comm);
     return free_comm(STRETTO_FN_Comm_disconnect, PMPI_Comm_disconnect, comm, start);
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,18 @@ def test_messages_of_more_than_two_gib(name: str, tmp_path: Path) -> None:
     _, joined, _ = recorded(ALL[name].require(), 2, ["large"], tmp_path)
     assert calls(joined.profile, "MPI_Send").bytes == [2200 << 20, 0]
     assert calls(joined.profile, "MPI_Recv").bytes == [0, 2200 << 20]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_communicators_freed_in_a_callback_are_forgotten(name: str, tmp_path: Path) -> None:
+    """2000 of them leave nothing behind: the heap grows by no more than without the recorder."""
+    mpi = ALL[name].require()
+    _, _, said = recorded(mpi, 2, ["callback"], tmp_path)
+    bare = mpi.run(2, [str(tmp_path / "odd"), "callback"]).stdout
+
+    def grown(text: str) -> list[int]:
+        found = [int(n) for n in re.findall(r"grew by (-?\d+)", text)]
+        assert len(found) == 2, text
+        return found
+
+    assert max(grown(said)) - max(grown(bare)) < 2000 * 32
