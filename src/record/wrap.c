@@ -169,6 +169,7 @@ static void received(stretto_measure *m, const MPI_Status *status) {
 #define DO_IO(of)                                                                                  \
     MEASURED(NULL, of)                                                                             \
     BOOK(0)                                                                                        \
+    stretto_file_look(m.bytes);                                                                    \
     SINCE(STRETTO_DETAIL_AFTER_IO)
 #define PRE_IO_REQUEST
 #define DO_IO_REQUEST(of)                                                                          \

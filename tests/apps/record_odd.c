@@ -147,9 +147,10 @@ static void paused(const char *name) {
 enum { MOST = 1 << 20 };
 
 static void traffic(const char *name) {
-    char *in = calloc((size_t)size, MOST), *out = calloc((size_t)size, MOST), *shown;
-    MPI_Win window;
-    MPI_Win_allocate((size_t)size * MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &shown, &window);
+    char *in = calloc((size_t)size, MOST), *out = calloc((size_t)size, MOST);
+    char *shown = calloc(1, MOST);
+    MPI_Win window; /* not allocated by the MPI: that would be shared memory, and no traffic */
+    MPI_Win_create(shown, MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
     for (int i = 0; i < 20; i++) {
         for (int block = 1 << 14; block <= MOST; block *= 4) {
             MPI_Alltoall(in, block, MPI_CHAR, out, block, MPI_CHAR, MPI_COMM_WORLD);
@@ -169,6 +170,7 @@ static void traffic(const char *name) {
     MPI_Win_free(&window);
     free(in);
     free(out);
+    free(shown);
 }
 
 int main(int argc, char **argv) {

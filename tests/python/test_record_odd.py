@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import ALL, Mpi
+from mpis import ALL, MPIS, Mpi
 from stretto.profiling.join import Joined, join_run, load_runs
 from stretto.profiling.raw import ROOT, RawFile, split_key
 from test_record import APPS, calls, run_recorded
@@ -80,3 +80,20 @@ def test_communicators_freed_in_a_callback_are_forgotten(name: str, tmp_path: Pa
         return found
 
     assert max(grown(said)) - max(grown(bare)) < 2000 * 32
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
+@pytest.mark.parametrize("case", ["traffic", "files"])
+def test_traffic_over_tcp_is_no_file(name: str, case: str, tmp_path: Path) -> None:
+    """Open MPI reads and writes its sockets as files are; real files are seen beside it."""
+    env = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"}
+    if name == "openmpi4":  # its osc/rdma does not run over TCP
+        env["OMPI_MCA_osc"] = "pt2pt"
+    words = [case, *([str(tmp_path / "file")] if case == "files" else [])]
+    _, joined, _ = recorded(MPIS[name].require(), 5, words, tmp_path, **env)
+    written = 5 * (8 << 20) if case == "files" else 0  # by rank 0
+    assert joined.profile.file_bytes is not None
+    assert written <= joined.profile.file_bytes[0] <= written * 1.1
+    assert joined.profile.file_bytes[1:] == [0] * 4
+    assert (joined.profile.file_s or [0])[0] > 0 or case == "traffic"
+    assert (joined.profile.file_s or [1])[1:] == [0] * 4
