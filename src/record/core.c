@@ -266,7 +266,10 @@ void stretto_gap_look(uint64_t gap, uint64_t now) {
     if (!look_begins())
         return;
     uint64_t in, out, user = user_ns(), most = 65536 + moved_by_mpi(now) + 4 * self->file_bytes;
-    if (grown(&in, &out) && self->gap_clock && in + out > most) {
+    bool files = grown(&in, &out) && self->gap_clock && in + out > most;
+    if (files)
+        stretto_since_barrier |= STRETTO_DETAIL_AFTER_IO;
+    if (files && !stretto_paused) {
         double rate = stretto_clock_rate(stretto_header->first, stretto_header->last);
         uint64_t used = (uint64_t)((double)(user - self->user_ns) * rate / 1e9);
         uint64_t outside = now - self->gap_clock - gap;
@@ -275,7 +278,6 @@ void stretto_gap_look(uint64_t gap, uint64_t now) {
                            __ATOMIC_RELAXED);
         __atomic_fetch_add(&stretto_header->file_read, in, __ATOMIC_RELAXED);
         __atomic_fetch_add(&stretto_header->file_written, out, __ATOMIC_RELAXED);
-        stretto_since_barrier |= STRETTO_DETAIL_AFTER_IO;
     }
     self->user_ns = user;
     self->gap_clock = now;
@@ -313,6 +315,27 @@ void stretto_file_look(uint64_t bytes) {
         stretto_self.file_bytes -=
             in + out < stretto_self.file_bytes ? in + out : stretto_self.file_bytes;
     look_ends();
+}
+
+/* The time until the recording goes on is neither MPI's nor the program's own: it is taken out of
+ * the whole. */
+void stretto_pause(bool pause) {
+    stretto_raw_header *header = stretto_header;
+    if (!stretto_recording) {
+        stretto_paused = pause; /* before MPI_Init, for what comes after it */
+        return;
+    }
+    uint64_t now = stretto_ticks();
+    if (!pause && stretto_paused && stretto_self.part) /* its files are not the next gap's */
+        stretto_gap_look(0, now);
+    if (__atomic_exchange_n(&stretto_paused, pause, __ATOMIC_ACQ_REL) == pause)
+        return;
+    if (pause) {
+        __atomic_store_n(&header->paused_since, now, __ATOMIC_RELEASE);
+    } else {
+        uint64_t since = __atomic_exchange_n(&header->paused_since, 0, __ATOMIC_ACQ_REL);
+        __atomic_fetch_add(&header->paused_ticks, now - since, __ATOMIC_RELAXED);
+    }
 }
 
 void stretto_clock_refresh(uint64_t ticks) {

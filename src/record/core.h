@@ -77,6 +77,7 @@ void stretto_event_add(const stretto_comm *comm, uint64_t sequence, uint64_t key
                        uint64_t leave);
 void stretto_gap_look(uint64_t gap, uint64_t now);
 void stretto_mpi_look(void);
+void stretto_pause(bool pause);
 /* After a call of MPI-IO that was asked to move so many bytes. */
 void stretto_file_look(uint64_t bytes);
 void stretto_clock_refresh(uint64_t ticks);

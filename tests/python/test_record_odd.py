@@ -97,3 +97,33 @@ def test_traffic_over_tcp_is_no_file(name: str, case: str, tmp_path: Path) -> No
     assert joined.profile.file_bytes[1:] == [0] * 4
     assert (joined.profile.file_s or [0])[0] > 0 or case == "traffic"
     assert (joined.profile.file_s or [1])[1:] == [0] * 4
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_pause_is_in_no_number(name: str, tmp_path: Path) -> None:
+    """2.3 s computed, 128 MiB written, 2020 calls under MPI_Pcontrol(0), and 0.2 s outside it."""
+    words = ["paused", str(tmp_path / "file")]
+    run, joined, _ = recorded(ALL[name].require(), 2, words, tmp_path)
+    p = joined.profile
+    assert p.complete
+    assert sum(c.calls[0] for c in p.calls if c.function == "MPI_Allreduce") == 30
+    assert p.file_bytes == [0, 0] and p.file_s == [0, 0]
+    for raw, wall_s in zip(run, p.wall_s, strict=True):
+        assert raw.paused_s >= 2.3
+        assert 0.2 <= wall_s == pytest.approx(raw.whole_s - raw.paused_s)
+    assert len(joined.notes) == 1 and "MPI_Pcontrol(0)" in joined.notes[0]
+    assert "on ranks 0-1" in joined.notes[0]
+
+
+def test_a_job_killed_in_a_pause(tmp_path: Path) -> None:
+    """A pause that goes on at the end counts up to the last call that was seen."""
+    run, _, _ = recorded(
+        MPIS["openmpi4"].require(), 2, ["paused", str(tmp_path / "file")], tmp_path
+    )
+    raw = run[0]
+    header = raw.header.copy()
+    assert int(header["paused_since"]) > 0  # so it was when the recording ended
+    whole, paused = raw.whole_s, raw.paused_s
+    header["last_ticks"] = header["paused_since"]  # killed before another call
+    raw.header = header
+    assert raw.wall_s == pytest.approx(whole - paused)

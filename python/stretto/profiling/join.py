@@ -306,6 +306,13 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
             f"{lost} messages are not in the matrix: they went to more ranks than one rank's table "
             "holds, or to another MPI_COMM_WORLD"
         )
+    paused = [raw.rank for raw in run if raw.paused_s > 0]
+    if paused:
+        longest = max(raw.paused_s for raw in run)
+        notes.append(
+            f"MPI_Pcontrol(0) kept the recording switched off on ranks {_ranks(paused)}, for "
+            f"{longest:.3g} s at most: that time is in no number here, nor in the run's length"
+        )
     dropped = [raw.rank for raw in run if int(raw.header["dropped_calls"])]
     if dropped:
         notes.append(f"calls of some threads found no room on ranks {_ranks(dropped)}")
