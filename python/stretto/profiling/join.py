@@ -262,6 +262,8 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
     present = {raw.rank: raw for raw in run}
     incomplete = [r for r in range(nranks) if r not in present or present[r].state != FINALIZED]
 
+    unrecorded = [r for r in range(nranks) if r not in present]
+
     def per_rank(value: Any) -> list[float]:
         return [float(value(present[r])) if r in present else 0.0 for r in range(nranks)]
 
@@ -283,6 +285,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         nodes=nodes,
         complete=not incomplete,
         incomplete_ranks=incomplete,
+        unrecorded_ranks=unrecorded,
         wall_s=per_rank(lambda raw: raw.wall_s),
         mpi_s=mpi_s,
         io_s=io_s,
@@ -300,7 +303,14 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
             for r in range(nranks)
         ],
     )
-    notes = list(samples.notes)
+    notes = []
+    if unrecorded:
+        notes.append(
+            f"of {len(unrecorded)} of {nranks} ranks nothing was recorded ({_ranks(unrecorded)}): "
+            "what is said of the run is said of the others, and their collectives with these ranks "
+            "cannot be joined"
+        )
+    notes += samples.notes
     if lost:
         notes.append(
             f"{lost} messages are not in the matrix: they went to more ranks than one rank's table "
