@@ -22,12 +22,14 @@ from stretto.files.profile import (
     format_profile,
     parse_profile,
 )
+from stretto.profiling.join import join_run, load_runs
+from stretto.profiling.raw import RUNNING
 from stretto.profiling.show import parts
 from stretto.report.breakdown import breakdown
 from stretto.report.figures.profile import ranks as ranks_figure
 from stretto.tune.needs import find_needs
 from test_profile import stretto
-from test_record import APPS
+from test_record import APPS, calls, run_recorded
 
 
 def partial(missing: list[int], n: int = 4, **values: Any) -> Profile:
@@ -158,3 +160,41 @@ def test_a_rank_that_cannot_write(missing: int, tmp_path: Path) -> None:
     assert profile.unrecorded_ranks == [missing]
     assert (profile.node_count, profile.ppn) == (1, 3)
     assert min(profile.recorded_part().wall_s) > 0
+
+
+@pytest.mark.mpi
+def test_a_file_that_cannot_be_read_costs_its_rank(tmp_path: Path) -> None:
+    """The others' profile is made; who is left out, and why, is told."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    raw = tmp_path / "raw"
+    done = run_recorded(mpi, 3, [str(program), str(tmp_path / "file")], raw)
+    assert done.returncode == 0, done.stderr
+    damaged, other = sorted(raw.iterdir())[1:]
+    damaged.write_bytes(damaged.read_bytes()[:30000])
+    (run,) = load_runs(raw)
+    joined = join_run(run, ["x"])
+    assert joined.profile.unrecorded_ranks == [1] == joined.profile.incomplete_ranks
+    assert calls(joined.profile, "MPI_Reduce").calls == [3, 0, 3]
+    told = "\n".join(joined.notes)
+    assert "rank 1 is left out: the recorder's file is truncated" in told and damaged.name in told
+    # a file whose rank was ended while MPI_Init ran, and one without the rate of its clock
+    whole = bytearray(other.read_bytes())
+    assert whole[32:36] == bytes([2, 0, 0, 0])  # the state
+    whole[32:36] = bytes([RUNNING, 0, 0, 0])
+    first = 56
+    whole[first + 16 : first + 32] = whole[first : first + 16]  # last = first
+    other.write_bytes(whole)
+    (run,) = load_runs(raw)
+    assert [r.rank for r in run] == [0]
+    assert any("rate of its clock" in p for p in run.problems)
+    # another program of the job, all of whose files are lost, is not passed over in silence
+    (raw / f"{'1' * 16}-000000.strettoraw").write_bytes(b"nothing")
+    (run,) = load_runs(raw)
+    assert any("another MPI program" in p for p in run.problems)
+    # nothing left: the error of a file, with its name and the remedy
+    for path in raw.iterdir():
+        path.write_bytes(b"nothing")
+    with pytest.raises(StrettoError, match="not a file of") as caught:
+        load_runs(raw)
+    assert caught.value.place is not None and caught.value.remedy
