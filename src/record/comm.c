@@ -360,6 +360,23 @@ void stretto_comm_destroy(stretto_comm *comm) {
     free(comm);
 }
 
+/* The other ranks may not have seen an error, and count the call. Wrong arguments are found before
+ * anything is done: it was no call then. Who got more than fits took part in it. Of all else this
+ * cannot be told, and calls that may be numbered otherwise than on the other ranks must not be
+ * joined with theirs: from here on they are only counted. */
+void stretto_comm_failed(stretto_comm *comm, int code) {
+    int class = MPI_ERR_UNKNOWN;
+    if (!comm)
+        return;
+    PMPI_Error_class(code, &class);
+    if (class == MPI_ERR_TRUNCATE)
+        comm->sequence++;
+    else if (class != MPI_ERR_COUNT && class != MPI_ERR_TYPE && class != MPI_ERR_BUFFER &&
+             class != MPI_ERR_ROOT && class != MPI_ERR_OP && class != MPI_ERR_COMM &&
+             class != MPI_ERR_ARG)
+        comm->id = 0;
+}
+
 void stretto_comm_named(MPI_Comm handle, const char *name) {
     pthread_mutex_lock(&lock);
     stretto_comm *comm = find(STRETTO_HANDLE(handle));

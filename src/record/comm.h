@@ -78,6 +78,8 @@ void stretto_comm_copied(MPI_Comm made, MPI_Comm parent);
 stretto_comm *stretto_comm_forget(MPI_Comm comm);
 void stretto_comm_restore(stretto_comm *comm);
 void stretto_comm_destroy(stretto_comm *comm);
+/* A collective on it returned an error here, perhaps on this rank alone; NULL: nothing to do. */
+void stretto_comm_failed(stretto_comm *comm, int code);
 void stretto_comm_named(MPI_Comm comm, const char *name);
 /* Registers a communicator met for the first time in a call; NULL when it is none. */
 stretto_comm *stretto_comm_met(MPI_Comm comm);

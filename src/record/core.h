@@ -52,9 +52,11 @@ typedef struct {
     int type_name, type_bytes;
     uint32_t peer1;
     stretto_raw_peer *peer;
-    uint64_t last_exit;          /* of a call, for the gaps between */
-    uint64_t user_ns, gap_clock; /* of the last look at the files read and written */
-    uint64_t mpi_bytes;          /* passed through MPI since then */
+    uint64_t entered, last_exit; /* of a call, for the gaps between */
+    uint64_t user_ns, gap_clock; /* of the last look at the files read and written in a gap */
+    uint64_t in_mpi;             /* ticks in MPI since the kernel's counters were looked at last */
+    uint64_t unseen;             /* and since that was done at the end of a call */
+    uint64_t file_bytes;         /* asked of MPI-IO, and not seen moving yet */
 } stretto_thread;
 
 extern __thread stretto_thread stretto_self __attribute__((tls_model("initial-exec")));
@@ -63,6 +65,7 @@ extern bool stretto_recording;   /* between MPI_Init and MPI_Finalize, with a fi
 extern bool stretto_paused;      /* by MPI_Pcontrol(0) */
 extern bool stretto_many;        /* MPI_THREAD_MULTIPLE */
 extern uint64_t stretto_gap;     /* ticks between two calls from which on we look for file I/O */
+extern uint64_t stretto_span;    /* ticks in MPI after which we look at what MPI itself moved */
 extern uint64_t stretto_refresh; /* ticks after which the header's clock pair is renewed */
 extern unsigned stretto_since_barrier; /* enum stretto_detail, of this process */
 
@@ -73,6 +76,10 @@ stretto_raw_peer *stretto_peer_find(uint32_t rank1);
 void stretto_event_add(const stretto_comm *comm, uint64_t sequence, uint64_t key, uint64_t enter,
                        uint64_t leave);
 void stretto_gap_look(uint64_t gap, uint64_t now);
+void stretto_mpi_look(void);
+void stretto_pause(bool pause);
+/* After a call of MPI-IO that was asked to move so many bytes. */
+void stretto_file_look(uint64_t bytes);
 void stretto_clock_refresh(uint64_t ticks);
 /* Begins and ends (record/setup.c). */
 void stretto_record_begin(int thread_level);
@@ -97,7 +104,7 @@ static inline bool stretto_enter(uint64_t *start) {
         stretto_gap_look(now - self->last_exit, now);
         now = stretto_ticks();
     }
-    *start = now;
+    *start = self->entered = now;
     return true;
 }
 
@@ -105,6 +112,10 @@ static inline void stretto_leave(uint64_t end) {
     stretto_thread *self = &stretto_self;
     self->last_exit = end;
     stretto_header->last_ticks = end;
+    self->in_mpi += end - self->entered;
+    self->unseen += end - self->entered;
+    if (__builtin_expect(self->unseen > stretto_span, 0))
+        stretto_mpi_look();
     if (__builtin_expect(end - stretto_header->last.ticks > stretto_refresh, 0))
         stretto_clock_refresh(end);
     self->depth = 0;
@@ -162,7 +173,6 @@ static inline void stretto_count(uint64_t key, uint64_t calls, uint64_t bytes, u
     entry->calls += calls;
     entry->bytes += bytes;
     entry->ticks += ticks;
-    self->mpi_bytes += bytes;
     if (ticks < entry->min_ticks)
         entry->min_ticks = ticks;
     if (ticks > entry->max_ticks)

@@ -31,7 +31,11 @@ int MPI_Abort(MPI_Comm comm, int errorcode) {
 
 /* 0: the program does not want what follows to be recorded; 1 and more: it does again. */
 int MPI_Pcontrol(const int level, ...) {
-    stretto_paused = level == 0;
+    uint64_t start; /* entered, so that the gap before belongs to what was until now */
+    bool entered = stretto_enter(&start);
+    stretto_pause(level == 0);
+    if (entered)
+        stretto_leave(stretto_ticks());
     if (!STRETTO_HOST_HAS(Pcontrol))
         return MPI_SUCCESS;
     return PMPI_Pcontrol(level);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define STRETTO_RAW_MAGIC "STRETRAW"
-#define STRETTO_RAW_VERSION 1
+#define STRETTO_RAW_VERSION 2
 #define STRETTO_RAW_HEADER 16384
 
 enum { STRETTO_RAW_RUNNING = 1, STRETTO_RAW_FINALIZED, STRETTO_RAW_ABORTED, STRETTO_RAW_EXITED };
@@ -68,6 +68,8 @@ typedef struct {
     uint64_t dropped_calls;           /* not recorded for want of memory or disk */
     uint64_t file_ticks;              /* time between MPI calls with reading or writing of files */
     uint64_t file_read, file_written; /* bytes of it */
+    uint64_t paused_ticks;            /* switched off by MPI_Pcontrol(0), while that lasted */
+    uint64_t paused_since;            /* it is now, from there on; 0: it is not */
     char host[64];
     char family[16];
     char library[256]; /* first line of MPI_Get_library_version */

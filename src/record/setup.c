@@ -175,8 +175,11 @@ void stretto_record_begin(int thread_level) {
     }
     stretto_header->last = second;
     stretto_gap = (uint64_t)(rate * 1e-3);
+    stretto_span = stretto_gap / 10;
     stretto_refresh = (uint64_t)(rate * 50e-3);
     stretto_header->began_ticks = stretto_self.last_exit = stretto_ticks();
+    if (stretto_paused)
+        stretto_header->paused_since = stretto_header->began_ticks;
     stretto_gap_look(0, stretto_self.last_exit); /* where the counters stand now */
     __atomic_store_n(&stretto_recording, true, __ATOMIC_RELEASE);
 }

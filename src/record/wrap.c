@@ -15,6 +15,19 @@
 #define MEASURE(name) THIRD(REC_##name, NONE, NONE, NONE, ~)
 #define BASE(name) FOURTH(REC_##name, NONE, NONE, NONE, ~)
 
+/* What came, not what there was room for. */
+static void received(stretto_measure *m, const MPI_Status *status) {
+    int bytes = -1;
+    MPI_Count more = -1;
+    if (PMPI_Get_count(status, MPI_BYTE, &bytes) != MPI_SUCCESS)
+        return;
+    if (bytes >= 0)
+        m->bytes = (uint64_t)bytes;
+    else if (STRETTO_HOST_HAS(Get_elements_x) && /* MPI_UNDEFINED: more than an int holds */
+             PMPI_Get_elements_x(status, MPI_BYTE, &more) == MPI_SUCCESS && more >= 0)
+        m->bytes = (uint64_t)more;
+}
+
 /* ---- what is done for an action: before the call (PRE_) and after it (DO_) ------------------ */
 /* In scope: start, end, FN, the function's parameters. `of` is the row's last word. */
 #define MEASURED(communicator, of)                                                                 \
@@ -78,10 +91,7 @@
     MPI_Status own_status;                                                                         \
     if (status == MPI_STATUS_IGNORE)                                                               \
         status = &own_status;
-#define RECEIVED                                                                                   \
-    int came = -1;                                                                                 \
-    if (PMPI_Get_count(status, MPI_BYTE, &came) == MPI_SUCCESS && came >= 0)                       \
-        m.bytes = (uint64_t)came;
+#define RECEIVED received(&m, status);
 #define DO_RECV(of)                                                                                \
     MEASURED(stretto_comm_of(comm), of)                                                            \
     RECEIVED                                                                                       \
@@ -159,6 +169,7 @@
 #define DO_IO(of)                                                                                  \
     MEASURED(NULL, of)                                                                             \
     BOOK(0)                                                                                        \
+    stretto_file_look(m.bytes);                                                                    \
     SINCE(STRETTO_DETAIL_AFTER_IO)
 #define PRE_IO_REQUEST
 #define DO_IO_REQUEST(of)                                                                          \
@@ -188,7 +199,7 @@
     BOOK(0)
 
 /* ---- the wrapper ---------------------------------------------------------------------------- */
-#define WRAPPER(name, parameters, arguments, base, before, after)                                  \
+#define WRAPPER(name, parameters, arguments, base, before, after, failed)                          \
     int MPI_##name parameters {                                                                    \
         enum { FN = STRETTO_FN_##base };                                                           \
         uint64_t start;                                                                            \
@@ -198,8 +209,10 @@
         uint64_t end = stretto_ticks();                                                            \
         if (__builtin_expect(code == MPI_SUCCESS, 1)) {                                            \
             after                                                                                  \
-        } else                                                                                     \
+        } else {                                                                                   \
             stretto_count(stretto_key(FN, NULL, 0, 0, 0, 0), 1, 0, end - start);                   \
+            failed                                                                                 \
+        }                                                                                          \
         stretto_leave(end);                                                                        \
         return code;                                                                               \
     }
@@ -212,12 +225,17 @@
     WRAP_(ACTION(name), MEASURE(name), BASE(name), name, parameters, arguments)
 #define F(name, parameters, arguments) WRAP(name, parameters, arguments)
 #define WRAP_OF(action, of, base, name, parameters, arguments)                                     \
-    WRAPPER(name, parameters, arguments, base, PRE_##action, DO_##action(of))
-#define WRAP_IF_COLLECTIVE(...) WRAP_OF(COLLECTIVE, __VA_ARGS__)
-#define WRAP_IF_NONBLOCKING(...) WRAP_OF(NONBLOCKING, __VA_ARGS__)
+    WRAPPER(name, parameters, arguments, base, PRE_##action, DO_##action(of), )
+/* Of those that are counted in a communicator's sequence. Not stretto_comm_of(): the handle may be
+ * what was wrong, and to ask the MPI about it may end the job. */
+#define WRAP_ORDERED(action, of, base, name, parameters, arguments)                                \
+    WRAPPER(name, parameters, arguments, base, PRE_##action, DO_##action(of),                      \
+            stretto_comm_failed(stretto_comm_lookup(STRETTO_HANDLE(comm)), code);)
+#define WRAP_IF_COLLECTIVE(...) WRAP_ORDERED(COLLECTIVE, __VA_ARGS__)
+#define WRAP_IF_NONBLOCKING(...) WRAP_ORDERED(NONBLOCKING, __VA_ARGS__)
 #define WRAP_IF_NEIGHBORHOOD(...) WRAP_OF(NEIGHBORHOOD, __VA_ARGS__)
-#define WRAP_IF_INEIGHBORHOOD(...) WRAP_OF(INEIGHBORHOOD, __VA_ARGS__)
-#define WRAP_IF_PERSISTENT(...) WRAP_OF(PERSISTENT, __VA_ARGS__)
+#define WRAP_IF_INEIGHBORHOOD(...) WRAP_ORDERED(INEIGHBORHOOD, __VA_ARGS__)
+#define WRAP_IF_PERSISTENT(...) WRAP_ORDERED(PERSISTENT, __VA_ARGS__)
 #define WRAP_IF_SEND(...) WRAP_OF(SEND, __VA_ARGS__)
 #define WRAP_IF_SEND_INIT(...) WRAP_OF(SEND_INIT, __VA_ARGS__)
 #define WRAP_IF_RECV(...) WRAP_OF(RECV, __VA_ARGS__)
@@ -292,29 +310,44 @@ stretto_kind stretto_kind_of(int function) {
 
 /* The handle is free for reuse as soon as the call is through, by another thread even: forgotten
  * before it, and restored when it failed. */
+static void settle(stretto_comm *forgotten, int code) {
+    if (code == MPI_SUCCESS)
+        stretto_comm_destroy(forgotten);
+    else
+        stretto_comm_restore(forgotten);
+}
+
 static int free_comm(int function, int (*call)(MPI_Comm *), MPI_Comm *comm, uint64_t start) {
     stretto_comm *in = stretto_comm_forget(*comm);
     int code = call(comm);
     uint64_t end = stretto_ticks();
     stretto_count(stretto_key(function, in, 0, 0, 0, 0), 1, 0, end - start);
-    if (code == MPI_SUCCESS)
-        stretto_comm_destroy(in);
-    else
-        stretto_comm_restore(in);
+    settle(in, code);
     stretto_leave(end);
+    return code;
+}
+
+/* Inside another call, by a delete callback of the program say, or of a thread that found no room:
+ * not counted, but the handle goes all the same, and may come again as another communicator's. */
+static int free_uncounted(int (*call)(MPI_Comm *), MPI_Comm *comm) {
+    if (!stretto_recording)
+        return call(comm);
+    stretto_comm *in = stretto_comm_forget(*comm);
+    int code = call(comm);
+    settle(in, code);
     return code;
 }
 
 int MPI_Comm_free(MPI_Comm *comm) {
     uint64_t start;
     if (!stretto_enter(&start))
-        return PMPI_Comm_free(comm);
+        return free_uncounted(PMPI_Comm_free, comm);
     return free_comm(STRETTO_FN_Comm_free, PMPI_Comm_free, comm, start);
 }
 
 int MPI_Comm_disconnect(MPI_Comm *comm) {
     uint64_t start;
     if (!stretto_enter(&start))
-        return PMPI_Comm_disconnect(comm);
+        return free_uncounted(PMPI_Comm_disconnect, comm);
     return free_comm(STRETTO_FN_Comm_disconnect, PMPI_Comm_disconnect, comm, start);
 }

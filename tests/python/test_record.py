@@ -441,7 +441,7 @@ def test_truncated_and_foreign_files(tmp_path: Path) -> None:
     for size, words in ((4, "not a file of"), (100, "truncated"), (30000, "truncated")):
         paths[0].write_bytes(whole[:size])
         with pytest.raises(StrettoError, match=words) as caught:
-            load_runs(tmp_path / "raw")
+            read_raw(paths[0])
         assert caught.value.place == str(paths[0])
         assert caught.value.remedy
     paths[0].write_bytes(b"ELF" + whole[3:])

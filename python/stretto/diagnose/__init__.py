@@ -29,6 +29,7 @@ from pathlib import Path
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.numbers import BUSY, MINOR, Network, mean
 from stretto.files.profile import Profile
+from stretto.profiling.join import rank_words
 from stretto.profiling.show import seconds
 
 __all__ = ["MINOR", "Cause", "Diagnosis", "Network", "diagnose"]
@@ -63,7 +64,13 @@ def diagnose(
     network
         What communication should cost.
     """
-    return _Study(profile, where, network or Network()).result()
+    found = _Study(profile.recorded_part(), where, network or Network()).result()
+    if profile.unrecorded_ranks:
+        found.warnings.append(
+            f"of ranks {rank_words(profile.unrecorded_ranks)} nothing was recorded: what is said "
+            "here holds for the others, and leaves out what went on between them and these ranks"
+        )
+    return found
 
 
 class _Study(Causes):

@@ -79,12 +79,13 @@ class Causes(Numbers):
         files = self.p.io_s
         rank = max(range(self.n), key=lambda r: files[r])
         evidence = [
-            f"rank {rank} spends {seconds(files[rank])} on files, the others "
+            f"rank {self.p.number(rank)} spends {seconds(files[rank])} on files, the others "
             f"{seconds(sum(files) - files[rank])} together"
         ]
         if self.p.file_bytes and self.p.file_bytes[rank]:
             evidence.append(
-                f"between MPI calls rank {rank} reads and writes {size(self.p.file_bytes[rank])}"
+                f"between MPI calls rank {self.p.number(rank)} reads and writes "
+                f"{size(self.p.file_bytes[rank])}"
             )
         waits = self._top_waits(self.blocking)
         if waits:
@@ -105,7 +106,8 @@ class Causes(Numbers):
         rank = max(range(self.n), key=lambda r: self.compute[r])
         middle = mean(self.compute)
         evidence = [
-            f"rank {rank} computes {seconds(self.compute[rank])}, the mean is {seconds(middle)}"
+            f"rank {self.p.number(rank)} computes {seconds(self.compute[rank])}, "
+            f"the mean is {seconds(middle)}"
             + (f" ({self.compute[rank] / middle:.2f} times)" if middle > 0 else "")
         ]
         if changing > uneven:
@@ -148,7 +150,7 @@ class Causes(Numbers):
             rank = max(range(self.n), key=lambda r: rows[0].time_s[r])
             evidence.append(
                 f"most of it in {rows[0].function}: {seconds(mean(rows[0].time_s))} a rank, "
-                f"rank {rank} {seconds(rows[0].time_s[rank])}"
+                f"rank {self.p.number(rank)} {seconds(rows[0].time_s[rank])}"
             )
         return self._cause(
             "late_sender",

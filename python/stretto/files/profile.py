@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, get_args
 
 from stretto.errors import StrettoError
 from stretto.files.document import Document
@@ -26,6 +26,9 @@ CallKind = Literal[
     "comm",
     "other",
 ]
+#: lists of a profile with one value a rank, and those of its calls
+_PER_RANK = ("wall_s", "mpi_s", "io_s", "clock_error_s", "file_s", "file_bytes")
+_PER_RANK_OF_CALLS = ("calls", "bytes", "time_s", "wait_s", "transfer_s")
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 
 
@@ -135,6 +138,9 @@ class Profile:
     matrix: Matrix = field(default_factory=Matrix)
     node_matrix: Matrix = field(default_factory=Matrix)
     timeline: list[Event] | None = None
+    #: those of incomplete_ranks of which nothing was recorded (a full disk, say): the zeros that
+    #: the lists hold for them say nothing; `recorded_part` is without them
+    unrecorded_ranks: list[int] | None = None
     #: part of io_s: files read and written between MPI calls, not by MPI-IO; and their bytes
     file_s: list[float] | None = None
     file_bytes: list[int] | None = None
@@ -147,9 +153,89 @@ class Profile:
         return Identity(self.stretto, self.created, self.host, self.mpi)
 
     @property
+    def cut_short(self) -> list[int]:
+        """Ranks whose recording ended before `MPI_Finalize`; not those without any."""
+        return [r for r in self.incomplete_ranks if r not in (self.unrecorded_ranks or [])]
+
+    def number(self, index: int) -> int:
+        """Return the rank in MPI_COMM_WORLD of an index of the lists; see `recorded_part`."""
+        return index
+
+    def recorded_part(self) -> Profile:
+        """Return the profile of those ranks alone of which something was recorded.
+
+        For means and shares, which zeros of the others would make false. Ranks are numbered anew in
+        it: say `number(r)` to people. Messages to the ranks left out are left out with them.
+        """
+        left_out = set(self.unrecorded_ranks or [])
+        kept = [r for r in range(self.nranks) if r not in left_out]
+        return self if not left_out or not kept else _part(self, kept)
+
+    @property
+    def _world(self) -> Communicator | None:
+        """The shape of MPI_COMM_WORLD, where it knows more than `nodes`.
+
+        The name of its node comes with a rank's recording; how many nodes there are all ranks know.
+        """
+        if not self.unrecorded_ranks or not self.communicators:
+            return None
+        first = self.communicators[0]
+        return first if first.size == self.nranks and first.nodes else None
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes; `nodes` has those of ranks without a recording under one name."""
+        return self._world.nodes if self._world else len(self.nodes)
+
+    @property
     def ppn(self) -> int:
         """Ranks per node (the largest)."""
+        if self._world:
+            return self._world.ppn
         return max((len(n.ranks) for n in self.nodes), default=self.nranks)
+
+
+@dataclass
+class _Part(Profile):
+    """Some ranks of a profile; `numbers` are theirs in the whole."""
+
+    numbers: list[int] = field(default_factory=list)
+
+    def number(self, index: int) -> int:
+        return self.numbers[index]
+
+
+def _part(whole: Profile, kept: list[int]) -> Profile:
+    new = {r: i for i, r in enumerate(kept)}
+    nodes = [Node(n.name, [new[r] for r in n.ranks if r in new]) for n in whole.nodes]
+    new_node = {old: i for i, old in enumerate(i for i, n in enumerate(nodes) if n.ranks)}
+
+    def of_kept(values: list[Any] | None) -> Any:
+        return None if values is None else [values[r] for r in kept]
+
+    def matrix(cells: Matrix, index: dict[int, int]) -> Matrix:
+        known = [c for c in cells.messages if c[0] in index and c[1] in index]
+        return Matrix([(index[s], index[t], m, v) for s, t, m, v in known])
+
+    values = {f.name: getattr(whole, f.name) for f in fields(whole)}
+    values |= {name: of_kept(values[name]) for name in _PER_RANK}
+    values |= {
+        "nranks": len(kept),
+        "nodes": [n for n in nodes if n.ranks],
+        "complete": not whole.cut_short,
+        "incomplete_ranks": [new[r] for r in whole.cut_short],
+        "unrecorded_ranks": [],
+        "calls": [
+            replace(call, **{name: of_kept(getattr(call, name)) for name in _PER_RANK_OF_CALLS})
+            for call in whole.calls
+        ],
+        "matrix": matrix(whole.matrix, new),
+        "node_matrix": matrix(whole.node_matrix, new_node),
+        "timeline": None
+        if whole.timeline is None
+        else [replace(e, rank=new[e.rank]) for e in whole.timeline if e.rank in new],
+    }
+    return _Part(**values, numbers=kept)
 
 
 def check(profile: Profile, place: str) -> None:
@@ -179,6 +265,8 @@ def check(profile: Profile, place: str) -> None:
         raise refuse("the nodes do not hold every rank exactly once")
     if any(not 0 <= r < n for r in profile.incomplete_ranks):
         raise refuse("incomplete_ranks names a rank that does not exist")
+    if not set(profile.unrecorded_ranks or []) <= set(profile.incomplete_ranks):
+        raise refuse("unrecorded_ranks names a rank that incomplete_ranks does not")
     known = {c.id for c in profile.communicators}
     if len(known) != len(profile.communicators):
         raise refuse("two communicators have the same id")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,22 +57,58 @@ class Joined:
     notes: list[str] = field(default_factory=list)
 
 
-def load_runs(directory: Path) -> list[list[RawFile]]:
+class Run(list[RawFile]):
+    """The files of one run that could be read, and what is wrong with the others."""
+
+    def __init__(self, files: Iterable[RawFile] = ()) -> None:
+        super().__init__(files)
+        self.problems: list[str] = []
+
+
+def _read_run(paths: Sequence[Path], failed: list[StrettoError]) -> Run:
+    run = Run()
+    for path in paths:
+        try:
+            raw = read_raw(path)
+            raw.wall_s  # noqa: B018 - of a file without the rate of its clock nothing can be told
+        except StrettoError as error:
+            failed.append(error)
+            rank = int(path.stem.partition("-")[2])
+            run.problems.append(f"rank {rank} is left out: {error.message} ({path.name})")
+        else:
+            run.append(raw)
+    return run
+
+
+def load_runs(directory: Path) -> list[Run]:
     """Read all raw files of a directory, a list for each run, the longest run first.
+
+    A file that cannot be read costs its rank, not the run: the run's `problems` name it. Only where
+    none can be read the first one's error is raised.
 
     Parameters
     ----------
     directory
         What STRETTO_PROFILE_DIR named.
     """
-    runs = [[read_raw(path) for path in paths] for paths in find_raw(directory).values()]
+    failed: list[StrettoError] = []
+    all_runs = [_read_run(paths, failed) for paths in find_raw(directory).values()]
+    runs = [run for run in all_runs if run]
+    if failed and not runs:
+        raise failed[0]
     for run in runs:
         sizes = {int(raw.header["nranks"]) for raw in run}
         if len(sizes) != 1 or len({raw.rank for raw in run}) != len(run):
             raise StrettoError(
                 "files of different runs are mixed here", directory, "use a fresh directory"
             )
-    return sorted(runs, key=lambda run: -sum(raw.wall_s for raw in run))
+    runs.sort(key=lambda run: -sum(raw.wall_s for raw in run))
+    for lost in all_runs:
+        if not lost:
+            runs[0].problems.append(
+                f"of another MPI program of this command nothing could be read: {lost.problems[0]}"
+            )
+    return runs
 
 
 def mpi_identity(raw: RawFile) -> MPIIdentity:
@@ -262,6 +298,8 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
     present = {raw.rank: raw for raw in run}
     incomplete = [r for r in range(nranks) if r not in present or present[r].state != FINALIZED]
 
+    unrecorded = [r for r in range(nranks) if r not in present]
+
     def per_rank(value: Any) -> list[float]:
         return [float(value(present[r])) if r in present else 0.0 for r in range(nranks)]
 
@@ -283,6 +321,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         nodes=nodes,
         complete=not incomplete,
         incomplete_ranks=incomplete,
+        unrecorded_ranks=unrecorded,
         wall_s=per_rank(lambda raw: raw.wall_s),
         mpi_s=mpi_s,
         io_s=io_s,
@@ -300,11 +339,25 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
             for r in range(nranks)
         ],
     )
-    notes = list(samples.notes)
+    notes = list(run.problems) if isinstance(run, Run) else []
+    if unrecorded:
+        notes.append(
+            f"of {len(unrecorded)} of {nranks} ranks nothing was recorded ({_ranks(unrecorded)}): "
+            "what is said of the run is said of the others, and their collectives with these ranks "
+            "cannot be joined"
+        )
+    notes += samples.notes
     if lost:
         notes.append(
             f"{lost} messages are not in the matrix: they went to more ranks than one rank's table "
             "holds, or to another MPI_COMM_WORLD"
+        )
+    paused = [raw.rank for raw in run if raw.paused_s > 0]
+    if paused:
+        longest = max(raw.paused_s for raw in run)
+        notes.append(
+            f"MPI_Pcontrol(0) kept the recording switched off on ranks {_ranks(paused)}, for "
+            f"{longest:.3g} s at most: that time is in no number here, nor in the run's length"
         )
     dropped = [raw.rank for raw in run if int(raw.header["dropped_calls"])]
     if dropped:

@@ -1,4 +1,4 @@
-"""Reading the recorder's raw files (``src/record/raw.h``, version 1)."""
+"""Reading the recorder's raw files (``src/record/raw.h``, version 2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from stretto.errors import StrettoError, from_oserror
 
 MAGIC = b"STRETRAW"
-VERSION = 1
+VERSION = 2
 SUFFIX = ".strettoraw"
 RUNNING, FINALIZED, ABORTED, EXITED = 1, 2, 3, 4
 FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS = 1, 2, 3, 4, 5, 6
@@ -51,6 +51,8 @@ _HEADER = np.dtype(
         ("file_ticks", "u8"),
         ("file_read", "u8"),
         ("file_written", "u8"),
+        ("paused_ticks", "u8"),
+        ("paused_since", "u8"),
         ("host", "S64"),
         ("family", "S16"),
         ("library", "S256"),
@@ -171,10 +173,23 @@ class RawFile:
         return stamps
 
     @property
-    def wall_s(self) -> float:
+    def whole_s(self) -> float:
         """Seconds from MPI_Init to MPI_Finalize, or to the last that was seen."""
         ticks = int(self.header["last_ticks"]) - int(self.header["began_ticks"])
         return max(ticks, 0) * self.ns_per_tick * 1e-9
+
+    @property
+    def paused_s(self) -> float:
+        """Seconds of it in which MPI_Pcontrol(0) had the recording switched off."""
+        ticks, since = int(self.header["paused_ticks"]), int(self.header["paused_since"])
+        if since:
+            ticks += max(int(self.header["last_ticks"]) - since, 0)
+        return min(ticks * self.ns_per_tick * 1e-9, self.whole_s)
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds that were recorded."""
+        return self.whole_s - self.paused_s
 
 
 def mix(x: Array) -> Array:

@@ -158,8 +158,8 @@ def check_result(recorded: Recorded) -> None:
     how = "took too long and was stopped" if result.timed_out else f"ended with {result.status}"
     profile = recorded.profile
     ranks = ""
-    if profile.incomplete_ranks:
-        ranks = f" (ranks that did not reach MPI_Finalize: {rank_words(profile.incomplete_ranks)})"
+    if profile.cut_short:
+        ranks = f" (ranks that did not reach MPI_Finalize: {rank_words(profile.cut_short)})"
     raise CommandFailedError(
         f"the command {how}{ranks}",
         " ".join(profile.command),

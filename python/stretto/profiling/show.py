@@ -181,17 +181,24 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
     wall = max(profile.wall_s)
     console.print(
         f"{' '.join(profile.command)}\n{profile.mpi.family} {profile.mpi.version}, "
-        f"{profile.nranks} ranks on {len(profile.nodes)} node(s), "
+        f"{profile.nranks} ranks on {profile.node_count} node(s), "
         f"{seconds(wall)} from MPI_Init to MPI_Finalize",
         highlight=False,
         markup=False,
     )
-    if not profile.complete:
+    if profile.cut_short:
         console.print(
-            f"incomplete: ranks {rank_words(profile.incomplete_ranks)} did not reach MPI_Finalize; "
+            f"incomplete: ranks {rank_words(profile.cut_short)} did not reach MPI_Finalize; "
             "their numbers end where the recording did",
             highlight=False,
         )
+    if profile.unrecorded_ranks:
+        console.print(
+            f"incomplete: of ranks {rank_words(profile.unrecorded_ranks)} nothing was recorded; "
+            "all numbers are those of the others",
+            highlight=False,
+        )
+    profile = profile.recorded_part()
     console.print(_time_table(profile, wall))
     console.print(_call_table(profile, wall, top))
     if profile.matrix.messages:
@@ -224,7 +231,7 @@ def _time_table(profile: Profile, wall: float) -> Table:
             _percent(part.mean, wall),
             seconds(min(part.seconds)),
             seconds(part.seconds[most]),
-            str(most),
+            str(profile.number(most)),
             str(part.calls) if part.calls else "",
         )
     return table

@@ -131,7 +131,7 @@ def clock_offsets(run: Sequence[RawFile]) -> dict[int, tuple[Array, Array, float
         measured = [o for o in raw.header["offsets"] if int(o["at_ns"])]
         if measured and domain not in domains:
             # without the measurement at the end the clocks may have drifted apart since
-            drift = 0.0 if len(measured) == 2 else raw.wall_s * 20e-6
+            drift = 0.0 if len(measured) == 2 else raw.whole_s * 20e-6
             domains[domain] = (
                 np.array([float(o["at_ns"]) for o in measured]),
                 np.array([float(o["offset_ns"]) for o in measured]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,6 +68,8 @@ class Breakdown:
     wall_s: np.ndarray
     shapes: list[Shape]
     sampled: bool
+    #: rank in MPI_COMM_WORLD of an index of the parts; ranks without a recording have none
+    number: Callable[[int], int] = int
 
     @property
     def total_s(self) -> float:
@@ -90,7 +93,7 @@ class Breakdown:
     def slowest(self) -> int:
         """Return the rank that computes longest: the one that others wait for."""
         compute = next(p for p in self.parts if p.key == "compute")
-        return int(np.argmax(compute.per_rank))
+        return self.number(int(np.argmax(compute.per_rank)))
 
     @property
     def imbalance(self) -> float:
@@ -107,6 +110,7 @@ def breakdown(profile: Profile) -> Breakdown:
     transfer itself (which the algorithm decides), where the recorder joined samples; the rest is
     shown as not split. What is neither MPI nor I/O is computation.
     """
+    profile = profile.recorded_part()
     n = profile.nranks
     wall = np.asarray(profile.wall_s, dtype=float)
     parts = {key: np.zeros(n) for key in ("transfer", "wait", "unsplit", "p2p", "other", "mpi-io")}
@@ -158,6 +162,7 @@ def breakdown(profile: Profile) -> Breakdown:
         wall,
         [],
         any(c.wait_s is not None for c in profile.calls if c.kind in COLLECTIVE),
+        profile.number,
     )
     shapes = [s for c in profile.calls if (s := _shape(c, out.total_s)) is not None]
     return replace(out, shapes=sorted(shapes, key=lambda s: -s.time_s))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from stretto.files.table import Row
 from stretto.files.verdict import Metric, Verdict
+from stretto.profiling.join import rank_words
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown, breakdown
 from stretto.report.load import System
@@ -229,9 +230,14 @@ def notes(system: System) -> list[str]:
         if v.outputs_equal is None:
             out.append("The outputs of native and tuned runs were not compared.")
     profile = system.profile
-    if profile is not None and not profile.complete:
-        who = ", ".join(str(r) for r in profile.incomplete_ranks[:12])
-        more = len(profile.incomplete_ranks) - 12
+    if profile is not None and profile.unrecorded_ranks:
+        out.append(
+            f"Of ranks {rank_words(profile.unrecorded_ranks)} nothing was recorded: what is said "
+            "of the run is said of the others."
+        )
+    if profile is not None and not profile.recorded_part().complete:
+        who = ", ".join(str(r) for r in profile.cut_short[:12])
+        more = len(profile.cut_short) - 12
         who += f" and {more} more" if more > 0 else ""
         out.append(
             "The profile is incomplete (the run was cut short)"

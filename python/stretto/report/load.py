@@ -67,7 +67,7 @@ class System:
     def layout(self) -> Layout | None:
         """Return the layout that the report is about: the profile's, else the largest measured."""
         if self.profile is not None:
-            return Layout(len(self.profile.nodes), self.profile.ppn, self.profile.nranks)
+            return Layout(self.profile.node_count, self.profile.ppn, self.profile.nranks)
         found = sorted({p.layout for p in self.panels}, key=lambda q: q.nranks)
         if found:
             return found[-1]
@@ -281,7 +281,7 @@ def _same_layout(system: System) -> None:
     profile = system.profile
     if profile is None:
         return
-    nodes, ppn = len(profile.nodes), profile.ppn
+    nodes, ppn = profile.node_count, profile.ppn
     known = {(p.layout.nodes, p.layout.ppn) for p in system.panels}
     fits = any(t.nodes in (None, nodes) and t.ppn in (None, ppn) for t in system.tables)
     if (known or system.tables) and (nodes, ppn) not in known and not fits:

@@ -190,7 +190,7 @@ class Measured(Profiled):
         return Table(
             family=self.job.mpi.family,
             mpi_version=self.job.mpi.version,
-            nodes=len(profile.nodes),
+            nodes=profile.node_count,
             ppn=profile.ppn,
             created=identity.created,
             stretto=identity.stretto,

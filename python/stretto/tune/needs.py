@@ -127,6 +127,7 @@ def find_needs(profile: Profile, only: Sequence[str] | None = None) -> Needs:
     only
         Collectives to look at; None for all that can be tuned.
     """
+    profile = profile.recorded_part()
     communicators = {c.id: c for c in profile.communicators}
     wall = float(np.median(profile.wall_s))
     groups: dict[tuple[str, int, int], list[Call]] = defaultdict(list)

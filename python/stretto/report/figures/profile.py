@@ -68,10 +68,12 @@ def ranks(profile: Profile, parts: Breakdown) -> Figure:
     groups = _groups(profile.nranks)
     step = groups[0][1] - groups[0][0]
     node_of = {r: node.name for node in profile.nodes for r in node.ranks}
+    index = {parts.number(i): i for i in range(len(parts.wall_s))}  # none of unrecorded ranks
     rows = []
     for order, part in enumerate(parts.parts):
         for first, last in groups:
-            value = float(part.per_rank[first:last].mean())
+            chosen = [index[r] for r in range(first, last) if r in index]
+            value = float(part.per_rank[chosen].mean()) if chosen else 0.0
             if value <= 0:
                 continue
             who = f"rank {first}" if last - first == 1 else f"ranks {first} to {last - 1}, mean"

@@ -1,0 +1,200 @@
+"""Profiles of runs of which not every rank was recorded: what is said is true of the others."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpis import MPIS
+from stretto.diagnose import diagnose
+from stretto.errors import StrettoError
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.profile import (
+    Call,
+    Event,
+    Matrix,
+    Node,
+    Profile,
+    format_profile,
+    parse_profile,
+)
+from stretto.profiling.join import join_run, load_runs
+from stretto.profiling.raw import RUNNING
+from stretto.profiling.show import parts
+from stretto.report.breakdown import breakdown
+from stretto.report.figures.profile import ranks as ranks_figure
+from stretto.tune.needs import find_needs
+from test_profile import stretto
+from test_record import APPS, calls, run_recorded
+
+
+def partial(missing: list[int], n: int = 4, **values: Any) -> Profile:
+    """Make a profile of n ranks that all do the same, of which some were not recorded."""
+
+    def each(value: float) -> list[float]:
+        return [0.0 if r in missing else value for r in range(n)]
+
+    reduce = Call(
+        "MPI_Allreduce", "collective", None, "MPI_SUM", "MPI_DOUBLE", 8, 15,
+        [int(v) for v in each(100)], [int(v) for v in each(800)], each(1.0),
+    )  # fmt: skip
+    kept = [r for r in range(n) if r not in missing]
+    base: dict[str, Any] = {
+        "stretto": "0.1.0",
+        "created": "2026-11-21T20:00:00Z",
+        "host": Host("login", "cpu", 64, "linux", 1),
+        "mpi": MPIIdentity("openmpi", "openmpi", "4.1.4", ""),
+        "command": ["app"],
+        "nranks": n,
+        "nodes": [Node("a", kept), Node("unknown", missing)],
+        "complete": False,
+        "incomplete_ranks": missing,
+        "unrecorded_ranks": missing,
+        "wall_s": each(10.0),
+        "mpi_s": each(1.0),
+        "io_s": each(0.0),
+        "clock_error_s": each(0.0),
+        "file_s": each(0.0),
+        "file_bytes": [0] * n,
+        "communicators": [],
+        "calls": [reduce],
+        "matrix": Matrix([(kept[0], kept[1], 5, 50), (kept[0], missing[0], 7, 70)]),
+        "node_matrix": Matrix([(0, 0, 5, 50), (0, 1, 7, 70)]),
+        "timeline": [Event(kept[1], "MPI_Allreduce", None, 8, 0.0, 1.0)],
+    }
+    return Profile(**(base | values))
+
+
+def test_the_recorded_part() -> None:
+    """Its lists are those of the ranks left, which know their numbers; the whole is unchanged."""
+    whole = partial([0, 2])
+    part = whole.recorded_part()
+    assert (part.nranks, part.complete, part.incomplete_ranks) == (2, True, [])
+    assert part.wall_s == [10.0, 10.0] and part.file_bytes == [0, 0]
+    assert part.calls[0].calls == [100, 100] and part.calls[0].wait_s is None
+    assert [part.number(i) for i in range(2)] == [1, 3] and whole.number(3) == 3
+    assert [(n.name, n.ranks) for n in part.nodes] == [("a", [0, 1])]
+    assert part.matrix.messages == [(0, 1, 5, 50)]
+    assert part.node_matrix.messages == [(0, 0, 5, 50)]
+    assert part.timeline is not None and part.timeline[0].rank == 1
+    assert whole.nranks == 4 and whole.calls[0].calls == [0, 100, 0, 100]
+    all_there = partial([3], incomplete_ranks=[], unrecorded_ranks=[])
+    assert all_there.recorded_part() is all_there
+    old = dataclasses.replace(whole, unrecorded_ranks=None)  # of a Stretto that did not tell
+    assert old.recorded_part() is old and old.cut_short == [0, 2]
+
+
+def test_cut_short_is_something_else() -> None:
+    """A rank that was killed has numbers, which end early; they count."""
+    whole = partial([0], incomplete_ranks=[0, 2])
+    assert whole.cut_short == [2]
+    part = whole.recorded_part()
+    assert (part.nranks, part.complete, part.incomplete_ranks) == (3, False, [1])
+
+
+def test_no_imbalance_is_told_of_ranks_without_a_recording() -> None:
+    """Four ranks that do the same: no share, mean or cause changes with the one that is missing."""
+    found = diagnose(partial([1]))
+    assert found.compute_share == pytest.approx(0.9)
+    assert found.mpi_share == pytest.approx(0.1)
+    assert "imbalance" not in {c.name for c in found.causes}
+    assert any("ranks 1 nothing was recorded" in w for w in found.warnings)
+    assert not any("cut short" in w for w in found.warnings)
+    slow = partial([0], wall_s=[0.0, 10.0, 10.0, 20.0])
+    waiting = dataclasses.replace(slow.calls[0], wait_s=[0.0, 9.0, 9.0, 0.0], sampled=100)
+    waiting.transfer_s, waiting.time_s = [0.0, 1.0, 1.0, 1.0], [0.0, 10.0, 10.0, 1.0]
+    told = diagnose(dataclasses.replace(slow, wall_s=[0.0, 20.0, 20.0, 20.0], calls=[waiting],
+                                        mpi_s=[0.0, 10.0, 10.0, 1.0]))  # fmt: skip
+    cause = next(c for c in told.causes if c.name == "imbalance")
+    assert "rank 3 computes 19 s" in cause.evidence[0]
+    compute = next(p for p in parts(partial([1]).recorded_part()) if p.name.startswith("computing"))
+    assert compute.mean == pytest.approx(9.0)
+
+
+def test_the_report_draws_the_recorded_ranks() -> None:
+    """Means without the others, and each rank's bar in its own place."""
+    whole = partial([1], wall_s=[10.0, 0.0, 10.0, 12.0])
+    found = breakdown(whole)
+    assert found.slowest == 3
+    assert found.share("compute") == pytest.approx((29.0 / 3) / (32.0 / 3))
+    rows = json.dumps(ranks_figure(whole, found).chart.to_dict())
+    assert "rank 3 on a" in rows and "rank 0 on a" in rows and "rank 1 on" not in rows
+
+
+def test_tuning_takes_the_median_of_the_recorded_ranks() -> None:
+    assert find_needs(partial([0, 1, 2], n=5)).wall_s == 10.0
+
+
+def test_files_tell_it() -> None:
+    whole = partial([1])
+    assert parse_profile(format_profile(whole), "x") == whole
+    wrong = dataclasses.replace(whole, incomplete_ranks=[])
+    with pytest.raises(StrettoError, match="unrecorded_ranks"):
+        parse_profile(format_profile(wrong), "x")
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_rank_that_cannot_write(missing: int, tmp_path: Path) -> None:
+    """One of three has no directory to record into: it is named, and no zero of it counts."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    script = tmp_path / "rank.sh"
+    script.write_text(
+        f'#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = {missing} ] && STRETTO_PROFILE_DIR=/nowhere\n'
+        'exec "$@"\n'
+    )
+    script.chmod(0o755)
+    words = [*mpi.launcher(3), str(script), str(program), str(tmp_path / "file")]
+    done = stretto(mpi, "profile", "-o", "x.json", "--", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "3 ranks on 1 node(s)" in done.stdout  # and not on another one that is not known
+    assert f"of ranks {missing} nothing was recorded; all numbers" in done.stdout
+    assert "did not reach MPI_Finalize" not in done.stdout + done.stderr
+    assert f"of 1 of 3 ranks nothing was recorded ({missing})" in done.stderr
+    profile = parse_profile((tmp_path / "x.json").read_text(), "x")
+    assert profile.unrecorded_ranks == [missing]
+    assert (profile.node_count, profile.ppn) == (1, 3)
+    assert min(profile.recorded_part().wall_s) > 0
+
+
+@pytest.mark.mpi
+def test_a_file_that_cannot_be_read_costs_its_rank(tmp_path: Path) -> None:
+    """The others' profile is made; who is left out, and why, is told."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    raw = tmp_path / "raw"
+    done = run_recorded(mpi, 3, [str(program), str(tmp_path / "file")], raw)
+    assert done.returncode == 0, done.stderr
+    damaged, other = sorted(raw.iterdir())[1:]
+    damaged.write_bytes(damaged.read_bytes()[:30000])
+    (run,) = load_runs(raw)
+    joined = join_run(run, ["x"])
+    assert joined.profile.unrecorded_ranks == [1] == joined.profile.incomplete_ranks
+    assert calls(joined.profile, "MPI_Reduce").calls == [3, 0, 3]
+    told = "\n".join(joined.notes)
+    assert "rank 1 is left out: the recorder's file is truncated" in told and damaged.name in told
+    # a file whose rank was ended while MPI_Init ran, and one without the rate of its clock
+    whole = bytearray(other.read_bytes())
+    assert whole[32:36] == bytes([2, 0, 0, 0])  # the state
+    whole[32:36] = bytes([RUNNING, 0, 0, 0])
+    first = 56
+    whole[first + 16 : first + 32] = whole[first : first + 16]  # last = first
+    other.write_bytes(whole)
+    (run,) = load_runs(raw)
+    assert [r.rank for r in run] == [0]
+    assert any("rate of its clock" in p for p in run.problems)
+    # another program of the job, all of whose files are lost, is not passed over in silence
+    (raw / f"{'1' * 16}-000000.strettoraw").write_bytes(b"nothing")
+    (run,) = load_runs(raw)
+    assert any("another MPI program" in p for p in run.problems)
+    # nothing left: the error of a file, with its name and the remedy
+    for path in raw.iterdir():
+        path.write_bytes(b"nothing")
+    with pytest.raises(StrettoError, match="not a file of") as caught:
+        load_runs(raw)
+    assert caught.value.place is not None and caught.value.remedy
