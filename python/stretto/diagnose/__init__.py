@@ -11,8 +11,8 @@ each other, and what communication takes beyond what its size should cost:
   is left changes from step to step and is booked where it was waited: late senders (messages),
   barriers that nothing needs, or computing imbalance (other collectives; beyond the typical
   operation's own length, and never more than the computing itself could cause).
-- *Barriers that nothing needs*: no one-sided communication, no file and no shared-memory window
-  between a barrier and the one before. MPI's own messages need none.
+- *Barriers that nothing needs*: no one-sided communication, no file and no shared-memory window on
+  any of their ranks since the barrier before, nor until the next. MPI's own messages need none.
 - *Collectives*: the operation itself minus the least it should cost: tree depth times latency plus
   volume over bandwidth. What a typical (median) call takes beyond both is the algorithm's (tuning
   can help), the volume's part is bandwidth (it cannot, rails and fewer bytes can). What single
@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.diagnose import barriers
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.numbers import BUSY, MINOR, Network, mean
 from stretto.files.profile import Profile
@@ -72,8 +73,7 @@ class _Study(Causes):
     def result(self) -> Diagnosis:
         """Attribute the waiting and rank the causes."""
         p = self.p
-        bare = [c for c in self.blocking if c.function == "MPI_Barrier" and not c.detail]
-        others = [c for c in self.blocking if c not in bare]
+        bare, others = barriers.split(p.calls, p.communicators)
         barrier_wait = sum(mean(c.wait_s or []) for c in bare)
         other_wait = sum(mean(c.wait_s or []) for c in others)
         message_wait, message_cost, message_time = self.messages()

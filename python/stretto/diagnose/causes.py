@@ -175,12 +175,13 @@ class Causes(Numbers):
             transfer + waiting,
             [
                 f"{calls:.0f} MPI_Barrier a rank with no file, one-sided or shared-memory access "
-                f"since the one before: {seconds(transfer)} in the barriers themselves, "
-                f"{seconds(waiting)} of waiting that would otherwise even out"
+                "seen before or after them on any of their ranks: "
+                f"{seconds(transfer)} in the barriers themselves, {seconds(waiting)} of waiting, "
+                "part of which may even out without them"
             ],
-            "remove them, after a check that nothing outside MPI (files written with fwrite, "
-            "signals, timers) relies on them; MPI's messages and collectives do not",
-            f"stretto tune -- {self.command}",
+            "remove them, after a check that nothing outside MPI (files of less than 64 KiB, which "
+            "are not seen, signals, timers) relies on them; MPI's messages and collectives do not",
+            self.show_command(),
             tuning=max(transfer - latency, 0.0),
         )
 

@@ -1,0 +1,94 @@
+"""What a diagnosis and a profile say must be what was recorded, and nothing more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mpis import MPIS
+from stretto.diagnose import diagnose
+from stretto.diagnose.barriers import part_needless
+from stretto.files.profile import Call, Communicator, read_profile
+from stretto.profiling.barriers import Row, barrier_shares, with_all_evidence
+from test_diagnose import APPS, profile, row
+from test_profile import stretto
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_barriers_that_order_another_rank_are_needed(name: str, tmp_path: Path) -> None:
+    """Rank 0 puts, then a barrier, then rank 1 reads, then a barrier: rank 1 did nothing in MPI."""
+    mpi = MPIS[name].require()
+    program = mpi.compile(APPS / "diagnose_cases.c", tmp_path / "cases", "-O1")
+    path = tmp_path / "x.profile.json"
+    done = stretto(
+        mpi, "diagnose", "-o", str(path), "--json", "--", *mpi.launcher(2), str(program), "put"
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [c for c in read_profile(path).calls if c.function == "MPI_Barrier"]
+    assert {c.detail: c.calls for c in rows} == {"after one-sided": [30, 30], None: [30, 30]}
+    assert "barrier" not in [c["name"] for c in json.loads(done.stdout)["causes"]]
+
+
+BARE: Row = ("MPI_Barrier", "collective", 0, None, None, 0, None)
+FILES: Row = (*BARE[:6], "after files")
+PUT: Row = (*BARE[:6], "after one-sided")
+
+
+def test_evidence_of_all_ranks_is_joined() -> None:
+    """Three calls of two ranks: one after both kinds, one bare, one of which one rank knows."""
+    rows = [BARE, FILES, PUT]
+    group, rank = np.array([0, 0, 4, 4, 7, 7]), np.array([0, 1] * 3)
+    own = np.array([1, 2, 0, 0, 1, 0])
+    shared = with_all_evidence(rows, own, group)
+    both = (*BARE[:6], "after one-sided, after files")
+    assert [rows[k] for k in shared] == [both, both, BARE, BARE, FILES, FILES]
+    shares = barrier_shares(rows, rank, own, shared, np.array([1.0, 1.0, 1.0, 1.0, 1.0, 3.0]))
+    # events are samples: the counters divide as they do
+    assert shares.of(1, BARE, 20) == [(BARE, 10, 0.25), (FILES, 10, 0.75)]
+    assert shares.of(1, BARE, 1) == [(FILES, 1, 1.0)]
+    assert shares.of(0, FILES, 20) == [(FILES, 10, 0.5), (both, 10, 0.5)]
+    assert shares.of(2, BARE, 5) == [((*BARE[:6], "not joined"), 5, 1.0)]
+    assert shares.of(2, FILES, 5) == [(FILES, 5, 1.0)]
+    reduce: Row = ("MPI_Allreduce", "collective", 0, "MPI_SUM", None, 4, None)
+    assert shares.of(1, reduce, 5) == [(reduce, 5, 1.0)]
+
+
+def barriers(calls: int, detail: str | None = None, communicator: int = 0) -> Call:
+    return row(
+        "MPI_Barrier", "collective", detail=detail, communicator=communicator,
+        calls=[calls, calls], bytes=[0, 0], bytes_min=0, bytes_max=0, time_s=[0.5, 0.5],
+        wait_s=[0.4, 0.4], transfer_s=[0.1, 0.1], sampled=calls,
+    )  # fmt: skip
+
+
+WORLD = Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)
+OTHER = Communicator(2, "dup", 2, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("calls", "part"),
+    [
+        ([barriers(100)], 1.0),
+        ([barriers(100), barriers(100, "after one-sided")], 0.0),  # read, barrier, put
+        ([barriers(100), barriers(25, "after files")], 0.75),
+        ([barriers(100), barriers(25, "after files", 2)], 0.5),
+        ([barriers(100), barriers(25, "not joined", 2)], 1.0),
+        ([barriers(100), barriers(100, "shared memory", 2)], 1.0),
+    ],
+)
+def test_so_many_barriers_may_be_needed(calls: list[Call], part: float) -> None:
+    assert part_needless(calls, [WORLD, OTHER])[0] == pytest.approx(part)
+
+
+def test_only_what_is_needless_is_lost_to_barriers() -> None:
+    """Three of four: as much of their time, as many of their calls."""
+    some = [barriers(1000), barriers(250, "after files")]
+    cause = next(c for c in diagnose(profile(some)).causes if c.name == "barrier")
+    assert cause.lost_s == pytest.approx(0.75 * 0.5)
+    assert cause.evidence[0].startswith("750 MPI_Barrier a rank")
+    unknown = diagnose(profile([barriers(1000, "not joined")]))
+    assert "barrier" not in [c.name for c in unknown.causes]
