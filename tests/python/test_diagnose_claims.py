@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from mpis import MPIS
 from stretto.diagnose import diagnose
 from stretto.diagnose.barriers import part_needless
 from stretto.files.profile import Call, Communicator, read_profile
 from stretto.profiling.barriers import Row, barrier_shares, with_all_evidence
+from stretto.profiling.show import parts, seconds, show, size
 from test_diagnose import APPS, profile, row
 from test_profile import stretto
 
@@ -92,3 +94,46 @@ def test_only_what_is_needless_is_lost_to_barriers() -> None:
     assert cause.evidence[0].startswith("750 MPI_Barrier a rank")
     unknown = diagnose(profile([barriers(1000, "not joined")]))
     assert "barrier" not in [c.name for c in unknown.causes]
+
+
+def waits(detail: str | None, time_s: float = 0.5, calls: int = 1000) -> Call:
+    return row(
+        "MPI_Wait", "wait", communicator=None, detail=detail, calls=[calls] * 2, bytes=[0, 0],
+        bytes_min=0, bytes_max=0, time_s=[time_s] * 2,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("detail", "part"),
+    [
+        (None, "messages: waiting"),
+        ("MPI_Rsend_init", "messages: waiting"),
+        ("MPI_Rget", "one-sided"),
+        ("MPI_Raccumulate", "one-sided"),
+        ("MPI_Comm_idup", "making communicators"),
+        ("MPI_Iallreduce", "nonblocking collectives: waiting"),
+        ("MPI_File_iwrite", "files"),
+    ],
+)
+def test_waiting_is_told_by_what_is_waited_for(detail: str | None, part: str) -> None:
+    given = profile([waits(detail)], io_s=[0.5, 0.5] if part == "files" else [0.0, 0.0])
+    assert [p.name for p in parts(given)][1:] == [part]
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        (size(1000), "1000 B"), (size(1023.9), "1024 B"), (size(1000 << 20), "1000 MiB"),
+        (size(3 << 50), "3072 TiB"), (size(15.625 * 1024), "15.6 KiB"), (size(8), "8 B"),
+        (seconds(86400.0), "86400 s"), (seconds(0.9999e-3), "1000 us"), (seconds(1.2345), "1.23 s"),
+    ],
+)  # fmt: skip
+def test_no_number_has_an_exponent(told: str, text: str) -> None:
+    assert told == text
+
+
+def test_a_row_without_calls_is_shown() -> None:
+    empty = row("MPI_Bcast", "collective", calls=[0, 0], bytes=[0, 0])
+    with (console := Console(width=120)).capture() as shown:
+        show(profile([empty]), console)
+    assert "Bcast" in shown.get()

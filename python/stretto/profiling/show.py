@@ -57,7 +57,7 @@ def parts(profile: Profile) -> list[Part]:
     groups: dict[str, list[Call]] = {}
     out: list[Part] = []
     for call in profile.calls:
-        groups.setdefault(_group(call), []).append(call)
+        groups.setdefault(group_of(call), []).append(call)
     out.append(Part("computing, outside MPI", compute_s(profile)))
     split = [c for c in groups.get("collective", []) if c.wait_s is not None]
     rest = [c for c in groups.get("collective", []) if c.wait_s is None]
@@ -102,17 +102,34 @@ def awaits_message(call: Call) -> bool:
     call
         The row.
     """
+    # a probe on a communicator that found no room in its table is one, too
     return call.kind == "wait" and (
-        call.detail is None or call.detail.endswith(("send_init", "Send_init", "ecv_init"))
+        call.detail in (None, "table full")
+        or call.detail.endswith(("send_init", "Send_init", "ecv_init"))
     )
 
 
-def _group(call: Call) -> str:
+def group_of(call: Call) -> str:
+    """Return what a row's time counts as: its kind, and for waiting what is waited for.
+
+    Parameters
+    ----------
+    call
+        The row.
+
+    Returns
+    -------
+    str
+        ``collective``, ``nonblocking``, ``nonblocking wait``, ``p2p``, ``p2p wait``, ``rma``,
+        ``io``, ``comm`` or ``other``.
+    """
     if call.kind == "wait":
         if awaits_message(call):
             return "p2p wait"
-        if (call.detail or "").startswith("MPI_File"):
-            return "io"
+        awaited = call.detail or ""
+        for start, group in (("MPI_File_", "io"), ("MPI_Comm_", "comm"), ("MPI_R", "rma")):
+            if awaited.startswith(start):
+                return group
         return "nonblocking wait"
     if call.kind in ("nonblocking_collective", "persistent_collective"):
         return "nonblocking"
@@ -121,20 +138,25 @@ def _group(call: Call) -> str:
     return call.kind
 
 
+def _digits(value: float) -> str:
+    """Return three digits, and all of a larger number: 1.23, 45.6, 1000; no exponent."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
 def seconds(value: float) -> str:
     """Return a time with a unit that fits: 1.23 s, 45.6 ms, 0.78 us."""
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if value >= factor:
-            return f"{value / factor:.3g} {unit}"
+            return f"{_digits(value / factor)} {unit}"
     return f"{value * 1e6:.2f} us" if value > 0 else "0"
 
 
 def size(value: float) -> str:
     """Return a number of bytes: 8 B, 64 KiB, 1.5 MiB."""
-    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+    for factor, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if value >= factor:
-            return f"{value / factor:.3g} {unit}"
-    return f"{value:.3g} B"
+            return f"{_digits(value / factor)} {unit}"
+    return f"{_digits(value)} B"
 
 
 def _percent(value: float, whole: float) -> str:
@@ -251,11 +273,11 @@ def _call_table(profile: Profile, wall: float, top: int) -> Table:
             ""
             if call.communicator is None
             else where + "".join(f"\n{' '.join(words)}" * bool(words)),
-            size(sum(call.bytes) / call.total_calls) if call.bytes_max else "",
+            size(sum(call.bytes) / call.total_calls) if call.bytes_max and call.total_calls else "",
             str(round(call.total_calls / ranks)),
             seconds(mean),
             _percent(mean, wall),
-            seconds(sum(call.time_s) / call.total_calls),
+            seconds(sum(call.time_s) / call.total_calls) if call.total_calls else "",
             waiting,
         )
     return table
