@@ -103,6 +103,14 @@ def waits(detail: str | None, time_s: float = 0.5, calls: int = 1000) -> Call:
     )  # fmt: skip
 
 
+def test_waits_for_collectives_are_no_late_senders() -> None:
+    """They were named as where most of the waiting for messages is."""
+    receive = row("MPI_Recv", "p2p", time_s=[0.5, 0.5])
+    some = [waits("MPI_Iallreduce", 5.0), waits("MPI_File_iread", 4.0), receive]
+    cause = next(c for c in diagnose(profile(some)).causes if c.name == "late_sender")
+    assert "most of it in MPI_Recv" in cause.evidence[1]
+
+
 @pytest.mark.parametrize(
     ("detail", "part"),
     [
@@ -118,6 +126,13 @@ def waits(detail: str | None, time_s: float = 0.5, calls: int = 1000) -> Call:
 def test_waiting_is_told_by_what_is_waited_for(detail: str | None, part: str) -> None:
     given = profile([waits(detail)], io_s=[0.5, 0.5] if part == "files" else [0.0, 0.0])
     assert [p.name for p in parts(given)][1:] == [part]
+
+
+def test_waiting_for_a_communicator_is_its_making() -> None:
+    made = row("MPI_Comm_idup", "comm", calls=[3, 3], time_s=[0.1, 0.1])
+    found = diagnose(profile([made, waits("MPI_Comm_idup", 0.4)]))
+    cause = next(c for c in found.causes if c.name == "communicators")
+    assert cause.lost_s == pytest.approx(0.5) and cause.evidence == ["3 calls a rank, 500 ms"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stretto.diagnose.numbers import ENOUGH_CALLS, FEW_BARRIERS, Numbers, mean
 from stretto.files.profile import Call
 from stretto.files.table import TUNABLE
-from stretto.profiling.show import seconds, size
+from stretto.profiling.show import group_of, seconds, size
 
 
 @dataclass
@@ -137,7 +137,7 @@ class Causes(Numbers):
     def sender_cause(self, lost: float, spent: float, cost: float) -> Cause | None:
         """Return the waiting for messages beyond what they cost."""
         rows = sorted(
-            (c for c in self.p.calls if c.kind in ("p2p", "wait") and c.total_calls),
+            (c for c in self.p.calls if group_of(c) in ("p2p", "p2p wait") and c.total_calls),
             key=lambda c: -sum(c.time_s),
         )
         evidence = [
@@ -254,9 +254,9 @@ class Causes(Numbers):
 
     def communicator_cause(self) -> Cause | None:
         """Return what making communicators takes."""
-        rows = [c for c in self.p.calls if c.kind == "comm"]
+        rows = [c for c in self.p.calls if group_of(c) == "comm"]
         lost = sum(mean(c.time_s) for c in rows)
-        calls = sum(c.total_calls for c in rows) / self.n
+        calls = sum(c.total_calls for c in rows if c.kind == "comm") / self.n
         return self._cause(
             "communicators",
             "making and freeing communicators",
