@@ -152,3 +152,57 @@ def test_a_row_without_calls_is_shown() -> None:
     with (console := Console(width=120)).capture() as shown:
         show(profile([empty]), console)
     assert "Bcast" in shown.get()
+
+
+DARK = {
+    "nonblocking and persistent collectives": [
+        row("MPI_Iallreduce", "nonblocking_collective", time_s=[0.2, 0.2]),
+        waits("MPI_Iallreduce", 0.3),
+    ],
+    "neighbourhood collectives": [
+        row("MPI_Neighbor_alltoall", "neighborhood", time_s=[0.2, 0.2]),
+        waits("MPI_Ineighbor_alltoall", 0.3),
+    ],
+    "one-sided communication": [
+        row("MPI_Win_fence", "rma", time_s=[0.2, 0.2]),
+        waits("MPI_Rput", 0.3),
+    ],
+    "collectives whose calls could not be joined": [
+        row("MPI_Allreduce", "collective", time_s=[0.5, 0.5])
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DARK)
+def test_no_verdict_on_what_was_not_judged(name: str) -> None:
+    """A third of the run, of which nothing is known: it was computing, and no cause took 3 %."""
+    found = diagnose(profile(DARK[name]))
+    assert found.can_help is None and "is not known" in found.verdict
+    assert f"{name} 500 ms (33.3 %)" in found.verdict
+    assert [(u.name, u.spent_s) for u in found.unjudged] == [(name, 0.5)]
+    assert "stretto tune" not in found.next_command
+
+
+def allreduce(seconds: float) -> Call:
+    return row(
+        "MPI_Allreduce", "collective", time_s=[seconds] * 2, wait_s=[0.0] * 2,
+        transfer_s=[seconds] * 2, sampled=1000, typical_s=seconds / 1000,
+    )  # fmt: skip
+
+
+def test_what_was_judged_keeps_its_verdict() -> None:
+    """Little that was not judged is not worth a word; beside much of it what helps still helps."""
+    some = diagnose(profile([waits("MPI_Iallreduce", 0.02)]))
+    assert some.can_help is False and "not judged" not in some.verdict
+    much = diagnose(profile([waits("MPI_Iallreduce", 0.5), allreduce(0.5)]))
+    assert much.can_help is True and "tuning can help" in much.verdict
+    assert "not counted: nonblocking and persistent collectives 500 ms (25.0 %)" in much.verdict
+
+
+def test_two_percent_are_not_nothing() -> None:
+    """The first cause cannot be tuned, another one can, a little: what is said is that little."""
+    late = row("MPI_Recv", "p2p", time_s=[0.5, 0.5])
+    found = diagnose(profile([late, allreduce(0.03)]))
+    assert found.causes[0].name == "late_sender" and not found.can_help
+    assert "tuning can gain 29.9 ms" in found.verdict and "late senders" in found.verdict
+    assert "stretto tune" not in found.next_command

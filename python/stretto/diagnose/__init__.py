@@ -18,7 +18,10 @@ each other, and what communication takes beyond what its size should cost:
   can help), the volume's part is bandwidth (it cannot, rails and fewer bytes can). What single
   calls take beyond the typical one is interruption, by the operating system or other jobs.
 
-The numbers are upper bounds: causes hide behind each other.
+The numbers are upper bounds: causes hide behind each other. Nonblocking, persistent and
+neighbourhood collectives, one-sided communication and collectives whose calls could not be joined
+are not judged (`Unjudged`). Where they take more than a minor part of the run, nothing is said
+against tuning.
 """
 
 from __future__ import annotations
@@ -28,11 +31,15 @@ from pathlib import Path
 
 from stretto.diagnose import barriers
 from stretto.diagnose.causes import Cause, Causes
+from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
 from stretto.diagnose.numbers import BUSY, MINOR, Network, mean
 from stretto.files.profile import Profile
 from stretto.profiling.show import seconds
 
-__all__ = ["MINOR", "Cause", "Diagnosis", "Network", "diagnose"]
+__all__ = ["MINOR", "Cause", "Diagnosis", "Network", "Unjudged", "diagnose"]
+
+#: below this share of the run what tuning may gain is not worth a word
+NOTHING = 0.005
 
 
 @dataclass
@@ -44,7 +51,9 @@ class Diagnosis:
     mpi_share: float
     file_share: float
     causes: list[Cause] = field(default_factory=list)
-    can_help: bool = False
+    #: None: not known, too much of the run was not judged
+    can_help: bool | None = False
+    unjudged: list[Unjudged] = field(default_factory=list)
     verdict: str = ""
     next_command: str = ""
     warnings: list[str] = field(default_factory=list)
@@ -109,9 +118,6 @@ class _Study(Causes):
         return out
 
     def _conclude(self, out: Diagnosis) -> None:
-        tuning = sum(c.tuning_s for c in out.causes)
-        out.can_help = tuning >= MINOR * self.wall
-        first = out.causes[0] if out.causes else None
         if not self.p.complete:
             out.warnings.append(
                 "the run was cut short; what is said here holds for the part that was recorded"
@@ -131,28 +137,44 @@ class _Study(Causes):
                 f"{most} ranks share {self.p.host.cores} cores: much of the waiting is for a core, "
                 "not for another rank"
             )
+        self._verdict(out)
+
+    def _verdict(self, out: Diagnosis) -> None:
+        tuning = sum(c.tuning_s for c in out.causes)
+        gain = f"{seconds(tuning)} of {seconds(self.wall)} ({100 * tuning / self.wall:.1f} %)"
+        out.unjudged = unjudged(self.p.calls, self.wall)
+        dark = sum(u.share for u in out.unjudged) >= MINOR
+        first = out.causes[0] if out.causes and out.causes[0].share >= MINOR else None
+        out.can_help = tuning >= MINOR * self.wall
+        out.next_command = self.show_command()
         if self.n == 1:
+            out.can_help = False
             out.verdict = "tuning cannot help, because there is one rank only"
-            out.next_command = self.show_command()
         elif out.can_help:
             out.verdict = (
-                f"tuning can help: at most {seconds(tuning)} of {seconds(self.wall)} "
-                f"({100 * tuning / self.wall:.0f} % of the run) is in collectives beyond what they "
-                "should cost"
+                f"tuning can help: at most {gain} is in collectives beyond what they should cost"
             )
+            if dark:
+                out.verdict += f"; not judged, and not counted: {unjudged_words(out.unjudged)}"
             out.next_command = f"stretto tune -- {self.command}"
-        elif first is None or first.share < MINOR:
+        elif dark:
+            out.can_help = None
+            out.verdict = (
+                "whether tuning can help is not known, because this was not judged: "
+                f"{unjudged_words(out.unjudged)}; "
+                + (
+                    f"of the rest, first comes: {first.title}"
+                    if first is not None
+                    else f"of the rest, no cause takes {100 * MINOR:.0f} % of the run"
+                )
+            )
+        elif first is None:
             out.verdict = (
                 f"tuning cannot help, because {100 * out.compute_share:.1f} % of the run is "
-                "computing outside MPI, and no cause takes "
-                f"{100 * MINOR:.0f} % of it"
+                f"computing outside MPI and files, and no cause takes {100 * MINOR:.0f} % of it"
             )
-            out.next_command = self.show_command()
+        elif first.because is None or tuning >= NOTHING * self.wall:
+            out.verdict = f"tuning can gain {gain} at most; first comes: {first.title}"
         else:
             out.verdict = f"tuning cannot help, because {first.because}: {first.title}"
-            if first.because is None:  # tunable in kind, but too little
-                out.verdict = (
-                    f"tuning can gain {seconds(tuning)} at most, "
-                    f"{100 * tuning / self.wall:.1f} % of the run; first comes: {first.title}"
-                )
             out.next_command = first.next_command
