@@ -206,3 +206,45 @@ def test_two_percent_are_not_nothing() -> None:
     assert found.causes[0].name == "late_sender" and not found.can_help
     assert "tuning can gain 29.9 ms" in found.verdict and "late senders" in found.verdict
     assert "stretto tune" not in found.next_command
+
+
+def test_threads_lose_no_more_than_the_run() -> None:
+    """Two threads wait for messages and for an allreduce all the time: it was 200 % of the run."""
+    late = row("MPI_Recv", "p2p", time_s=[1.0, 1.0])
+    given = profile([late, allreduce(1.0)], (0.0, 0.0), wall_s=[1.0, 1.0])
+    found = diagnose(given)
+    assert (found.wall_s, found.mpi_share, found.compute_share) == (1.0, 1.0, 0.0)
+    assert all(c.share <= 1 for c in found.causes)
+    assert any("several threads of a rank" in w for w in found.warnings)
+    hidden = diagnose(profile([waits("MPI_Iallreduce", 1.0), late], (0, 0), wall_s=[1.0, 1.0]))
+    assert [u.share for u in hidden.unjudged] == [0.5]
+    with (console := Console(width=120)).capture() as shown:
+        show(given, console)
+    assert "note: several threads" in shown.get() and "100.0 %" not in shown.get()
+
+
+def test_threads_are_told_where_their_sum_is_no_more_than_the_run() -> None:
+    """One computes, one waits for its messages: it looks like waiting and no computing."""
+    late = row("MPI_Recv", "p2p", time_s=[1.0, 1.0])
+    found = diagnose(profile([late], (0.0, 0.0), wall_s=[1.0, 1.0], threads=[2, 1]))
+    assert any("up to 2 threads" in w for w in found.warnings)
+    alone = diagnose(profile([late], (0.0, 0.0), wall_s=[1.0, 1.0], threads=[1, 1]))
+    assert not any("threads" in w for w in alone.warnings)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("source", "words", "most"), [("record_ends", ("threads", "6"), 7), ("record_counts", (), 1)]
+)
+def test_threads_are_counted(
+    source: str, words: tuple[str, ...], most: int, tmp_path: Path
+) -> None:
+    """The main thread, and of three times six as many as there were at once."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / f"{source}.c", tmp_path / "program", "-pthread")
+    path = tmp_path / "x.profile.json"
+    run = [*mpi.launcher(2), str(program), *(words or [str(tmp_path / "file")])]
+    done = stretto(mpi, "profile", "-o", str(path), "--", *run)
+    told = read_profile(path).threads
+    assert told is not None and all(min(most, 2) <= n <= most for n in told)
+    assert ("threads of a rank call the MPI" in done.stdout) == (most > 1)

@@ -246,14 +246,15 @@ def test_ranks_in_mpi_in_several_threads_take_no_more_than_all_of_the_run(
     for call in value["calls"]:
         for key in ("time_s", "wait_s", "transfer_s"):
             call[key] = None if call[key] is None else [40 * t for t in call[key]]
+    value["mpi_s"] = [40 * t for t in value["mpi_s"]]
     path, target = tmp_path / "app.profile.json", tmp_path / "r.html"
     path.write_text(json.dumps(value))
     out = said(capsys, "report", path, "-o", target)
     shares = [float(x) for x in re.findall(r"([0-9.]+) %", target.read_text())]
     assert shares and max(shares) <= 100
     assert float(re.findall(r"take ([0-9.]+) %", out["verdict"])[0]) <= 100
-    assert any("several threads" in n for n in out["notes"])
-    assert not any("several threads" in n for n in said(
+    assert any("Several threads" in n for n in out["notes"])
+    assert not any("threads" in n for n in said(
         capsys, "report", systems / "measured", "-o", target)["notes"])  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
 from stretto.diagnose.numbers import BUSY, MINOR, Network, mean
 from stretto.files.profile import Profile
-from stretto.profiling.show import seconds
+from stretto.profiling.show import seconds, threads_note, whole_s
 
 __all__ = ["MINOR", "Cause", "Diagnosis", "Network", "Unjudged", "diagnose"]
 
@@ -107,13 +107,15 @@ class _Study(Causes):
             self.communicator_cause(),
         ]
         found = sorted((c for c in causes if c is not None), key=lambda c: -c.lost_s)
+        whole = max(whole_s(p), self.wall)
         out = Diagnosis(
             self.wall,
-            mean(self.compute) / self.wall,
-            mean(p.mpi_s) / self.wall,
-            mean(p.io_s) / self.wall,
+            mean(self.compute) / whole,
+            mean(p.mpi_s) / whole,
+            mean(p.io_s) / whole,
             found,
         )
+        out.unjudged = unjudged(p.calls, whole)
         self._conclude(out)
         return out
 
@@ -122,6 +124,8 @@ class _Study(Causes):
             out.warnings.append(
                 "the run was cut short; what is said here holds for the part that was recorded"
             )
+        if (note := threads_note(self.p)) is not None:
+            out.warnings.append(note)
         for cause in out.causes:
             if cause.name == "interruption" and cause.share >= BUSY:
                 out.warnings.append(
@@ -140,9 +144,8 @@ class _Study(Causes):
         self._verdict(out)
 
     def _verdict(self, out: Diagnosis) -> None:
-        tuning = sum(c.tuning_s for c in out.causes)
+        tuning = min(sum(c.tuning_s for c in out.causes), self.wall)
         gain = f"{seconds(tuning)} of {seconds(self.wall)} ({100 * tuning / self.wall:.1f} %)"
-        out.unjudged = unjudged(self.p.calls, self.wall)
         dark = sum(u.share for u in out.unjudged) >= MINOR
         first = out.causes[0] if out.causes and out.causes[0].share >= MINOR else None
         out.can_help = tuning >= MINOR * self.wall

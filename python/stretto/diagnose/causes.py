@@ -70,6 +70,8 @@ class Causes(Numbers):
     ) -> Cause | None:
         if lost <= 0:
             return None
+        # what threads lose beside each other is more than the run, what can be gained is not
+        lost, tuning = min(lost, self.wall), min(tuning, self.wall)
         return Cause(
             name, title, lost, lost / self.wall, tuning, evidence, because, advice, next_command
         )

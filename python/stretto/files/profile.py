@@ -138,6 +138,8 @@ class Profile:
     #: part of io_s: files read and written between MPI calls, not by MPI-IO; and their bytes
     file_s: list[float] | None = None
     file_bytes: list[int] | None = None
+    #: of each rank: how many threads called the MPI; None: not known
+    threads: list[int] | None = None
     #: of `stretto tune -- CMD`: what was run; None: not known (a profile of another command's)
     programs: list[ProgramFile] | None = None
 
@@ -177,6 +179,8 @@ def check(profile: Profile, place: str) -> None:
             raise refuse(f"{name} holds a negative time")
     if sorted(r for node in profile.nodes for r in node.ranks) != list(range(n)):
         raise refuse("the nodes do not hold every rank exactly once")
+    if profile.threads is not None and len(profile.threads) != n:
+        raise refuse(f"threads has {len(profile.threads)} values for {n} ranks")
     if any(not 0 <= r < n for r in profile.incomplete_ranks):
         raise refuse("incomplete_ranks names a rank that does not exist")
     known = {c.id for c in profile.communicators}

@@ -300,6 +300,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         node_matrix=node_matrix,
         timeline=_timeline(samples),
         file_s=file_s,
+        threads=[present[r].threads if r in present else 0 for r in range(nranks)],
         file_bytes=[
             int(present[r].header["file_read"]) + int(present[r].header["file_written"])
             if r in present

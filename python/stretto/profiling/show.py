@@ -45,8 +45,41 @@ def compute_s(profile: Profile) -> list[float]:
     ]
 
 
+def whole_s(profile: Profile) -> float:
+    """Return what shares are of: the run, or the time of all its threads where that is more.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    """
+    sums = zip(compute_s(profile), profile.mpi_s, profile.io_s, strict=True)
+    return max(max(profile.wall_s), sum(map(sum, sums)) / profile.nranks)
+
+
+def threads_note(profile: Profile) -> str | None:
+    """Say that times of several threads are added up, None where one thread calls the MPI.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    """
+    inside = zip(profile.wall_s, profile.mpi_s, profile.io_s, strict=True)
+    # rounding, and files seen between two calls, may make a little more than the run
+    many = max(profile.threads or [1])
+    if many < 2 and not any(m + i > 1.02 * w for w, m, i in inside):
+        return None
+    who = f"up to {many} threads" if many > 1 else "several threads"
+    return (
+        f"{who} of a rank call the MPI, and their times are added up: while one waits there, "
+        "another may compute, so that waiting may cost less and computing take longer than is told "
+        "here"
+    )
+
+
 def parts(profile: Profile) -> list[Part]:
-    """Return where the time goes; the parts of a rank sum up to its wall time.
+    """Return where the time goes; the parts of a rank with one thread sum up to its wall time.
 
     Parameters
     ----------
@@ -214,8 +247,11 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
             "their numbers end where the recording did",
             highlight=False,
         )
-    console.print(_time_table(profile, wall))
-    console.print(_call_table(profile, wall, top))
+    if (note := threads_note(profile)) is not None:
+        console.print(f"note: {note}", highlight=False, soft_wrap=True)
+    whole = whole_s(profile)
+    console.print(_time_table(profile, whole))
+    console.print(_call_table(profile, whole, top))
     if profile.matrix.messages:
         console.print(_message_table(profile))
     rest = [c for c in profile.communicators if c.id > 1]
