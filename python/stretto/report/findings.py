@@ -133,12 +133,12 @@ def bound(parts: Breakdown) -> str:
         return ""
     text = (
         f"Were every collective's transfer free, the run would be at most {fmt.percent(reach)} "
-        "shorter: that is the limit of tuning."
+        "shorter: that is the limit of tuning their algorithms."
     )
     if parts.share("wait") > 0.01 and parts.imbalance > 0.03:
         text += (
             f" Rank {parts.slowest} computes {fmt.percent(parts.imbalance)} longer than the mean; "
-            "the others wait for it in the collectives."
+            "part of the waiting may be for it."
         )
     return text
 
