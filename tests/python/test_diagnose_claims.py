@@ -12,10 +12,10 @@ from rich.console import Console
 from mpis import MPIS
 from stretto.diagnose import diagnose
 from stretto.diagnose.barriers import part_needless
-from stretto.files.profile import Call, Communicator, read_profile
+from stretto.files.profile import Call, Communicator, Matrix, read_profile
 from stretto.profiling.barriers import Row, barrier_shares, with_all_evidence
 from stretto.profiling.show import parts, seconds, show, size
-from test_diagnose import APPS, profile, row
+from test_diagnose import APPS, first, profile, row
 from test_profile import stretto
 
 
@@ -132,7 +132,9 @@ def test_waiting_for_a_communicator_is_its_making() -> None:
     made = row("MPI_Comm_idup", "comm", calls=[3, 3], time_s=[0.1, 0.1])
     found = diagnose(profile([made, waits("MPI_Comm_idup", 0.4)]))
     cause = next(c for c in found.causes if c.name == "communicators")
-    assert cause.lost_s == pytest.approx(0.5) and cause.evidence == ["3 calls a rank, 500 ms"]
+    assert cause.lost_s == pytest.approx(0.5) and cause.evidence[0].startswith(
+        "3 calls a rank, 500 ms"
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,3 +250,48 @@ def test_threads_are_counted(
     told = read_profile(path).threads
     assert told is not None and all(min(most, 2) <= n <= most for n in told)
     assert ("threads of a rank call the MPI" in done.stdout) == (most > 1)
+
+
+def test_small_messages_are_many_not_large() -> None:
+    """A million messages of 8 bytes: their bytes take 1 ms, which was told as 1 s of bandwidth."""
+    send = row("MPI_Send", "p2p", calls=[1000000, 0], bytes=[8000000, 0], time_s=[1.001, 1.001])
+    found = diagnose(profile([send], matrix=Matrix([(0, 1, 1000000, 8000000)])))
+    lost = {c.name: c.lost_s for c in found.causes}
+    assert lost == pytest.approx({"messages": 1.0, "bandwidth": 0.001})
+    assert "1000000 messages of 8 B on average should take 1 s" in found.causes[0].evidence[0]
+    large = row("MPI_Send", "p2p", calls=[1, 0], bytes=[8 << 30, 0], time_s=[1.1, 1.1])
+    found = diagnose(profile([large], matrix=Matrix([(0, 1, 1, 8 << 30)])))
+    assert found.causes[0].name == "bandwidth"
+
+
+def test_waiting_in_sends_is_no_late_sender() -> None:
+    send = row("MPI_Ssend", "p2p", time_s=[0.5, 0.5])
+    cause = diagnose(profile([send])).causes[0]
+    assert "receivers" in cause.title and "most of it in MPI_Ssend" in cause.evidence[1]
+
+
+def waiting(function: str, wait: float) -> Call:
+    return row(
+        function, "collective", time_s=[wait, wait], wait_s=[wait, wait], transfer_s=[0.0, 0.0]
+    )
+
+
+def test_no_rank_is_named_where_the_late_one_changes() -> None:
+    """Both compute alike over the run, and wait alike: nobody waits for "it"."""
+    some = [waiting("MPI_Allreduce", 0.3), waiting("MPI_Allreduce", 0.2), waiting("MPI_Bcast", 0.1)]
+    cause = diagnose(profile(some)).causes[0]
+    assert cause.name == "imbalance"
+    assert [e.partition(":")[0] for e in cause.evidence] == [
+        "the late rank changes from call to call",
+        "most of the waiting is in MPI_Allreduce (500 ms a rank) and MPI_Bcast (100 ms a rank)",
+    ]
+    uneven = diagnose(profile([waiting("MPI_Allreduce", 0.5)], (2.0, 1.0))).causes[0]
+    assert uneven.evidence[0].startswith("rank 0 computes 2 s, the mean is 1.5 s")
+
+
+def test_collectives_of_one_rank_are_not_tuned() -> None:
+    """No algorithm is faster than none."""
+    alone = Communicator(0, "MPI_COMM_SELF", 1, 1, 1, 2)
+    found = diagnose(profile([allreduce(1.0)], communicators=[alone]))
+    assert first(found) == "collective" and found.causes[0].tuning_s == 0
+    assert found.can_help is False

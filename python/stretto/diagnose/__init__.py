@@ -5,12 +5,12 @@ each other, and what communication takes beyond what its size should cost:
 
 - *Files*: the rank with the most file time minus the mean is serial I/O (the others have nothing to
   do meanwhile), when at least `SERIAL_SHARE` of all file time is one rank's.
-- *Waiting* of collectives is known from joined time stamps; of messages it is the time in receives
-  and waits minus what the messages should cost (`Network`). Waiting is explained first by
+- *Waiting* of collectives is known from joined time stamps; of messages it is the time in sends,
+  receives and waits minus what the messages should cost (`Network`). Waiting is explained first by
   serial I/O, then by computing that is spread unevenly (most minus mean, over the whole run); what
-  is left changes from step to step and is booked where it was waited: late senders (messages),
-  barriers that nothing needs, or computing imbalance (other collectives; beyond the typical
-  operation's own length, and never more than the computing itself could cause).
+  is left changes from step to step and is booked where it was waited: late senders or receivers
+  (messages), barriers that nothing needs, or computing imbalance (other collectives; beyond the
+  typical operation's own length, and never more than the computing itself could cause).
 - *Barriers that nothing needs*: no one-sided communication, no file and no shared-memory window on
   any of their ranks since the barrier before, nor until the next. MPI's own messages need none.
 - *Collectives*: the operation itself minus the least it should cost: tree depth times latency plus
@@ -85,7 +85,7 @@ class _Study(Causes):
         bare, others = barriers.split(p.calls, p.communicators)
         barrier_wait = sum(mean(c.wait_s or []) for c in bare)
         other_wait = sum(mean(c.wait_s or []) for c in others)
-        message_wait, message_cost, message_time = self.messages()
+        message_wait, message_single, message_bytes, message_time = self.messages()
         waited = barrier_wait + other_wait + message_wait
         serial = min(self.serial(), waited)
         uneven = min(max(self.compute) - mean(self.compute), waited - serial)
@@ -99,11 +99,12 @@ class _Study(Causes):
         causes = [
             self.serial_cause(serial),
             self.imbalance_cause(uneven, changing, others + bare),
-            self.sender_cause(rest * message_wait, message_time, message_cost),
+            self.sender_cause(rest * message_wait, message_time, message_single + message_bytes),
+            self.message_cause(message_single),
             self.barrier_cause(bare, rest * barrier_wait),
             self.collective_cause(algorithm, shapes),
             self.interruption_cause(interrupted + noise, others),
-            self.bandwidth_cause(volume, message_cost),
+            self.bandwidth_cause(volume, message_bytes),
             self.communicator_cause(),
         ]
         found = sorted((c for c in causes if c is not None), key=lambda c: -c.lost_s)
@@ -129,17 +130,17 @@ class _Study(Causes):
         for cause in out.causes:
             if cause.name == "interruption" and cause.share >= BUSY:
                 out.warnings.append(
-                    f"{100 * cause.share:.0f} % of the run goes to interruptions: the machine was "
-                    "busy with other things, and the other numbers are larger for it; run again "
-                    "where nothing else runs"
+                    f"{100 * cause.share:.0f} % of the run goes to interruptions: where the "
+                    "machine was busy with other things, the other numbers are larger for it; run "
+                    "again where nothing else runs"
                 )
         # The cores are those of the machine that joined the profile, maybe a login node.
         mine = [n for n in self.p.nodes if n.name.split(".")[0] == self.p.host.name]
         most = max((len(n.ranks) for n in mine), default=0)
         if most > self.p.host.cores:
             out.warnings.append(
-                f"{most} ranks share {self.p.host.cores} cores: much of the waiting is for a core, "
-                "not for another rank"
+                f"{most} ranks share {self.p.host.cores} cores: much of the waiting may be for a "
+                "core, not for another rank"
             )
         self._verdict(out)
 
