@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +79,7 @@ OTHER = Communicator(2, "dup", 2, 1, 2)
         ([barriers(100), barriers(100, "after one-sided")], 0.0),  # read, barrier, put
         ([barriers(100), barriers(25, "after files")], 0.75),
         ([barriers(100), barriers(25, "after files", 2)], 0.5),
+        ([barriers(100), replace(barriers(25, "after files", 2), sampled=0)], 0.0),
         ([barriers(100), barriers(25, "not joined", 2)], 1.0),
         ([barriers(100), barriers(100, "shared memory", 2)], 1.0),
     ],

@@ -10,8 +10,8 @@ from stretto.files.profile import Call, Communicator
 
 def _calls_on(rows: Sequence[Call], size: int) -> float:
     """Return how many barriers there were, each once for all its ranks."""
-    # What the ranks of other kinds did before them is not joined: all may be different ones.
-    return sum(c.total_calls / (size if c.kind == "collective" else 1) for c in rows)
+    # Where calls are not joined, what each rank did before one may be before different ones.
+    return sum(c.total_calls / (size if c.sampled else 1) for c in rows)
 
 
 def part_needless(calls: Sequence[Call], communicators: Sequence[Communicator]) -> dict[int, float]:
