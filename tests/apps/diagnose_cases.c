@@ -1,6 +1,6 @@
 /* One program for each cause of lost time, for the tests of stretto diagnose:
  *     diagnose_cases CASE [FILE]
- * where CASE is imbalance, late_sender, collective, barrier, serial_io or compute.
+ * where CASE is imbalance, late_sender, collective, barrier, put, serial_io or compute.
  * Steps are long beside a slice of the scheduler (3 ms): where other programs want the same cores,
  * a call that costs 1 us costs a slice, and then that is the cause, which is right but not the
  * case. */
@@ -76,6 +76,27 @@ static void barrier(void) {
     }
 }
 
+/* Rank 0 puts, the others read: of both barriers only rank 0 knows of anything before one of them.
+ * Without the second the next value would come while this one is read. */
+static void put(void) {
+    double *mine, value;
+    MPI_Win window;
+    MPI_Win_allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window);
+    for (int i = 0; i < 30; i++) {
+        work(10e-3);
+        if (rank == 0) {
+            value = i;
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, size - 1, 0, window);
+            MPI_Put(&value, 1, MPI_DOUBLE, size - 1, 0, 1, MPI_DOUBLE, window);
+            MPI_Win_unlock(size - 1, window);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        work(rank ? 10e-3 : 0);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_free(&window);
+}
+
 static void serial_io(const char *name) {
     size_t bytes = 16 << 20;
     char *data = malloc(bytes);
@@ -114,6 +135,8 @@ int main(int argc, char **argv) {
         collective();
     else if (!strcmp(name, "barrier"))
         barrier();
+    else if (!strcmp(name, "put"))
+        put();
     else if (!strcmp(name, "serial_io"))
         serial_io(argv[2]);
     else if (!strcmp(name, "compute"))

@@ -227,3 +227,53 @@ def test_a_profile_of_a_tuned_run(tmp_path: Path) -> None:
     ]
     assert len(small) == 1
     assert format_profile(profile) == path.read_text()
+
+
+def test_profiles_of_one_directory_take_different_names(tmp_path: Path) -> None:
+    """Two that ran at the same time found the same name free, and one of them was lost."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    # each run ends when both have begun; the lock is this test's, so that both may run
+    script = tmp_path / "job.sh"
+    script.write_text(
+        "#!/bin/sh\n"
+        f"touch begun.$1; while [ ! -e begun.a -o ! -e begun.b ]; do sleep 0.1; done\n"
+        f"exec {' '.join(mpi.launcher(1))} {program} threads 0\n"
+    )
+    script.chmod(0o755)
+    with one_job_at_a_time():
+        both = [
+            subprocess.Popen(
+                [sys.executable, "-m", "stretto", "profile", "--", str(script), name],
+                env=environment(mpi), cwd=tmp_path, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            )
+            for name in ("a", "b")
+        ]  # fmt: skip
+        errors = [process.communicate(timeout=300)[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0], errors
+    written = sorted(tmp_path.glob("*.profile.json"))
+    assert [p.name for p in written] == ["job.sh-2.profile.json", "job.sh.profile.json"]
+    assert sorted(read_profile(p).command[-1] for p in written) == ["a", "b"]
+    for process, error in zip(both, errors, strict=True):
+        (path,) = (p for p in written if str(p) in error)
+        assert read_profile(path).command == process.args[5:]  # type: ignore[index]
+
+
+def test_a_second_program_replaces_no_file(tmp_path: Path) -> None:
+    """-o names the first program's file, which may be there; nobody named the second's."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
+    script = tmp_path / "job.sh"
+    launch = f"{' '.join(mpi.launcher(1))} {program} threads 0"
+    script.write_text(f"#!/bin/sh\n{launch}\n{launch}\n")
+    script.chmod(0o755)
+    for name in ("x.profile.json", "x-2.profile.json"):
+        (tmp_path / name).write_text("mine")
+    words = ["profile", "-o", str(tmp_path / "x.profile.json"), "--", str(script)]
+    done = stretto(mpi, *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert read_profile(tmp_path / "x.profile.json").complete
+    assert (tmp_path / "x-2.profile.json").read_text() == "mine"
+    assert read_profile(tmp_path / "x-3.profile.json").complete
+    assert f"another MPI program of this run: {tmp_path / 'x-3.profile.json'}" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ import pytest
 from report_samples import make
 from stretto.cli import main
 from stretto.files.bench import read_bench
-from stretto.files.profile import Event
+from stretto.files.profile import Call, Event
+from stretto.report.breakdown import breakdown
 from stretto.report.figures import ranking as draw
+from stretto.report.findings import where_time_goes
 from stretto.report.load import load
 from stretto.report.ranking import rank, sources
+from stretto.report.tables import shapes
 
 Spec = dict[str, Any]
 
@@ -223,8 +227,6 @@ def test_algorithms_with_like_names_have_rows_of_their_own(systems: Path, tmp_pa
 
 def test_the_last_rank_is_that_of_all_ranks(systems: Path) -> None:
     """Sixteen lanes of twenty are drawn; the one that came last may be another."""
-    from dataclasses import replace
-
     from stretto.report.figures.timeline import _lanes, timeline
 
     (system,) = load([systems / "measured"])
@@ -246,14 +248,15 @@ def test_ranks_in_mpi_in_several_threads_take_no_more_than_all_of_the_run(
     for call in value["calls"]:
         for key in ("time_s", "wait_s", "transfer_s"):
             call[key] = None if call[key] is None else [40 * t for t in call[key]]
+    value["mpi_s"] = [40 * t for t in value["mpi_s"]]
     path, target = tmp_path / "app.profile.json", tmp_path / "r.html"
     path.write_text(json.dumps(value))
     out = said(capsys, "report", path, "-o", target)
     shares = [float(x) for x in re.findall(r"([0-9.]+) %", target.read_text())]
     assert shares and max(shares) <= 100
     assert float(re.findall(r"take ([0-9.]+) %", out["verdict"])[0]) <= 100
-    assert any("several threads" in n for n in out["notes"])
-    assert not any("several threads" in n for n in said(
+    assert any("Several threads" in n for n in out["notes"])
+    assert not any("threads" in n for n in said(
         capsys, "report", systems / "measured", "-o", target)["notes"])  # fmt: skip
 
 
@@ -279,3 +282,41 @@ def test_what_is_left_out_is_counted_as_what_it_is(systems: Path, tmp_path: Path
     text = (tmp_path / "r.html").read_text()
     assert "2 more layouts were measured" not in text
     assert "2 more pairs of layout and mode were measured" in text
+
+
+@pytest.mark.parametrize(
+    ("detail", "part"),
+    [
+        (None, "p2p"),
+        ("MPI_Rsend_init", "p2p"),
+        ("MPI_Iallreduce", "unsplit"),
+        ("MPI_Ineighbor_alltoall", "unsplit"),
+        ("MPI_Rget", "other"),
+        ("MPI_Comm_idup", "other"),
+    ],
+)
+def test_waits_are_a_part_of_what_is_waited_for(
+    systems: Path, detail: str | None, part: str
+) -> None:
+    """All were point-to-point, and "the limit of tuning" was told without them."""
+    profile = load([systems / "measured"])[0].profile
+    assert profile is not None
+    n = profile.nranks
+    wait = Call("MPI_Wait", "wait", None, None, None, 0, 0, [1] * n, [0] * n, [3.0] * n)
+    found = breakdown(replace(profile, calls=[replace(wait, detail=detail)]))
+    assert {p.key: p.mean for p in found.parts if p.key not in ("compute", "io")} == {part: 3.0}
+    limited = "no collective algorithm can make it faster" in where_time_goes(found)
+    assert limited == (part != "unsplit")
+
+
+def test_what_no_table_has_is_not_called_tunable(systems: Path) -> None:
+    """MPI_Alltoallw: Stretto leaves it to the MPI."""
+    system = load([systems / "measured"])[0]
+    assert system.profile is not None
+    row = next(c for c in system.profile.calls if c.kind == "collective")
+    system.profile.calls = [
+        replace(row, function=f, wait_s=None) for f in ("MPI_Allreduce", "MPI_Alltoallw")
+    ]
+    system.tables = []
+    told = {s["function"]: s["advice"] for s in shapes(system, breakdown(system.profile))}
+    assert told == {"MPI_Allreduce": "can be tuned", "MPI_Alltoallw": "stays native"}

@@ -50,9 +50,10 @@ def command(
 ) -> None:
     """Run CMD once and say where its time goes, what could be gained, and what to type next.
 
-    Causes are computation imbalance, late senders, collective algorithms, bandwidth, barriers that
-    nothing needs, serial I/O and the making of communicators; each with numbers from the run, with
-    the most that removing it could gain, and with whether tuning can help at all.
+    Causes are computation imbalance, late senders or receivers, collective algorithms, bandwidth,
+    many messages, barriers that nothing needs, serial I/O and the making of communicators; each
+    with numbers from the run, with the most that removing it could gain, and with whether tuning
+    can help at all. What is not judged is told with its time.
 
     Parameters
     ----------

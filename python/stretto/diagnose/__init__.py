@@ -5,20 +5,23 @@ each other, and what communication takes beyond what its size should cost:
 
 - *Files*: the rank with the most file time minus the mean is serial I/O (the others have nothing to
   do meanwhile), when at least `SERIAL_SHARE` of all file time is one rank's.
-- *Waiting* of collectives is known from joined time stamps; of messages it is the time in receives
-  and waits minus what the messages should cost (`Network`). Waiting is explained first by
+- *Waiting* of collectives is known from joined time stamps; of messages it is the time in sends,
+  receives and waits minus what the messages should cost (`Network`). Waiting is explained first by
   serial I/O, then by computing that is spread unevenly (most minus mean, over the whole run); what
-  is left changes from step to step and is booked where it was waited: late senders (messages),
-  barriers that nothing needs, or computing imbalance (other collectives; beyond the typical
-  operation's own length, and never more than the computing itself could cause).
-- *Barriers that nothing needs*: no one-sided communication, no file and no shared-memory window
-  between a barrier and the one before. MPI's own messages need none.
+  is left changes from step to step and is booked where it was waited: late senders or receivers
+  (messages), barriers that nothing needs, or computing imbalance (other collectives; beyond the
+  typical operation's own length, and never more than the computing itself could cause).
+- *Barriers that nothing needs*: no one-sided communication, no file and no shared-memory window on
+  any of their ranks since the barrier before, nor until the next. MPI's own messages need none.
 - *Collectives*: the operation itself minus the least it should cost: tree depth times latency plus
   volume over bandwidth. What a typical (median) call takes beyond both is the algorithm's (tuning
   can help), the volume's part is bandwidth (it cannot, rails and fewer bytes can). What single
   calls take beyond the typical one is interruption, by the operating system or other jobs.
 
-The numbers are upper bounds: causes hide behind each other.
+The numbers are upper bounds: causes hide behind each other. Nonblocking, persistent and
+neighbourhood collectives, one-sided communication and collectives whose calls could not be joined
+are not judged (`Unjudged`). Where they take more than a minor part of the run, nothing is said
+against tuning.
 """
 
 from __future__ import annotations
@@ -26,13 +29,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.diagnose import barriers
 from stretto.diagnose.causes import Cause, Causes
+from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
 from stretto.diagnose.numbers import BUSY, MINOR, Network, mean
 from stretto.files.profile import Profile
 from stretto.profiling.join import rank_words
-from stretto.profiling.show import seconds
+from stretto.profiling.show import seconds, threads_note, whole_s
 
-__all__ = ["MINOR", "Cause", "Diagnosis", "Network", "diagnose"]
+__all__ = ["MINOR", "Cause", "Diagnosis", "Network", "Unjudged", "diagnose"]
+
+#: below this share of the run what tuning may gain is not worth a word
+NOTHING = 0.005
 
 
 @dataclass
@@ -44,7 +52,9 @@ class Diagnosis:
     mpi_share: float
     file_share: float
     causes: list[Cause] = field(default_factory=list)
-    can_help: bool = False
+    #: None: not known, too much of the run was not judged
+    can_help: bool | None = False
+    unjudged: list[Unjudged] = field(default_factory=list)
     verdict: str = ""
     next_command: str = ""
     warnings: list[str] = field(default_factory=list)
@@ -79,11 +89,10 @@ class _Study(Causes):
     def result(self) -> Diagnosis:
         """Attribute the waiting and rank the causes."""
         p = self.p
-        bare = [c for c in self.blocking if c.function == "MPI_Barrier" and not c.detail]
-        others = [c for c in self.blocking if c not in bare]
+        bare, others = barriers.split(p.calls, p.communicators)
         barrier_wait = sum(mean(c.wait_s or []) for c in bare)
         other_wait = sum(mean(c.wait_s or []) for c in others)
-        message_wait, message_cost, message_time = self.messages()
+        message_wait, message_single, message_bytes, message_time = self.messages()
         waited = barrier_wait + other_wait + message_wait
         serial = min(self.serial(), waited)
         uneven = min(max(self.compute) - mean(self.compute), waited - serial)
@@ -97,69 +106,86 @@ class _Study(Causes):
         causes = [
             self.serial_cause(serial),
             self.imbalance_cause(uneven, changing, others + bare),
-            self.sender_cause(rest * message_wait, message_time, message_cost),
+            self.sender_cause(rest * message_wait, message_time, message_single + message_bytes),
+            self.message_cause(message_single),
             self.barrier_cause(bare, rest * barrier_wait),
             self.collective_cause(algorithm, shapes),
             self.interruption_cause(interrupted + noise, others),
-            self.bandwidth_cause(volume, message_cost),
+            self.bandwidth_cause(volume, message_bytes),
             self.communicator_cause(),
         ]
         found = sorted((c for c in causes if c is not None), key=lambda c: -c.lost_s)
+        whole = max(whole_s(p), self.wall)
         out = Diagnosis(
             self.wall,
-            mean(self.compute) / self.wall,
-            mean(p.mpi_s) / self.wall,
-            mean(p.io_s) / self.wall,
+            mean(self.compute) / whole,
+            mean(p.mpi_s) / whole,
+            mean(p.io_s) / whole,
             found,
         )
+        out.unjudged = unjudged(p.calls, whole)
         self._conclude(out)
         return out
 
     def _conclude(self, out: Diagnosis) -> None:
-        tuning = sum(c.tuning_s for c in out.causes)
-        out.can_help = tuning >= MINOR * self.wall
-        first = out.causes[0] if out.causes else None
         if not self.p.complete:
             out.warnings.append(
                 "the run was cut short; what is said here holds for the part that was recorded"
             )
+        if (note := threads_note(self.p)) is not None:
+            out.warnings.append(note)
         for cause in out.causes:
             if cause.name == "interruption" and cause.share >= BUSY:
                 out.warnings.append(
-                    f"{100 * cause.share:.0f} % of the run goes to interruptions: the machine was "
-                    "busy with other things, and the other numbers are larger for it; run again "
-                    "where nothing else runs"
+                    f"{100 * cause.share:.0f} % of the run goes to interruptions: where the "
+                    "machine was busy with other things, the other numbers are larger for it; run "
+                    "again where nothing else runs"
                 )
         # The cores are those of the machine that joined the profile, maybe a login node.
         mine = [n for n in self.p.nodes if n.name.split(".")[0] == self.p.host.name]
         most = max((len(n.ranks) for n in mine), default=0)
         if most > self.p.host.cores:
             out.warnings.append(
-                f"{most} ranks share {self.p.host.cores} cores: much of the waiting is for a core, "
-                "not for another rank"
+                f"{most} ranks share {self.p.host.cores} cores: much of the waiting may be for a "
+                "core, not for another rank"
             )
+        self._verdict(out)
+
+    def _verdict(self, out: Diagnosis) -> None:
+        tuning = min(sum(c.tuning_s for c in out.causes), self.wall)
+        gain = f"{seconds(tuning)} of {seconds(self.wall)} ({100 * tuning / self.wall:.1f} %)"
+        dark = sum(u.share for u in out.unjudged) >= MINOR
+        first = out.causes[0] if out.causes and out.causes[0].share >= MINOR else None
+        out.can_help = tuning >= MINOR * self.wall
+        out.next_command = self.show_command()
         if self.n == 1:
+            out.can_help = False
             out.verdict = "tuning cannot help, because there is one rank only"
-            out.next_command = self.show_command()
         elif out.can_help:
             out.verdict = (
-                f"tuning can help: at most {seconds(tuning)} of {seconds(self.wall)} "
-                f"({100 * tuning / self.wall:.0f} % of the run) is in collectives beyond what they "
-                "should cost"
+                f"tuning can help: at most {gain} is in collectives beyond what they should cost"
             )
+            if dark:
+                out.verdict += f"; not judged, and not counted: {unjudged_words(out.unjudged)}"
             out.next_command = f"stretto tune -- {self.command}"
-        elif first is None or first.share < MINOR:
+        elif dark:
+            out.can_help = None
+            out.verdict = (
+                "whether tuning can help is not known, because this was not judged: "
+                f"{unjudged_words(out.unjudged)}; "
+                + (
+                    f"of the rest, first comes: {first.title}"
+                    if first is not None
+                    else f"of the rest, no cause takes {100 * MINOR:.0f} % of the run"
+                )
+            )
+        elif first is None:
             out.verdict = (
                 f"tuning cannot help, because {100 * out.compute_share:.1f} % of the run is "
-                "computing outside MPI, and no cause takes "
-                f"{100 * MINOR:.0f} % of it"
+                f"computing outside MPI and files, and no cause takes {100 * MINOR:.0f} % of it"
             )
-            out.next_command = self.show_command()
+        elif first.because is None or tuning >= NOTHING * self.wall:
+            out.verdict = f"tuning can gain {gain} at most; first comes: {first.title}"
         else:
             out.verdict = f"tuning cannot help, because {first.because}: {first.title}"
-            if first.because is None:  # tunable in kind, but too little
-                out.verdict = (
-                    f"tuning can gain {seconds(tuning)} at most, "
-                    f"{100 * tuning / self.wall:.1f} % of the run; first comes: {first.title}"
-                )
             out.next_command = first.next_command

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from stretto.diagnose.numbers import ENOUGH_CALLS, FEW_BARRIERS, Numbers, mean
+from stretto.diagnose.numbers import ENOUGH_CALLS, FEW_BARRIERS, MINOR, Numbers, mean
 from stretto.files.profile import Call
 from stretto.files.table import TUNABLE
-from stretto.profiling.show import seconds, size
+from stretto.profiling.show import group_of, seconds, size
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Cause:
     ----------
     name
         A short fixed name (``imbalance``, ``late_sender``, ``collective``, ``bandwidth``,
-        ``barrier``, ``serial_io``, ``communicators``, ``interruption``).
+        ``barrier``, ``serial_io``, ``communicators``, ``messages``, ``interruption``).
     title
         The same in words.
     lost_s, share
@@ -70,6 +70,8 @@ class Causes(Numbers):
     ) -> Cause | None:
         if lost <= 0:
             return None
+        # what threads lose beside each other is more than the run, what can be gained is not
+        lost, tuning = min(lost, self.wall), min(tuning, self.wall)
         return Cause(
             name, title, lost, lost / self.wall, tuning, evidence, because, advice, next_command
         )
@@ -89,7 +91,7 @@ class Causes(Numbers):
             )
         waits = self._top_waits(self.blocking)
         if waits:
-            evidence.append(f"meanwhile the others wait, most of it in {waits}")
+            evidence.append(f"most of the waiting is in {waits}")
         return self._cause(
             "serial_io",
             "serial I/O: one rank works on files while the others wait",
@@ -105,11 +107,13 @@ class Causes(Numbers):
         """Return what uneven computing costs, over the run and changing from call to call."""
         rank = max(range(self.n), key=lambda r: self.compute[r])
         middle = mean(self.compute)
-        evidence = [
-            f"rank {self.p.number(rank)} computes {seconds(self.compute[rank])}, "
-            f"the mean is {seconds(middle)}"
-            + (f" ({self.compute[rank] / middle:.2f} times)" if middle > 0 else "")
-        ]
+        evidence = []
+        if uneven >= MINOR * changing:  # else no rank is the one
+            evidence.append(
+                f"rank {self.p.number(rank)} computes {seconds(self.compute[rank])}, "
+                f"the mean is {seconds(middle)}"
+                + (f" ({self.compute[rank] / middle:.2f} times)" if middle > 0 else "")
+            )
         if changing > uneven:
             evidence.append(
                 f"the late rank changes from call to call: {seconds(changing)} of the waiting is "
@@ -117,7 +121,7 @@ class Causes(Numbers):
             )
         waits = self._top_waits(calls)
         if waits:
-            evidence.append(f"the others wait for it, most of it in {waits}")
+            evidence.append(f"most of the waiting is in {waits}")
         return self._cause(
             "imbalance",
             "computation imbalance: ranks wait for the one that computes longest",
@@ -125,21 +129,20 @@ class Causes(Numbers):
             evidence,
             "divide the work anew (partitioner, weights), or find what slows that rank down",
             self.show_command(),
-            because="the time passes before the collective begins, whatever its algorithm",
+            because="the time passes before the last rank comes, whatever the algorithm",
         )
 
     def _top_waits(self, calls: list[Call]) -> str:
-        rows = sorted(calls, key=lambda c: -mean(c.wait_s or []))[:2]
-        return " and ".join(
-            f"{c.function} ({seconds(mean(c.wait_s))} a rank)"
-            for c in rows
-            if c.wait_s and mean(c.wait_s) > 0
-        )
+        waits: dict[str, float] = {}
+        for c in calls:
+            waits[c.function] = waits.get(c.function, 0.0) + mean(c.wait_s or [])
+        rows = sorted(waits.items(), key=lambda w: -w[1])[:2]
+        return " and ".join(f"{name} ({seconds(w)} a rank)" for name, w in rows if w > 0)
 
     def sender_cause(self, lost: float, spent: float, cost: float) -> Cause | None:
         """Return the waiting for messages beyond what they cost."""
         rows = sorted(
-            (c for c in self.p.calls if c.kind in ("p2p", "wait") and c.total_calls),
+            (c for c in self.p.calls if group_of(c) in ("p2p", "p2p wait") and c.total_calls),
             key=lambda c: -sum(c.time_s),
         )
         evidence = [
@@ -154,14 +157,31 @@ class Causes(Numbers):
             )
         return self._cause(
             "late_sender",
-            "late senders: receives wait for messages that are sent later",
+            "late senders or receivers: ranks wait for the other end of their messages",
             lost,
             evidence,
             "send as soon as the data is there, post receives early (MPI_Irecv) and compute "
             "meanwhile, or break the chain in which ranks wait for each other",
             self.show_command(),
             because="messages between two ranks are not collectives; the waiting comes from when "
-            "they are sent",
+            "they are sent and received",
+        )
+
+    def message_cause(self, lost: float) -> Cause | None:
+        """Return what messages cost however small they are."""
+        messages = sum(m[2] for m in self.p.matrix.messages)
+        volume = sum(m[3] for m in self.p.matrix.messages)
+        return self._cause(
+            "messages",
+            "many messages: what each of them costs, whatever its size",
+            lost,
+            [
+                f"{messages} messages of {size(volume / max(messages, 1))} on average should take "
+                f"{seconds(lost)} a rank beside their bytes"
+            ],
+            "send fewer and larger ones: what goes to the same rank in one message",
+            self.show_command(),
+            because="messages between two ranks are not collectives",
         )
 
     def barrier_cause(self, bare: list[Call], waiting: float) -> Cause | None:
@@ -177,19 +197,20 @@ class Causes(Numbers):
             transfer + waiting,
             [
                 f"{calls:.0f} MPI_Barrier a rank with no file, one-sided or shared-memory access "
-                f"since the one before: {seconds(transfer)} in the barriers themselves, "
-                f"{seconds(waiting)} of waiting that would otherwise even out"
+                "seen before or after them on any of their ranks: "
+                f"{seconds(transfer)} in the barriers themselves, {seconds(waiting)} of waiting, "
+                "part of which may even out without them"
             ],
-            "remove them, after a check that nothing outside MPI (files written with fwrite, "
-            "signals, timers) relies on them; MPI's messages and collectives do not",
-            f"stretto tune -- {self.command}",
+            "remove them, after a check that nothing outside MPI (files of less than 64 KiB, which "
+            "are not seen, signals, timers) relies on them; MPI's messages and collectives do not",
+            self.show_command(),
             tuning=max(transfer - latency, 0.0),
         )
 
     def collective_cause(self, lost: float, shapes: list[tuple[float, Call]]) -> Cause | None:
         """Return what collectives take beyond the least."""
         evidence = []
-        tuning = sum(amount for amount, call in shapes if call.collective in TUNABLE)
+        tuning = sum(amount for amount, call in shapes if self._tunable(call))
         for amount, call in shapes[:3]:
             if amount <= 0:
                 continue
@@ -208,6 +229,11 @@ class Causes(Numbers):
             tuning=tuning,
             because=None if tuning > 0 else "Stretto leaves these collectives to the MPI",
         )
+
+    def _tunable(self, call: Call) -> bool:
+        """Tell whether Stretto has algorithms for a row; for one rank there are none."""
+        known = self.sizes.get(-1 if call.communicator is None else call.communicator)
+        return call.collective in TUNABLE and (known is None or known.size > 1)
 
     def interruption_cause(self, lost: float, calls: list[Call]) -> Cause | None:
         """Return what single calls take beyond the typical one."""
@@ -241,11 +267,8 @@ class Causes(Numbers):
             [
                 f"collectives move what should take {seconds(collectives)}, messages "
                 f"{seconds(messages)}, at "
-                + (
-                    f"{self.net.bandwidth / 1e9:g} GB/s between nodes"
-                    if several
-                    else f"{self.net.node_bandwidth / 1e9:g} GB/s within the node"
-                )
+                + (f"{self.net.bandwidth / 1e9:g} GB/s between nodes and " if several else "")
+                + f"{self.net.node_bandwidth / 1e9:g} GB/s within a node"
             ],
             "send less (single precision, fewer fields, larger steps)"
             + (", or use all network rails" if several else ""),
@@ -255,14 +278,14 @@ class Causes(Numbers):
 
     def communicator_cause(self) -> Cause | None:
         """Return what making communicators takes."""
-        rows = [c for c in self.p.calls if c.kind == "comm"]
+        rows = [c for c in self.p.calls if group_of(c) == "comm"]
         lost = sum(mean(c.time_s) for c in rows)
-        calls = sum(c.total_calls for c in rows) / self.n
+        calls = sum(c.total_calls for c in rows if c.kind == "comm") / self.n
         return self._cause(
             "communicators",
             "making and freeing communicators",
             lost,
-            [f"{calls:.0f} calls a rank, {seconds(lost)}"],
+            [f"{calls:.0f} calls a rank, {seconds(lost)}, waiting for late ranks included"],
             "make communicators once and keep them",
             self.show_command(),
             because="making a communicator is an agreement of its ranks, not a collective to tune",

@@ -73,25 +73,33 @@ class Numbers:
             return 0.0
         return max(files) - mean(files)
 
-    def messages(self) -> tuple[float, float, float]:
-        """Return waiting for messages, what they should cost, and the time spent (means)."""
+    def messages(self) -> tuple[float, float, float, float]:
+        """Return waiting for messages, what should go to each and to their bytes, time spent."""
         node_of = {r: i for i, node in enumerate(self.p.nodes) for r in node.ranks}
-        cost = [0.0] * self.n
+        single, moved = [0.0] * self.n, [0.0] * self.n
         for source, target, messages, volume in self.p.matrix.messages:
             if node_of[source] == node_of[target]:
-                each = messages * self.net.node_message_s + volume / self.net.node_bandwidth
+                each, rate = self.net.node_message_s, self.net.node_bandwidth
             else:
-                each = messages * self.net.latency_s + volume / self.net.bandwidth
-            cost[source] += each
-            cost[target] += each
+                each, rate = self.net.latency_s, self.net.bandwidth
+            for rank in (source, target):
+                single[rank] += messages * each
+                moved[rank] += volume / rate
         spent = [0.0] * self.n
         for call in self.p.calls:
             if call.kind == "p2p" or awaits_message(call):
                 for r, time_s in enumerate(call.time_s):
                     spent[r] += time_s
+        cost = [a + b for a, b in zip(single, moved, strict=True)]
         waiting = [max(s - c, 0.0) for s, c in zip(spent, cost, strict=True)]
-        moving = [min(s, c) for s, c in zip(spent, cost, strict=True)]
-        return mean(waiting), mean(moving), mean(spent)
+        # who spends less than they should cost does so in both
+        part = [min(s / c, 1.0) if c > 0 else 0.0 for s, c in zip(spent, cost, strict=True)]
+        return (
+            mean(waiting),
+            mean([a * p for a, p in zip(single, part, strict=True)]),
+            mean([b * p for b, p in zip(moved, part, strict=True)]),
+            mean(spent),
+        )
 
     def least(self, call: Call) -> tuple[float, float]:
         """Return latency and volume parts of the least that a row's calls should take, a rank."""

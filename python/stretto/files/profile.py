@@ -27,7 +27,7 @@ CallKind = Literal[
     "other",
 ]
 #: lists of a profile with one value a rank, and those of its calls
-_PER_RANK = ("wall_s", "mpi_s", "io_s", "clock_error_s", "file_s", "file_bytes")
+_PER_RANK = ("wall_s", "mpi_s", "io_s", "clock_error_s", "file_s", "file_bytes", "threads")
 _PER_RANK_OF_CALLS = ("calls", "bytes", "time_s", "wait_s", "transfer_s")
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 
@@ -144,6 +144,8 @@ class Profile:
     #: part of io_s: files read and written between MPI calls, not by MPI-IO; and their bytes
     file_s: list[float] | None = None
     file_bytes: list[int] | None = None
+    #: of each rank: how many threads called the MPI; None: not known
+    threads: list[int] | None = None
     #: of `stretto tune -- CMD`: what was run; None: not known (a profile of another command's)
     programs: list[ProgramFile] | None = None
 
@@ -263,6 +265,8 @@ def check(profile: Profile, place: str) -> None:
             raise refuse(f"{name} holds a negative time")
     if sorted(r for node in profile.nodes for r in node.ranks) != list(range(n)):
         raise refuse("the nodes do not hold every rank exactly once")
+    if profile.threads is not None and len(profile.threads) != n:
+        raise refuse(f"threads has {len(profile.threads)} values for {n} ranks")
     if any(not 0 <= r < n for r in profile.incomplete_ranks):
         raise refuse("incomplete_ranks names a rank that does not exist")
     if not set(profile.unrecorded_ranks or []) <= set(profile.incomplete_ranks):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from stretto.files.profile import (
     Node,
     Profile,
 )
+from stretto.profiling.barriers import Row, evidence_words
 from stretto.profiling.raw import (
     FINALIZED,
     UNKNOWN_PEER,
@@ -29,7 +30,7 @@ from stretto.profiling.raw import (
     read_raw,
     split_key,
 )
-from stretto.profiling.waiting import Row, Samples, collect_samples
+from stretto.profiling.waiting import Samples, collect_samples
 
 KINDS = CALL_KINDS
 ORIGINS = (
@@ -45,7 +46,6 @@ ORIGINS = (
     "merge",
     "inter",
 )
-_BARRIER = ((1, "after one-sided"), (2, "after files"), (4, "shared memory"))
 _TIMELINE_EVENTS = 4000
 
 
@@ -154,7 +154,7 @@ class _Namer:
         elif function.endswith("_init") and key.detail:
             kind, detail = "other", "set-up"
         elif function in ("MPI_Barrier", "MPI_Ibarrier") and key.detail:
-            detail = ", ".join(words for bit, words in _BARRIER if key.detail & bit)
+            detail = evidence_words(key.detail)
         lost = key.shape == 4095
         shape = None if lost or not key.shape else self.shapes[key.shape - 1]
         return (
@@ -201,14 +201,21 @@ def _nodes(run: Sequence[RawFile], nranks: int) -> list[Node]:
     return [Node(name, sorted(ranks)) for name, ranks in nodes.items()]
 
 
+def _counts(raw: RawFile, namer: _Namer, samples: Samples) -> Iterator[tuple[Row, int, int, float]]:
+    """Yield a rank's counters: row, calls, bytes, ticks."""
+    for entry in raw.entries:
+        times, ticks = int(entry["calls"]), int(entry["ticks"])
+        for row, part, share in samples.barriers.of(raw.rank, namer.row(int(entry["key"])), times):
+            yield row, part, int(entry["bytes"]), share * ticks
+
+
 def _calls(
     run: Sequence[RawFile], namers: dict[int, _Namer], nranks: int, samples: Samples
 ) -> list[Call]:
     rows: dict[Row, Call] = {}
     for raw in run:
         namer, r, ns = namers[raw.rank], raw.rank, raw.ns_per_tick
-        for entry in raw.entries:
-            row = namer.row(int(entry["key"]))
+        for row, times, volume, ticks in _counts(raw, namer, samples):
             call = rows.get(row)
             if call is None:
                 function, kind, shape, operation, datatype, size_class, detail = row
@@ -217,11 +224,11 @@ def _calls(
                     function, kind, shape, operation, datatype, low, high,
                     [0] * nranks, [0] * nranks, [0.0] * nranks, detail=detail,
                 )  # fmt: skip
-            call.calls[r] += int(entry["calls"])
-            call.bytes[r] += int(entry["bytes"])
-            call.time_s[r] += int(entry["ticks"]) * ns * 1e-9
+            call.calls[r] += times
+            call.bytes[r] += volume
+            call.time_s[r] += ticks * ns * 1e-9
             if call.detail == "table full":  # of all sizes
-                call.bytes_max = max(call.bytes_max, int(entry["bytes"]))
+                call.bytes_max = max(call.bytes_max, volume)
     for row, call in rows.items():
         _split_waiting(call, samples.of(row))
     return sorted(rows.values(), key=lambda c: -sum(c.time_s))
@@ -332,6 +339,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         node_matrix=node_matrix,
         timeline=_timeline(samples),
         file_s=file_s,
+        threads=[present[r].threads if r in present else 0 for r in range(nranks)],
         file_bytes=[
             int(present[r].header["file_read"]) + int(present[r].header["file_written"])
             if r in present

@@ -135,6 +135,8 @@ class RawFile:
     entries: Array
     events: Array
     peers: Array
+    #: that were in MPI at one time or another, not counting those that began after others ended
+    threads: int = 1
 
     @property
     def rank(self) -> int:
@@ -294,6 +296,7 @@ def read_raw(path: Path) -> RawFile:
         entries[(entries["key"] != 0) & (entries["calls"] != 0)],
         joined(EVENTS),
         peers[(peers["rank1"] != 0) & (peers["messages"] != 0)],
+        sum(1 for part in found[ENTRIES] if np.any(part["calls"])),
     )
     if not 0 <= raw.rank < int(header["nranks"]):
         raise StrettoError(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +46,7 @@ class Recorded:
 
 
 def default_path(job: Job) -> Path:
-    """Return a file name made of the program's, that is not in use.
+    """Return a file name made of the program's; where it is in use, it gets a number.
 
     Parameters
     ----------
@@ -54,13 +55,34 @@ def default_path(job: Job) -> Path:
     """
     program = job.command.applications[0].program
     word = job.command.words[program] if program is not None else "job"
-    stem = Path(word).name or "job"
-    path = job.cwd / f"{stem}.profile.json"
-    number = 2
-    while path.exists():
-        path = job.cwd / f"{stem}-{number}.profile.json"
-        number += 1
-    return path
+    return job.cwd / f"{Path(word).name or 'job'}.profile.json"
+
+
+def _write_new(profile: Profile, paths: Iterable[Path]) -> Path:
+    """Write a profile to the first of the names that nobody uses, and return that.
+
+    The name is taken in one step: another profile that ends at this moment gets the next.
+    """
+    for path in paths:
+        try:
+            path.open("x").close()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise from_oserror(error, "cannot write the profile", path) from error
+        try:
+            write_profile(profile, path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return path
+    raise AssertionError("names do not end")
+
+
+def _names(path: Path) -> Iterator[Path]:
+    """Yield the name and then the same with numbers, without end."""
+    yield path
+    yield from (_numbered(path, number) for number in itertools.count(2))
 
 
 @contextlib.contextmanager
@@ -95,7 +117,8 @@ def record(
     words
         The user's command.
     output
-        Where the profile goes; a name made of the program's by default.
+        Where the profile goes, instead of what is there; by default a name made of the program's
+        that is not in use. Profiles of further programs never replace a file.
     mpi
         See `stretto.launch.job.understand`.
     table, choice
@@ -134,11 +157,14 @@ def record(
         if interrupted is not None:
             raise interrupted
         _explain_nothing(job, result)
-    paths = []
-    for number, item in enumerate(joined, 1):
-        name = path if number == 1 else _numbered(path, number)
-        write_profile(item.profile, name)
-        paths.append(name)
+    paths: list[Path] = []
+    names = _names(path)
+    for item in joined:
+        if output is not None and not paths:  # the user said so: what is there is replaced
+            write_profile(item.profile, output)
+            paths.append(next(names))
+        else:
+            paths.append(_write_new(item.profile, names))
     if interrupted is not None:
         raise Interrupted(f"what was recorded until then is in {paths[0]}") from interrupted
     return Recorded(job, result, joined, paths)
@@ -181,13 +207,12 @@ def _numbered(path: Path, number: int) -> Path:
 
 def _rescue(raw: Path, path: Path) -> Path:
     """Keep files that could not be joined."""
-    kept = path.with_name(path.name + ".raw")
-    number = 2
-    while kept.exists():
-        kept = path.with_name(f"{path.name}.raw-{number}")
-        number += 1
-    shutil.copytree(raw, kept)
-    return kept
+    for number in itertools.count(1):
+        kept = path.with_name(f"{path.name}.raw" + (f"-{number}" if number > 1 else ""))
+        with contextlib.suppress(FileExistsError):
+            shutil.copytree(raw, kept)
+            return kept
+    raise AssertionError("numbers do not end")
 
 
 def _explain_nothing(job: Job, result: Result) -> None:

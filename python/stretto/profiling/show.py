@@ -45,8 +45,41 @@ def compute_s(profile: Profile) -> list[float]:
     ]
 
 
+def whole_s(profile: Profile) -> float:
+    """Return what shares are of: the run, or the time of all its threads where that is more.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    """
+    sums = zip(compute_s(profile), profile.mpi_s, profile.io_s, strict=True)
+    return max(max(profile.wall_s), sum(map(sum, sums)) / profile.nranks)
+
+
+def threads_note(profile: Profile) -> str | None:
+    """Say that times of several threads are added up, None where one thread calls the MPI.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    """
+    inside = zip(profile.wall_s, profile.mpi_s, profile.io_s, strict=True)
+    # rounding, and files seen between two calls, may make a little more than the run
+    many = max(profile.threads or [1])
+    if many < 2 and not any(m + i > 1.02 * w for w, m, i in inside):
+        return None
+    who = f"up to {many} threads" if many > 1 else "several threads"
+    return (
+        f"{who} of a rank call the MPI, and their times are added up: while one waits there, "
+        "another may compute, so that waiting may cost less and computing take longer than is told "
+        "here"
+    )
+
+
 def parts(profile: Profile) -> list[Part]:
-    """Return where the time goes; the parts of a rank sum up to its wall time.
+    """Return where the time goes; the parts of a rank with one thread sum up to its wall time.
 
     Parameters
     ----------
@@ -57,7 +90,7 @@ def parts(profile: Profile) -> list[Part]:
     groups: dict[str, list[Call]] = {}
     out: list[Part] = []
     for call in profile.calls:
-        groups.setdefault(_group(call), []).append(call)
+        groups.setdefault(group_of(call), []).append(call)
     out.append(Part("computing, outside MPI", compute_s(profile)))
     split = [c for c in groups.get("collective", []) if c.wait_s is not None]
     rest = [c for c in groups.get("collective", []) if c.wait_s is None]
@@ -102,17 +135,34 @@ def awaits_message(call: Call) -> bool:
     call
         The row.
     """
+    # a probe on a communicator that found no room in its table is one, too
     return call.kind == "wait" and (
-        call.detail is None or call.detail.endswith(("send_init", "Send_init", "ecv_init"))
+        call.detail in (None, "table full")
+        or call.detail.endswith(("send_init", "Send_init", "ecv_init"))
     )
 
 
-def _group(call: Call) -> str:
+def group_of(call: Call) -> str:
+    """Return what a row's time counts as: its kind, and for waiting what is waited for.
+
+    Parameters
+    ----------
+    call
+        The row.
+
+    Returns
+    -------
+    str
+        ``collective``, ``nonblocking``, ``nonblocking wait``, ``p2p``, ``p2p wait``, ``rma``,
+        ``io``, ``comm`` or ``other``.
+    """
     if call.kind == "wait":
         if awaits_message(call):
             return "p2p wait"
-        if (call.detail or "").startswith("MPI_File"):
-            return "io"
+        awaited = call.detail or ""
+        for start, group in (("MPI_File_", "io"), ("MPI_Comm_", "comm"), ("MPI_R", "rma")):
+            if awaited.startswith(start):
+                return group
         return "nonblocking wait"
     if call.kind in ("nonblocking_collective", "persistent_collective"):
         return "nonblocking"
@@ -121,20 +171,25 @@ def _group(call: Call) -> str:
     return call.kind
 
 
+def _digits(value: float) -> str:
+    """Return three digits, and all of a larger number: 1.23, 45.6, 1000; no exponent."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
 def seconds(value: float) -> str:
     """Return a time with a unit that fits: 1.23 s, 45.6 ms, 0.78 us."""
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if value >= factor:
-            return f"{value / factor:.3g} {unit}"
+            return f"{_digits(value / factor)} {unit}"
     return f"{value * 1e6:.2f} us" if value > 0 else "0"
 
 
 def size(value: float) -> str:
     """Return a number of bytes: 8 B, 64 KiB, 1.5 MiB."""
-    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+    for factor, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if value >= factor:
-            return f"{value / factor:.3g} {unit}"
-    return f"{value:.3g} B"
+            return f"{_digits(value / factor)} {unit}"
+    return f"{_digits(value)} B"
 
 
 def _percent(value: float, whole: float) -> str:
@@ -199,8 +254,11 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
             highlight=False,
         )
     profile = profile.recorded_part()
-    console.print(_time_table(profile, wall))
-    console.print(_call_table(profile, wall, top))
+    if (note := threads_note(profile)) is not None:
+        console.print(f"note: {note}", highlight=False, soft_wrap=True)
+    whole = whole_s(profile)
+    console.print(_time_table(profile, whole))
+    console.print(_call_table(profile, whole, top))
     if profile.matrix.messages:
         console.print(_message_table(profile))
     rest = [c for c in profile.communicators if c.id > 1]
@@ -258,11 +316,11 @@ def _call_table(profile: Profile, wall: float, top: int) -> Table:
             ""
             if call.communicator is None
             else where + "".join(f"\n{' '.join(words)}" * bool(words)),
-            size(sum(call.bytes) / call.total_calls) if call.bytes_max else "",
+            size(sum(call.bytes) / call.total_calls) if call.bytes_max and call.total_calls else "",
             str(round(call.total_calls / ranks)),
             seconds(mean),
             _percent(mean, wall),
-            seconds(sum(call.time_s) / call.total_calls),
+            seconds(sum(call.time_s) / call.total_calls) if call.total_calls else "",
             waiting,
         )
     return table

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stretto.files.profile import CallKind, Communicator
+from stretto.files.profile import Communicator
+from stretto.profiling.barriers import Row, Shares, barrier_shares, with_all_evidence
 from stretto.profiling.raw import ROOT, Array, RawFile, thinned
 
 #: others wait for the root: what they wait for is its entry, not that of the last rank
@@ -17,10 +18,6 @@ TO_ROOT = ("MPI_Reduce", "MPI_Gather", "MPI_Gatherv")
 
 #: events joined at the most, of all ranks together; of more the same half is left out on all
 MOST_EVENTS = 8_000_000
-
-#: what tells rows of a profile apart: function, kind, communicator, operation, datatype, size
-#: class, detail
-Row = tuple[str, CallKind, int | None, str | None, str | None, int, str | None]
 
 
 @dataclass
@@ -33,6 +30,8 @@ class Samples:
         One value an event; `row` indexes `rows`, `group` numbers the calls.
     clock_error_s
         By rank: how far its times may be off those of rank 0.
+    barriers
+        How each rank's barriers divide, once it is known what the other ranks did before them.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -44,6 +43,7 @@ class Samples:
     wait_s: Array = field(default_factory=lambda: np.empty(0))
     clock_error_s: dict[int, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    barriers: Shares = field(default_factory=Shares)
 
     def of(self, row: Row) -> tuple[dict[int, float], dict[int, float], int, float]:
         """Return a row's sampled time and waiting by rank, the calls joined, a call's median."""
@@ -245,8 +245,10 @@ def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Commun
     until[early] = events["enter"][early]
     wait = np.clip(until - events["enter"], 0, events["leave"] - events["enter"])
     out.rank = events["rank"][good]
-    out.row = events["row"][good]
     out.group = group[good]
     out.start_s = (events["enter"][good] - origin) * 1e-9
     out.end_s = (events["leave"][good] - origin) * 1e-9
     out.wait_s = wait[good] * 1e-9
+    own = events["row"][good]
+    out.row = with_all_evidence(out.rows, own, out.group)
+    out.barriers = barrier_shares(out.rows, out.rank, own, out.row, out.end_s - out.start_s)

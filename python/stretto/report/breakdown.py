@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stretto.files.profile import Call, Profile
+from stretto.profiling.show import group_of
 
 COLLECTIVE = ("collective", "nonblocking_collective", "persistent_collective", "neighborhood")
 
@@ -108,7 +109,8 @@ def breakdown(profile: Profile) -> Breakdown:
 
     Collective time is split into waiting for the last rank (which no algorithm removes) and the
     transfer itself (which the algorithm decides), where the recorder joined samples; the rest is
-    shown as not split. What is neither MPI nor I/O is computation.
+    shown as not split, waits for nonblocking collectives with it. What is neither MPI nor I/O is
+    computation.
     """
     profile = profile.recorded_part()
     n = profile.nranks
@@ -116,15 +118,16 @@ def breakdown(profile: Profile) -> Breakdown:
     parts = {key: np.zeros(n) for key in ("transfer", "wait", "unsplit", "p2p", "other", "mpi-io")}
     for call in profile.calls:
         time = np.asarray(call.time_s, dtype=float)
-        if call.kind in COLLECTIVE:
+        group = group_of(call)
+        if call.kind in COLLECTIVE or group == "nonblocking wait":
             if call.wait_s is None or call.transfer_s is None:
                 parts["unsplit"] += time
             else:
                 parts["wait"] += np.asarray(call.wait_s, dtype=float)
                 parts["transfer"] += np.asarray(call.transfer_s, dtype=float)
-        elif call.kind in ("p2p", "wait"):
+        elif group in ("p2p", "p2p wait"):
             parts["p2p"] += time
-        elif call.kind == "io":
+        elif group == "io":
             parts["mpi-io"] += time
         else:
             parts["other"] += time

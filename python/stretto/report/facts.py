@@ -95,7 +95,8 @@ def method(system: System) -> list[str]:
     if p is not None:
         joined, error = sum(c.sampled for c in p.calls), max(p.clock_error_s)
         out.append(
-            "Profile: waiting is the time from a rank's entry until the last rank entered, from "
+            "Profile: waiting is the time from a rank's entry until the last rank entered (bcast, "
+            "scatter: until the root did), from "
             f"{fmt.count(joined)} joined samples of collective calls; transfer is the rest. "
             + (f"Clocks agree within {fmt.seconds(error)}." if error > 0 else "")
         )

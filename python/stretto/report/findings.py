@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from stretto.files.table import Row
 from stretto.files.verdict import Metric, Verdict
 from stretto.profiling.join import rank_words
+from stretto.profiling.show import threads_note
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown, breakdown
 from stretto.report.load import System
@@ -133,12 +134,12 @@ def bound(parts: Breakdown) -> str:
         return ""
     text = (
         f"Were every collective's transfer free, the run would be at most {fmt.percent(reach)} "
-        "shorter: that is the limit of tuning."
+        "shorter: that is the limit of tuning their algorithms."
     )
     if parts.share("wait") > 0.01 and parts.imbalance > 0.03:
         text += (
             f" Rank {parts.slowest} computes {fmt.percent(parts.imbalance)} longer than the mean; "
-            "the others wait for it in the collectives."
+            "part of the waiting may be for it."
         )
     return text
 
@@ -243,11 +244,9 @@ def notes(system: System) -> list[str]:
             "The profile is incomplete (the run was cut short)"
             + (f": the records of rank {who} end early." if who else ".")
         )
-    if profile is not None and breakdown(profile).threads:
-        out.append(
-            "Times in MPI add up to more than the run: several threads of a rank were in it at "
-            "once. Shares are of the sum."
-        )
+    if profile is not None and (note := threads_note(profile)) is not None:
+        note = f"{note[0].upper()}{note[1:]}."
+        out.append(note + " Shares are of the sum." * (breakdown(profile).threads))
     if system.panels:
         few = {p.estimate.launches for q in system.panels for p in q.points}
         if min(few) < 6:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.files.table import Row
+from stretto.files.table import TUNABLE, Row
 from stretto.report import format as fmt
 from stretto.report.breakdown import COLLECTIVE, Breakdown, Shape
 from stretto.report.load import System
@@ -92,7 +92,7 @@ def _advice(system: System, s: Shape, nodes: int | None, ppn: int | None) -> str
         return ""
     if s.wait is not None and s.wait > 0.9:
         return "waiting: balance the work"
-    if call.kind != "collective":
+    if call.kind != "collective" or call.collective not in TUNABLE:
         return "stays native"
     if not system.tables:
         return "can be tuned"
