@@ -183,7 +183,7 @@ int MPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer, int remote, 
 
 int MPI_Intercomm_merge(MPI_Comm inter, int high, MPI_Comm *made) {
     (void)high, (void)made;
-    return serial_alone(inter, "MPI_Intercomm_merge", "an inter-communicator");
+    return serial_error(inter, MPI_ERR_COMM, "MPI_Intercomm_merge", "not an inter-communicator");
 }
 
 int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root,
@@ -206,26 +206,38 @@ static int is_one(MPI_Group group) {
     return group == GROUP_OF_ONE;
 }
 
+/* The groups, or an error raised: use as CHECK_GROUPS(a, b, "MPI_Group_union"). */
+static bool is_group(MPI_Group group) {
+    return group == MPI_GROUP_EMPTY || group == GROUP_OF_ONE;
+}
+#define CHECK_GROUPS(a, b, function)                                                               \
+    if (!is_group(a) || !is_group(b))                                                              \
+    return serial_error(0, MPI_ERR_GROUP, function, "no valid group")
+
 static MPI_Group of_size(int one) {
     return one ? GROUP_OF_ONE : MPI_GROUP_EMPTY;
 }
 
 int MPI_Group_size(MPI_Group group, int *size) {
+    CHECK_GROUPS(group, group, "MPI_Group_size");
     *size = is_one(group);
     return MPI_SUCCESS;
 }
 
 int MPI_Group_rank(MPI_Group group, int *rank) {
+    CHECK_GROUPS(group, group, "MPI_Group_rank");
     *rank = is_one(group) ? 0 : MPI_UNDEFINED;
     return MPI_SUCCESS;
 }
 
 int MPI_Group_compare(MPI_Group a, MPI_Group b, int *result) {
+    CHECK_GROUPS(a, b, "MPI_Group_compare");
     *result = is_one(a) == is_one(b) ? MPI_IDENT : MPI_UNEQUAL;
     return MPI_SUCCESS;
 }
 
 int MPI_Group_translate_ranks(MPI_Group from, int n, const int *ranks, MPI_Group to, int *out) {
+    CHECK_GROUPS(from, to, "MPI_Group_translate_ranks");
     for (int i = 0; i < n; i++)
         out[i] = ranks[i] == MPI_PROC_NULL                     ? MPI_PROC_NULL
                  : is_one(from) && is_one(to) && ranks[i] == 0 ? 0
@@ -234,16 +246,19 @@ int MPI_Group_translate_ranks(MPI_Group from, int n, const int *ranks, MPI_Group
 }
 
 int MPI_Group_union(MPI_Group a, MPI_Group b, MPI_Group *made) {
+    CHECK_GROUPS(a, b, "MPI_Group_union");
     *made = of_size(is_one(a) || is_one(b));
     return MPI_SUCCESS;
 }
 
 int MPI_Group_intersection(MPI_Group a, MPI_Group b, MPI_Group *made) {
+    CHECK_GROUPS(a, b, "MPI_Group_intersection");
     *made = of_size(is_one(a) && is_one(b));
     return MPI_SUCCESS;
 }
 
 int MPI_Group_difference(MPI_Group a, MPI_Group b, MPI_Group *made) {
+    CHECK_GROUPS(a, b, "MPI_Group_difference");
     *made = of_size(is_one(a) && !is_one(b));
     return MPI_SUCCESS;
 }
@@ -257,11 +272,13 @@ static int check_ranks(MPI_Group group, int n, const int *ranks, const char *fun
 }
 
 int MPI_Group_incl(MPI_Group group, int n, const int *ranks, MPI_Group *made) {
+    CHECK_GROUPS(group, group, "MPI_Group_incl");
     *made = of_size(is_one(group) && n > 0);
     return check_ranks(group, n, ranks, "MPI_Group_incl");
 }
 
 int MPI_Group_excl(MPI_Group group, int n, const int *ranks, MPI_Group *made) {
+    CHECK_GROUPS(group, group, "MPI_Group_excl");
     *made = of_size(is_one(group) && n <= 0);
     return check_ranks(group, n, ranks, "MPI_Group_excl");
 }
@@ -274,16 +291,19 @@ static int in_ranges(int n, int ranges[][3]) {
 }
 
 int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *made) {
+    CHECK_GROUPS(group, group, "MPI_Group_range_incl");
     *made = of_size(is_one(group) && in_ranges(n, ranges));
     return MPI_SUCCESS;
 }
 
 int MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *made) {
+    CHECK_GROUPS(group, group, "MPI_Group_range_excl");
     *made = of_size(is_one(group) && !in_ranges(n, ranges));
     return MPI_SUCCESS;
 }
 
 int MPI_Group_free(MPI_Group *group) {
+    CHECK_GROUPS(*group, *group, "MPI_Group_free");
     *group = MPI_GROUP_NULL;
     return MPI_SUCCESS;
 }

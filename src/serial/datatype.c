@@ -43,19 +43,20 @@ typedef struct {
                 .align = _Alignof(type),                                                           \
                 .npieces = 1,                                                                      \
                 .combiner = MPI_COMBINER_NAMED,                                                    \
-                .pieces = (serial_piece[]){{0, sizeof(type)}}}
+                .pieces = (serial_piece[]){{0, sizeof(type), 0}}}
 #define PAIR(handle, kind_, pair, value_type)                                                      \
-    [handle] = {                                                                                   \
-        .name = #handle,                                                                           \
-        .kind = kind_,                                                                             \
-        .predefined = true,                                                                        \
-        .size = sizeof(value_type) + sizeof(int),                                                  \
-        .ub = sizeof(pair),                                                                        \
-        .true_ub = offsetof(pair, index) + sizeof(int),                                            \
-        .align = _Alignof(pair),                                                                   \
-        .npieces = 2,                                                                              \
-        .combiner = MPI_COMBINER_NAMED,                                                            \
-        .pieces = (serial_piece[]){{0, sizeof(value_type)}, {offsetof(pair, index), sizeof(int)}}}
+    [handle] = {.name = #handle,                                                                   \
+                .kind = kind_,                                                                     \
+                .predefined = true,                                                                \
+                .size = sizeof(value_type) + sizeof(int),                                          \
+                .ub = sizeof(pair),                                                                \
+                .true_ub = offsetof(pair, index) + sizeof(int),                                    \
+                .align = _Alignof(pair),                                                           \
+                .npieces = 2,                                                                      \
+                .combiner = MPI_COMBINER_NAMED,                                                    \
+                .pieces =                                                                          \
+                    (serial_piece[]){{0, sizeof(value_type), 0},                                   \
+                                     {offsetof(pair, index), sizeof(int), sizeof(value_type)}}}
 
 static serial_type predefined[FIRST_DERIVED] = {
     PREDEFINED(MPI_CHAR, KIND_I8, char),
@@ -170,7 +171,9 @@ static void add_piece(serial_type *type, int *capacity, MPI_Aint offset, size_t 
         free(type->pieces);
         type->pieces = pieces;
     }
-    type->pieces[type->npieces++] = (serial_piece){offset, bytes};
+    last = type->npieces ? &type->pieces[type->npieces - 1] : NULL;
+    type->pieces[type->npieces++] =
+        (serial_piece){offset, bytes, last ? last->before + last->bytes : 0};
 }
 
 static void widen(bool *any, MPI_Aint *low, MPI_Aint *high, MPI_Aint from, MPI_Aint to) {

@@ -146,6 +146,15 @@ int serial_check_root(MPI_Comm comm, int root, const char *function) {
                                     "root is %d, but the only rank is 0", root);
 }
 
+bool serial_errhandler_exists(MPI_Errhandler handler) {
+    return handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_RETURN ||
+           serial_at(&handlers, handler);
+}
+
+static int no_handler(const char *function, MPI_Errhandler handler) {
+    return serial_error(0, MPI_ERR_ARG, function, "no valid error handler (handle %d)", handler);
+}
+
 /* ---- handlers -------------------------------------------------------------------------------- */
 
 static int create(MPI_Errhandler *handler, MPI_Comm_errhandler_function *comm,
@@ -173,12 +182,16 @@ int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *handle
 
 /* A handler in use must outlive its handle; the few bytes of each are kept to the end. */
 int MPI_Errhandler_free(MPI_Errhandler *handler) {
+    if (!serial_errhandler_exists(*handler))
+        return no_handler("MPI_Errhandler_free", *handler);
     *handler = MPI_ERRHANDLER_NULL;
     return MPI_SUCCESS;
 }
 
 int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
     CHECK_COMM(c, comm, "MPI_Comm_set_errhandler");
+    if (!serial_errhandler_exists(handler))
+        return no_handler("MPI_Comm_set_errhandler", handler);
     c->handler = handler;
     return MPI_SUCCESS;
 }
@@ -198,11 +211,15 @@ int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *handler) {
 }
 
 int MPI_Comm_call_errhandler(MPI_Comm comm, int code) {
+    CHECK_COMM(c, comm, "MPI_Comm_call_errhandler");
+    (void)c;
     serial_error(comm, code, "MPI_Comm_call_errhandler", "called by the program");
     return MPI_SUCCESS;
 }
 
 int MPI_Win_call_errhandler(MPI_Win win, int code) {
+    if (!serial_win_attributes(win)) /* which raises it */
+        return MPI_ERR_WIN;
     serial_win_error(win, code, "MPI_Win_call_errhandler", "called by the program");
     return MPI_SUCCESS;
 }

@@ -139,6 +139,22 @@ static void visit(walk *w, MPI_Datatype handle, long long count) {
         w->external_bytes += cells[i].external * (size_t)count;
 }
 
+bool serial_external_same(MPI_Datatype type) {
+    walk w = {0};
+    visit(&w, type, 1);
+    return w.external_bytes == serial_type_at(type)->size; /* no element is longer there */
+}
+
+void serial_to_external(MPI_Datatype type, long long count, void *packed, void *external) {
+    walk w = {.native = packed, .external = external, .packs = true, .fits = true};
+    visit(&w, type, count);
+}
+
+void serial_from_external(MPI_Datatype type, long long count, void *packed, void *external) {
+    walk w = {.native = packed, .external = external, .fits = true};
+    visit(&w, type, count);
+}
+
 static int check(const char *function, const char *representation, int count) {
     if (strcmp(representation, "external32") != 0)
         return serial_error(0, MPI_ERR_ARG, function, "the representation is '%s', not external32",

@@ -148,8 +148,13 @@ int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype
         return serial_file_error(file, MPI_ERR_IO, "MPI_File_set_view",
                                  "the displacements of a type are negative, decreasing or, in a "
                                  "file that is written, overlapping (MPI-3.1 section 13.3)");
-    if (strcmp(representation, "native") && strcmp(representation, "internal") &&
-        !registered(representation))
+    if (strcmp(representation, "external32") == 0) {
+        if (!serial_external_same(etype) || !serial_external_same(filetype))
+            return serial_file_error(file, MPI_ERR_UNSUPPORTED_DATAREP, "MPI_File_set_view",
+                                     "external32 only with types whose elements have the same size "
+                                     "there (not long, wchar_t, long double)");
+    } else if (strcmp(representation, "native") && strcmp(representation, "internal") &&
+               !registered(representation))
         return serial_file_error(file, MPI_ERR_UNSUPPORTED_DATAREP, "MPI_File_set_view",
                                  "only native, internal and those registered");
     if (displacement == MPI_DISPLACEMENT_CURRENT)
@@ -290,6 +295,9 @@ int MPI_File_get_info(MPI_File file, MPI_Info *info) {
 }
 
 int MPI_File_set_errhandler(MPI_File file, MPI_Errhandler handler) {
+    if (!serial_errhandler_exists(handler))
+        return serial_file_error(file, MPI_ERR_ARG, "MPI_File_set_errhandler",
+                                 "no valid error handler");
     if (file == MPI_FILE_NULL) {
         default_handler = handler;
         return MPI_SUCCESS;

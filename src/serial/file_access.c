@@ -15,9 +15,12 @@ off_t serial_file_place(const serial_file *f, MPI_Offset at, size_t *run) {
     }
     MPI_Offset tile = at / (MPI_Offset)t->size;
     size_t within = (size_t)(at % (MPI_Offset)t->size);
-    int p = 0;
-    for (; within >= t->pieces[p].bytes; p++)
-        within -= t->pieces[p].bytes;
+    int p = 0; /* the last piece that begins no later */
+    for (int end = t->npieces; end - p > 1;) {
+        int middle = p + (end - p) / 2;
+        *(t->pieces[middle].before <= within ? &p : &end) = middle;
+    }
+    within -= t->pieces[p].before;
     *run = t->pieces[p].bytes - within;
     return (off_t)(f->displacement + tile * (t->ub - t->lb) + t->pieces[p].offset +
                    (MPI_Offset)within);
@@ -61,6 +64,9 @@ static long long move(const serial_file *f, MPI_Offset at, char *packed, size_t 
     return (long long)done;
 }
 
+static const char not_the_same[] =
+    "its datatype has elements of another size in external32 (long, wchar_t, long double)";
+
 static int transfer(const char *function, MPI_File file, MPI_Offset at, void *data, int count,
                     MPI_Datatype handle, bool writes, MPI_Offset *next, MPI_Status *status) {
     CHECK_FILE(f, file, function);
@@ -71,13 +77,24 @@ static int transfer(const char *function, MPI_File file, MPI_Offset at, void *da
     if (f->mode & (writes ? MPI_MODE_RDONLY : MPI_MODE_WRONLY))
         return serial_file_error(file, writes ? MPI_ERR_READ_ONLY : MPI_ERR_ACCESS, function,
                                  "the file was not opened for that");
+    const bool external = strcmp(f->representation, "external32") == 0;
+    if (external && !serial_external_same(handle))
+        return serial_file_error(file, MPI_ERR_CONVERSION, function, not_the_same);
     size_t bytes = type->size * (size_t)count;
-    char *packed = serial_memory(bytes);
+    char *packed = serial_memory(bytes), *moved_bytes = external ? serial_memory(bytes) : packed;
+    if (external) /* of what is not read nothing comes to the program */
+        memset(moved_bytes, 0, bytes);
     if (writes)
         serial_pack(type, data, count, packed);
-    long long moved = move(f, at, packed, bytes, writes);
+    if (writes && external)
+        serial_to_external(handle, count, packed, moved_bytes);
+    long long moved = move(f, at, moved_bytes, bytes, writes);
+    if (moved > 0 && !writes && external)
+        serial_from_external(handle, count, packed, moved_bytes);
     if (moved > 0 && !writes)
         serial_unpack(type, packed, (size_t)moved, data, count);
+    if (external)
+        free(moved_bytes);
     free(packed);
     if (moved < 0)
         return serial_file_errno(file, function);

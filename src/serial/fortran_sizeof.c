@@ -14,7 +14,10 @@ SIZEOF(integer1, 1)   /* integer(1) */
 SIZEOF(integer2, 2)   /* integer(2) */
 SIZEOF(integer4, 4)   /* integer(4) */
 SIZEOF(integer8, 8)   /* integer(8) */
-SIZEOF(logical, 4)    /* logical */
+SIZEOF(logical1, 1)   /* logical(1) */
+SIZEOF(logical2, 2)   /* logical(2) */
+SIZEOF(logical4, 4)   /* logical(4) */
+SIZEOF(logical8, 8)   /* logical(8) */
 SIZEOF(real4, 4)      /* real(4) */
 SIZEOF(real8, 8)      /* real(8) */
 SIZEOF(complex8, 8)   /* complex(4) */

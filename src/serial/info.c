@@ -110,8 +110,11 @@ int MPI_Info_get_nkeys(MPI_Info info, int *n) {
 
 int MPI_Info_get_nthkey(MPI_Info info, int n, char *key) {
     const serial_info *i = info_at(info);
-    if (!i || n < 0 || n >= i->n)
+    if (!i)
         return bad("MPI_Info_get_nthkey");
+    if (n < 0 || n >= i->n)
+        return serial_error(0, MPI_ERR_ARG, "MPI_Info_get_nthkey", "there is no key %d of %d", n,
+                            i->n);
     snprintf(key, MPI_MAX_INFO_KEY, "%s", i->entries[n].key);
     return MPI_SUCCESS;
 }

@@ -35,6 +35,7 @@ int serial_error(MPI_Comm comm, int error_class, const char *function, const cha
     __attribute__((format(printf, 4, 5)));
 int serial_win_error(MPI_Win win, int error_class, const char *function, const char *text);
 int serial_file_error(MPI_File file, int error_class, const char *function, const char *text);
+bool serial_errhandler_exists(MPI_Errhandler handler);
 /* The value of MPI_LASTUSEDCODE. */
 const int *serial_last_used_code(void);
 /* Refuses what makes no sense for one process. */
@@ -156,7 +157,7 @@ typedef enum {
 
 typedef struct {
     MPI_Aint offset;
-    size_t bytes;
+    size_t bytes, before; /* of the data: its own, and those of the pieces before it */
 } serial_piece;
 
 typedef struct {
@@ -208,6 +209,12 @@ void serial_unpack(const serial_type *type, const void *packed, size_t bytes, vo
 int serial_transfer(MPI_Comm comm, const char *function, const void *in, long long in_count,
                     MPI_Datatype in_type, void *out, long long out_count, MPI_Datatype out_type);
 MPI_Aint serial_extent(MPI_Datatype type);
+
+/* Between packed data of this process's representation and of external32 (external32.c), of types
+ * whose elements are as long in both: false for others, and nothing is done. */
+bool serial_external_same(MPI_Datatype type);
+void serial_to_external(MPI_Datatype type, long long count, void *packed, void *external);
+void serial_from_external(MPI_Datatype type, long long count, void *packed, void *external);
 
 /* ---- operations (op.c) ----------------------------------------------------------------------- */
 

@@ -15,11 +15,11 @@ serial_request *serial_request_at(MPI_Request handle) {
 }
 
 /* Without anybody asking for its status. */
-static void let_go(MPI_Request handle) {
+static int let_go(MPI_Request handle) {
     const serial_request *r = serial_request_at(handle);
-    if (r->free_extra && r->active)
-        r->free_extra(r->extra);
+    int rc = r->free_extra && r->active ? r->free_extra(r->extra) : MPI_SUCCESS;
     serial_request_drop(handle);
+    return rc;
 }
 
 void serial_request_drop(MPI_Request handle) {
@@ -89,8 +89,10 @@ static int end(MPI_Request *handle, MPI_Status *status) {
         *status = r->status;
         status->MPI_ERROR = code;
     }
-    if (r->free_extra)
-        r->free_extra(r->extra);
+    if (r->free_extra) {
+        int freed = r->free_extra(r->extra);
+        rc = rc == MPI_SUCCESS ? freed : rc;
+    }
     if (r->persistent) {
         r->active = false;
         return rc;
@@ -232,12 +234,13 @@ int MPI_Request_free(MPI_Request *request) {
     serial_request *r = serial_request_at(*request);
     if (!r)
         return serial_error(0, MPI_ERR_REQUEST, "MPI_Request_free", "no valid request");
+    int rc = MPI_SUCCESS;
     if (r->active && !r->done)
         r->freed = true;
     else
-        let_go(*request);
+        rc = let_go(*request);
     *request = MPI_REQUEST_NULL;
-    return MPI_SUCCESS;
+    return rc;
 }
 
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {

@@ -112,6 +112,8 @@ int MPI_Win_get_name(MPI_Win win, char *name, int *length) {
 
 int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler) {
     CHECK_WIN(w, win, "MPI_Win_set_errhandler");
+    if (!serial_errhandler_exists(handler))
+        return serial_error(0, MPI_ERR_ARG, "MPI_Win_set_errhandler", "no valid error handler");
     w->handler = handler;
     return MPI_SUCCESS;
 }

@@ -138,6 +138,23 @@ static int class_of(int code) {
     return class_;
 }
 
+static int asked(void *extra, MPI_Status *status) {
+    (void)extra;
+    MPI_Status_set_elements(status, MPI_INT, 0);
+    MPI_Status_set_cancelled(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int freed_badly(void *extra) {
+    (void)extra;
+    return MPI_ERR_OTHER;
+}
+
+static int cancelled(void *extra, int complete) {
+    (void)extra, (void)complete;
+    return MPI_SUCCESS;
+}
+
 static void wrong_arguments(void) {
     MPI_Datatype type;
     MPI_Request request = 12345;
@@ -174,6 +191,23 @@ static void wrong_arguments(void) {
            "nobody can be found");
     expect(class_of(MPI_Add_error_string(MPI_ERR_COMM, "mine")) == MPI_ERR_ARG,
            "texts of the library's own classes are not the program's");
+    MPI_Errhandler nothing = MPI_ERRHANDLER_NULL;
+    expect(class_of(MPI_Win_call_errhandler(MPI_WIN_NULL, 1)) == MPI_ERR_WIN &&
+               class_of(MPI_Comm_call_errhandler(MPI_COMM_NULL, 0)) == MPI_ERR_COMM,
+           "handlers of what is not there");
+    expect(class_of(MPI_Comm_set_errhandler(MPI_COMM_SELF, nothing)) == MPI_ERR_ARG &&
+               class_of(MPI_Errhandler_free(&nothing)) == MPI_ERR_ARG,
+           "a handler that is none");
+    MPI_Group group;
+    expect(class_of(MPI_Group_size(MPI_GROUP_NULL, &x)) == MPI_ERR_GROUP &&
+               class_of(MPI_Group_union(MPI_GROUP_EMPTY, MPI_GROUP_NULL, &group)) == MPI_ERR_GROUP,
+           "a group that is none");
+    expect(class_of(MPI_Intercomm_merge(MPI_COMM_SELF, 0, &comm)) == MPI_ERR_COMM,
+           "merging what is no inter-communicator");
+    MPI_Grequest_start(asked, freed_badly, cancelled, NULL, &request);
+    MPI_Grequest_complete(request);
+    expect(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_ERR_OTHER,
+           "what freeing a generalised request gives");
     long large = 1L << 40;
     char external[8];
     expect(class_of(MPI_Pack_external("external32", &large, 1, MPI_LONG, external, 8, &packed)) ==
@@ -295,6 +329,48 @@ static void by_the_standard(const char *path) {
     expect(again == -5, "and comes back with its sign");
 }
 
+/* A view of many pieces, and data in external32. */
+static void views(const char *path) {
+    enum { MANY = 200000 };
+    MPI_File file;
+    MPI_Datatype odd;
+    int *data = malloc(MANY * sizeof *data), *back = malloc(MANY * sizeof *back), same = 1;
+    for (int i = 0; i < MANY; i++)
+        data[i] = i;
+    MPI_Type_vector(MANY, 1, 2, MPI_INT, &odd);
+    MPI_Type_commit(&odd);
+    MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                  MPI_INFO_NULL, &file);
+    MPI_File_set_view(file, 0, MPI_INT, odd, "native", MPI_INFO_NULL);
+    clock_t begin = clock();
+    MPI_File_write_at(file, 0, data, MANY, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_read_at(file, 0, back, MANY, MPI_INT, MPI_STATUS_IGNORE);
+    expect(clock() - begin < 5 * CLOCKS_PER_SEC, "a view of many pieces");
+    for (int i = 0; i < MANY; i++)
+        same &= data[i] == back[i];
+    expect(same, "its data");
+    MPI_File_set_size(file, 0);
+    MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL);
+    int two[2] = {1, -2}, got[3] = {7, 7, 7};
+    unsigned char bytes[8];
+    MPI_Status status;
+    int count;
+    MPI_File_write_at(file, 0, two, 2, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_read_at(file, 0, got, 3, MPI_INT, &status);
+    MPI_Get_count(&status, MPI_INT, &count);
+    expect(count == 2 && got[0] == 1 && got[1] == -2 && got[2] == 7, "external32, there and back");
+    MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    MPI_File_read_at(file, 0, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE);
+    expect(bytes[3] == 1 && bytes[4] == 0xff && bytes[7] == 0xfe, "big endian in the file");
+    expect(class_of(MPI_File_set_view(file, 0, MPI_LONG, MPI_LONG, "external32", MPI_INFO_NULL)) ==
+               MPI_ERR_UNSUPPORTED_DATAREP,
+           "but not of longs");
+    MPI_File_close(&file);
+    MPI_Type_free(&odd);
+    free(data);
+    free(back);
+}
+
 static void many_sends(void) {
     enum { MANY = 100000 };
     clock_t begin = clock();
@@ -319,6 +395,7 @@ int main(int argc, char **argv) {
     windows_and_files(argv[1]);
     wrong_arguments();
     by_the_standard(argv[1]);
+    views(argv[1]);
     many_sends();
     MPI_Finalize();
     if (!wrong)
