@@ -13,10 +13,17 @@ extern int stretto_serial_bottom_[1], stretto_serial_in_place_[1], stretto_seria
 extern char stretto_serial_argv_null_[1], stretto_serial_argvs_null_[1];
 #pragma GCC visibility pop
 
+/* By mpi_f08 ierror is optional: NULL where it is left out. */
+static inline int serial_tell(int *ierr, int rc) {
+    if (ierr)
+        *ierr = rc;
+    return rc;
+}
+
 #define FORTRAN(name, parameters, call)                                                            \
     __attribute__((visibility("default"))) void mpi_##name##_ parameters;                          \
     void mpi_##name##_ parameters {                                                                \
-        *ierr = call;                                                                              \
+        serial_tell(ierr, call);                                                                   \
     }
 #define BUFFER(p)                                                                                  \
     ((const void *)(p) == stretto_serial_in_place_ ? MPI_IN_PLACE                                  \

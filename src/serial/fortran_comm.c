@@ -35,6 +35,12 @@ MPI_Aint mpi_aint_diff_(const MPI_Aint *a, const MPI_Aint *b) {
     return *a - *b;
 }
 
+/* Which has no ierror. */
+void mpi_pcontrol_(int *level);
+void mpi_pcontrol_(int *level) {
+    MPI_Pcontrol(*level);
+}
+
 #pragma GCC visibility pop
 
 /* ---- beginning, end, time ---------------------------------------------------------------------
@@ -51,7 +57,6 @@ FORTRAN(query_thread, (int *provided, int *ierr), MPI_Query_thread(provided))
 FORTRAN(is_thread_main, (int *flag, int *ierr), MPI_Is_thread_main(flag))
 FORTRAN(get_version, (int *version, int *subversion, int *ierr),
         MPI_Get_version(version, subversion))
-FORTRAN(pcontrol, (int *level, int *ierr), MPI_Pcontrol(*level))
 FORTRAN(get_address, (const void *location, MPI_Aint *address, int *ierr),
         MPI_Get_address(location, address))
 FORTRAN(address, (const void *location, int *address, int *ierr), old_address(location, address))

@@ -127,5 +127,9 @@ FORTRAN(status_set_elements, (int *status, int *type, int *count, int *ierr),
         MPI_Status_set_elements(STATUS(status), *type, *count))
 FORTRAN(status_set_elements_x, (int *status, int *type, MPI_Count *count, int *ierr),
         MPI_Status_set_elements_x(STATUS(status), *type, *count))
+FORTRAN(status_f2f08, (int *status, MPI_F08_status *made, int *ierr),
+        MPI_Status_f2f08(status, made))
+FORTRAN(status_f082f, (MPI_F08_status * status, int *made, int *ierr),
+        MPI_Status_f082f(status, made))
 FORTRAN(status_set_cancelled, (int *status, int *flag, int *ierr),
         MPI_Status_set_cancelled(STATUS(status), *flag))

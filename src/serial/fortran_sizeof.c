@@ -1,6 +1,6 @@
-/* Fortran: MPI_Sizeof, which the module mpi gives for variables of any rank: one procedure for each
- * type. The comments are the types in Fortran, which mpif.cmake writes into the module. */
-#include "serial/internal.h"
+/* Fortran: MPI_Sizeof, which the modules give for variables of any rank: one procedure for each
+ * type. The comments are the types in Fortran, which mpif.cmake writes into the modules. */
+#include "serial/fortran.h"
 
 #pragma GCC visibility push(default)
 #define SIZEOF(type, bytes)                                                                        \
@@ -8,7 +8,7 @@
     void stretto_serial_sizeof_##type##_(const void *x, int *size, int *ierr) {                    \
         (void)x;                                                                                   \
         *size = bytes;                                                                             \
-        *ierr = MPI_SUCCESS;                                                                       \
+        serial_tell(ierr, MPI_SUCCESS);                                                            \
     }
 SIZEOF(integer1, 1)   /* integer(1) */
 SIZEOF(integer2, 2)   /* integer(2) */

@@ -40,8 +40,7 @@ void mpi_conversion_fn_null_(void) {}
     void mpi_##name##_ parameters;                                                                 \
     void mpi_##name##_ parameters {                                                                \
         char own[room_ + 1];                                                                       \
-        *ierr = call;                                                                              \
-        if (*ierr == MPI_SUCCESS)                                                                  \
+        if (serial_tell(ierr, call) == MPI_SUCCESS)                                                \
             fortran_text(text, room, own);                                                         \
     }
 GIVES(get_processor_name, (char *text, int *length, int *ierr, size_t room), MPI_MAX_PROCESSOR_NAME,
@@ -69,7 +68,7 @@ GIVES(info_get_nthkey, (int *info, int *n, char *text, int *ierr, size_t room), 
     void mpi_##name##_ parameters;                                                                 \
     void mpi_##name##_ parameters {                                                                \
         char *own = copy(text, length);                                                            \
-        *ierr = call;                                                                              \
+        serial_tell(ierr, call);                                                                   \
         free(own);                                                                                 \
     }
 #define TAKES(name, parameters, call) TAKES_(name, parameters, call, c_text)
@@ -147,7 +146,7 @@ void mpi_info_set_(int *info, const char *key, const char *value, int *ierr, siz
 void mpi_info_set_(int *info, const char *key, const char *value, int *ierr, size_t key_length,
                    size_t value_length) {
     char *k = info_text(key, key_length), *v = info_text(value, value_length);
-    *ierr = MPI_Info_set(*info, k, v);
+    serial_tell(ierr, MPI_Info_set(*info, k, v));
     free(k);
     free(v);
 }
@@ -157,9 +156,9 @@ void mpi_info_get_(int *info, const char *key, int *room, char *value, int *flag
 void mpi_info_get_(int *info, const char *key, int *room, char *value, int *flag, int *ierr,
                    size_t key_length, size_t value_length) {
     char *k = info_text(key, key_length), own[MPI_MAX_INFO_VAL];
-    *ierr =
+    int rc =
         MPI_Info_get(*info, k, *room < MPI_MAX_INFO_VAL ? *room : MPI_MAX_INFO_VAL - 1, own, flag);
-    if (*ierr == MPI_SUCCESS && *flag)
+    if (serial_tell(ierr, rc) == MPI_SUCCESS && *flag)
         fortran_text(value, value_length, own);
     free(k);
 }

@@ -23,21 +23,26 @@ HANDLE(Message, MPI_Message)
 
 MPI_Fint *MPI_F_STATUS_IGNORE = stretto_serial_status_ignore_,
          *MPI_F_STATUSES_IGNORE = stretto_serial_statuses_ignore_;
+MPI_F08_status *MPI_F08_STATUS_IGNORE = (MPI_F08_status *)stretto_serial_status_ignore_,
+               *MPI_F08_STATUSES_IGNORE = (MPI_F08_status *)stretto_serial_statuses_ignore_;
 
 static int ignored(const char *function) {
     return serial_error(0, MPI_ERR_ARG, function, "there is no status to translate");
 }
 
-int MPI_Status_c2f(const MPI_Status *status, MPI_Fint *fortran) {
-    if (status == MPI_STATUS_IGNORE)
-        return ignored("MPI_Status_c2f");
-    memcpy(fortran, status, sizeof *status);
-    return MPI_SUCCESS;
-}
-
-int MPI_Status_f2c(const MPI_Fint *fortran, MPI_Status *status) {
-    if (fortran == MPI_F_STATUS_IGNORE || fortran == MPI_F_STATUSES_IGNORE)
-        return ignored("MPI_Status_f2c");
-    memcpy(status, fortran, sizeof *status);
-    return MPI_SUCCESS;
-}
+#define STATUS_OF(to, to_type, from, from_type, none)                                              \
+    int MPI_Status_##from##2##to(const from_type *status, to_type *made) {                         \
+        if (none)                                                                                  \
+            return ignored("MPI_Status_" #from "2" #to);                                           \
+        memcpy(made, status, sizeof(MPI_Status));                                                  \
+        return MPI_SUCCESS;                                                                        \
+    }
+#define NONE_OF_C (status == MPI_STATUS_IGNORE)
+#define NONE_OF_F (status == MPI_F_STATUS_IGNORE || status == MPI_F_STATUSES_IGNORE)
+#define NONE_OF_F08 (status == MPI_F08_STATUS_IGNORE || status == MPI_F08_STATUSES_IGNORE)
+STATUS_OF(f, MPI_Fint, c, MPI_Status, NONE_OF_C)
+STATUS_OF(c, MPI_Status, f, MPI_Fint, NONE_OF_F)
+STATUS_OF(f08, MPI_F08_status, c, MPI_Status, NONE_OF_C)
+STATUS_OF(c, MPI_Status, f08, MPI_F08_status, NONE_OF_F08)
+STATUS_OF(f08, MPI_F08_status, f, MPI_Fint, NONE_OF_F)
+STATUS_OF(f, MPI_Fint, f08, MPI_F08_status, NONE_OF_F08)

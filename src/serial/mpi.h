@@ -1,10 +1,11 @@
 /* MPI for one process: an application that is linked with libstretto-serial runs without any MPI.
  *
- * The calls of MPI-3.1 that simulation codes use, in C here and in Fortran by mpif.h and the module
- * mpi. There is one rank, 0 of 1. Messages to oneself work (a send is always buffered); what cannot
- * work alone (a receive that nothing was sent for, spawning, other processes' windows) is reported
- * in words through the error handler. Handles are integers, the same in C and Fortran. Thread-safe
- * up to MPI_THREAD_SERIALIZED. There is no profiling interface (PMPI_*).
+ * The calls of MPI-3.1 that simulation codes use, in C here and in Fortran by mpif.h and the
+ * modules mpi and mpi_f08. There is one rank, 0 of 1. Messages to oneself work (a send is always
+ * buffered); what cannot work alone (a receive that nothing was sent for, spawning, other
+ * processes' windows) is reported in words through the error handler. Handles are integers, the
+ * same in C and Fortran. Thread-safe up to MPI_THREAD_SERIALIZED. There is no profiling interface
+ * (PMPI_*).
  */
 #ifndef STRETTO_SERIAL_MPI_H
 #define STRETTO_SERIAL_MPI_H
@@ -41,6 +42,8 @@ typedef struct {
     long long stretto_bytes __attribute__((packed, aligned(4))); /* 6 Fortran integers in all */
 } MPI_Status;
 
+typedef MPI_Status MPI_F08_status; /* TYPE(MPI_Status) of the module mpi_f08 */
+
 typedef void MPI_User_function(void *in, void *inout, int *len, MPI_Datatype *datatype);
 typedef int MPI_Comm_copy_attr_function(MPI_Comm, int, void *, void *, void *, int *);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
@@ -63,7 +66,8 @@ typedef int MPI_Grequest_cancel_function(void *, int);
 typedef int MPI_Datarep_conversion_function(void *, MPI_Datatype, int, void *, MPI_Offset, void *);
 typedef int MPI_Datarep_extent_function(MPI_Datatype, MPI_Aint *, void *);
 
-/* ---- constants (mpif.h has the same values; tests compare them) ------------------------------ */
+/* ---- constants: mpif.h and mpi_f08 are made of them, there with handles of the type above them -
+ */
 
 #define MPI_SUCCESS 0
 #define MPI_ERR_BUFFER 1
@@ -125,24 +129,35 @@ typedef int MPI_Datarep_extent_function(MPI_Datatype, MPI_Aint *, void *);
 #define MPI_ERR_RMA_FLAVOR 57
 #define MPI_ERR_LASTCODE 64
 
+/* MPI_Comm */
 #define MPI_COMM_NULL 0
 #define MPI_COMM_WORLD 1
 #define MPI_COMM_SELF 2
+/* MPI_Group */
 #define MPI_GROUP_NULL 0
 #define MPI_GROUP_EMPTY 1
+/* MPI_Request */
 #define MPI_REQUEST_NULL 0
+/* MPI_Message */
 #define MPI_MESSAGE_NULL 0
 #define MPI_MESSAGE_NO_PROC 1
+/* MPI_Info */
 #define MPI_INFO_NULL 0
 #define MPI_INFO_ENV 1
+/* MPI_Win */
 #define MPI_WIN_NULL 0
+/* MPI_File */
 #define MPI_FILE_NULL 0
+/* MPI_Op */
 #define MPI_OP_NULL 0
+/* MPI_Datatype */
 #define MPI_DATATYPE_NULL 0
+/* MPI_Errhandler */
 #define MPI_ERRHANDLER_NULL 0
 #define MPI_ERRORS_ARE_FATAL 1
 #define MPI_ERRORS_RETURN 2
 
+/* MPI_Op */
 #define MPI_MAX 1
 #define MPI_MIN 2
 #define MPI_SUM 3
@@ -158,6 +173,7 @@ typedef int MPI_Datarep_extent_function(MPI_Datatype, MPI_Aint *, void *);
 #define MPI_REPLACE 13
 #define MPI_NO_OP 14
 
+/* MPI_Datatype */
 #define MPI_CHAR 1
 #define MPI_SIGNED_CHAR 2
 #define MPI_UNSIGNED_CHAR 3
@@ -225,6 +241,7 @@ typedef int MPI_Datarep_extent_function(MPI_Datatype, MPI_Aint *, void *);
 #define MPI_INTEGER16 63
 #define MPI_REAL16 64
 #define MPI_COMPLEX32 65
+
 #define MPI_TYPECLASS_INTEGER 1
 #define MPI_TYPECLASS_REAL 2
 #define MPI_TYPECLASS_COMPLEX 3
@@ -351,6 +368,8 @@ typedef int MPI_Datarep_extent_function(MPI_Datatype, MPI_Aint *, void *);
 int stretto_serial_dup_fn(int, int, void *, void *, void *, int *);
 extern MPI_Fint *MPI_F_STATUS_IGNORE;
 extern MPI_Fint *MPI_F_STATUSES_IGNORE;
+extern MPI_F08_status *MPI_F08_STATUS_IGNORE;
+extern MPI_F08_status *MPI_F08_STATUSES_IGNORE;
 
 /* ---- beginning, end, time ------------------------------------------------------------------- */
 
@@ -922,6 +941,10 @@ MPI_Fint MPI_Message_c2f(MPI_Message handle);
 MPI_Message MPI_Message_f2c(MPI_Fint handle);
 int MPI_Status_c2f(const MPI_Status *status, MPI_Fint *fortran);
 int MPI_Status_f2c(const MPI_Fint *fortran, MPI_Status *status);
+int MPI_Status_c2f08(const MPI_Status *status, MPI_F08_status *f08);
+int MPI_Status_f082c(const MPI_F08_status *f08, MPI_Status *status);
+int MPI_Status_f2f08(const MPI_Fint *fortran, MPI_F08_status *f08);
+int MPI_Status_f082f(const MPI_F08_status *f08, MPI_Fint *fortran);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,22 @@
-# Makes the Fortran headers from the C sources, so that they cannot differ: mpif.h from mpi.h, and the
-# module mpi and the list of its procedures from fortran_*.c.
+# Makes the Fortran headers from the C sources, so that they cannot differ: mpif.h from mpi.h, the
+# module mpi and the list of its procedures from fortran_*.c, and by mpi_f08.cmake the module mpi_f08.
 #   cmake -DIN=src/serial -DOUT=include -P mpif.cmake
-file(STRINGS ${IN}/mpi.h lines REGEX "^#define MPI_[A-Z0-9_]+ \\(?-?[0-9]+\\)?$")
+file(STRINGS ${IN}/mpi.h lines REGEX "^(#define MPI_[A-Z0-9_]+ \\(?-?[0-9]+\\)?|/\\* MPI_[A-Z][a-z]+ \\*/)?$")
 set(text "! MPI for one process, for fixed and free form alike. Made from mpi.h.\n")
+set(CONSTANTS "")
+set(handle "") # of which type what follows is in mpi_f08; none: an integer
 macro(constant name value)
-  string(APPEND text "      integer ${name}\n      parameter (${name}=${value})\n")
+  set(type integer)
+  if(${name} STREQUAL "MPI_DISPLACEMENT_CURRENT") # an offset, of kind MPI_OFFSET_KIND
+    set(type integer*8)
+  endif()
+  string(APPEND text "      ${type} ${name}\n      parameter (${name}=${value})\n")
+  if(handle)
+    string(APPEND CONSTANTS "  type(${handle}), parameter :: ${name} = ${handle}(${value})\n")
+  else()
+    string(REPLACE "*8" "(MPI_OFFSET_KIND)" type ${type})
+    string(APPEND CONSTANTS "  ${type}, parameter :: ${name} = ${value}\n")
+  endif()
 endmacro()
 constant(MPI_STATUS_SIZE 6)
 constant(MPI_SOURCE 1)
@@ -15,17 +27,17 @@ constant(MPI_OFFSET_KIND 8)
 constant(MPI_COUNT_KIND 8)
 constant(MPI_INTEGER_KIND 4)
 foreach(line IN LISTS lines)
+  if(NOT line MATCHES "^#define") # a comment names the type of the lines below it
+    string(REGEX REPLACE "[^A-Za-z_]" "" handle "${line}")
+    continue()
+  endif()
   string(REGEX MATCH "^#define (MPI_[A-Z0-9_]+) \\(?(-?[0-9]+)\\)?$" matched "${line}")
   set(name ${CMAKE_MATCH_1})
   set(value ${CMAKE_MATCH_2})
   if(name MATCHES "^MPI_MAX_") # the length of a text, which has no NUL here
     math(EXPR value "${value} - 1")
   endif()
-  if(name STREQUAL MPI_DISPLACEMENT_CURRENT) # an offset, of kind MPI_OFFSET_KIND
-    string(APPEND text "      integer*8 ${name}\n      parameter (${name}=${value})\n")
-  else()
-    constant(${name} ${value})
-  endif()
+  constant(${name} ${value})
 endforeach()
 string(APPEND text "\
       logical MPI_SUBARRAYS_SUPPORTED, MPI_ASYNC_PROTECTS_NONBLOCKING
@@ -89,7 +101,10 @@ foreach(line IN LISTS lines)
   set(procedure stretto_serial_sizeof_${CMAKE_MATCH_1})
   string(APPEND SIZEOF "    subroutine ${procedure}(x, size, ierror)\n\
       ${CMAKE_MATCH_2}, dimension(..), intent(in) :: x\n\
-      integer, intent(out) :: size, ierror\n\
+      integer, intent(out) :: size\n\
+      integer, intent(out), optional :: ierror\n\
     end subroutine ${procedure}\n")
 endforeach()
 configure_file(${IN}/mpi.f90 ${OUT}/mpi.f90 @ONLY)
+
+include(${IN}/mpi_f08.cmake)

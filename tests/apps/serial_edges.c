@@ -371,6 +371,21 @@ static void views(const char *path) {
     free(back);
 }
 
+/* Which Open MPI 4 has not. */
+static void statuses_of_mpi_f08(void) {
+    MPI_Status status = {.MPI_SOURCE = 3, .MPI_TAG = 4, .MPI_ERROR = 5}, back = {0};
+    MPI_F08_status f08 = {0};
+    MPI_Fint fortran[6] = {0};
+    MPI_Status_c2f08(&status, &f08);
+    MPI_Status_f082f(&f08, fortran);
+    expect(fortran[0] == 3 && fortran[1] == 4 && fortran[2] == 5, "a status for mpif.h");
+    fortran[1] = 9;
+    MPI_Status_f2f08(fortran, &f08);
+    MPI_Status_f082c(&f08, &back);
+    expect(back.MPI_SOURCE == 3 && back.MPI_TAG == 9, "and back");
+    expect(MPI_Status_f082c(MPI_F08_STATUS_IGNORE, &back) == MPI_ERR_ARG, "none to translate");
+}
+
 static void many_sends(void) {
     enum { MANY = 100000 };
     clock_t begin = clock();
@@ -396,6 +411,7 @@ int main(int argc, char **argv) {
     wrong_arguments();
     by_the_standard(argv[1]);
     views(argv[1]);
+    statuses_of_mpi_f08();
     many_sends();
     MPI_Finalize();
     if (!wrong)

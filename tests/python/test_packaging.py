@@ -51,7 +51,9 @@ def undefined(path: Path) -> set[str]:
 def check_serial(directory: Path, machine: str) -> None:
     """The MPI for one process: needs the C library only, exports the MPI's names."""
     parts = {"bin/mpicc", "bin/mpicxx", "bin/mpif77", "bin/mpif90", "bin/mpifort"}
+    parts |= {"bin/mpiexec", "bin/mpirun", "include/stretto-serial-procedures.h"}
     parts |= {"include/mpi.f90", "include/mpi.h", "include/mpif.h"}
+    parts |= {"include/mpi_f08.f90", "include/mpi_f08_types.f90"}
     parts |= {"lib/libstretto-serial.a", "lib/libstretto-serial.so"}
     assert {str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file()} == parts
     found, needed, exported = dynamic(directory / "lib" / "libstretto-serial.so")

@@ -242,7 +242,8 @@ def test_cmake_finds_it(tmp_path: Path) -> None:
     """With nothing but PATH, as docs/serial.md says; FindMPI takes the wrappers and mpiexec."""
     have("gfortran", "gfortran")
     root = serial_root()
-    shutil.copy(REPOSITORY / "examples/c/heat.c", tmp_path)
+    for source in ("examples/c/heat.c", "tests/apps/serial_f08_types.f90"):
+        shutil.copy(REPOSITORY / source, tmp_path)
     (tmp_path / "hello.f90").write_text(
         "program hello\nuse mpi\ncall MPI_Init(i)\ncall MPI_Finalize(i)\nprint *, 'hello'\nend\n"
     )
@@ -255,6 +256,9 @@ add_executable(heat heat.c)
 target_link_libraries(heat MPI::MPI_C m)
 add_executable(hello hello.f90)
 target_link_libraries(hello MPI::MPI_Fortran)
+message(STATUS "mpi_f08 ${MPI_Fortran_HAVE_F08_MODULE}")
+add_executable(types serial_f08_types.f90)
+target_link_libraries(types MPI::MPI_Fortran)
 enable_testing()
 add_test(NAME hello COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 1 $<TARGET_FILE:hello>)
 """
@@ -271,7 +275,9 @@ add_test(NAME hello COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 1 $<TA
     assert f"launcher {root / 'bin'}/mpiexec of 3.1" in configured.stdout
     made = run(["cmake", "--build", build_], **environment)
     assert made.returncode == 0, made.stdout + made.stderr
+    assert "mpi_f08 TRUE" in configured.stdout
     assert run([build_ / "heat"]).returncode == 0
+    assert run([build_ / "types"]).returncode == 0
     tested = run(["ctest", "--test-dir", build_], **environment)
     assert tested.returncode == 0, tested.stdout
 
