@@ -139,19 +139,26 @@ def _import(
     notes: list[str] = []
     naming = natives.Naming(setting, lambda text: None if text in notes else notes.append(text))
     items = gather.gather(paths, read, asked, naming, left_out)
-    for text in notes:
-        say(f"stretto: note: {text}")
-    for text in left_out[:MOST_NAMED]:
-        say(f"stretto: warning: {text}")
-    if len(left_out) > MOST_NAMED:
-        say(f"stretto: warning: and {len(left_out) - MOST_NAMED} more of that kind")
+    if any(i.table.cold for i in items):
+        notes.append(
+            "these are times of buffers that are in no cache (-off_cache), as of stretto bench "
+            "--cold; most results are of buffers that are used again"
+        )
+    try:
+        which = convert.choose_value(items, asked.value, left_out) if items else "avg"
+    finally:
+        for text in notes:
+            say(f"stretto: note: {text}")
+        for text in left_out[:MOST_NAMED]:
+            say(f"stretto: warning: {text}")
+        if len(left_out) > MOST_NAMED:
+            say(f"stretto: warning: and {len(left_out) - MOST_NAMED} more of that kind")
     if not items:
         raise StrettoError(
             f"there was nothing to import in {', '.join(map(str, paths))}",
             None,
             f"give files that hold what {'osu_allreduce' if form == 'osu' else 'IMB-MPI1'} printed",
         )
-    which = convert.choose_value(items, asked.value, left_out)
     done = convert.write(items, out, asked, which, form, ["stretto", *sys.argv[1:]])
     if as_json:
         print_json(
@@ -169,7 +176,7 @@ def _import(
         return
     if done.fewest < FEWEST:
         say(
-            f"stretto: warning: somewhere there are only {done.fewest} launches of a candidate; "
+            f"stretto: warning: somewhere there {_only(done.fewest)} of a candidate; "
             f"with fewer than {FEWEST} no test can be made, so nothing will be called faster or "
             "slower"
         )
@@ -178,6 +185,10 @@ def _import(
         print(f"{path}: {launches} launches, {samples} values ({kind})")
     first = next(iter(done.files))
     print(f"next: stretto tune --from {first}, stretto compare {out}/*.bench.jsonl")
+
+
+def _only(launches: int) -> str:
+    return "is only 1 launch" if launches == 1 else f"are only {launches} launches"
 
 
 #: warnings that are printed one by one

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto import __version__
+from stretto.campaign.compare import cell_of
 from stretto.errors import StrettoError
 from stretto.files.bench import Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.bench_writer import BenchWriter
@@ -39,6 +40,9 @@ class Imported:
     left_out: list[str] = field(default_factory=list)
 
 
+_WORDS: dict[Which, str] = {"max": "largest over the ranks", "avg": "mean over the ranks"}
+
+
 def choose_value(items: Sequence[Item], wanted: Which | None, left_out: list[str]) -> Which:
     """Return which of the printed times is taken from all files alike.
 
@@ -52,13 +56,24 @@ def choose_value(items: Sequence[Item], wanted: Which | None, left_out: list[str
     wanted
         What the user asked for.
     left_out
-        Gets a sentence for each table that lacks it.
+        Gets a sentence where some of the lines lack it.
     """
-    lines = [line for item in items for line in item.table.lines]
-    value: Which = wanted or ("max" if all(x.largest is not None for x in lines) else "avg")
-    missing = [x for x in lines if _time(x, value) is None]
+    lines = [(item.table.place, line) for item in items for line in item.table.lines]
+    value: Which = wanted or ("max" if all(x.largest is not None for _, x in lines) else "avg")
+    missing = [place.rpartition(":")[0] for place, x in lines if _time(x, value) is None]
+    if missing and len(missing) == len(lines):
+        raise StrettoError(
+            f"no file has a column of the {_WORDS[value]}",
+            missing[0],
+            f"import the {_WORDS['avg' if value == 'max' else 'max']}"
+            + (", or run OSU's programs with -f, which prints it" if value == "max" else ""),
+        )
     if missing:
-        left_out.append(f"{len(missing)} lines have no {value} column and were left out")
+        files = list(dict.fromkeys(missing))
+        left_out.append(
+            f"{files[0]}{f' and {len(files) - 1} more' if len(files) > 1 else ''}: "
+            f"{len(missing)} lines without a column of the {_WORDS[value]} were left out"
+        )
     return value
 
 
@@ -95,7 +110,13 @@ def write(
     done = Imported(value=value)
     groups: dict[Layout, list[Item]] = defaultdict(list)
     for item in items:
-        groups[item.layout].append(item)
+        if _samples(0, item, value):
+            groups[item.layout].append(item)
+    if not groups:
+        raise StrettoError(
+            "there was nothing to import: all sizes are 0 bytes", items[0].table.place,
+            "measure sizes at which something is sent",
+        )  # fmt: skip
     counts: dict[tuple[Any, ...], int] = defaultdict(int)
     _refuse_taken(groups, out)
     for layout, members in sorted(groups.items(), key=lambda g: g[0].name):
@@ -111,7 +132,7 @@ def write(
                         writer.write(record)
                         if isinstance(record, Sample):
                             samples += 1
-                            counts[layout, record.collective, record.candidate, record.bytes] += 1
+                            counts[layout, record.candidate, cell_of(record)] += 1
                     launches += 1
             part.replace(path)
         finally:
@@ -146,35 +167,43 @@ def _refuse_taken(layouts: Iterable[Layout], out: Path) -> None:
 
 
 def _records(number: int, item: Item, value: Which) -> list[Record]:
-    """Return one launch's records; sizes of 0 bytes, at which nothing is sent, are left out."""
-    table = item.table
-    samples: list[Record] = []
-    for line in table.lines:
-        found = _time(line, value)
-        if found is None or (line.bytes == 0 and item.collective != "barrier"):
-            continue
-        barrier = item.collective == "barrier"
-        samples.append(
-            Sample(
-                launch=number,
-                collective=item.collective,
-                candidate=item.candidate,
-                bytes=line.bytes,
-                datatype="MPI_BYTE" if barrier else table.datatype,
-                operation="MPI_SUM" if item.collective in REDUCTIONS else None,
-                root=0,
-                mode=table.mode,
-                batch=max(1, line.iterations or 1),
-                times_us=[found],
-                correct=line.correct,
-                source="measured",
-            )
-        )
+    """Return one launch's records."""
     launch = Launch(
         number, item.layout.nodes, item.layout.ppn, item.layout.nranks,
         {item.collective: [item.candidate]}, None, item.candidate,
     )  # fmt: skip
-    return [launch, *samples, LaunchEnd(number, "ok", f"imported from {table.place}")]
+    end = LaunchEnd(number, "ok", f"imported from {item.table.place}")
+    return [launch, *_samples(number, item, value), end]
+
+
+def _samples(number: int, item: Item, value: Which) -> list[Sample]:
+    """Return one launch's samples; sizes of 0 bytes, at which nothing is sent, are left out.
+
+    A size that was measured more than once in it (``-msgsize 8,8``) has several times.
+    """
+    table = item.table
+    barrier = item.collective == "barrier"
+    samples: dict[int, Sample] = {}
+    for line in table.lines:
+        found = _time(line, value)
+        if found is None or (line.bytes == 0 and not barrier):
+            continue
+        before = samples.get(line.bytes)
+        samples[line.bytes] = Sample(
+            launch=number,
+            collective=item.collective,
+            candidate=item.candidate,
+            bytes=line.bytes,
+            datatype="MPI_BYTE" if barrier else table.datatype,
+            operation="MPI_SUM" if item.collective in REDUCTIONS else None,
+            root=0,
+            mode=table.mode,
+            batch=max(1, line.iterations or 1),
+            times_us=[*(before.times_us if before else []), found],
+            correct=line.correct and (before is None or before.correct),
+            source="measured",
+        )
+    return list(samples.values())
 
 
 def _header(
@@ -197,12 +226,13 @@ def _header(
     imported = {
         "format": form,
         "tools": sorted({m.table.tool for m in members}),
-        "value": {"max": "largest over the ranks", "avg": "mean over the ranks"}[value],
+        "value": _WORDS[value],
         "each": "the mean of all iterations of one launch",
         "results_checked": "only where the benchmark said so",
         "files": sorted({m.table.place.rpartition(":")[0] for m in members}),
         "dates": sorted({m.table.date for m in members if m.table.date}),
         "unknown": unknown,
     }
-    settings = {"nranks": layout.nranks, "imported": imported}
+    cold = members[0].table.cold  # as are all
+    settings = {"nranks": layout.nranks, "cold": cold, "imported": imported}
     return Header(__version__, now(), host, layout.mpi, list(command), settings)

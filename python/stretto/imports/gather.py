@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Literal
 from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.io import read_text
+from stretto.imports.copies import copied
 from stretto.imports.natives import UNKNOWN, Naming, identity_of
 from stretto.imports.pattern import Facts, match
 from stretto.imports.printed import Printed, Reading
@@ -132,7 +134,7 @@ def gather(
     left_out
         Gets a sentence for each file or line that is not taken.
     """
-    items: list[Item] = []
+    found: list[tuple[Path, Facts, Reading]] = []
     seen: dict[object, Path] = {}
     for path in files_in(paths):
         facts = Facts() if asked.pattern is None else match(asked.pattern, path)
@@ -151,9 +153,42 @@ def gather(
         left_out += reading.problems
         if not reading.tables:
             left_out.append(f"{path}: there is no table of a collective in it")
-        whole = max((t.nranks or 0 for t in reading.tables), default=0) or None
-        items += [_place(t, _all(facts, asked.facts), whole, asked, naming) for t in reading.tables]
-    return items
+        found.append((path, facts, reading))
+    items: list[Item] = []
+    copies = copied([(facts, reading.tables) for _, facts, reading in found])
+    for path, facts, reading in found:
+        mine = {place: copies[place] for t in reading.tables if (place := t.place) in copies}
+        if mine:
+            left_out.append(_same(path, mine, len(reading.tables)))
+        items += [
+            _place(t, _all(facts, asked.facts), asked, naming)
+            for t in reading.tables
+            if t.place not in mine
+        ]
+    return _as_warm(items, left_out)
+
+
+def _same(path: Path, copies: Mapping[str, str], tables: int) -> str:
+    others = sorted({place.rpartition(":")[0] for place in copies.values()} - {str(path)})
+    where = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    which = "all its tables" if len(copies) == tables else f"{len(copies)} of its {tables} tables"
+    return (
+        f"{path}: {which} are the same measurements as those of {where or 'others in it'}, which "
+        "count once"
+    )
+
+
+def _as_warm(items: list[Item], left_out: list[str]) -> list[Item]:
+    """Return the items without those of cold caches, unless all are of such."""
+    cold = [i for i in items if i.table.cold]
+    if not cold or len(cold) == len(items):
+        return items
+    left_out.append(
+        f"{cold[0].table.place}: of buffers that are in no cache (-off_cache), as are "
+        f"{len(cold)} tables; the others are of buffers used again, and the two are never mixed: "
+        "left out, import them by themselves"
+    )
+    return [i for i in items if not i.table.cold]
 
 
 def _twin(path: Path, text: str, facts: Facts, seen: dict[object, Path]) -> Path | None:
@@ -170,9 +205,12 @@ def _twin(path: Path, text: str, facts: Facts, seen: dict[object, Path]) -> Path
 def _text(path: Path) -> str:
     """Return a file's text; whatever else a job printed into it must not stop the reading."""
     try:
-        return path.read_bytes().decode("utf-8", "replace")
+        data = path.read_bytes()
     except OSError:
         return read_text(path, WHAT)  # which explains
+    # what PowerShell's > makes of an output
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if wide else "utf-8", "replace")
 
 
 def _all(facts: Facts, everywhere: Facts) -> Facts:
@@ -180,7 +218,7 @@ def _all(facts: Facts, everywhere: Facts) -> Facts:
     return replace(everywhere, **own)
 
 
-def _place(table: Printed, facts: Facts, whole: int | None, asked: Asked, naming: Naming) -> Item:
+def _place(table: Printed, facts: Facts, asked: Asked, naming: Naming) -> Item:
     collective = table.collective or facts.collective
     if collective is None:
         raise StrettoError(
@@ -195,7 +233,7 @@ def _place(table: Printed, facts: Facts, whole: int | None, asked: Asked, naming
             table.place,
             "correct --pattern, or move the file",
         )
-    nranks, nodes, ppn = _layout(table, facts, whole)
+    nranks, nodes, ppn = _layout(table, facts)
     mpi = _mpi(facts, asked, table.place)
     try:
         candidate = naming.candidate(mpi, collective, facts.algorithm)
@@ -205,11 +243,17 @@ def _place(table: Printed, facts: Facts, whole: int | None, asked: Asked, naming
     return Item(table, Layout(mpi, nodes, ppn, nranks), collective, candidate, order)
 
 
-def _layout(table: Printed, facts: Facts, whole: int | None) -> tuple[int, int, int]:
+def _layout(table: Printed, facts: Facts) -> tuple[int, int, int]:
     """Return ranks, nodes and ranks per node; smaller communicators fill node after node."""
+    job = table.nranks + table.waiting if table.nranks else None
+    if job and facts.nranks and job > facts.nranks:
+        raise StrettoError(
+            f"the job has {job} ranks, but the file's name says {facts.nranks}", table.place,
+            "correct --pattern, or move the file",
+        )  # fmt: skip
     nranks = table.nranks or facts.nranks
     ppn, nodes = facts.ppn, facts.nodes
-    total = facts.nranks or whole or nranks
+    total = facts.nranks or job or nranks
     if nranks is None and ppn and nodes:
         nranks = nodes * ppn
     if ppn is None and nodes and total:
@@ -230,17 +274,36 @@ def _layout(table: Printed, facts: Facts, whole: int | None) -> tuple[int, int, 
             f"{nranks} ranks do not fit on {nodes} nodes x {ppn} ranks", table.place,
             "correct --nodes, --ppn or --pattern",
         )  # fmt: skip
-    return nranks, -(-nranks // ppn), min(ppn, nranks)
+    if nodes is None or nodes == 1 or (total and nranks != total):
+        return nranks, -(-nranks // ppn), min(ppn, nranks)
+    if nranks < ppn + nodes - 1:
+        raise StrettoError(
+            f"{nranks} ranks are too few for {nodes} nodes, {ppn} ranks on one of them",
+            table.place, "correct --nodes, --ppn or --pattern",
+        )  # fmt: skip
+    return nranks, nodes, ppn
 
 
 def _mpi(facts: Facts, asked: Asked, place: str) -> MPIIdentity:
     if facts.mpi is not None:
         known = asked.by_name.get(facts.mpi)
-        return known or identity_of(facts.mpi, facts.version)
+        return _of(known, facts, place) if known else identity_of(facts.mpi, facts.version)
     if asked.mpi is None:
         raise UsageError(
             f"with which MPI this was measured is not known ({place})",
             "--mpi",
             "say it: --mpi openmpi@4.0.1, or {mpi} in --pattern",
         )
-    return asked.mpi
+    return _of(asked.mpi, facts, place)
+
+
+def _of(mpi: MPIIdentity, facts: Facts, place: str) -> MPIIdentity:
+    """Return an MPI that --mpi names with the version that the place says."""
+    if facts.version is None:
+        return mpi
+    if mpi.version != UNKNOWN and not f"{facts.version}.".startswith(f"{mpi.version}."):
+        raise StrettoError(
+            f"the file's name says version {facts.version}, --mpi {mpi.version}", place,
+            f"say the version in one place: --mpi {mpi.family}",
+        )  # fmt: skip
+    return replace(mpi, version=facts.version)

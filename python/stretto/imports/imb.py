@@ -6,6 +6,9 @@ are timed one by one, a barrier between them (counted by running 2021.11), unles
 given; before that, and of a barrier itself, the calls of a size are a loop. The root stays 0 since
 2019 unless ``-root_shift on`` was given (counted, too); before that each call has the next rank as
 its root, by the users' guide of those versions: ``i%num_procs in iteration i``.
+
+Left out is what is no collective of ranks that fill node after node (``-map PxQ``), of whole
+buffers (``-contig_type``) in the host's memory (``IMB-MPI1-GPU``).
 """
 
 from __future__ import annotations
@@ -20,12 +23,16 @@ from stretto.imports.printed import (
     Line,
     Printed,
     Reading,
+    decimals,
     number,
     whole_lines,
 )
 
 _TITLE = re.compile(r"#\s*Benchmarking\s+(\S+)\s*$")
+#: columns of a table of several groups (-multi), which has an empty line before each size
+_GROUP = "Group"
 _RANKS = re.compile(r"#\s*#processes\s*=\s*(\d+)")
+_WAITING = re.compile(r"#\s*\(\s*(\d+) additional process(?:es)? waiting")
 _FACTS = {
     "tool": re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks\s*(.*?)(?:, MPI-1 part)?\s*$"),
     "date": re.compile(r"#\s*Date\s*:\s*(.+?)\s*$"),
@@ -37,8 +44,21 @@ _FACTS = {
 _SINCE = 2019
 _SYNC = re.compile(r"\s-sync\s+(\S+)")
 _SHIFT = re.compile(r"\s-root_shift\s+(\S+)")
+_MAP = re.compile(r"\s-map\s+(\d+)x(\d+)")
+_ORDER = "its ranks are not node after node (-map)"
+_REORDERED = "rank order (rowwise)"
+_CONTIGUOUS = re.compile(r"\s-contig_type\s+(\S+)")
+_GPU = re.compile(r"IMB-MPI1-GPU\b")
+_MEMORY = re.compile(r"\s-mem_alloc_type\s+(\S+)")
+_COLD = re.compile(r"\s-off_cache\s")
+_SIZES = re.compile(r"\s-msg(?:len|size)\s")
+#: the first line behind the words of the command
+_WORDS_END = re.compile(r"Minimum message length|Message lengths were user defined")
 _OFF = ("0", "off", "no", "disable")
 _SIZE, _TIMES, _LARGEST, _AVERAGE = "#bytes", "#repetitions", "t_max[usec]", "t_avg[usec]"
+_DEFECTS = "defects"
+#: the largest defect that IMB itself lets pass
+_TOLERANCE = 0.01
 
 
 def read(text: str, place: str) -> Reading:
@@ -55,52 +75,91 @@ def read(text: str, place: str) -> Reading:
     facts: dict[str, str] = {}
     table: Printed | None = None
     columns: list[str] | None = None
-    asked = False
+    asked = ended = False
     for at, line in enumerate(whole_lines(text, place, out.problems), start=1):
         for name, pattern in _FACTS.items():
             if found := pattern.match(line.strip()):
                 facts[name] = found.group(1)
         if "Calling sequence was" in line:  # the words follow, on as many lines as it takes
-            asked, facts["words"] = True, ""
+            asked, facts["words"] = True, " "
         elif asked:
-            asked = "Minimum message length" not in line
+            asked = not _WORDS_END.search(line)
             facts["words"] += line.lstrip("# ") + " "
         if title := _TITLE.match(line.strip()):
             table, columns = _begin(title.group(1), f"{place}:{at}", facts, out), None
+            ended = False
         elif ranks := _RANKS.match(line.strip()):
-            if table is not None:
+            if table is not None and _REORDERED in line:
+                out.problems.append(_reordered(table.place))
+                table = None
+            elif table is not None:
                 table.nranks = int(ranks.group(1))
+        elif waiting := _WAITING.match(line.strip()):
+            if table is not None:
+                table.waiting = int(waiting.group(1))
         elif _LARGEST in line:
             columns = line.split()
-        elif table is not None and columns is not None and re.match(r"\s*\d", line):
+        elif table is None or columns is None or ended:
+            if table is not None and columns and ended and _line(line.split(), columns):
+                out.behind(f"{place}:{at}", line)
+                table = None
+        elif not line.strip():
+            ended = bool(table.lines) and _GROUP not in columns
+        elif re.match(r"\s*\d", line):
             row = _line(line.split(), columns)
-            if row is None:
+            if row is None or table.is_cut(row):
                 out.problems.append(f"{place}:{at}: this line of the table is broken: {line[:60]}")
-            else:
+            elif table.goes_on_with(row, bool(_SIZES.search(_words(facts)))):
                 table.lines.append(row)
+            else:
+                out.behind(f"{place}:{at}", line)
+                table = None
     out.tables = [t for t in out.tables if t.lines]
     return out
 
 
 def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printed | None:
     collective = name.lower()
-    if collective not in SAME_SIZES:
-        out.problems.append(f"{place}: {name}: not one of {', '.join(SAME_SIZES)}; left out")
-        return None
-    if collective in ROOTED and _root_moves(facts):
-        out.problems.append(
-            f"{place}: {name}: its root moves from call to call (-root_shift, or an IMB before "
-            "2019), and a result here is of one root; left out"
-        )
+    why = _why_not(collective, facts)
+    if why is not None:
+        out.problems.append(f"{place}: {name}: {why}; left out")
         return None
     kind = facts.get("reductions") if collective in REDUCTIONS else facts.get("datatype")
     tool = f"IMB {facts.get('tool', '')}".strip()
     table = Printed(
         collective, None, kind, _mode(collective, facts), tool, place,
-        kernel=facts.get("kernel"), date=facts.get("date"),
+        kernel=facts.get("kernel"), date=facts.get("date"), cold=bool(_COLD.search(_words(facts))),
     )  # fmt: skip
     out.tables.append(table)
     return table
+
+
+def _why_not(collective: str, facts: dict[str, str]) -> str | None:
+    """Return why a block is not taken, None where it is."""
+    words = _words(facts)
+    if collective not in SAME_SIZES:
+        return f"not one of {', '.join(SAME_SIZES)}"
+    if collective in ROOTED and _root_moves(facts):
+        return (
+            "its root moves from call to call (-root_shift, or an IMB before 2019), and a result "
+            "here is of one root"
+        )
+    if any("1" not in grid for grid in _MAP.findall(words)[-1:]):
+        return _ORDER
+    if any(kind.lower() != "base" for kind in _CONTIGUOUS.findall(words)[-1:]):
+        return "of a derived datatype (-contig_type), whose packing is in the times"
+    if _GPU.search(words) and [m.lower() for m in _MEMORY.findall(words)[-1:]] != ["cpu"]:
+        return "of device memory, which is the MPI's"
+    return None
+
+
+def _reordered(place: str) -> str:
+    return f"{place}: {_ORDER}; left out"
+
+
+def _words(facts: dict[str, str]) -> str:
+    """Return the words of the command, with a blank before and behind each."""
+    return facts.get("words", "")
 
 
 def _is_new(facts: dict[str, str]) -> bool:
@@ -109,13 +168,13 @@ def _is_new(facts: dict[str, str]) -> bool:
 
 
 def _root_moves(facts: dict[str, str]) -> bool:
-    words = _SHIFT.findall(f" {facts.get('words', '')}")
+    words = _SHIFT.findall(_words(facts))
     return words[-1].lower() not in _OFF if words else not _is_new(facts)
 
 
 def _mode(collective: str, facts: dict[str, str]) -> Literal["latency", "throughput"]:
     """Return whether the ranks met before each call."""
-    words = _SYNC.findall(f" {facts.get('words', '')}")
+    words = _SYNC.findall(_words(facts))
     met = words[-1].lower() not in _OFF if words else _is_new(facts)
     return "latency" if met and collective != "barrier" else "throughput"
 
@@ -129,4 +188,9 @@ def _line(words: list[str], columns: list[str]) -> Line | None:
     if not size.isdecimal() or not times.isdecimal() or None in values or _LARGEST not in row:
         return None
     average = number(row[_AVERAGE]) if _AVERAGE in row else None
-    return Line(int(size), average, number(row[_LARGEST]), int(times))
+    try:
+        correct = float(row.get(_DEFECTS, "0")) <= _TOLERANCE
+    except ValueError:
+        return None
+    digits = min(decimals(row[c]) for c in (_AVERAGE, _LARGEST) if c in row)
+    return Line(int(size), average, number(row[_LARGEST]), int(times), correct, digits)

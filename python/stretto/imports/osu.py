@@ -1,14 +1,16 @@
 """The OSU micro-benchmarks' print-outs (osu_allreduce and the other blocking collectives).
 
 A title (``# OSU MPI Allreduce Latency Test v7.5``), since version 7 a line with the datatype, a
-line that names the columns, and a line a size. ``-f`` adds smallest and largest over the ranks and
-the number of iterations, ``-c`` a column that says whether the results were right. The calls of a
-size are timed one by one, a barrier between them; what is printed is their mean.
+line that names the columns, and a line a size, each twice the one before; with several datatypes
+all but the title again for each, and no empty line between. ``-f`` adds smallest and largest over
+the ranks and the number of iterations, ``-c`` a column that says whether the results were right.
+The calls of a size are timed one by one, a barrier between them; what is printed is their mean.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 
 from stretto.imports.printed import (
     REDUCTIONS,
@@ -16,6 +18,7 @@ from stretto.imports.printed import (
     Line,
     Printed,
     Reading,
+    decimals,
     number,
     whole_lines,
 )
@@ -35,8 +38,124 @@ _NAMES = {
 _SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES = "size", "avg latency(us)", "min latency(us)", (
     "max latency(us)"
 ), "iterations"  # fmt: skip
+#: what was sent of a derived datatype; the size is that of its extent
+_DERIVED = "transmit size"
 _PLAIN = (_SIZE, _AVERAGE)
 _FULL = (_SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES)
+
+
+@dataclass
+class _Reader:
+    """Where in a text the reading is.
+
+    Attributes
+    ----------
+    run
+        What the last title says, for as long as its program goes on printing: a table for each
+        datatype. None: there was no title.
+    table
+        The one that lines belong to.
+    columns
+        As the last heading names them.
+    skipping
+        What is printed is of a benchmark, or of a kind, that is not taken.
+    ended
+        The last table has, and neither a title nor a heading followed. A second line behind it is
+        not told of again (`told`).
+    """
+
+    out: Reading
+    run: Printed | None = None
+    table: Printed | None = None
+    columns: tuple[str, ...] | None = None
+    skipping: bool = False
+    ended: bool = False
+    told: bool = False
+
+    def line(self, line: str, place: str) -> None:
+        """Take a line; `place` is where it stands."""
+        text = line.strip()
+        if title := _TITLE.match(text):
+            self.run = _run(title, place, self.out)
+            self._begin(self.run, place)
+            self.skipping = self.run is None
+        elif _ANY_TITLE.match(text):
+            self._skip(place, text)
+        elif datatype := _DATATYPE.match(text):
+            self._datatype(datatype.group(1), place)
+        elif text.startswith("#"):
+            self._heading(text, place)
+        elif not text:
+            if self.table is not None and self.table.lines:
+                self._end()
+        elif text[0].isdecimal() and text[0].isascii() and not self.skipping:
+            self._numbers(line, place)
+
+    def _begin(self, like: Printed | None, place: str) -> None:
+        """Begin a table; one without a title is begun by its first line."""
+        self.table = None if like is None else replace(like, place=place, lines=[])
+        self.columns, self.ended, self.told = None, False, False
+        if self.table is not None:
+            self.out.tables.append(self.table)
+
+    def _skip(self, place: str, text: str) -> None:
+        self.run = self.table = self.columns = None
+        self.skipping = True
+        self.out.problems.append(_left_out(place, text))
+
+    def _end(self) -> None:
+        self.table, self.ended = None, True
+
+    def _datatype(self, name: str, place: str) -> None:
+        """Since version 7 a program prints a table for each datatype, and its title but once."""
+        if self.run is not None:
+            self.run, self.skipping = replace(self.run, datatype=name), False
+        if self.table is not None and not self.table.lines:
+            self.table.datatype = name
+        elif self.run is not None or not self.skipping:
+            self._begin(self.run or _untitled(place, name), place)
+
+    def _heading(self, text: str, place: str) -> None:
+        named = _columns(text)
+        if named is None:
+            if self.columns is not None and _is_heading(text):
+                self._skip(place, text)  # another program's table, whose title is missing
+            return
+        if self.skipping:
+            return
+        if self.ended:  # whose table this is, no title says
+            self.run = None
+        if self.ended or (self.table is not None and self.table.lines):
+            self._begin(self.run, place)
+        self.columns = named
+        if _DERIVED in named:
+            self.skipping = True
+            self.out.problems.append(
+                f"{place}: of a derived datatype (-D), whose packing is in the times; left out"
+            )
+
+    def _numbers(self, line: str, place: str) -> None:
+        words = line.split()
+        if self.ended:
+            if not self.told and _line(words, self.columns) is not None:
+                self.out.behind(place, line)
+                self.told = True
+            return
+        if self.columns is None:
+            self.columns = _guess(words, self.table)
+        if self.table is None:
+            if self.columns is None or number(words[-1]) is None:
+                return  # some other program's line
+            self.table = _untitled(place, None)
+            self.out.tables.append(self.table)
+        found = _line(words, self.columns)
+        if found is None or self.table.is_cut(found):
+            self.out.problems.append(f"{place}: this line of the table is broken: {line[:60]}")
+        elif self.table.goes_on_with(found):
+            self.table.lines.append(found)
+        else:
+            self._end()
+            self._numbers(line, place)
 
 
 def read(text: str, place: str) -> Reading:
@@ -50,46 +169,19 @@ def read(text: str, place: str) -> Reading:
         Its name.
     """
     out = Reading()
-    table: Printed | None = None
-    columns: tuple[str, ...] | None = None
-    skipping = False
+    reader = _Reader(out)
     for at, line in enumerate(whole_lines(text, place, out.problems), start=1):
-        title = _TITLE.match(line.strip())
-        if title:
-            table, columns = _begin(title, f"{place}:{at}", out), None
-            skipping = table is None
-        elif _ANY_TITLE.match(line.strip()):
-            table, columns, skipping = None, None, True
-            out.problems.append(_left_out(f"{place}:{at}", line.strip()))
-        elif datatype := _DATATYPE.match(line.strip()):
-            if table is not None:
-                table.datatype = datatype.group(1)
-        elif line.lstrip().startswith("#"):
-            named = _columns(line)
-            if named is None and columns is not None and _is_heading(line):
-                table, skipping = None, True  # another program's table, whose title is missing
-                out.problems.append(_left_out(f"{place}:{at}", line.strip()))
-            columns = named or columns
-        elif re.match(r"\s*\d", line) and not skipping:
-            words = line.split()
-            if columns is None:
-                columns = _guess(words, table)
-            if table is None:
-                if columns is None or number(words[-1]) is None:
-                    continue  # some other program's line
-                table = Printed(None, None, None, "latency", "OSU", f"{place}:{at}")
-                out.tables.append(table)
-            found = _line(words, columns)
-            if found is None:
-                out.problems.append(f"{place}:{at}: this line of the table is broken: {line[:60]}")
-            else:
-                table.lines.append(found)
+        reader.line(line, f"{place}:{at}")
     out.tables = [t for t in out.tables if t.lines]
     return out
 
 
-def _begin(title: re.Match[str], place: str, out: Reading) -> Printed | None:
-    """Begin a table; None for a benchmark that is not taken."""
+def _untitled(place: str, datatype: str | None) -> Printed:
+    return Printed(None, None, datatype, "latency", "OSU", place)
+
+
+def _run(title: re.Match[str], place: str, out: Reading) -> Printed | None:
+    """Return what a title says of the tables below it; None for a benchmark that is not taken."""
     device, name, kind, version = title.groups()
     name = name.lower()
     collective = _NAMES.get(name, name)
@@ -100,11 +192,8 @@ def _begin(title: re.Match[str], place: str, out: Reading) -> Printed | None:
     else:
         # Before version 7 reductions were of floats, and no line said so.
         datatype = "MPI_FLOAT" if collective in REDUCTIONS else "MPI_CHAR"
-        table = Printed(
-            collective, None, datatype, "latency", f"OSU {version or ''}".strip(), place
-        )
-        out.tables.append(table)
-        return table
+        tool = f"OSU {version or ''}".strip()
+        return Printed(collective, None, datatype, "latency", tool, place)
     return None
 
 
@@ -141,4 +230,5 @@ def _line(words: list[str], columns: tuple[str, ...] | None) -> Line | None:
     if _LARGEST in row and largest is None:
         return None
     correct = row.get("validation", "pass").lower() == "pass"
-    return Line(int(size), average, largest, int(times) if times else None, correct)
+    count = int(times) if times else None
+    return Line(int(size), average, largest, count, correct, decimals(row[_AVERAGE]))

@@ -30,6 +30,8 @@ class Line:
         Calls that the mean is of; None where it was not printed.
     correct
         False where the benchmark checked the results and found them wrong.
+    decimals
+        Digits behind the point of its times, of which a table's lines have equally many.
     """
 
     bytes: int
@@ -37,6 +39,7 @@ class Line:
     largest: float | None
     iterations: int | None
     correct: bool = True
+    decimals: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass
@@ -49,6 +52,8 @@ class Printed:
         ``allreduce``; None where the benchmark does not say.
     nranks
         Of the communicator; None where the benchmark does not say.
+    waiting
+        Ranks of the job that are not in the communicator.
     mode
         ``latency``: the ranks met before each call; ``throughput``: a loop of calls.
     tool
@@ -57,6 +62,8 @@ class Printed:
         ``file:line`` of its title.
     kernel, date
         Of the machine and the day, as far as it says.
+    cold
+        Each call had buffers that the ones before it had not touched.
     """
 
     collective: str | None
@@ -68,6 +75,24 @@ class Printed:
     lines: list[Line] = field(default_factory=list)
     kernel: str | None = None
     date: str | None = None
+    cold: bool = False
+    waiting: int = 0
+
+    def goes_on_with(self, line: Line, any_order: bool = False) -> bool:
+        """Return whether a line can be this table's next: benchmarks print sizes that rise.
+
+        Parameters
+        ----------
+        line
+            What looks like one of the table's.
+        any_order
+            The user of the benchmark chose the sizes: they may stand in any order.
+        """
+        return any_order or not self.lines or self.lines[-1].bytes < line.bytes
+
+    def is_cut(self, line: Line) -> bool:
+        """Return whether a number's end is missing: another file's begin gave it a line feed."""
+        return bool(self.lines) and line.decimals < self.lines[0].decimals
 
 
 @dataclass
@@ -77,11 +102,20 @@ class Reading:
     tables: list[Printed] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
+    def behind(self, place: str, line: str) -> None:
+        """Say that numbers follow a table that has ended."""
+        self.problems.append(
+            f"{place}: the table before it has ended (by an empty line, or as the sizes no longer "
+            f"rise); this and what follows is left out: {line.strip()[:60]}"
+        )
+
 
 def whole_lines(text: str, place: str, problems: list[str]) -> list[str]:
-    """Return the lines of a file, without a last one that was cut off.
+    """Return the lines of a file without byte order marks and without a last one that was cut off.
 
     A number whose last digits are missing looks like any other: only the missing line feed tells.
+    The marks stand where Windows' editors and shells began a file, which may have been joined to
+    others since.
 
     Parameters
     ----------
@@ -90,7 +124,8 @@ def whole_lines(text: str, place: str, problems: list[str]) -> list[str]:
     problems
         Gets the sentence.
     """
-    complete, _, rest = text.replace("\r\n", "\n").rpartition("\n")
+    text = text.replace("\ufeff", "").replace("\r\n", "\n")
+    complete, _, rest = text.rpartition("\n")
     lines = complete.split("\n")
     if re.match(r"\s*\d", rest):
         problems.append(f"{place}:{len(lines) + 1}: the last line is cut off and was dropped")
@@ -104,3 +139,8 @@ def number(word: str) -> float | None:
     except ValueError:
         return None
     return value if 0 < value < float("inf") else None
+
+
+def decimals(word: str) -> int:
+    """Return how many digits stand behind a number's point."""
+    return len(word.partition(".")[2])
