@@ -56,6 +56,14 @@ def command(
             "do not commute.",
         ),
     ] = False,
+    plain_calls: Annotated[
+        bool,
+        typer.Option(
+            "--plain-calls",
+            help="Open MPI: your ranks all give the same count and datatype in bcast, gather, "
+            "allgather and allgatherv, and nothing in place: rows that hang otherwise, too.",
+        ),
+    ] = False,
     beyond: Annotated[
         bool,
         typer.Option(
@@ -88,7 +96,7 @@ def command(
 
     answer: dict[str, object] = {}
     if results:
-        wishes = Wishes((nodes, ppn), keep_order, beyond)
+        wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond)
         answer = _write(results, to, out, wishes, mpi, as_json)
     elif not check:
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
@@ -126,7 +134,7 @@ def _write(
     measured = read_results(results)
     _fits(measured.mpi, to)
     files_of = writer_for(to, measured.mpi.version, mpi, wishes)
-    found = measured.rules(files_of.sayable, files_of.sizeless)
+    found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
     rules, lost = list(found.rules), list(found.lost)
     if to not in ("mpich", "mvapich"):  # these know nodes
         rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")

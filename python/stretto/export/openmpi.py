@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stretto.errors import StrettoError
-from stretto.export import han, order
+from stretto.export import han, order, plain
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule, merged
 from stretto.export.sizes import openmpi_bytes
@@ -211,7 +211,7 @@ def classic(rules: Sequence[Rule], version: str) -> Export:
         parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{RULES_FILE}"
         export.files[RULES_FILE] = "\n".join(lines) + "\n"
     set_parameters(export, parameters)
-    export.lost += order.warnings(export.rows)
+    export.lost += order.warnings(export.rows) + plain.warnings(export.rows)
     return export
 
 
