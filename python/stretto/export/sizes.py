@@ -48,9 +48,10 @@ def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
 def intel_bytes(collective: str, size: int, nranks: int) -> int | None:
     """Return the size that I_MPI_ADJUST_* looks up, None where it looks at none.
 
-    From the table of message sizes in Intel MPI's reference: one block for allgather, alltoall,
-    gather and scatter; the sum for allgatherv and reduce_scatter; none for barrier, gatherv,
-    scatterv, alltoallv and alltoallw.
+    Seen with 2021.18.1 (tests/python/test_export_intel.py): one block for allgather, alltoall,
+    gather, scatter and reduce_scatter_block, the mean block for allgatherv, the sum for
+    reduce_scatter. (The table in its reference says the sum for allgatherv.) None for barrier,
+    gatherv, scatterv, alltoallv and alltoallw, from that table.
 
     Parameters
     ----------
@@ -59,8 +60,4 @@ def intel_bytes(collective: str, size: int, nranks: int) -> int | None:
     """
     if collective in ("barrier", *WITHOUT_SIZE):
         return None
-    return (
-        size * nranks
-        if collective in ("allgatherv", "reduce_scatter", "reduce_scatter_block")
-        else size
-    )
+    return size * nranks if collective == "reduce_scatter" else size
