@@ -148,6 +148,9 @@ def test_what_mpichs_files_cannot_say_is_said() -> None:
     assert "RECEXCH_KVAL is not known, and recexch needs it" in lost
     assert "no algorithm=MPIR_Allreduce_intra_bush" in lost
     assert "no composition=MPIDI_Allreduce_intra_composition_delta" in lost
+    cells = ("MPIR_CVAR_CH4_SHM_POSIX_QUEUE_CELL_SIZE", "65536")
+    _, export = trees([Rule("allreduce", FIVE, 0, None, (*flat("ring"), cells))])
+    assert not export.rows and f"{cells[0]} has no place in MPICH's files" in export.lost[0]
 
 
 @pytest.mark.parametrize(("collective", "layout"), [("allgather", Layout(512, 64, 8)),

@@ -13,6 +13,7 @@ from stretto.export import intel, probe
 from stretto.export.cases import Case
 from stretto.export.rules import Layout, Rule, read_results
 from stretto.export.sizes import intel_bytes
+from stretto.export.targets import Wishes, writer_for
 from stretto.files.identity import MPIIdentity
 from stretto.mpi import from_launcher
 
@@ -84,6 +85,20 @@ def test_intel_presets_are_measured_for_large_messages(tmp_path: Path) -> None:
         assert export.environment == {"I_MPI_ADJUST_ALLREDUCE": f"2:0-{intel.MOST}"}
         assert f"of more than {largest} bytes, too, of which none was" in export.lost[0]
         assert export.lost[0].endswith("preset 2")
+
+
+def test_what_is_no_preset_has_no_clauses(tmp_path: Path) -> None:
+    """A variable without sizes was written with clauses, as if its value were a preset."""
+    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
+    eager, two = "native:I_MPI_SHM_EAGER_NUM=8", "native:I_MPI_ADJUST_ALLREDUCE=2"
+    for name in (eager, f"{two},{eager.partition(':')[2]}"):
+        path = tmp_path / f"{len(name)}.bench.jsonl"
+        result_file(path, {("allreduce", 1 << 20): {"bare": 10.0, two: 8.0, name: 5.0}}, mpi=mpi)
+        writer = writer_for("intel", "2021.18", None, Wishes())
+        found = read_results([path]).rules(writer.sayable, writer.sizeless, writer.reason)
+        assert "I_MPI_SHM_EAGER_NUM has no sizes; the next best" in found.lost[0]
+        settings = {s for r in found.rules for s in r.settings}
+        assert settings == {("I_MPI_ADJUST_ALLREDUCE", "2")}
 
 
 def test_intel_sizes_end(tmp_path: Path) -> None:

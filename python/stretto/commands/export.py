@@ -11,6 +11,7 @@ from stretto.cli import print_json, say
 from stretto.errors import StrettoError, UsageError
 
 if TYPE_CHECKING:
+    from stretto.export.rules import Results
     from stretto.export.targets import Wishes
     from stretto.export.verdicts import Verdict
     from stretto.files.identity import MPIIdentity
@@ -133,6 +134,7 @@ def _write(
         raise UsageError(f"there is no export to {to!r}", "--to", f"there are {', '.join(TARGETS)}")
     measured = read_results(results)
     _fits(measured.mpi, to)
+    _layout_is_there(measured, *wishes.prefer)
     files_of = writer_for(to, measured.mpi.version, mpi, wishes)
     found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
     rules, lost = list(found.rules), list(found.lost)
@@ -156,6 +158,18 @@ def _write(
         "rules": len(export.rows),
         "lost": export.lost,
     }
+
+
+def _layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
+    """Refuse a layout that nobody measured."""
+    layouts = sorted({x for x, _ in measured.benches}, key=lambda x: (x.nranks, x.nodes))
+    if not any(nodes in (None, x.nodes) and ppn in (None, x.ppn) for x in layouts):
+        option = "--nodes" if nodes is not None else "--ppn"
+        asked = f"{nodes or 'any nodes'} x {ppn or 'any ranks'}"
+        there = ", ".join(f"{x.nodes} x {x.ppn}" for x in layouts)
+        raise UsageError(
+            f"no results are of {asked}", option, f"name one that was measured: {there}"
+        )
 
 
 def _fits(mpi: MPIIdentity, to: str) -> None:

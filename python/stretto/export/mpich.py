@@ -167,6 +167,9 @@ def leaves_of(
     """
     upper = rule.collective.upper()
     title = rule.collective.capitalize()
+    others = _others(rule)
+    if others:
+        return f"{', '.join(others)} has no place in MPICH's files"
     name = rule.setting(f"{_CVAR}{upper}_POSIX_INTRA_ALGORITHM")
     if name is not None:
         leaf: Tree = {f"algorithm={POSIX}mpi_{rule.collective}_{name}": {}}
@@ -199,6 +202,23 @@ def leaves_of(
     if found:
         out[CH4] = _composition(title, int(found.group(1)))
     return _known(out, rule, library)
+
+
+def _others(rule: Rule) -> list[str]:
+    """Return the settings of a rule that leaves of its algorithm cannot hold."""
+    upper = f"{_CVAR}{rule.collective.upper()}"
+    choices = [
+        f"{upper}{x}" for x in ("_POSIX_INTRA_ALGORITHM", "_COMPOSITION", "_INTRA_ALGORITHM")
+    ]
+    name = next((n for n in choices if rule.setting(n) is not None), None)
+    if name is None:
+        return []  # which is said by its first setting
+    known = {name}
+    if name == choices[-1]:
+        known |= {f"{_CVAR}DEVICE_COLLECTIVES", f"{upper}_DEVICE_COLLECTIVE"}
+        ends = _PARAMETERS.get(f"{rule.collective} {rule.setting(name)}", {}).values()
+        known |= {f"{upper}_{end}" for end in ends}
+    return [n for n, _ in rule.settings if n not in known]
 
 
 def _composition(title: str, number: int) -> Tree:

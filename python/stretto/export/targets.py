@@ -72,7 +72,10 @@ def writer_for(target: str, version: str, mpi: str | None, wishes: Wishes) -> Wr
     def reason(rule: Rule) -> str | None:
         if wishes.keep_order and order.loses(rule) is not None:
             return "it does not keep the order of operands"
-        return None if wishes.plain_calls else plain.reason(rule)
+        if target == "intel":
+            return intel.unsaid(rule)
+        without = None if wishes.plain_calls else plain.reason(rule)
+        return without or openmpi.unsaid(rule, release)
 
     def sayable(rule: Rule) -> bool:
         return reason(rule) is None and (target == "intel" or openmpi.sayable(rule, release))
@@ -111,7 +114,8 @@ def _mpich(
         return Writer(lambda rule: True, write)  # which says what is missing
     library, variables = read_library(found.libmpi), control_variables(found)
 
-    def sayable(rule: Rule) -> bool:
-        return rule.default or not isinstance(mpich.leaves_of(rule, library, variables), str)
+    def reason(rule: Rule) -> str | None:
+        found = {} if rule.default else mpich.leaves_of(rule, library, variables)
+        return found if isinstance(found, str) else None
 
-    return Writer(sayable, write)
+    return Writer(lambda rule: reason(rule) is None, write, reason=reason)
