@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -127,6 +128,7 @@ def _write(
     from stretto.export.output import write
     from stretto.export.rules import for_layouts, read_results
     from stretto.export.targets import writer_for
+    from stretto.files.export import EXPORT, NAME
 
     if to is None:
         raise UsageError("for which MPI?", "--to", f"say one of {', '.join(TARGETS)}")
@@ -145,6 +147,7 @@ def _write(
     export.lost = lost + export.lost
     files = ", ".join(str(p) for p in results)
     title = f"stretto: native tuning for {to} from {files}"
+    _is_free(out, to)
     written = write(export, out, title, to, measured.mpi)
     if not as_json:
         for sentence in export.lost:
@@ -154,7 +157,7 @@ def _write(
         print(f"{len(export.rows)} rules in {out}; next: source {out / 'stretto-native.sh'}")
     return {
         "files": [str(p) for p in written],
-        "environment": export.environment,
+        "environment": EXPORT.read(out / NAME).environment,
         "rules": len(export.rows),
         "lost": export.lost,
     }
@@ -169,6 +172,22 @@ def _layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> N
         there = ", ".join(f"{x.nodes} x {x.ppn}" for x in layouts)
         raise UsageError(
             f"no results are of {asked}", option, f"name one that was measured: {there}"
+        )
+
+
+def _is_free(out: Path, to: str) -> None:
+    """Refuse a directory with another target's export, whose script would be replaced."""
+    from stretto.files.export import EXPORT, NAME
+
+    try:
+        there = EXPORT.read(out / NAME).target
+    except StrettoError:
+        return  # none, or one that is no use
+    if there != to:
+        raise UsageError(
+            f"{out} holds an export for {there}, whose script and list of rows would be replaced",
+            "--out",
+            f"name a directory of its own: --out {out}-{to}",
         )
 
 
@@ -211,11 +230,15 @@ def _check(
     out: Path, mpi: str | None, hosts: str | None, most_ranks: int, as_json: bool
 ) -> list[Verdict]:
     from stretto.export.check import Plan, check
+    from stretto.export.users import conflicts
     from stretto.files.export import EXPORT, NAME
 
     manifest = EXPORT.read(out / NAME)
     if manifest.target not in TARGETS:
         raise StrettoError(f"there is no export to {manifest.target!r}", out / NAME)
+    collectives = [r.collective for r in manifest.rows]
+    for words in conflicts(manifest.target, collectives, manifest.environment, os.environ):
+        say(f"stretto: warning: {words}")
     installation = _installed(manifest.target, mpi)
     if installation is None:
         say(f"stretto: note: no MPI for {manifest.target} is here: the files are only read")
@@ -224,8 +247,8 @@ def _check(
             f"stretto: warning: measured with {manifest.mpi.version}, checked with "
             f"{installation.version}"
         )
-    words = tuple(h for h in (hosts or "").split(",") if h)
-    verdicts = check(out, Plan(installation, words, most_ranks), as_json)
+    nodes = tuple(h for h in (hosts or "").split(",") if h)
+    verdicts = check(out, Plan(installation, nodes, most_ranks), as_json)
     if not as_json:
         for v in verdicts:
             print(f"{v.status:8}  {v.words}: {v.why}" + (f" [{v.place}]" if v.place else ""))
