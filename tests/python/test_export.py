@@ -280,7 +280,7 @@ def test_options_stand_before_and_after_the_results(
     a = result_file(tmp_path / "a.bench.jsonl", {("allreduce", 8): {"bare": 50.0, ring: 30.0}})
     out = tmp_path / "out"
     assert main(["export", str(a), "--to", "openmpi-5", "--out", str(out)]) == 0
-    assert "1 rules" in capsys.readouterr().out and (out / "stretto-native.sh").exists()
+    assert "1 rule in" in capsys.readouterr().out and (out / "stretto-native.sh").exists()
     assert main(["export", str(a)]) == 2
     assert "for which MPI" in capsys.readouterr().err
 

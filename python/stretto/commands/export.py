@@ -154,7 +154,8 @@ def _write(
             say(f"stretto: note: {sentence}")
         if not any(not r.default for r in rules):
             say("stretto: nothing was significantly faster than what the MPI does by itself")
-        print(f"{len(export.rows)} rules in {out}; next: source {out / 'stretto-native.sh'}")
+        rows = f"{len(export.rows)} rule{'s' * (len(export.rows) != 1)} in {out}"
+        print(rows + (f"; next: source {out / 'stretto-native.sh'}" if export.rows else ""))
     return {
         "files": [str(p) for p in written],
         "environment": EXPORT.read(out / NAME).environment,
