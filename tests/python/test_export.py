@@ -362,6 +362,22 @@ def test_settings_that_rows_cannot_hold_make_another_candidate(
     assert row.settings == [["coll_tuned_allreduce_algorithm", "3"]]
 
 
+def test_what_is_faster_and_not_for_the_files_is_not_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_more = "native:coll_tuned_allreduce_algorithm=4,btl_vader_eager_limit=65536"
+    for us, said in (
+        (20.0, "nothing that these files have words for was"),
+        (50.0, ": nothing was"),
+    ):
+        times = {("allreduce", 1024): {"bare": 50.0, with_more: us}}
+        path = result_file(tmp_path / f"{us}.bench.jsonl", times)
+        assert main(["export", "--to", "openmpi-5", "--out", str(tmp_path / "o"), str(path)]) == 0
+        printed = capsys.readouterr()
+        assert said in printed.err and printed.out.startswith("0 rules in "), printed
+        assert "next:" not in printed.out
+
+
 def test_where_rows_of_open_mpi_hold_is_said() -> None:
     """They know the number of ranks only."""
     rules = [

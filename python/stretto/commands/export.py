@@ -153,7 +153,8 @@ def _write(
         for sentence in export.lost:
             say(f"stretto: note: {sentence}")
         if not any(not r.default for r in rules):
-            say("stretto: nothing was significantly faster than what the MPI does by itself")
+            what = "nothing that these files have words for" if found.lost else "nothing"
+            say(f"stretto: {what} was significantly faster than what the MPI does by itself")
         rows = f"{len(export.rows)} rule{'s' * (len(export.rows) != 1)} in {out}"
         print(rows + (f"; next: source {out / 'stretto-native.sh'}" if export.rows else ""))
     return {
