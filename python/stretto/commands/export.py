@@ -231,7 +231,9 @@ def _installed(target: str, mpi: str | None) -> MPIInstallation | None:
 def _check(
     out: Path, mpi: str | None, hosts: str | None, most_ranks: int, as_json: bool
 ) -> list[Verdict]:
+    from stretto.export import plain
     from stretto.export.check import Plan, check
+    from stretto.export.mpich import as_rule
     from stretto.export.users import conflicts
     from stretto.files.export import EXPORT, NAME
 
@@ -239,7 +241,10 @@ def _check(
     if manifest.target not in TARGETS:
         raise StrettoError(f"there is no export to {manifest.target!r}", out / NAME)
     collectives = [r.collective for r in manifest.rows]
-    for words in conflicts(manifest.target, collectives, manifest.environment, os.environ):
+    warnings = conflicts(manifest.target, collectives, manifest.environment, os.environ)
+    if manifest.target.startswith("openmpi"):  # an older export has such rows without a word
+        warnings += plain.warnings([as_rule(r) for r in manifest.rows])
+    for words in warnings:
         say(f"stretto: warning: {words}")
     installation = _installed(manifest.target, mpi)
     if installation is None:
