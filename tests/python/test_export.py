@@ -280,7 +280,7 @@ def test_options_stand_before_and_after_the_results(
     a = result_file(tmp_path / "a.bench.jsonl", {("allreduce", 8): {"bare": 50.0, ring: 30.0}})
     out = tmp_path / "out"
     assert main(["export", str(a), "--to", "openmpi-5", "--out", str(out)]) == 0
-    assert "1 rules" in capsys.readouterr().out and (out / "stretto-native.sh").exists()
+    assert "1 rule in" in capsys.readouterr().out and (out / "stretto-native.sh").exists()
     assert main(["export", str(a)]) == 2
     assert "for which MPI" in capsys.readouterr().err
 
@@ -320,3 +320,87 @@ def test_the_command_writes_trees_of_the_release_that_was_measured(tmp_path: Pat
     assert other.returncode == 1
     assert "measured with 4.3.0, and this is MPICH 5.0.2" in other.stderr
     assert "try: name the MPI that was measured" in other.stderr
+
+
+def test_rows_hold_where_their_algorithm_was_measured(tmp_path: Path) -> None:
+    """Not at a size, or in a shape, at which the MPI alone was: the algorithm may crash there."""
+    ring = "native:" + ",".join(f"{name}={value}" for name, value in RING)
+    both, alone = {"bare": 50.0, ring: 30.0}, {"bare": 50.0}
+    times = {("allreduce", 1024): both, ("allreduce", 4096): alone, ("allreduce", 16384): both}
+    path = result_file(tmp_path / "size.bench.jsonl", times)
+    found = [(r.low, r.high) for r in read_results([path]).rules().rules if not r.default]
+    assert found == [(1024, 1024), (16384, 16384)]
+    linear = "native:coll_tuned_gather_algorithm=1,coll_tuned_use_dynamic_rules=1"
+    times = {("gather", 64): {"bare": 50.0, linear: 30.0}, ("gather", 65536): alone}
+    path = result_file(tmp_path / "all.bench.jsonl", times)
+    rules = read_results([path]).rules(sizeless=("gather",)).rules
+    assert all(r.default for r in rules), "one row would hold for both"
+    path = result_file(tmp_path / "shape.bench.jsonl", {("allreduce", 1024): both})
+    assert [r for r in read_results([path]).rules().rules if not r.default]
+    lines = path.read_text().splitlines()
+    samples = [x for x in lines if json.loads(x).get("candidate") == "bare"]
+    more = [x.replace("MPI_BYTE", "MPI_DOUBLE") for x in samples]
+    path.write_text("\n".join([*lines, *more, ""]))
+    assert all(r.default for r in read_results([path]).rules().rules)
+
+
+@pytest.mark.parametrize(("target", "version"), [("openmpi-4", "4.1.4"), ("openmpi-6", "6.0.0")])
+def test_settings_that_rows_cannot_hold_make_another_candidate(
+    target: str, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They were dropped, and what is left was never measured; a prefix is no other setting."""
+    mpi = MPIIdentity("openmpi", "openmpi", version, "Open MPI")
+    with_more = "native:coll_tuned_allreduce_algorithm=4,btl_vader_eager_limit=65536"
+    prefixed = "native:OMPI_MCA_coll_tuned_allreduce_algorithm=3"
+    times = {("allreduce", 1024): {"bare": 50.0, with_more: 20.0, prefixed: 30.0}}
+    path = result_file(tmp_path / "r.bench.jsonl", times, mpi=mpi)
+    out = tmp_path / "out"
+    assert main(["export", "--to", target, "--out", str(out), "--json", str(path)]) == 0
+    lost = json.loads(capsys.readouterr().out)["lost"]
+    assert "rows have no place for btl_vader_eager_limit; the next best" in lost[0]
+    (row,) = EXPORT.read(out / NAME).rows
+    assert row.settings == [["coll_tuned_allreduce_algorithm", "3"]]
+
+
+def test_what_is_faster_and_not_for_the_files_is_not_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_more = "native:coll_tuned_allreduce_algorithm=4,btl_vader_eager_limit=65536"
+    for us, said in (
+        (20.0, "nothing that these files have words for was"),
+        (50.0, ": nothing was"),
+    ):
+        times = {("allreduce", 1024): {"bare": 50.0, with_more: us}}
+        path = result_file(tmp_path / f"{us}.bench.jsonl", times)
+        assert main(["export", "--to", "openmpi-5", "--out", str(tmp_path / "o"), str(path)]) == 0
+        printed = capsys.readouterr()
+        assert said in printed.err and printed.out.startswith("0 rules in "), printed
+        assert "next:" not in printed.out
+
+
+def test_where_rows_of_open_mpi_hold_is_said() -> None:
+    """They know the number of ranks only."""
+    rules = [
+        Rule("allreduce", Layout(8, 2, 4), 0, None, RING),
+        Rule("allreduce", FIVE, 0, None, RING),
+    ]
+    (said,) = (x for x in openmpi.classic(rules, "4").lost if "wherever these lie" in x)
+    assert said.endswith("were measured on 5 ranks on 1 x 5, 8 ranks on 2 x 4")
+    said = " ".join(openmpi_json.json_rules(rules).lost)
+    assert "wherever these lie, and were measured on 8 ranks on 2 x 4" in said
+
+
+@pytest.mark.parametrize("target", ["openmpi-4", "openmpi-6"])
+def test_a_layout_that_nobody_measured_is_refused(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [
+        str(result_file(tmp_path / f"{x.nodes}.bench.jsonl", {("bcast", 8): {"bare": 2.0}}, x))
+        for x in (Layout(8, 2, 4), Layout(8, 1, 8))
+    ]
+    words = ["export", "--to", target, "--out", str(tmp_path / "out"), *paths]
+    assert main([*words, "--nodes", "7", "--ppn", "3"]) == 2
+    said = capsys.readouterr().err
+    assert "no results are of 7 x 3" in said and "measured: 1 x 8, 2 x 4" in said
+    assert main([*words, "--nodes", "2", "--ppn", "8"]) == 2, "neither layout is both"
+    assert main([*words, "--nodes", "2"]) == 0

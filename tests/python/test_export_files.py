@@ -148,6 +148,54 @@ def test_what_mpichs_files_cannot_say_is_said() -> None:
     assert "RECEXCH_KVAL is not known, and recexch needs it" in lost
     assert "no algorithm=MPIR_Allreduce_intra_bush" in lost
     assert "no composition=MPIDI_Allreduce_intra_composition_delta" in lost
+    cells = ("MPIR_CVAR_CH4_SHM_POSIX_QUEUE_CELL_SIZE", "65536")
+    _, export = trees([Rule("allreduce", FIVE, 0, None, (*flat("ring"), cells))])
+    assert not export.rows and f"{cells[0]} has no place in MPICH's files" in export.lost[0]
+
+
+@pytest.mark.parametrize(("collective", "layout"), [("allgather", Layout(512, 64, 8)),
+                                                    ("allreduce", FIVE)])  # fmt: skip
+def test_rows_end_where_mpichs_sizes_end(collective: str, layout: Layout) -> None:
+    """Its numbers have 31 bits; a row that reached beyond held for all larger messages."""
+    ranks = 1 if collective == "allreduce" else layout.nranks
+    leaf = f"algorithm=MPIR_{collective.capitalize()}_intra_ring"
+    own: Tree = {"algorithm=MPIR_own": {}}
+    library = Trees(
+        {MPIR: {f"collective={collective}": {"comm_type=intra": own}}}, frozenset([leaf])
+    )
+    ring = ((f"MPIR_CVAR_{collective.upper()}_INTRA_ALGORITHM", "ring"),)
+    first, end = (1 << 27) // ranks, (1 << 31) // ranks
+
+    def written(*bounds: tuple[int, int]) -> tuple[Export, Tree]:
+        rules, at = [], 0
+        for low, high in bounds:
+            rules += [
+                Rule(collective, layout, at, low - 1, ()),
+                Rule(collective, layout, low, high, ring),
+            ]
+            at = high + 1
+        new, export = dict(library.trees), Export()
+        rules.append(Rule(collective, layout, at, None, ()))
+        mpich.put_in(collective, rules, library, {}, (None, None), new, export)
+        return export, new[MPIR]
+
+    export, tree = written((first, end), (2 * end, 3 * end))
+    assert [(r.low, r.high) for r in export.rows] == [(first, end - 1)]
+    assert f"{collective} from {end} bytes" in export.lost[0] and "sizes end at" in export.lost[0]
+    assert f"from {2 * end} bytes" in export.lost[1]
+    for size, want in (
+        (first - 1, own),
+        (first, leaf),
+        (end - 1, leaf),
+        (end, own),
+        (4 * end, own),
+    ):
+        found = leaf_for(tree, Call(collective, size, layout.nranks, layout.nodes))
+        assert found == (next(iter(want)) if want is own else leaf,), size
+    export, tree = written((2 * end, 3 * end))
+    assert not export.rows and tree == library.trees[MPIR] and len(export.lost) == 1
+    export, tree = written((first, end - 1))
+    assert [(r.low, r.high) for r in export.rows] == [(first, end - 1)] and not export.lost
 
 
 def test_a_trees_file_never_fills_a_page() -> None:

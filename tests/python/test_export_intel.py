@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from exports import FIVE, result_file
-from stretto.export import intel
+import pytest
+
+from exports import FIVE, FOUR, result_file
+from mpis import MPIS, one_job_at_a_time
+from stretto.export import intel, probe
+from stretto.export.cases import Case
 from stretto.export.rules import Layout, Rule, read_results
+from stretto.export.sizes import intel_bytes
+from stretto.export.targets import Wishes, writer_for
 from stretto.files.identity import MPIIdentity
+from stretto.mpi import from_launcher
 
 
 def _preset(n: int) -> tuple[tuple[str, str], ...]:
@@ -79,20 +87,34 @@ def test_intel_presets_are_measured_for_large_messages(tmp_path: Path) -> None:
         assert export.lost[0].endswith("preset 2")
 
 
+def test_what_is_no_preset_has_no_clauses(tmp_path: Path) -> None:
+    """A variable without sizes was written with clauses, as if its value were a preset."""
+    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
+    eager, two = "native:I_MPI_SHM_EAGER_NUM=8", "native:I_MPI_ADJUST_ALLREDUCE=2"
+    for name in (eager, f"{two},{eager.partition(':')[2]}"):
+        path = tmp_path / f"{len(name)}.bench.jsonl"
+        result_file(path, {("allreduce", 1 << 20): {"bare": 10.0, two: 8.0, name: 5.0}}, mpi=mpi)
+        writer = writer_for("intel", "2021.18", None, Wishes())
+        found = read_results([path]).rules(writer.sayable, writer.sizeless, writer.reason)
+        assert "I_MPI_SHM_EAGER_NUM has no sizes; the next best" in found.lost[0]
+        settings = {s for r in found.rules for s in r.settings}
+        assert settings == {("I_MPI_ADJUST_ALLREDUCE", "2")}
+
+
 def test_intel_sizes_end(tmp_path: Path) -> None:
-    """Its numbers have 31 bits, and of blocks it counts the sum: all sizes of a last block."""
-    name = "I_MPI_ADJUST_ALLGATHERV"
+    """Its numbers have 31 bits, and where it counts the sum: all sizes of a last block."""
+    name = "I_MPI_ADJUST_REDUCE_SCATTER"
     presets = [(((name, str(n)),)) for n in range(4)]
     large = intel.MOST // 5
     rules = [
-        Rule("allgatherv", FIVE, 0, 999, presets[1]),
-        Rule("allgatherv", FIVE, 1000, large + 1, presets[2]),
-        Rule("allgatherv", FIVE, large + 2, 2 * large, presets[3]),
+        Rule("reduce_scatter", FIVE, 0, 999, presets[1]),
+        Rule("reduce_scatter", FIVE, 1000, large + 1, presets[2]),
+        Rule("reduce_scatter", FIVE, large + 2, 2 * large, presets[3]),
     ]
     export = intel.adjust(rules)
     assert export.environment == {name: f"1:0-4999;2:5000-{intel.MOST}"}
     assert [r.high for r in export.rows] == [999, None]
-    assert f"allgatherv from {large + 2} bytes on 5 ranks" in export.lost[0]
+    assert f"reduce_scatter from {large + 2} bytes on 5 ranks" in export.lost[0]
     assert f"sizes end at {intel.MOST} bytes" in export.lost[0]
     assert intel.adjust(rules[:1], beyond=True).environment == {name: f"1:0-{intel.MOST}"}
 
@@ -121,3 +143,51 @@ def test_intel_tells_sizes_apart_or_ranks() -> None:
     export = intel.adjust(undecided)
     assert not export.environment
     assert "cannot be told to decide by itself from 0 bytes" in export.lost[0]
+
+
+#: two presets of each that arrivals tell apart
+APART = {
+    "allgather": (1, 3), "allgatherv": (1, 3), "alltoall": (1, 3), "gather": (1, 3),
+    "scatter": (1, 3), "reduce_scatter": (2, 4), "reduce_scatter_block": (1, 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("collective", list(APART))
+def test_bounds_stand_in_the_unit_of_the_collective(collective: str) -> None:
+    first, second = ((("I_MPI_ADJUST_X", str(n)),) for n in (1, 2))
+    rules = [Rule(collective, FOUR, 0, 999, first), Rule(collective, FOUR, 1000, None, second)]
+    factor = 4 if collective == "reduce_scatter" else 1
+    bound = 1000 * factor - 1
+    clauses = f"1:0-{bound};2:{bound + 1}-{intel.MOST}"
+    assert intel.adjust(rules, beyond=True).environment == {"I_MPI_ADJUST_X": clauses}
+
+
+@pytest.mark.mpi
+def test_the_unit_of_each_collective_is_that_of_the_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On either side of one bound: blocks of 1000 bytes are less than it, the sum of them more."""
+    mpi, bound = MPIS["intel"].require(), 2000
+    for variable, value in mpi.environment.items():
+        monkeypatch.setenv(variable, value)
+    place = probe.Place(from_launcher(Path(mpi.launcher(1)[0]), mpi.environment))
+    cases = [Case(c, size, 4, 0, True) for c in APART for size in (1000, 4000)]
+    names = {c: f"I_MPI_ADJUST_{c.upper()}" for c in APART}
+
+    def seen(value: Callable[[int, int], str]) -> probe.Prints:
+        settings = {names[c]: value(*presets) for c, presets in APART.items()}
+        held = {c.call: probe.HOLD_MS for c in cases}
+        return probe.take(place, cases, 4, settings, list(names.values()), held)
+
+    with one_job_at_a_time():
+        below, above = seen(lambda a, b: str(a)), seen(lambda a, b: str(b))
+        both = seen(lambda a, b: f"{a}:0-{bound};{b}:{bound + 1}-{intel.MOST}")
+    told = set()
+    for case in cases:
+        one, other = (x.seen[case.call] for x in (below, above))
+        if one.same(other) is not False:  # the machine was busy: nothing can be said
+            continue
+        counted = intel_bytes(case.collective, case.bytes, case.ranks)
+        assert counted is not None
+        expected = one if counted <= bound else other
+        assert both.seen[case.call].same(expected) is not False, case.words
+        told.add(case.collective)
+    assert {"allgatherv", "reduce_scatter"} <= told, "the machine is too busy for this test"

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from exports import FOUR, preset
+from exports import FOUR, preset, tuned
 from stretto.export import intel, probe
 from stretto.export.cases import Case
 from stretto.export.check import Plan, read, run
 from stretto.export.output import write
 from stretto.export.probe import TIMED, Print
 from stretto.export.rules import Rule
-from stretto.export.verdicts import UNSEEN, Verdict
+from stretto.export.verdicts import UNSEEN, Verdict, verdicts_of
+from stretto.files.export import ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity
 
 
@@ -119,6 +120,43 @@ def test_one_end_of_a_row_does_not_prove_the_other(
 
     found = judged(tmp_path, monkeypatch, show)
     assert found.status == "unproven" and found.why.startswith("reduce of 65536 bytes"), found
+
+
+def test_a_row_that_runs_otherwise_at_one_end_is_not_proven() -> None:
+    """Its algorithm calls a collective with a row of its own there; or it fails when forced."""
+    rows = [
+        ExportRow(
+            "reduce_scatter_block",
+            4,
+            1,
+            4,
+            1024,
+            4096,
+            [list(x) for x in tuned("reduce_scatter_block", 1)],
+        ),
+        ExportRow("reduce", 4, 1, 4, 16384, None, [list(x) for x in tuned("reduce", 1)]),
+    ]
+    mpi = MPIIdentity("openmpi", "openmpi", "4.1.4", "")
+    manifest = ExportManifest("openmpi-4", "", mpi, {}, [], rows)
+    cases = [Case("reduce_scatter_block", size, 4, 0, True) for size in (1024, 4096)]
+
+    def prints(small: str, large: str) -> probe.Prints:
+        kinds = ({probe.COUNTED: (x, x)} for x in (small, large))
+        return probe.Prints({c.call: Print(k) for c, k in zip(cases, kinds, strict=True)})
+
+    def verdict(files: str, forced: probe.Prints) -> Verdict:
+        seen = [(cases, prints("own", "own")), (cases, prints("row", files)), (cases, forced)]
+        return verdicts_of(manifest, cases, seen, probe.COUNTED)[0]
+
+    found = verdict("other", prints("row", "row"))
+    assert found.status == "unproven" and "of 4096 bytes" in found.why, found
+    assert "calls other collectives, and those have rows" in found.why
+    assert verdict("row", prints("row", "row")).status == "proven"
+    failed = prints("row", "row")
+    del failed.seen[cases[1].call]
+    failed.failed[cases[1].call] = "the job ended"
+    found = verdict("row", failed)
+    assert found.status == "unproven" and "the algorithm by itself fails here" in found.why, found
 
 
 @pytest.mark.parametrize(("looks", "status"), [(1, "proven"), (3, "proven"), (4, "unproven")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from stretto.cli import print_json, say
 from stretto.errors import StrettoError, UsageError
 
 if TYPE_CHECKING:
+    from stretto.export.rules import Results
     from stretto.export.targets import Wishes
     from stretto.export.verdicts import Verdict
     from stretto.files.identity import MPIIdentity
@@ -56,6 +58,14 @@ def command(
             "do not commute.",
         ),
     ] = False,
+    plain_calls: Annotated[
+        bool,
+        typer.Option(
+            "--plain-calls",
+            help="Open MPI: your ranks all give the same count and datatype in bcast, gather, "
+            "allgather and allgatherv, and nothing in place: rows that hang otherwise, too.",
+        ),
+    ] = False,
     beyond: Annotated[
         bool,
         typer.Option(
@@ -88,7 +98,7 @@ def command(
 
     answer: dict[str, object] = {}
     if results:
-        wishes = Wishes((nodes, ppn), keep_order, beyond)
+        wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond)
         answer = _write(results, to, out, wishes, mpi, as_json)
     elif not check:
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
@@ -118,6 +128,7 @@ def _write(
     from stretto.export.output import write
     from stretto.export.rules import for_layouts, read_results
     from stretto.export.targets import writer_for
+    from stretto.files.export import EXPORT, NAME
 
     if to is None:
         raise UsageError("for which MPI?", "--to", f"say one of {', '.join(TARGETS)}")
@@ -125,8 +136,9 @@ def _write(
         raise UsageError(f"there is no export to {to!r}", "--to", f"there are {', '.join(TARGETS)}")
     measured = read_results(results)
     _fits(measured.mpi, to)
+    _layout_is_there(measured, *wishes.prefer)
     files_of = writer_for(to, measured.mpi.version, mpi, wishes)
-    found = measured.rules(files_of.sayable, files_of.sizeless)
+    found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
     rules, lost = list(found.rules), list(found.lost)
     if to not in ("mpich", "mvapich"):  # these know nodes
         rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
@@ -135,19 +147,50 @@ def _write(
     export.lost = lost + export.lost
     files = ", ".join(str(p) for p in results)
     title = f"stretto: native tuning for {to} from {files}"
+    _is_free(out, to)
     written = write(export, out, title, to, measured.mpi)
     if not as_json:
         for sentence in export.lost:
             say(f"stretto: note: {sentence}")
         if not any(not r.default for r in rules):
-            say("stretto: nothing was significantly faster than what the MPI does by itself")
-        print(f"{len(export.rows)} rules in {out}; next: source {out / 'stretto-native.sh'}")
+            what = "nothing that these files have words for" if found.lost else "nothing"
+            say(f"stretto: {what} was significantly faster than what the MPI does by itself")
+        rows = f"{len(export.rows)} rule{'s' * (len(export.rows) != 1)} in {out}"
+        print(rows + (f"; next: source {out / 'stretto-native.sh'}" if export.rows else ""))
     return {
         "files": [str(p) for p in written],
-        "environment": export.environment,
+        "environment": EXPORT.read(out / NAME).environment,
         "rules": len(export.rows),
         "lost": export.lost,
     }
+
+
+def _layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
+    """Refuse a layout that nobody measured."""
+    layouts = sorted({x for x, _ in measured.benches}, key=lambda x: (x.nranks, x.nodes))
+    if not any(nodes in (None, x.nodes) and ppn in (None, x.ppn) for x in layouts):
+        option = "--nodes" if nodes is not None else "--ppn"
+        asked = f"{nodes or 'any nodes'} x {ppn or 'any ranks'}"
+        there = ", ".join(f"{x.nodes} x {x.ppn}" for x in layouts)
+        raise UsageError(
+            f"no results are of {asked}", option, f"name one that was measured: {there}"
+        )
+
+
+def _is_free(out: Path, to: str) -> None:
+    """Refuse a directory with another target's export, whose script would be replaced."""
+    from stretto.files.export import EXPORT, NAME
+
+    try:
+        there = EXPORT.read(out / NAME).target
+    except StrettoError:
+        return  # none, or one that is no use
+    if there != to:
+        raise UsageError(
+            f"{out} holds an export for {there}, whose script and list of rows would be replaced",
+            "--out",
+            f"name a directory of its own: --out {out}-{to}",
+        )
 
 
 def _fits(mpi: MPIIdentity, to: str) -> None:
@@ -188,12 +231,21 @@ def _installed(target: str, mpi: str | None) -> MPIInstallation | None:
 def _check(
     out: Path, mpi: str | None, hosts: str | None, most_ranks: int, as_json: bool
 ) -> list[Verdict]:
+    from stretto.export import plain
     from stretto.export.check import Plan, check
+    from stretto.export.mpich import as_rule
+    from stretto.export.users import conflicts
     from stretto.files.export import EXPORT, NAME
 
     manifest = EXPORT.read(out / NAME)
     if manifest.target not in TARGETS:
         raise StrettoError(f"there is no export to {manifest.target!r}", out / NAME)
+    collectives = [r.collective for r in manifest.rows]
+    warnings = conflicts(manifest.target, collectives, manifest.environment, os.environ)
+    if manifest.target.startswith("openmpi"):  # an older export has such rows without a word
+        warnings += plain.warnings([as_rule(r) for r in manifest.rows])
+    for words in warnings:
+        say(f"stretto: warning: {words}")
     installation = _installed(manifest.target, mpi)
     if installation is None:
         say(f"stretto: note: no MPI for {manifest.target} is here: the files are only read")
@@ -202,8 +254,8 @@ def _check(
             f"stretto: warning: measured with {manifest.mpi.version}, checked with "
             f"{installation.version}"
         )
-    words = tuple(h for h in (hosts or "").split(",") if h)
-    verdicts = check(out, Plan(installation, words, most_ranks), as_json)
+    nodes = tuple(h for h in (hosts or "").split(",") if h)
+    verdicts = check(out, Plan(installation, nodes, most_ranks), as_json)
     if not as_json:
         for v in verdicts:
             print(f"{v.status:8}  {v.words}: {v.why}" + (f" [{v.place}]" if v.place else ""))

@@ -84,6 +84,7 @@ def examine(
         for name, value in manifest.environment.items()
         if environment.get(name) != value
     ]
+    faults += _elsewhere(manifest, directory, environment)
     try:
         judge = _judge(manifest, directory, environment, installation)
     except StrettoError as error:
@@ -95,6 +96,28 @@ def examine(
             seen.add((case.row, found[1]))
             faults.append(Fault(found[0], found[1], case.row))
     return faults
+
+
+def _elsewhere(
+    manifest: ExportManifest, directory: Path, environment: Mapping[str, str]
+) -> list[Fault]:
+    """Return a fault where the script names the files of another directory, as in a copy."""
+    for name in manifest.environment:
+        path = Path(environment.get(name, ""))
+        if path.name not in manifest.files or not path.is_absolute():
+            continue
+        if path.parent.exists() and path.parent.samefile(directory):
+            continue
+        return [
+            Fault(
+                f"{name} names {path}, which is not in this directory: what lies here is not read",
+                str(directory / SCRIPT),
+                None,
+                f"write the export again with --out {directory.resolve()}; a copy has the paths of "
+                "the original",
+            )
+        ]
+    return []
 
 
 def _judge(

@@ -102,6 +102,21 @@ def adjust(
     return export
 
 
+def unsaid(rule: Rule) -> str | None:
+    """Return in words why a rule's settings are none for a variable; None: they are.
+
+    Parameters
+    ----------
+    rule
+        Of any sizes.
+    """
+    names = [name for name, _ in rule.settings]
+    others = [n for n in names if not n.startswith("I_MPI_ADJUST_")]
+    if others:
+        return f"{', '.join(others)} has no sizes"
+    return f"{' and '.join(names)} would be needed together" if len(names) > 1 else None
+
+
 def _asked_for(
     rules: Sequence[Rule], prefer: tuple[int | None, int | None], export: Export
 ) -> list[Rule]:

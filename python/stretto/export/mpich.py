@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -166,6 +167,9 @@ def leaves_of(
     """
     upper = rule.collective.upper()
     title = rule.collective.capitalize()
+    others = _others(rule)
+    if others:
+        return f"{', '.join(others)} has no place in MPICH's files"
     name = rule.setting(f"{_CVAR}{upper}_POSIX_INTRA_ALGORITHM")
     if name is not None:
         leaf: Tree = {f"algorithm={POSIX}mpi_{rule.collective}_{name}": {}}
@@ -198,6 +202,23 @@ def leaves_of(
     if found:
         out[CH4] = _composition(title, int(found.group(1)))
     return _known(out, rule, library)
+
+
+def _others(rule: Rule) -> list[str]:
+    """Return the settings of a rule that leaves of its algorithm cannot hold."""
+    upper = f"{_CVAR}{rule.collective.upper()}"
+    choices = [
+        f"{upper}{x}" for x in ("_POSIX_INTRA_ALGORITHM", "_COMPOSITION", "_INTRA_ALGORITHM")
+    ]
+    name = next((n for n in choices if rule.setting(n) is not None), None)
+    if name is None:
+        return []  # which is said by its first setting
+    known = {name}
+    if name == choices[-1]:
+        known |= {f"{_CVAR}DEVICE_COLLECTIVES", f"{upper}_DEVICE_COLLECTIVE"}
+        ends = _PARAMETERS.get(f"{rule.collective} {rule.setting(name)}", {}).values()
+        known |= {f"{upper}_{end}" for end in ends}
+    return [n for n, _ in rule.settings if n not in known]
 
 
 def _composition(title: str, number: int) -> Tree:
@@ -250,13 +271,43 @@ def _sized(rules: Sequence[Rule], export: Export) -> list[Rule]:
     """Return a layout's rules as MPICH can look at their sizes."""
     ordered = merged(sorted(rules, key=lambda r: r.low))
     collective = ordered[0].collective
-    if collective in AVERAGE + TOTAL or len(ordered) == 1:
+    if len(ordered) == 1:
         return ordered
+    if collective in AVERAGE + TOTAL:
+        return _within(ordered, export)
     export.lost.append(
         f"{collective} on {ordered[0].layout.words}: MPICH's files do not look at its size, and "
         "the MPI decides"
     )
     return []
+
+
+def _factor(rule: Rule) -> int:
+    """Return how many of its blocks a size in the trees counts."""
+    return 1 if rule.collective in AVERAGE else rule.layout.nranks
+
+
+def _within(rules: Sequence[Rule], export: Export) -> list[Rule]:
+    """End rules where the sizes of MPICH's files end; beyond, the MPI decides."""
+    out: list[Rule] = []
+    for rule in rules:
+        factor = _factor(rule)
+        last = (LARGEST + 1) // factor - 1  # whose largest call can still be named
+        if rule.high is None and rule.low <= last + 1:
+            return [*out, rule]
+        if rule.high is not None and rule.high <= last:
+            out.append(rule)
+            continue
+        if not rule.default:
+            most = f"{LARGEST} bytes" + (" of all ranks together" if factor > 1 else "")
+            export.lost.append(
+                f"{rule.collective} from {max(rule.low, last + 1)} bytes on {rule.layout.words}: "
+                f"MPICH's sizes end at {most}, and the MPI decides beyond"
+            )
+        if rule.low <= last:
+            out.append(replace(rule, high=last))
+    at = 0 if not out or out[-1].high is None else out[-1].high + 1
+    return merged([*out, Rule(rules[0].collective, rules[0].layout, at, None, ())])
 
 
 def _by_ranks(
@@ -311,18 +362,17 @@ def _by_size(
     places: Mapping[tuple[Layout, int], Tree],
 ) -> Tree:
     name = "avg_msg_size" if collective in AVERAGE else "total_msg_size"
-    factor = 1 if collective in AVERAGE else layout.nranks
     out: Tree = {}
     for rule in rules:
         leaf = places.get((layout, rule.low))
         tree = default if leaf is None else leaf
         if len(rules) == 1:
             return tree
-        if rule.high is None or rule.high * factor > LARGEST:
+        if rule.high is None:
             out[f"{name}=any"] = tree
             break
         # sizes of blocks: those of all ranks up to the next one that has a rule of its own
-        out[f"{name}<={(rule.high + 1) * factor - 1}"] = tree
+        out[f"{name}<={(rule.high + 1) * _factor(rule) - 1}"] = tree
     return out
 
 

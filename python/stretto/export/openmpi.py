@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stretto.errors import StrettoError
-from stretto.export import han, order
+from stretto.export import han, order, plain
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule, merged
 from stretto.export.sizes import openmpi_bytes
@@ -38,13 +38,11 @@ COMPOUND = (
     ("allgather", "1"), ("allgatherv", "1"), ("allreduce", "2"), ("allreduce", "7"),
     ("reduce_scatter", "1"), ("reduce_scatter_block", "1"),
 )  # fmt: skip
-#: ends of the names of settings that a release's rows have no place for: an algorithm with another
-#: radix is another candidate
-NOT_IN_ROWS = {
-    "4": ("knomial_radix", "max_requests"),
-    "5": ("knomial_radix", "max_requests"),
-    "6": ("knomial_radix",),
-}
+#: ends of the names of an algorithm's settings that rows have a place for; with any other it is
+#: another candidate (a radix, requests in flight, what another component is told)
+IN_ROWS = ("", "_segmentsize", "_chain_fanout", "_tree_fanout")
+#: what stands beside it and says only that coll/tuned, or HAN, is to decide
+BESIDE = ("coll_tuned_use_dynamic_rules", "coll_han_priority")
 
 
 def _tuned(rule: Rule) -> tuple[int, int, int] | None:
@@ -89,9 +87,9 @@ def usable(
         if rule.collective not in IDS:
             export.lost.append(f"{what}: coll/tuned has no rules for it")
             continue
-        unsaid = _unsaid(rule, release)
-        if unsaid:
-            export.lost.append(f"{what}: rows have no place for {', '.join(unsaid)}")
+        without = unsaid(rule, release)
+        if without:
+            export.lost.append(f"{what}: {without}")
             continue
         out[rule.collective][rule.layout.nranks].append(rule)
     return {
@@ -120,7 +118,25 @@ def sayable(rule: Rule, release: str) -> bool:
 
 def _unsaid(rule: Rule, release: str) -> list[str]:
     """Return the settings of a rule that a release's rows have no place for."""
-    return [name for name, _ in rule.settings if name.endswith(NOT_IN_ROWS[release])]
+    base = f"coll_tuned_{rule.collective}_algorithm"
+    known = {*BESIDE, *(base + end for end in IN_ROWS)}
+    if release == "6":
+        known.add(f"{base}_max_requests")
+    if _tuned(rule) is None:
+        known = {*BESIDE, f"coll_han_use_{rule.collective}_algorithm"}
+    return [name for name, _ in rule.settings if name not in known]
+
+
+def unsaid(rule: Rule, release: str) -> str | None:
+    """Return in words which settings of a rule a release's rows have no place for, None: all have.
+
+    Parameters
+    ----------
+    rule, release
+        As for `sayable`.
+    """
+    names = _unsaid(rule, release)
+    return f"rows have no place for {', '.join(names)}" if names else None
 
 
 def _on_nodes(rule: Rule, of_han: Collection[str]) -> bool:
@@ -211,8 +227,27 @@ def classic(rules: Sequence[Rule], version: str) -> Export:
         parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{RULES_FILE}"
         export.files[RULES_FILE] = "\n".join(lines) + "\n"
     set_parameters(export, parameters)
-    export.lost += order.warnings(export.rows)
+    export.lost += [
+        *order.warnings(export.rows), *plain.warnings(export.rows), *wherever(export.rows)
+    ]  # fmt: skip
     return export
+
+
+def wherever(rows: Sequence[Rule]) -> list[str]:
+    """Return a sentence on where rows hold that nobody measured: ranks are all that they know.
+
+    Parameters
+    ----------
+    rows
+        What the files do.
+    """
+    layouts = sorted({r.layout for r in rows}, key=lambda x: x.nranks)
+    if not layouts:
+        return []
+    return [
+        "rows hold on communicators of as many ranks wherever these lie, and were measured on "
+        + ", ".join(x.words for x in layouts)
+    ]
 
 
 def han_file(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stretto.errors import StrettoError
-from stretto.export import han, openmpi, order
+from stretto.export import han, openmpi, order, plain
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule
 from stretto.files.export import REMEDY
@@ -77,7 +77,9 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     parameters["coll_tuned_use_dynamic_rules"] = "1"
     parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{JSON_FILE}"
     openmpi.set_parameters(export, parameters)
-    export.lost += order.warnings(export.rows)
+    export.lost += order.warnings(export.rows) + plain.warnings(export.rows)
+    # within a node there is one layout for each number of ranks
+    export.lost += openmpi.wherever([r for r in export.rows if r.layout.nodes > 1])
     export.lost.append(
         "no Open MPI 6 is released: a build of its branch (6.0.0a1) has run with such files"
     )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.errors import StrettoError
 from stretto.export.rules import Rule
+from stretto.export.users import beating
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity, now
 from stretto.files.io import write_atomic
@@ -57,13 +61,20 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
         Whose files they are, and what they were measured with.
     """
     where = str(directory.resolve())
+    if _one_line(where) != where or where.encode(errors="replace") != os.fsencode(where):
+        raise StrettoError(
+            "the files name the directory that they are in, and this name is none for them",
+            repr(where),
+            "choose one in UTF-8 without line ends: --out",
+        )
     variables = {n: v.replace(HERE, where) for n, v in export.environment.items()}
     texts = {n: t.replace(HERE, where) for n, t in export.files.items()}
     rows = [_row(rule) for rule in export.rows]
     manifest = ExportManifest(
         target, now(), mpi, variables, sorted(texts), rows, export.bounded, export.lost
     )
-    texts[SCRIPT] = _script(title, variables, export.lost)
+    beat = beating(target, [r.collective for r in export.rows])
+    texts[SCRIPT] = _script(title, variables, export.lost, beat)
     texts[MODULE] = _module(title, variables)
     texts[NAME] = EXPORT.format(manifest)
     out = []
@@ -81,15 +92,36 @@ def _row(rule: Rule) -> ExportRow:
     )
 
 
-def _script(title: str, variables: Mapping[str, str], lost: list[str]) -> str:
-    lines = [f"# {title}", "# source this file in the job script, before mpirun or srun"]
-    lines += [f"# not expressed: {sentence}" for sentence in lost]
-    lines += [f"export {n}={shlex.quote(v)}" for n, v in variables.items()]
+def _one_line(text: str) -> str:
+    """Return a text for a comment: what stands behind a line end in a name would be a command."""
+    return re.sub(r"[\x00-\x1f\x7f\x85\u2028\u2029]+", " ", text)
+
+
+def _script(title: str, variables: Mapping[str, str], lost: list[str], beat: Sequence[str]) -> str:
+    lines = [f"# {_one_line(title)}", "# source this file in the job script, before mpirun or srun"]
+    lines += [f"# not expressed: {_one_line(sentence)}" for sentence in lost]
+    for name in beat:
+        if name not in variables:
+            lines.append(_warning(name, f'[ -n "${{{name}+x}}" ]', "it may beat these files"))
+    for name, value in variables.items():
+        test = f'[ -n "${{{name}+x}}" ] && [ "${name}" != {shlex.quote(value)} ]'
+        lines += [_warning(name, test, "it is replaced"), f"export {name}={shlex.quote(value)}"]
     return "\n".join(lines) + "\n"
 
 
+def _warning(name: str, test: str, what: str) -> str:
+    return f'if {test}; then echo "{SCRIPT}: {name}=${name} is set: {what}" >&2; fi'
+
+
+def _word(text: str) -> str:
+    """Return a text as a word of Tcl."""
+    if not re.search(r"[{}\\\n]", text):
+        return f"{{{text}}}"
+    escaped = re.sub(r'([\\"$\[\]{}])', r"\\\1", text).replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
 def _module(title: str, variables: Mapping[str, str]) -> str:
-    words = title.replace("{", "(").replace("}", ")")
-    lines = ["#%Module1.0", f"module-whatis {{{words}}}"]
-    lines += [f"setenv {n} {{{v}}}" for n, v in variables.items()]
+    lines = ["#%Module1.0", f"module-whatis {_word(_one_line(title))}"]
+    lines += [f"setenv {n} {_word(v)}" for n, v in variables.items()]
     return "\n".join(lines) + "\n"

@@ -11,6 +11,7 @@ from stretto.campaign.compare import (
     BARE,
     NATIVE,
     THRESHOLD,
+    Cell,
     Comparison,
     compare,
     decisive,
@@ -18,6 +19,7 @@ from stretto.campaign.compare import (
 )
 from stretto.campaign.stats import geometric_mean
 from stretto.errors import StrettoError
+from stretto.export.sizes import OWN_SIZE
 from stretto.files.bench import Bench, read_bench
 from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.table import WITHOUT_SIZE
@@ -99,6 +101,13 @@ class Measured:
 
 #: whether an MPI's files have words for a rule, whatever its sizes
 Sayable = Callable[[Rule], bool]
+#: why they have none, where it can be said in a few words
+Reason = Callable[[Rule], str | None]
+
+
+def no_reason(_rule: Rule) -> str | None:
+    """Nothing to say."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,10 @@ class Results:
     benches: tuple[tuple[Layout, Bench], ...]
 
     def rules(
-        self, sayable: Sayable = lambda rule: True, sizeless: Collection[str] = ()
+        self,
+        sayable: Sayable = lambda rule: True,
+        sizeless: Collection[str] = (),
+        reason: Reason = no_reason,
     ) -> Measured:
         """Return the rules that the results amount to.
 
@@ -119,12 +131,15 @@ class Results:
             Of what is faster, only this is taken: the next best has its place where the best is not
             for the files that the rules are for.
         sizeless
-            Collectives whose size those files do not look at: one rule for all that was measured.
+            Collectives whose size those files do not look at, or each rank at one of its own: one
+            rule for all that was measured.
+        reason
+            Why what is faster is not for the files, for the sentence about it.
         """
         by_place: dict[tuple[Layout, str], list[Rule]] = {}
         lost: dict[tuple[Layout, str], list[str]] = {}
         for layout, bench in self.benches:
-            found = _rules(bench, layout, sayable, {*WITHOUT_SIZE, *sizeless})
+            found = _rules(bench, layout, sayable, {*WITHOUT_SIZE, *sizeless}, reason)
             for collective, (rules, sentences) in found.items():
                 if (layout, collective) in by_place:
                     sentences = [
@@ -202,8 +217,27 @@ def read_results(paths: Sequence[Path]) -> Results:
     return Results(mpi, tuple(benches))
 
 
+#: datatype, operation and root
+Shape = tuple[str, str, int]
+
+
+def _shape(cell: Cell) -> Shape:
+    return cell.datatype, cell.operation, cell.root
+
+
+def _shapes_with(
+    base: str, times: Mapping[Cell, Mapping[str, object]]
+) -> dict[tuple[str, int], set[Shape]]:
+    """Return the shapes in which the MPI by itself was measured, by collective and size."""
+    out: dict[tuple[str, int], set[Shape]] = defaultdict(set)
+    for cell, found in times.items():
+        if base in found:
+            out[cell.collective, cell.bytes].add(_shape(cell))
+    return out
+
+
 def _rules(
-    bench: Bench, layout: Layout, sayable: Sayable, sizeless: Collection[str]
+    bench: Bench, layout: Layout, sayable: Sayable, sizeless: Collection[str], reason: Reason
 ) -> dict[str, tuple[list[Rule], list[str]]]:
     """Return each collective's rules, and sentences on what is faster than they are."""
     times = timings(bench)
@@ -216,6 +250,14 @@ def _rules(
     by_collective: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
     for c in decisive(compare(native, base), native):
         by_collective[c.cell.collective][c.cell.bytes].append(c)
+    shapes = _shapes_with(base, native)
+    for (collective, size), all_of_them in shapes.items():
+        found = by_collective[collective][size]  # none, where the MPI alone was measured
+        have: dict[str, set[Shape]] = defaultdict(set)
+        for c in found:
+            have[c.candidate].add(_shape(c.cell))
+        # a row holds for all shapes: a candidate that lacks one (it crashed there?) is none here
+        found[:] = [c for c in found if have[c.candidate] >= all_of_them]
     out: dict[str, tuple[list[Rule], list[str]]] = {}
     for collective, measured in by_collective.items():
         names = {c.candidate for found in measured.values() for c in found}
@@ -231,7 +273,10 @@ def _rules(
             for size, found in sizes.items()
         }
         rules = []
-        lost = [_lost(collective, layout, size, measured[size], unsaid) for size in sorted(sizes)]
+        lost = [
+            _lost(collective, layout, size, measured[size], unsaid, reason)
+            for size in sorted(sizes)
+        ]
         if collective not in sizeless:
             segments = segments_of(collective, choose(options), options, {})
         else:
@@ -240,10 +285,7 @@ def _rules(
             (choice,) = set(choose(options).values())
             segments = [Segment(0, None, choice, tuple(sorted(sizes)))]
             if choice == NATIVE and somewhere:
-                lost.append(
-                    f"{collective} on {layout.words}: these files do not look at its size, and "
-                    "nothing that is faster at some is as fast at all others: the MPI decides"
-                )
+                lost.append(_not_by_size(collective, layout))
         for s in segments:
             ratios = [options[size][s.choice] for size in s.measured if s.choice != NATIVE]
             settings = settings_of(s.choice)
@@ -256,12 +298,29 @@ def _rules(
     return out
 
 
+def _not_by_size(collective: str, layout: Layout) -> str:
+    """Return the sentence where something is faster at some sizes, and one row is for all."""
+    what, remedy = "these files do not look at its size", ""
+    if collective in OWN_SIZE:
+        what = "in legal calls ranks differ in the size that they look up, which hangs"
+        remedy = "; --plain-calls writes rows by size"
+    return (
+        f"{collective} on {layout.words}: {what}, and nothing that is faster at some is as fast at "
+        f"all others: the MPI decides{remedy}"
+    )
+
+
 def _rule_for(collective: str, layout: Layout, candidate: str) -> Rule:
     return Rule(collective, layout, 0, None, settings_of(candidate))
 
 
 def _lost(
-    collective: str, layout: Layout, size: int, found: Sequence[Comparison], unsaid: set[str]
+    collective: str,
+    layout: Layout,
+    size: int,
+    found: Sequence[Comparison],
+    unsaid: set[str],
+    reason: Reason,
 ) -> str | None:
     """Return a sentence where the fastest is not for the files, None where it is."""
     faster = [c for c in one_shape_each(found) if c.outcome == "faster"]
@@ -273,9 +332,10 @@ def _lost(
     instead = (
         f"the next best that is has x {min(others):.2f}" if others else "nothing else is faster"
     )
+    why = reason(_rule_for(collective, layout, best.candidate))
     return (
         f"{collective} of {size} bytes on {layout.words}: {name} is not for these files "
-        f"(time x {best.ratio.median:.2f}); {instead}"
+        f"(time x {best.ratio.median:.2f}){f': {why}' if why else ''}; {instead}"
     )
 
 
@@ -297,7 +357,8 @@ def settings_of(choice: str) -> tuple[tuple[str, str], ...]:
     if not choice.startswith(PREFIX):
         return ()
     pairs = (part.partition("=") for part in choice.removeprefix(PREFIX).split(","))
-    return tuple((name, value) for name, _, value in pairs)
+    # Open MPI's parameters may be given as they stand in an environment
+    return tuple((name.removeprefix("OMPI_MCA_"), value) for name, _, value in pairs)
 
 
 def for_layouts(

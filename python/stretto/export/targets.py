@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stretto.errors import StrettoError
-from stretto.export import intel, mpich, openmpi, openmpi_json, order
+from stretto.export import intel, mpich, openmpi, openmpi_json, order, plain
 from stretto.export.mpich_tree import read_library
 from stretto.export.output import Export
-from stretto.export.rules import Rule, Sayable
-from stretto.export.sizes import OPENMPI_SIZELESS
+from stretto.export.rules import Reason, Rule, Sayable, no_reason
+from stretto.export.sizes import OPENMPI_SIZELESS, OWN_SIZE
 from stretto.mpi import find_installation
 from stretto.mpi.variables import control_variables
 
@@ -19,12 +19,14 @@ from stretto.mpi.variables import control_variables
 class Writer:
     """Writes a target's files of rules for which `sayable` holds.
 
-    Of the collectives in `sizeless` those files do not look at the size.
+    Of the collectives in `sizeless` those files do not look at the size, or not all ranks at the
+    same; `reason` says in words why a rule is none for them, where that is the user's wish.
     """
 
     sayable: Sayable
     write: Callable[[list[Rule]], Export]
     sizeless: tuple[str, ...] = ()
+    reason: Reason = no_reason
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,15 @@ class Wishes:
         Nodes and ranks per node that are kept where two layouts cannot be told apart.
     keep_order
         Take only algorithms that keep the order of operands, for operations that do not commute.
+    plain_calls
+        Open MPI: all ranks of a call give the same counts and types, and nothing is in place.
     beyond
         Intel MPI: let presets hold for messages that are larger than any that was measured.
     """
 
     prefer: tuple[int | None, int | None] = (None, None)
     keep_order: bool = False
+    plain_calls: bool = False
     beyond: bool = False
 
 
@@ -64,17 +69,27 @@ def writer_for(target: str, version: str, mpi: str | None, wishes: Wishes) -> Wr
         return _mpich(target, version, mpi, wishes.prefer)
     release = target.removeprefix("openmpi-")
 
-    def sayable(rule: Rule) -> bool:
+    def reason(rule: Rule) -> str | None:
         if wishes.keep_order and order.loses(rule) is not None:
-            return False
-        return target == "intel" or openmpi.sayable(rule, release)
+            return "it does not keep the order of operands"
+        if target == "intel":
+            return intel.unsaid(rule)
+        without = None if wishes.plain_calls else plain.reason(rule)
+        return without or openmpi.unsaid(rule, release)
+
+    def sayable(rule: Rule) -> bool:
+        return reason(rule) is None and (target == "intel" or openmpi.sayable(rule, release))
 
     if target == "intel":
-        return Writer(sayable, lambda rules: intel.adjust(rules, wishes.prefer, wishes.beyond))
-
+        return Writer(
+            sayable,
+            lambda rules: intel.adjust(rules, wishes.prefer, wishes.beyond),
+            reason=reason,
+        )
+    sizeless = OPENMPI_SIZELESS if wishes.plain_calls else (*OPENMPI_SIZELESS, *OWN_SIZE)
     if release == "6":
-        return Writer(sayable, openmpi_json.json_rules, OPENMPI_SIZELESS)
-    return Writer(sayable, lambda rules: openmpi.classic(rules, release), OPENMPI_SIZELESS)
+        return Writer(sayable, openmpi_json.json_rules, sizeless, reason)
+    return Writer(sayable, lambda rules: openmpi.classic(rules, release), sizeless, reason)
 
 
 def _mpich(
@@ -99,7 +114,8 @@ def _mpich(
         return Writer(lambda rule: True, write)  # which says what is missing
     library, variables = read_library(found.libmpi), control_variables(found)
 
-    def sayable(rule: Rule) -> bool:
-        return rule.default or not isinstance(mpich.leaves_of(rule, library, variables), str)
+    def reason(rule: Rule) -> str | None:
+        found = {} if rule.default else mpich.leaves_of(rule, library, variables)
+        return found if isinstance(found, str) else None
 
-    return Writer(sayable, write)
+    return Writer(lambda rule: reason(rule) is None, write, reason=reason)

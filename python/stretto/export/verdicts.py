@@ -18,6 +18,8 @@ Seen = Sequence[tuple[list[Case], Prints]]
 #: how a reason ends where evidence is missing without which nothing is proven
 UNSEEN = "cannot be told: what shows it was not seen, or not the same twice (is the machine busy?)"
 _ANOTHER = "another algorithm"
+#: the files do as they should, and so does the MPI without them
+_ALIKE = "the MPI by itself does the same here, as far as can be seen"
 
 
 @dataclass(frozen=True)
@@ -106,10 +108,11 @@ def _joined(index: int | None, words: str, found: Sequence[tuple[Case, Status, s
         why = "as without the files" if proven else found[0][2]
         return Verdict(index, words, "proven" if proven else "unproven", why)
     inside = [(c, why) for c, status, why in found if c.inside]
-    # At one of its ends another algorithm may do the same: the other one must have been seen.
-    unseen = [f"{c.words}: {why}" for c, why in inside if why.endswith(UNSEEN)]
-    if unseen or not any(c.inside for c in proven):
-        reasons = unseen or [why for _, why in inside] or ["nothing to see"]
+    # At one of its ends another algorithm may do the same: the other one must have been seen. No
+    # end may be one of which nothing is known, or at which something else was seen.
+    open_ = [f"{c.words}: {why}" for c, why in inside if c not in proven and why != _ALIKE]
+    if open_ or not any(c.inside for c in proven):
+        reasons = open_ or [why for _, why in inside] or ["nothing to see"]
         return Verdict(index, words, "unproven", reasons[0])
     sizes = ", ".join(str(c.bytes) for c in proven if c.inside)
     beside = sum(not c.inside for c in proven)
@@ -162,4 +165,4 @@ def _inside(own: Print, ours: Print, forced: Print, strongest: str) -> tuple[Sta
         return "proven", "as when forced"
     if not own.told_by(strongest, forced):
         return "unproven", f"whether the MPI by itself does otherwise {UNSEEN}"
-    return "unproven", "the MPI by itself does the same here, as far as can be seen"
+    return "unproven", _ALIKE

@@ -1,0 +1,93 @@
+"""Which of Open MPI's rows hang, or end the job, in legal calls that ranks describe differently.
+
+Counts and types may differ from rank to rank where they amount to the same data: one element of a
+type of n integers here, n integers there; and what MPI_IN_PLACE stands in front of is ignored. The
+MPIs' own decisions do not mind, or not where these algorithms do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stretto.export.rules import Rule
+from stretto.export.sizes import OWN_SIZE
+
+#: the call ends the job, or never ends. Seen by running all of coll/tuned's algorithms in Open MPI
+#: 4.1.4 and 5.0.11, with and without segments (tests/python/test_export_plain.py): of bcast, those
+#: that cut the message by each rank's own count; of 2, 3, 5, 6 and 7 (and gather's linear_sync)
+#: only with segments
+CUTS = {
+    "coll_tuned_bcast_algorithm": {
+        "4": "split_binary_tree", "8": "scatter_allgather", "9": "scatter_allgather_ring",
+    },
+}  # fmt: skip
+SEGMENTED = {
+    "coll_tuned_bcast_algorithm": {
+        "2": "chain", "3": "pipeline", "5": "binary_tree", "6": "binomial", "7": "knomial",
+    },
+    "coll_tuned_gather_algorithm": {"3": "linear_sync"},
+}  # fmt: skip
+SWITCH = "--plain-calls"
+
+
+def cuts(rule: Rule) -> str | None:
+    """Return the name of a rule's algorithm where ranks must give the same counts and types.
+
+    Parameters
+    ----------
+    rule
+        Of any sizes.
+    """
+    for name, value in rule.settings:
+        if value in CUTS.get(name, ()):
+            return CUTS[name][value]
+        if value in SEGMENTED.get(name, ()) and rule.setting(f"{name}_segmentsize") not in (
+            None,
+            "0",
+        ):
+            return f"{SEGMENTED[name][value]} with segments"
+    return None
+
+
+def reason(rule: Rule) -> str | None:
+    """Return in words why a rule is left out without `SWITCH`; None: it is not.
+
+    Parameters
+    ----------
+    rule
+        Of any sizes.
+    """
+    if cuts(rule) is None:
+        return None
+    return (
+        "it hangs or ends the job where ranks give the same data by other counts and types, which "
+        f"is legal; {SWITCH} takes it"
+    )
+
+
+def warnings(rules: Sequence[Rule]) -> list[str]:
+    """Return a sentence for each collective with rows that only plain calls may meet.
+
+    Parameters
+    ----------
+    rules
+        What the files of coll/tuned do.
+    """
+    out = []
+    for collective in dict.fromkeys(r.collective for r in rules):
+        mine = [r for r in rules if r.collective == collective]
+        names = sorted({name for r in mine if (name := cuts(r)) is not None})
+        if names:
+            out.append(
+                f"{collective}: {' and '.join(names)}: hangs or ends the job in a program whose "
+                "ranks give the same data by other counts and types; without "
+                f"{SWITCH} no such row is written"
+            )
+        if collective in OWN_SIZE and any(r.low > 0 or r.high is not None for r in mine):
+            out.append(
+                f"{collective}: rows by size: each rank looks up its own send arguments, and a "
+                "program hangs whose ranks give other types, or ignored arguments of their own in "
+                f"place (there the row of size 0 holds); without {SWITCH} one row is written for "
+                "all sizes, or none"
+            )
+    return out
