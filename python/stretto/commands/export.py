@@ -248,7 +248,10 @@ def _check(
         say(f"stretto: warning: {words}")
     installation = _installed(manifest.target, mpi)
     if installation is None:
-        say(f"stretto: note: no MPI for {manifest.target} is here: the files are only read")
+        say(
+            f"stretto: note: no MPI for {manifest.target} is here: the files are only read; "
+            "--mpi PREFIX names one"
+        )
     elif installation.version != manifest.mpi.version:
         say(
             f"stretto: warning: measured with {manifest.mpi.version}, checked with "
@@ -259,7 +262,9 @@ def _check(
     if not as_json:
         for v in verdicts:
             print(f"{v.status:8}  {v.words}: {v.why}" + (f" [{v.place}]" if v.place else ""))
-        count = {s: sum(v.status == s for v in verdicts) for s in ("proven", "unproven", "wrong")}
+        # calls without a row are no row, unless something is wrong with them
+        rows = [v.status for v in verdicts if v.row is not None or v.status == "wrong"]
+        count = {s: rows.count(s) for s in ("proven", "unproven", "wrong")}
         name = installation.name if installation else "no MPI"
-        print(f"{name}: " + ", ".join(f"{n} {status}" for status, n in count.items()))
+        print(f"{name}: rows: " + ", ".join(f"{n} {status}" for status, n in count.items()))
     return verdicts

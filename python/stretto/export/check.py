@@ -111,7 +111,8 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
             verdicts.append(found)
     if None in ran:
         verdicts.append(ran[None])
-    return verdicts
+    again = REMEDY.replace("TARGET", manifest.target).replace("DIR", str(directory))
+    return [replace(v, remedy=again) if v.remedy == REMEDY else v for v in verdicts]
 
 
 def _of_fault(manifest: ExportManifest, fault: examine.Fault) -> Verdict:
