@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from exports import FOUR, result_file, tuned
+from mpis import have
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import check, examine, openmpi
@@ -127,13 +128,11 @@ def test_paths_come_through(name: str, tmp_path: Path) -> None:
     out = exported(tmp_path, tmp_path / name / "out")
     done = sourced(out, f'cat "${FILENAME}"')
     assert done.stdout == (out / openmpi.RULES_FILE).read_text()
-    tcl = shutil.which("tclsh")
-    if tcl is None:
-        pytest.skip("there is no tclsh")
     reader = tmp_path / "read.tcl"
-    reader.write_text('proc module-whatis x {}\nproc setenv {n v} {puts "$n=$v"}\nsource $argv\n')
-    # as one argument whose braces are not a list's
-    reader.write_text(reader.read_text().replace("source $argv", "source [lindex $argv 0]"))
+    reader.write_text(
+        'proc module-whatis x {}\nproc setenv {n v} {puts "$n=$v"}\nsource [lindex $argv 0]\n'
+    )
+    tcl = have("tclsh", "tcl")
     done = subprocess.run([tcl, reader, out / MODULE], capture_output=True, text=True, check=True)
     assert f"{FILENAME}={out}/{openmpi.RULES_FILE}" in done.stdout.splitlines()
 

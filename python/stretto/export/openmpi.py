@@ -227,9 +227,8 @@ def classic(rules: Sequence[Rule], version: str) -> Export:
         parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{RULES_FILE}"
         export.files[RULES_FILE] = "\n".join(lines) + "\n"
     set_parameters(export, parameters)
-    export.lost += [
-        *order.warnings(export.rows), *plain.warnings(export.rows), *wherever(export.rows)
-    ]  # fmt: skip
+    export.lost += order.warnings(export.rows) + plain.warnings(export.rows)
+    export.lost += wherever(export.rows)
     return export
 
 
