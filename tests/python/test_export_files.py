@@ -9,7 +9,8 @@ import pytest
 from stretto.errors import StrettoError
 from stretto.export import han, mpich, openmpi, openmpi_json
 from stretto.export.cases import cases_of
-from stretto.export.check import Plan, check
+from stretto.export.check import Plan, check, read
+from stretto.export.examine import examine
 from stretto.export.mpich_tree import CH4, MPIR, Call, Tree, Trees, leaf_for, read_file, text_of
 from stretto.export.output import Export, write
 from stretto.export.rules import Layout, Rule
@@ -262,6 +263,24 @@ def test_calls_lie_inside_rows_and_beside_them(tmp_path: Path) -> None:
     assert {(c.ranks, c.bytes) for c in cases if not c.inside} == {
         (5, 996), (5, 10000), (4, 1004), (6, 1004)
     }  # fmt: skip
+
+
+def test_a_row_that_begins_too_early_behind_hans_file(tmp_path: Path) -> None:
+    """On several nodes HAN's file decides until it hands over; on one node the row leaks."""
+    rules = [
+        Rule("allreduce", TWO_BY_TWO, 0, 1000, ()),
+        Rule("allreduce", TWO_BY_TWO, 1001, None, (*RING, ("coll_han_priority", "0"))),
+    ]
+    write(openmpi.classic(rules, "5"), tmp_path, "test", "openmpi-5", OPENMPI6)
+    manifest, environment = read(tmp_path)
+    path = tmp_path / openmpi.RULES_FILE
+    before = path.read_text()
+    assert not examine(manifest, tmp_path, environment, None)
+    path.write_text(before.replace("1001 4 0 0", "500 4 0 0"))
+    assert path.read_text() != before
+    (fault,) = examine(manifest, tmp_path, environment, None)
+    assert fault.row == 0 and path.name in fault.place
+    assert "on 4 ranks is to be the MPI's decision, and the file says" in fault.message
 
 
 @pytest.mark.parametrize("collective", ["foo", "neighbor_allgather", "alltoallw"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -90,12 +90,25 @@ def examine(
     except StrettoError as error:
         return [*faults, Fault(error.message, error.place or str(directory), None)]
     seen: set[tuple[int | None, str]] = set()
-    for case in cases_of(manifest, _ANY):
+    for case in _also_on_one_node(manifest):
         found = judge(case) if judge else None
         if found and (case.row, found[1]) not in seen:
             seen.add((case.row, found[1]))
             faults.append(Fault(found[0], found[1], case.row))
     return faults
+
+
+def _also_on_one_node(manifest: ExportManifest) -> Iterator[Case]:
+    """Go through the calls to look at.
+
+    Where files do not know nodes, what lies beside a row on several nodes is looked at for as many
+    ranks on one node, too: HAN's file decides for the first, and steps aside for the second, whom a
+    row of coll/tuned that begins too early would reach.
+    """
+    for case in cases_of(manifest, _ANY):
+        yield case
+        if case.nodes > 1 and not case.inside and not manifest.knows_nodes:
+            yield replace(case, nodes=1)
 
 
 def _elsewhere(
