@@ -1,21 +1,22 @@
 """What a campaign's shortcuts cost: its choices against the known best of a synthetic cluster.
 
-    python bench/regret.py [--seeds 1-5] [--held-out 11-14] [--json FILE]
+    python bench/regret.py [--seeds 1-5] [--held-out 11-14] [--collectives 5] [--json FILE]
                            [--apart] [--busy] [--files] [--jobs 2]
 
 Candidates are formulas (latency and bandwidth terms by nodes, ranks per node and size), so that the
 best is known. Elimination and decisions are the campaign's own (`stretto.sweep`); with ``--files``
 its worker, files and claims are, too, which takes longer and gives the same figures. Only launches
 are simulated. Their noise is measured (`launch_noise.py`): what all candidates of a launch share,
-and what each has of its own. The MPI's own algorithms alternate in launches with the bare MPI, as
-those of MPICH and Open MPI do; with ``--apart`` each has launches of its own, as Intel MPI's, and a
-reference is timed in every launch (`launch_noise.py --reference`). With ``--busy`` every layout's
-machine is another one for three to nine rounds: something beside the campaign makes small messages
-take five times as long, and large ones half as long again. Time is counted by the formula with
-which campaigns estimate it, starts included, for the campaign and (without a reference) for
-the exhaustive one (every candidate, every size, every layout, ten launches) alike; that one both
-with the launches that a campaign has, in which candidates alternate, and by hand, where each
-candidate has launches of its own.
+and what each has of its own. With ``--collectives`` a campaign has so many, as real ones have, each
+with a surface of its own: they share launches, and so the time that starts take. The MPI's own
+algorithms alternate in launches with the bare MPI, as those of MPICH and Open MPI do; with
+``--apart`` each has launches of its own, as Intel MPI's, and a reference is timed in every launch
+(`launch_noise.py --reference`). With ``--busy`` every layout's machine is another one for three to
+nine rounds: something beside the campaign makes small messages take five times as long, and large
+ones half as long again. Time is counted by the formula with which campaigns estimate it, starts
+included, for the campaign and (without a reference) for the exhaustive one (every candidate, every
+size, every layout, ten launches) alike; that one both with the launches that a campaign has, in
+which candidates alternate, and by hand, where each candidate has launches of its own.
 
 All figures are simulated: they say what the search loses, nothing of any machine.
 """
@@ -63,15 +64,21 @@ from stretto.sweep.worker import Worker
 
 LAYOUTS = tuple(Layout(n, p) for n in (2, 4, 8, 16, 32) for p in (1, 4, 16, 64))
 SIZES = (8, 24, 128, 512, 1000, 4096, 16384, 36000, 131072, 600000, 1 << 20)
+#: a campaign's collectives, the first of which is that of a campaign with one
+COLLECTIVES = ("allreduce", "bcast", "reduce", "scan", "exscan")
 #: kinds of launches where all of the MPI's own algorithms share one with the bare MPI
 SHARED = ("stretto", BARE)
+
+
+#: each collective's true times
+Surfaces = Mapping[str, Surface]
 
 
 class Simulated:
     """Launches that take no time: measured times are the true ones with a measured spread."""
 
-    def __init__(self, surface: Surface, seed: int, busy: bool = False) -> None:
-        self.surface, self.noise = surface, Noise(seed, busy)
+    def __init__(self, surfaces: Surfaces, seed: int, busy: bool = False) -> None:
+        self.surfaces, self.noise = surfaces, Noise(seed, busy)
         self.spent_s = 0.0
         self.launches = 0
 
@@ -88,35 +95,46 @@ class Simulated:
         ppn = settings.ppn or 1
         layout = Layout(settings.nranks // ppn, ppn)
         cases = Ledger(settings, before.records).pending(launch)
-        names = list(dict.fromkeys(c for case in cases for c in case.candidates))
+        names: dict[str, list[str]] = {}
+        for case in cases:
+            of = names.setdefault(case.collective, [])
+            of += [c for c in case.candidates if c not in of]
         writer.write(
-            Launch(launch, layout.nodes, ppn, layout.nranks, {"allreduce": names}, 0.1,
-                   settings.variant_of(launch))
+            Launch(
+                launch, layout.nodes, ppn, layout.nranks, names, 0.1, settings.variant_of(launch)
+            )
         )  # fmt: skip
         self.launches += 1
         self.spent_s += launch_s(
-            self.surface, layout, cases, settings.batches, settings.batch_us, settings.reference
+            self.surfaces, layout, cases, settings.batches, settings.batch_us, settings.reference
         )
         variant, turn = settings.variant_of(launch), launch // len(settings.variants)
         for case in cases:
-
-            def drawn(name: str, of: str, size: int = case.bytes) -> float:
-                noise = self.noise.draw(layout, variant, turn, size, of)
-                return self.surface.time(name, layout, size) * math.exp(noise)
-
+            draw = partial(self._draw, layout, variant, turn, case)
             # what it has of its own is another in each launch
-            beside = drawn(REFERENCE, f"{REFERENCE} {variant}") if settings.reference else None
+            beside = draw(REFERENCE, f"{REFERENCE} {variant}") if settings.reference else None
             for name in case.candidates:
                 writer.write(
-                    Sample(launch, "allreduce", name, case.bytes, case.datatype, case.operation, 0,
-                           "latency", 1, [drawn(name, name)], True, reference_us=beside)
+                    Sample(
+                        launch, case.collective, name, case.bytes, case.datatype, case.operation, 0,
+                        "latency", 1, [draw(name, name)], True, reference_us=beside,
+                    )
                 )  # fmt: skip
         writer.write(LaunchEnd(launch, "ok"))
         return True
 
+    def _draw(
+        self, layout: Layout, variant: str, turn: int, case: Case, name: str, luck_of: str
+    ) -> float:
+        """Return a measured time in us."""
+        if case.collective != COLLECTIVES[0]:  # that one's luck is that of a campaign of its own
+            luck_of = f"{luck_of} {case.collective}"
+        noise = self.noise.draw(layout, variant, turn, case.bytes, luck_of)
+        return self.surfaces[case.collective].time(name, layout, case.bytes) * math.exp(noise)
+
 
 def launch_s(
-    surface: Surface,
+    surfaces: Surfaces,
     layout: Layout,
     cases: Sequence[Case],
     batches: tuple[int, int],
@@ -126,7 +144,7 @@ def launch_s(
     """Return what a launch takes, as `Settings.estimate_s` counts, with the true times of calls."""
     us = 0.0
     for case in cases:
-        rounds = 0.5 * sum(batches)
+        rounds, surface = 0.5 * sum(batches), surfaces[case.collective]
         for name in case.candidates:
             call = surface.time(name, layout, case.bytes)
             us += rounds * 2.5 * max(batch_us, call) + 36 * batch_us
@@ -137,21 +155,21 @@ def launch_s(
     return STARTUP_S + 1e-6 * us
 
 
-def exhaustive_s(surface: Surface, plan: LayoutPlan, launches: int = 10) -> float:
+def exhaustive_s(surfaces: Surfaces, plan: LayoutPlan, launches: int = 10) -> float:
     """Return what it takes to measure everything, in the launches that a campaign would have."""
     total = 0.0
     for k in range(plan.nvariants):
-        variant = plan.settings.variant_of(k)
-        total += launch_s(surface, plan.layout, plan.settings.cases_of(variant), (9, 40), 300.0)
+        cases = plan.settings.cases_of(plan.settings.variant_of(k))
+        total += launch_s(surfaces, plan.layout, cases, (9, 40), 300.0)
     return launches * total
 
 
-def by_hand_s(surface: Surface, plan: LayoutPlan, launches: int = 10) -> float:
+def by_hand_s(surfaces: Surfaces, plan: LayoutPlan, launches: int = 10) -> float:
     """Return the same where each candidate has launches of its own."""
     total = 0.0
     for name in plan.settings.cases[0].candidates:
         cases = [replace(case, candidates=(name,)) for case in plan.settings.cases]
-        total += launch_s(surface, plan.layout, cases, (9, 40), 300.0)
+        total += launch_s(surfaces, plan.layout, cases, (9, 40), 300.0)
     return launches * total
 
 
@@ -226,17 +244,23 @@ def in_files(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> di
 
 
 def run(
-    seed: int, launches: int, files: bool = False, apart: bool = False, busy: bool = False
+    seed: int,
+    launches: int,
+    files: bool = False,
+    apart: bool = False,
+    busy: bool = False,
+    collectives: int = 1,
 ) -> dict[str, Any]:
-    """Run one campaign on one surface and return its regret and what it spent."""
-    surface = Surface(seed)
-    names = [NATIVE, *surface.names[:12], BARE, *surface.names[12:]]
+    """Run one campaign on one surface (of each collective); return its regret and what it spent."""
+    surfaces = {c: Surface(seed + 1000 * i) for i, c in enumerate(COLLECTIVES[:collectives])}
+    every = next(iter(surfaces.values())).names
+    names = [NATIVE, *every[:12], BARE, *every[12:]]
     began = time.monotonic()
-    backend = Simulated(surface, seed, busy)
+    backend = Simulated(surfaces, seed, busy)
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="regret.", dir=base) as directory:
         request = Request(
-            Path(directory), collectives=("allreduce",), layouts=LAYOUTS, sizes=SIZES, seed=seed,
+            Path(directory), collectives=tuple(surfaces), layouts=LAYOUTS, sizes=SIZES, seed=seed,
             launches=launches, separate_launches=True,
         )  # fmt: skip
         plans = [
@@ -250,10 +274,11 @@ def run(
     decided = decide_all(benches, {p.layout: p.nvariants for p in plans})
     regrets, defaults = [], []
     for layout, found in decided.items():
-        for size, choice in found.chosen["allreduce"].items():
-            best = min(surface.time(n, layout, size) for n in names)
-            regrets.append(surface.time(choice, layout, size) / best - 1)
-            defaults.append(surface.time(NATIVE, layout, size) / best - 1)
+        for collective, surface in surfaces.items():
+            for size, choice in found.chosen[collective].items():
+                best = min(surface.time(n, layout, size) for n in names)
+                regrets.append(surface.time(choice, layout, size) / best - 1)
+                defaults.append(surface.time(NATIVE, layout, size) / best - 1)
     told = [r for d in decided.values() for x in d.regrets.values() for r in x.values()]
     return {
         "seed": seed,
@@ -266,8 +291,8 @@ def run(
         "regret_told_median": median(told),
         "native_median": median(defaults),
         "native_worst": max(defaults),
-        "share_of_exhaustive": backend.spent_s / sum(exhaustive_s(surface, p) for p in plans),
-        "share_of_by_hand": backend.spent_s / sum(by_hand_s(surface, p) for p in plans),
+        "share_of_exhaustive": backend.spent_s / sum(exhaustive_s(surfaces, p) for p in plans),
+        "share_of_by_hand": backend.spent_s / sum(by_hand_s(surfaces, p) for p in plans),
         "hours": backend.spent_s / 3600,
         "expected_hours": sum(expected_s(plans, Policy())) / 3600,  # as --dry-run says
         "launches": backend.launches,
@@ -291,6 +316,10 @@ def main() -> None:
         "--busy", action="store_true", help="machines that are busy for some rounds"
     )
     parser.add_argument("--files", action="store_true", help="with a campaign's files and claims")
+    parser.add_argument(
+        "--collectives", type=int, default=1, choices=range(1, len(COLLECTIVES) + 1),
+        help="of a campaign, each with a surface of its own",
+    )  # fmt: skip
     parser.add_argument("--jobs", type=int, default=1, help="surfaces at once")
     parser.add_argument("--json", type=Path, help="write the figures there")
     arguments = parser.parse_args()
@@ -302,7 +331,7 @@ def main() -> None:
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     one = partial(
         run, launches=arguments.launches, files=arguments.files, apart=arguments.apart,
-        busy=arguments.busy,
+        busy=arguments.busy, collectives=arguments.collectives,
     )  # fmt: skip
     with ProcessPoolExecutor(arguments.jobs) as pool:
         every = pool.map(one, [seed for seeds in kinds.values() for seed in seeds])
@@ -325,6 +354,7 @@ def main() -> None:
                     "source": "simulated",
                     "natives_apart": arguments.apart,
                     "busy_rounds": arguments.busy,
+                    "collectives": arguments.collectives,
                     "launches": arguments.launches,
                     **of,
                 }

@@ -18,6 +18,7 @@ from stretto.sweep.closing import Closing
 from stretto.sweep.decide import Decided, decide_all
 from stretto.sweep.doubt import Doubt
 from stretto.sweep.elimination import Policy, shape_of
+from stretto.sweep.expected import limit_s
 from stretto.sweep.layout import Layout
 from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan
@@ -117,6 +118,30 @@ def test_doubts_are_settled_within_the_time(tmp_path: Path) -> None:
                     assert NATIVE in case.candidates and 1 <= len(names) <= 2, "few at a time"
 
 
+def test_a_tenth_is_one_of_what_calls_take(tmp_path: Path) -> None:
+    """Before a call is measured it is taken to be slow; the campaign then has less to spend."""
+    mine, fake = plans(small(tmp_path, sizes=(8, 1 << 26))), Fake()
+    kept, policy, quick = searched(mine, fake), Policy(share=4.0), 1e-3
+    for memory in kept.values():
+        memory.bench.records = [
+            replace(r, times_us=[t * quick for t in r.times_us]) if isinstance(r, Sample) else r
+            for r in memory.bench.records
+        ]
+    announced = limit_s(mine, policy)
+    closing = Closing(mine, policy)
+    assert closing.limit_s == announced
+    closing.advance({x: k.bench for x, k in kept.items()})
+    times = {
+        p.layout: lambda case, name, at=p.layout: quick * time_us(at, "", case.bytes, name)
+        for p in mine
+    }
+    told = limit_s(mine, policy, times, closing.searched_s)
+    assert closing.limit_s == pytest.approx(told, rel=0.1) and told < 0.9 * announced
+    # Calls that take longer than they were taken to: no more than was announced.
+    slow = {p.layout: lambda case, name: 1e6 for p in mine}
+    assert limit_s(mine, policy, slow, 0.0) > announced
+
+
 def test_the_luck_of_launches_does_not_hide_what_shares_them(tmp_path: Path) -> None:
     """Launches lie up to a factor of three apart, and the best candidate gains a fifth."""
     found = {}
@@ -162,7 +187,7 @@ def test_a_proof_that_others_may_undo_is_none_yet(tmp_path: Path, q: float, sure
 def test_without_time_left_nothing_is_begun(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     mine, fake = plans(small(tmp_path)), Fake(wild=WILD)
     kept = searched(mine, fake)
-    monkeypatch.setattr("stretto.sweep.closing.limit_s", lambda plans, policy: 1.0)
+    monkeypatch.setattr("stretto.sweep.closing.limit_s", lambda plans, policy, *seen: 1.0)
     assert closed(mine, fake, kept).waves == []
     few = plans(small(tmp_path, launches=5))
     assert Closing(few, Policy()).over, "no test can be made of so few"

@@ -204,7 +204,7 @@ def test_the_time_left_has_the_closing_rounds_in_it(
 
     def left(expected: float, limit: float) -> float:
         monkeypatch.setattr(status_module, "expected_s", lambda plans, policy: [expected])
-        monkeypatch.setattr(closing_module, "limit_s", lambda plans, policy: limit)
+        monkeypatch.setattr(closing_module, "limit_s", lambda plans, policy, *seen: limit)
         return float(read_status_of(request)["left_s"])  # type: ignore[arg-type]
 
     known = left(7.0, 7.0)  # the round that is under way, and what is still asked for

@@ -123,13 +123,19 @@ class Settings:
         """Return all settings as plain values, for the file's header."""
         return {k: _plain(v) for k, v in asdict(self).items()}
 
-    def estimate_s(self, reference: bool | None = None) -> float:
+    def estimate_s(
+        self,
+        reference: bool | None = None,
+        known: Callable[[Case, str], float | None] | None = None,
+    ) -> float:
         """Return about how long the campaign takes, in seconds.
 
         Parameters
         ----------
         reference
             Whether a reference is timed beside the candidates; None: as it will be.
+        known
+            How long a call of a candidate takes, in us, where that is known; None: nowhere.
         """
         timed = self.reference if reference is None else reference
         # how many cores ranks share is not known here: at worst they have one together
@@ -137,13 +143,15 @@ class Settings:
         seconds = 0.0
         for case in self.cases:
             moved = case.bytes * (self.nranks if case.collective in _ALL_BLOCKS else 1)
-            call_us = 1 + moved / 4000
-            visit_us = 2.5 * max(self.batch_us, call_us)
+            usual_us = 1 + moved / 4000
             rounds = 0.5 * sum(self.batches)
-            check_us = CHECKED_CALLS * call_us + CHECK_US_PER_BYTE * moved * on_a_core
             warm_us = 36 * self.batch_us
-            us = (rounds * visit_us + warm_us + check_us) * len(case.candidates)
+            us = (warm_us + CHECK_US_PER_BYTE * moved * on_a_core) * len(case.candidates)
+            for name in case.candidates:
+                call_us = (known(case, name) if known else None) or usual_us
+                us += rounds * 2.5 * max(self.batch_us, call_us) + CHECKED_CALLS * call_us
             if timed:  # not in every round, and not checked
+                visit_us = 2.5 * max(self.batch_us, usual_us)
                 launches = len({launch_for(c, self.variants) for c in case.candidates})
                 us += (visits(rounds) * visit_us + warm_us) * launches
             seconds += 1e-6 * us

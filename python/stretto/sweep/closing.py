@@ -11,12 +11,14 @@ the campaign has taken what it may (`expected.limit_s`).
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import threading
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.settings import Case
@@ -30,7 +32,7 @@ from stretto.sweep.doubt import Doubt
 from stretto.sweep.elimination import Policy, chains, shape_of
 from stretto.sweep.expected import limit_s
 from stretto.sweep.layout import Layout
-from stretto.sweep.plan import LayoutPlan, round_s
+from stretto.sweep.plan import Known, LayoutPlan, round_s
 from stretto.sweep.times import Medians, Shape, medians, until
 
 #: by layout, what is measured in each round of a wave
@@ -81,8 +83,9 @@ class Closing:
     over
         There will be no other one.
     limit_s, spent_s
-        What the campaign may take with them, and what it has taken when the latest wave is
-        measured, both as `expected` counts; None before the first look.
+        What the campaign may take with them (at the first look perhaps less than was announced),
+        and what it has taken when the latest wave is measured, as `expected` counts; None before
+        the first look.
     searched_s, measured_s
         What it took before the first wave, and before the latest one; None before the first look.
     """
@@ -93,7 +96,7 @@ class Closing:
         self.waves: list[Wave] = []
         self.over = all(p.rounds(policy) <= p.settings.launches for p in plans)
         self._lock = threading.Lock()
-        self.limit_s = limit_s(plans, policy)
+        self.limit_s = limit_s(plans, policy)  # as it is announced
         self.spent_s: float | None = None
         self.searched_s: float | None = None
         self.measured_s: float | None = None
@@ -146,15 +149,23 @@ class Closing:
         past = {x: until(b, self.rounds(x) * self.plans[x].nvariants) for x, b in benches.items()}
         nvariants = {x: self.plans[x].nvariants for x in past}
         times = {x: medians(b, nvariants[x]) for x, b in past.items()}
+        wanted = {x: [s for s in map(shape_of, self.plans[x].settings.cases)] for x in past}
+        fitted = fit_all(times, wanted)
+        known = {x: _known(t, fitted[x]) for x, t in times.items()}
         if self.spent_s is None:
-            self.spent_s = sum(_searched_s(self.plans[x], t, self.policy) for x, t in times.items())
+            self.spent_s = sum(
+                _searched_s(self.plans[x], t, self.policy, known[x]) for x, t in times.items()
+            )
             self.searched_s = self.spent_s
+            # How long calls take is known now: to measure everything may take far less than it was
+            # taken to, and a tenth of it is less.
+            plans = list(self.plans.values())
+            seen_s = limit_s(plans, self.policy, known, self.searched_s)
+            self.limit_s = min(self.limit_s, seen_s)
         self.measured_s = self.spent_s
         if self.limit_s - self.spent_s < LEAST_LEFT * self.limit_s:
             self.over = True
             return
-        wanted = {x: [s for s in map(shape_of, self.plans[x].settings.cases)] for x in past}
-        fitted = fit_all(times, wanted)
         decided = decide_all(past, nvariants, fitted, self._compared)
         wave: Wave = {}
         for doubts in (self.policy.doubts, *self.policy.spare_doubts):  # while time is left
@@ -164,14 +175,16 @@ class Closing:
                 if x not in closed
                 for b in self._bids(past[x], times[x], decided[x], fitted[x], doubts)
             ]
-            wave = self._taken(bids)
+            wave = self._taken(bids, known)
             if wave:
                 break
         self.over = not wave
         if wave:
             self.waves.append(wave)
 
-    def _taken(self, bids: Sequence[Bid]) -> dict[Layout, tuple[tuple[Case, ...], ...]]:
+    def _taken(
+        self, bids: Sequence[Bid], known: Mapping[Layout, Known]
+    ) -> dict[Layout, tuple[tuple[Case, ...], ...]]:
         """Return the wave of the bids that are worth most, within a part of the time left."""
         assert self.spent_s is not None
         left = self.limit_s - self.spent_s
@@ -184,7 +197,7 @@ class Closing:
             for key, bid in open_bids.items():
                 if key not in extra:  # of a layout that shares its starts now
                     plan, more = self.plans[bid.layout], [*taken.get(bid.layout, []), bid]
-                    whole = _rounds_s(plan, _together(plan, more), self.policy)
+                    whole = _rounds_s(plan, _together(plan, more), self.policy, known[bid.layout])
                     extra[key] = max(whole - cost.get(bid.layout, 0.0), 1e-6)
             key = max(open_bids, key=lambda k: (_worth(open_bids[k], extra[k]), k))
             bid = open_bids.pop(key)
@@ -283,14 +296,30 @@ def _together(plan: LayoutPlan, bids: Sequence[Bid]) -> tuple[tuple[Case, ...], 
     return tuple(out)
 
 
-def _rounds_s(plan: LayoutPlan, rounds: Sequence[tuple[Case, ...]], policy: Policy) -> float:
+def _known(times: Medians, fitted: Fitted) -> Known:
+    """Return how long calls take on a layout: as measured, or as the fit says."""
+
+    def us(case: Case, name: str) -> float | None:
+        seen = times.get(shape_of(case), {})
+        launches = seen.get(name) or (seen.get(BARE) if name == NATIVE else None)
+        if launches:
+            return median(launches.values())
+        found = fitted.get(case.collective, {}).get(case.bytes, {}).get(name)
+        return math.exp(found.mean) if found else None
+
+    return functools.cache(us)
+
+
+def _rounds_s(
+    plan: LayoutPlan, rounds: Sequence[tuple[Case, ...]], policy: Policy, known: Known
+) -> float:
     """Return about how long closing rounds of a layout take, in seconds."""
     first = plan.settings.launches
     each = ((cases, len(list(same))) for cases, same in itertools.groupby(rounds))
-    return sum(n * round_s(plan, first, cases, policy) for cases, n in each)
+    return sum(n * round_s(plan, first, cases, policy, known=known) for cases, n in each)
 
 
-def _searched_s(plan: LayoutPlan, times: Medians, policy: Policy) -> float:
+def _searched_s(plan: LayoutPlan, times: Medians, policy: Policy, known: Known) -> float:
     """Return about how long the rounds that were asked for took, by what was measured in them."""
     total = 0.0
     for turn in range(plan.settings.launches):
@@ -300,5 +329,5 @@ def _searched_s(plan: LayoutPlan, times: Medians, policy: Policy) -> float:
             names = tuple(c for c in case.candidates if turn in seen.get(c, {}))
             if names:
                 cases.append(replace(case, candidates=names))
-        total += round_s(plan, turn, cases, policy)
+        total += round_s(plan, turn, cases, policy, known=known)
     return total

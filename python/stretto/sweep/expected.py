@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from stretto.campaign.compare import BARE, NATIVE
@@ -11,8 +11,8 @@ from stretto.campaign.settings import Case
 from stretto.campaign.stats import FEWEST
 from stretto.sweep.contest import AFTER, COSTLY, costly_sizes, dear_sizes
 from stretto.sweep.elimination import Policy, chains, shape_of
-from stretto.sweep.layout import guides
-from stretto.sweep.plan import LayoutPlan, round_s
+from stretto.sweep.layout import Layout, guides
+from stretto.sweep.plan import Known, LayoutPlan, round_s
 from stretto.sweep.pooled import FEWEST_POINTS
 
 #: launches of each candidate with which a careful person would measure everything
@@ -21,33 +21,48 @@ EXHAUSTIVE = 10
 SMALL = 2.0
 
 
-def at_most_s(plan: LayoutPlan, reference: bool | None = None) -> float:
+def at_most_s(
+    plan: LayoutPlan,
+    reference: bool | None = None,
+    known: Known | None = None,
+) -> float:
     """Return how long the launches asked for take on a layout when all are measured, in seconds.
 
     Parameters
     ----------
-    plan, reference
+    plan, reference, known
         As for `round_s`.
     """
-    turns, cases = range(plan.settings.launches), plan.settings.cases
-    return sum(round_s(plan, turn, cases, None, reference) for turn in turns)
+    return plan.settings.launches * round_s(plan, 0, plan.settings.cases, None, reference, known)
 
 
-def limit_s(plans: Sequence[LayoutPlan], policy: Policy) -> float:
+def limit_s(
+    plans: Sequence[LayoutPlan],
+    policy: Policy,
+    known: Mapping[Layout, Known] | None = None,
+    searched_s: float | None = None,
+) -> float:
     """Return how long a campaign may take with its closing rounds, in seconds.
 
     A part of what it would take to measure everything `EXHAUSTIVE` times, and nothing beside it
     (no reference). Where even the search
-    takes longer, for little can be left out of few candidates: `SMALL` times what is expected.
+    takes longer, for little can be left out of few candidates: `SMALL` times what that takes.
 
     Parameters
     ----------
     plans, policy
         As for `expected_s`.
+    known
+        By layout, how long calls take; None: nothing is measured yet.
+    searched_s
+        What the search has taken; None: as it is expected to.
     """
-    everything = sum(EXHAUSTIVE * at_most_s(p, False) / p.settings.launches for p in plans)
-    expected = sum(expected_s(plans, policy))
-    return policy.share * everything if expected <= policy.share * everything else SMALL * expected
+    everything = sum(
+        EXHAUSTIVE * at_most_s(p, False, (known or {}).get(p.layout)) / p.settings.launches
+        for p in plans
+    )
+    search = sum(expected_s(plans, policy)) if searched_s is None else searched_s
+    return policy.share * everything if search <= policy.share * everything else SMALL * search
 
 
 def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float]:

@@ -29,6 +29,8 @@ from stretto.sweep.times import Shape
 SCHEMA, VERSION = "stretto-layout", 1
 FILE = "layout.json"
 WHAT = "the plan of a layout"
+#: how long a call of a candidate takes, in us; None: nobody knows
+Known = Callable[[s.Case, str], float | None]
 #: of a plan, what is kept with the results
 FROZEN = ("seed", "variants", "cases", "modes", "oversubscribed")
 
@@ -329,6 +331,7 @@ def round_s(
     cases: Sequence[s.Case],
     policy: Policy | None,
     reference: bool | None = None,
+    known: Known | None = None,
 ) -> float:
     """Return about how long a round takes, in seconds.
 
@@ -338,10 +341,12 @@ def round_s(
         As for `LayoutPlan.in_round`.
     reference
         Whether the reference is timed, too; None: as it will be.
+    known
+        How long a call of a candidate takes, in us, where that is known.
     """
     if not cases:
         return 0.0
     settings = plan.in_round(turn, cases, policy)
     timed = settings.reference if reference is None else reference
     needed = tuple(settings.launches_needed())
-    return replace(settings, launches=1, variants=needed).estimate_s(timed)
+    return replace(settings, launches=1, variants=needed).estimate_s(timed, known)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.optimize import nnls
+from threadpoolctl import threadpool_limits
 
 #: the usual spread of a launch (of a time's logarithm): what one launch is believed to be worth
 SPREAD = 0.12
@@ -124,6 +125,7 @@ def estimates(
     wanted
         The points.
     """
+    _alone()
     out: dict[str, dict[Point, Estimate]] = {}
     asked = tuple(wanted)
     for name, points in seen.items():
@@ -135,6 +137,16 @@ def estimates(
         if found is not None:
             out[name] = dict(zip(asked, found, strict=True))
     return out
+
+
+@functools.cache
+def _alone() -> None:
+    """Have this process's linear algebra on one thread from now on.
+
+    The matrices are small, and idle threads of a BLAS poll: beside ranks that are measured, and on
+    a machine that is busy with others, where a fit took ten times as long with two.
+    """
+    threadpool_limits(limits=1, user_api="blas")
 
 
 @functools.lru_cache(maxsize=8192)
