@@ -57,7 +57,7 @@ def test_han_and_tuned_by_size(nodes: testbed.Cluster) -> None:
         Rule("bcast", TWO_BY_TWO, 0, None, (*tuned("bcast", 1), ("coll_han_priority", "0"))),
         Rule("reduce", TWO_BY_TWO, 0, None, (("coll_han_use_reduce_algorithm", "2"), simple[1])),
         Rule(
-            "allgatherv", TWO_BY_TWO, 0, None, (*tuned("allgatherv", 1), ("coll_han_priority", "0"))
+            "allgatherv", TWO_BY_TWO, 0, None, (*tuned("allgatherv", 4), ("coll_han_priority", "0"))
         ),
     ]
     export = openmpi.classic(rules, "5")
