@@ -86,16 +86,25 @@ def test_rows_that_hang_in_legal_calls_are_for_those_who_say_so(
     assert "allgather: rows by size: each rank looks up its own" in lost
 
 
+@pytest.mark.parametrize(
+    ("collective", "number", "name"),
+    [("bcast", 9, "scatter_allgather_ring"), ("allgather", 7, "sparbit")],
+)
 def test_check_warns_of_such_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    collective: str,
+    number: int,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Exports of before have them without a word, and each row takes effect."""
-    export = openmpi.classic([Rule("bcast", FOUR, 0, None, tuned("bcast", 9))], "4")
+    export = openmpi.classic([Rule(collective, FOUR, 0, None, tuned(collective, number))], "4")
     export.lost = []
     write(export, tmp_path, "test", "openmpi-4", MPI4)
     monkeypatch.setattr("stretto.commands.export._installed", lambda *_: None)
     assert main(["export", "--check", "--out", str(tmp_path)]) == 0
-    assert "warning: bcast: scatter_allgather_ring: hangs" in capsys.readouterr().err
+    assert f"warning: {collective}: {name}: hangs" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module", params=["openmpi4", "openmpi5"])
