@@ -44,7 +44,10 @@ def verdicts(cluster: testbed.Cluster, name: str, out: Path) -> dict[str, tuple[
 
 
 def test_han_and_tuned_by_size(nodes: testbed.Cluster) -> None:
-    """Open MPI 5 on two nodes: HAN's own choice, one of its algorithms, and coll/tuned."""
+    """Open MPI 5 on two nodes: HAN's own choice, one of its algorithms, and coll/tuned.
+
+    Allgatherv gets to coll/tuned's rows without a word of HAN's file.
+    """
     simple = (("coll_han_use_allreduce_algorithm", "2"), ("coll_han_priority", "100"))
     flat = (*tuned("allreduce", 4), ("coll_han_priority", "0"))
     rules = [
@@ -53,6 +56,9 @@ def test_han_and_tuned_by_size(nodes: testbed.Cluster) -> None:
         Rule("allreduce", TWO_BY_TWO, 10000, None, flat),
         Rule("bcast", TWO_BY_TWO, 0, None, (*tuned("bcast", 1), ("coll_han_priority", "0"))),
         Rule("reduce", TWO_BY_TWO, 0, None, (("coll_han_use_reduce_algorithm", "2"), simple[1])),
+        Rule(
+            "allgatherv", TWO_BY_TWO, 0, None, (*tuned("allgatherv", 4), ("coll_han_priority", "0"))
+        ),
     ]
     export = openmpi.classic(rules, "5")
     assert "0 tuned\n1000 han\n10000 tuned" in export.files[han.RULES_FILE]
@@ -62,7 +68,8 @@ def test_han_and_tuned_by_size(nodes: testbed.Cluster) -> None:
     found = verdicts(nodes, "openmpi5", out)
     status = {words: s for words, (s, _) in found.items()}
     assert "wrong" not in status.values(), found
-    assert sum(s == "proven" for s in status.values()) >= 4, found
+    assert sum(s == "proven" for s in status.values()) >= 5, found
+    assert [s for words, s in status.items() if words.startswith("allgatherv")] == ["proven"], found
 
 
 def test_mpich_tells_nodes_apart(nodes: testbed.Cluster) -> None:

@@ -46,6 +46,20 @@ def test_han_or_tuned_by_size() -> None:
     assert set(only.files) == {han.RULES_FILE, openmpi.PARAMETERS_FILE}
 
 
+def test_what_han_is_not_asked_for_has_no_rows_there() -> None:
+    """Of allgatherv on a whole communicator: its rows are coll/tuned's, by the mean block."""
+    ring = (("coll_tuned_allgatherv_algorithm", "3"), ("coll_han_priority", "0"))
+    rules = [
+        Rule("allgatherv", TWO_BY_TWO, 0, 999, ()),
+        Rule("allgatherv", TWO_BY_TWO, 1000, None, ring),
+    ]
+    five, six = openmpi.classic(rules, "5"), openmpi_json.json_rules(rules)
+    for export in (five, six):
+        assert han.RULES_FILE not in export.files and [r.low for r in export.rows] == [1000]
+    rows = openmpi.read_classic(five.files[openmpi.RULES_FILE], "f")[openmpi.IDS["allgatherv"]]
+    assert [(r.size, r.algorithm) for r in rows[4]] == [(0, 0), (1000, 3)]
+
+
 @pytest.mark.parametrize(
     ("spoilt", "message"),
     [

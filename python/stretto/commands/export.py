@@ -63,7 +63,8 @@ def command(
         typer.Option(
             "--plain-calls",
             help="Open MPI: your ranks all give the same count and datatype in bcast, gather, "
-            "allgather and allgatherv, and nothing in place: rows that hang otherwise, too.",
+            "allgather and allgatherv, and nothing in place: rows that hang otherwise, or give "
+            "wrong data, too.",
         ),
     ] = False,
     beyond: Annotated[
