@@ -147,9 +147,9 @@ def test_hopeless_candidates_go_and_crossings_stay() -> None:
     assert left(0, times) == {c.bytes: NAMES for c in CASES}
     first = left(1, times)
     assert all("c" not in names and "native" in names for names in first.values())
-    second = left(2, times)
-    assert "b" in second[512] and "b" in second[4096], "it is best nearby"
-    assert "b" not in second[8] and "f" not in second[8] and "d" not in second[4096]
+    third = left(3, times)
+    assert "b" in third[512] and "b" in third[4096], "it is best nearby"
+    assert "b" not in third[8] and "f" not in third[8] and "d" not in third[4096]
     last = left(5, times)
     assert set(last[8]) == {"native", "a", "d"} and "b" in last[4096] and "a" in last[4096]
     assert all(len(names) <= 1 + 2 + 2 for names in last.values())
@@ -170,6 +170,11 @@ def test_noise_does_not_drop_the_best() -> None:
     close = {"native": [100.0] * 4, **{n: [50 + 3 * i] * 4 for i, n in enumerate("abcdef")}}
     found = left(5, medians_of(close, 5, 0.02))
     assert len(found) == 4 and all("a" in names for names in found.values())
+    unlucky = medians_of(close, 5, 0.02)
+    for seen in unlucky.values():  # its first launch: one of eight on a busy machine is like that
+        seen["a"][0] *= 2.3  # type: ignore[index]
+    assert all("a" in names for names in left(1, unlucky).values())
+    assert all("a" in names for names in left(5, unlucky).values())
 
 
 def test_a_size_where_nothing_is_better_is_measured_no_longer() -> None:

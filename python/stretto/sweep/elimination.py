@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import median, median_low
 
 from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, compare_times
 from stretto.campaign.settings import Case, Settings
@@ -77,8 +77,8 @@ class Policy:
         Where calls take longer, the bare MPI is measured beside its own settings only.
     """
 
-    factors: tuple[tuple[int, float], ...] = ((1, 1.4), (2, 1.25), (3, 1.15), (5, 1.1))
-    finalists: tuple[tuple[int, int], ...] = ((1, 5), (2, 3), (3, 2))
+    factors: tuple[tuple[int, float], ...] = ((1, 2.5), (2, 1.4), (3, 1.2), (5, 1.1))
+    finalists: tuple[tuple[int, int], ...] = ((1, 8), (2, 4), (3, 2))
     screening: int = 2
     batches: tuple[tuple[int, int], tuple[int, int]] = ((5, 9), (9, 40))
     sure: float = 0.004
@@ -244,9 +244,13 @@ def _until(times: Mapping[int, float], done: int) -> list[float]:
 
 
 def _best(times: Mapping[str, Mapping[int, float]], names: Sequence[str], done: int) -> list[str]:
-    """Return the candidates in the order of their medians, the fastest first."""
+    """Return the candidates in the order of their medians, the fastest first.
+
+    Of an even number of launches the lower one of the two in the middle: launches are disturbed
+    upwards, and one of two must not put the fastest behind the others.
+    """
     known = {n: _until(times[n], done) for n in names if n in times and n not in (NATIVE, BARE)}
-    return sorted((n for n in known if known[n]), key=lambda n: (median(known[n]), n))
+    return sorted((n for n in known if known[n]), key=lambda n: (median_low(known[n]), n))
 
 
 def decided(
