@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.campaign.compare import (
@@ -19,11 +19,13 @@ from stretto.campaign.compare import (
 )
 from stretto.campaign.stats import geometric_mean
 from stretto.errors import StrettoError
+from stretto.export.promised import points_of
 from stretto.export.sizes import OWN_SIZE
 from stretto.files.bench import Bench, read_bench
+from stretto.files.export import ExportPoint
 from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.table import WITHOUT_SIZE
-from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.tune.decide import (
     Segment,
     choose,
@@ -69,6 +71,8 @@ class Rule:
         for files that cannot leave it to decide; None: there are none.
     measured
         Some of the sizes were measured: a rule that only fills the sizes beside them was not.
+    points
+        Where it was measured, with what it gained there.
     """
 
     collective: str
@@ -79,6 +83,7 @@ class Rule:
     ratio: float = 1.0
     instead: tuple[tuple[str, str], ...] | None = None
     measured: bool = False
+    points: tuple[ExportPoint, ...] = field(default=(), compare=False)
 
     @property
     def default(self) -> bool:
@@ -244,7 +249,10 @@ def _rules(
     # The MPI alone is what native files replace; native (with the interposer) where it is missing.
     base = BARE if any(BARE in t for t in times.values()) else NATIVE
     native = {
-        cell: {n: t for n, t in found.items() if n == base or n.startswith(PREFIX)}
+        # another export's files (`stretto export --time`) are no algorithm
+        cell: {
+            n: t for n, t in found.items() if n == base or (n.startswith(PREFIX) and n != FILES)
+        }
         for cell, found in times.items()
     }
     by_collective: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
@@ -291,9 +299,8 @@ def _rules(
             settings = settings_of(s.choice)
             instead = None if settings else _as_good(sizes, s.measured)
             worst = max(ratios, default=1.0)
-            rules.append(
-                Rule(collective, layout, s.low, s.high, settings, worst, instead, bool(s.measured))
-            )
+            there = bool(s.measured), points_of(s, sizes)
+            rules.append(Rule(collective, layout, s.low, s.high, settings, worst, instead, *there))
         out[collective] = rules, [x for x in lost if x]
     return out
 
@@ -421,6 +428,7 @@ def merged(rules: Sequence[Rule]) -> list[Rule]:
                 high=rule.high,
                 ratio=max(last.ratio, rule.ratio),
                 measured=last.measured or rule.measured,
+                points=last.points + rule.points,
             )
         else:
             out.append(rule)

@@ -28,7 +28,7 @@ from stretto.campaign.compare import (
 from stretto.campaign.settings import REDUCTIONS
 from stretto.campaign.stats import Interval, benjamini_hochberg
 from stretto.files.bench import Bench
-from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.mpi.detect import TITLES
 
 Kind = Literal["default", "own", "stretto"]
@@ -197,7 +197,9 @@ def _entry(
     source: Source, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool
 ) -> Entry:
     name = timing.candidate
-    words = {BARE: "default", NATIVE: "default, through Stretto"}.get(name)
+    words = {
+        BARE: "default", NATIVE: "default, through Stretto", FILES: "default, with an export's files",
+    }.get(name)  # fmt: skip
     label = words or labels.get(name) or _short(name)
     own = timing.interval, timing.by_launch, sim, timing.kinds, str(source.path), timing.reference
     return Entry(source.mpi, name, label, _kind(name), cell.mode, *own)
