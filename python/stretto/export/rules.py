@@ -250,9 +250,7 @@ def _rules(
     base = BARE if any(BARE in t for t in times.values()) else NATIVE
     native = {
         # another export's files (`stretto export --time`) are no algorithm
-        cell: {
-            n: t for n, t in found.items() if n == base or (n.startswith(PREFIX) and n != FILES)
-        }
+        cell: {n: t for n, t in found.items() if n == base or (n.startswith(PREFIX) and n != FILES)}
         for cell, found in times.items()
     }
     by_collective: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))

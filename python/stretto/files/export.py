@@ -130,7 +130,8 @@ def _check(value: ExportManifest, place: str) -> None:
         for point in row.measured:
             inside = row.covers(row.collective, row.nranks, point.bytes)
             if not inside or point.root < 0 or (point.ratio is not None and point.ratio <= 0):
-                raise StrettoError(f"what was measured is not of the row: {row.words}", place, REMEDY)
+                words = f"what was measured is not of the row: {row.words}"
+                raise StrettoError(words, place, REMEDY)
 
 
 REMEDY = "write the export again: stretto export --to TARGET --out DIR RESULTS"

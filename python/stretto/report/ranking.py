@@ -197,10 +197,8 @@ def _entry(
     source: Source, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool
 ) -> Entry:
     name = timing.candidate
-    words = {
-        BARE: "default", NATIVE: "default, through Stretto", FILES: "default, with an export's files",
-    }.get(name)  # fmt: skip
-    label = words or labels.get(name) or _short(name)
+    words = {BARE: "default", NATIVE: "default, through Stretto", FILES: "an export's files"}
+    label = words.get(name) or labels.get(name) or _short(name)
     own = timing.interval, timing.by_launch, sim, timing.kinds, str(source.path), timing.reference
     return Entry(source.mpi, name, label, _kind(name), cell.mode, *own)
 
