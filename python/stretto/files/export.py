@@ -47,7 +47,7 @@ class ExportRow:
     settings
         Names and values that have the same effect, set by themselves.
     measured
-        Where, and what it gained there. None are in exports from before 26 November 2026.
+        Where, and what it gained there. None are in exports from before 25 November 2026.
     """
 
     collective: str
