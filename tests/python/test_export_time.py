@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import told
 from exports import mpir, preset, result_file, tuned
 from mpis import MPIS, one_job_at_a_time
 from stretto.cli import main
@@ -30,51 +30,6 @@ from stretto.mpi.base import MPIInstallation
 
 pytestmark = pytest.mark.mpi
 TWO, FOUR_NODES = Layout(2, 1, 2), Layout(8, 4, 2)
-
-FAKE = """#!{python}
-import json, os, pathlib, sys
-here = pathlib.Path(__file__).parent
-rank = next(os.environ[n] for n in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
-            if n in os.environ)
-keys, cases = {{}}, []
-for line in open(sys.argv[-1]).read().splitlines()[1:-1]:
-    key, _, value = line.partition(" ")
-    if key == "case":
-        cases.append((value.split(), []))
-    elif key == "candidate":
-        cases[-1][1].append(value)
-    else:
-        keys[key] = value
-launch = int(keys["launch"])
-told = json.loads((here / "told.json").read_text())
-(here / f"seen.{{launch}}.{{rank}}").write_text(json.dumps(dict(os.environ)))
-if launch >= told.get("killed at", 99):
-    sys.exit(1)
-# in force is what is set, and what the MPI would find
-mine = told["variables"]
-force = all(os.environ.get(n) == v for n, v in mine.items())
-force = force and all(pathlib.Path(v).exists() for v in mine.values() if v.startswith("/"))
-if rank == "0":
-    out = open(keys["output"], "a", buffering=1)
-    print(json.dumps({{"type": "launch", "launch": launch, "nodes": 1, "ppn": 2, "nranks": 2,
-                      "clock_error_us": 0.0}}), file=out)
-    for done, (case, candidates) in enumerate(cases):
-        collective, size, datatype, operation, root = case
-        for name in candidates:
-            status = f"{{done}} {{len(cases)}} {{collective}} {{size}} {{name}} 1\\n"
-            open(keys["status"], "w").write(status)
-            at = f"{{collective}} {{size}}"
-            us = told["times"].get(at, told["times"].get(collective, [50, 50]))[force]
-            if us is None:
-                os.abort()
-            us *= 1 + 0.001 * (launch * 7 % 5)
-            print(json.dumps({{
-                "type": "sample", "launch": launch, "collective": collective, "candidate": name,
-                "bytes": int(size), "datatype": datatype, "operation": operation,
-                "root": int(root), "mode": "throughput", "batch": 10,
-                "times_us": [us, us, us], "missed": 0, "correct": True, "reference_us": 2.0,
-            }}), file=out)
-"""
 
 #: by MPI: the target, and rows of which one begins behind the smallest sizes
 TARGETS = {"openmpi4": "openmpi-4", "openmpi5": "openmpi-5", "mpich": "mpich", "intel": "intel"}
@@ -117,33 +72,24 @@ class Timed:
         self.variables = read(out)[1]
         self.tell({})
 
-    def tell(self, times: Mapping[str, list[float | None]], **more: int) -> None:
-        """Say what calls take, without the files and with them; None: the launch ends there."""
-        told = {"times": times, "variables": self.variables, **more}
-        (self.lib / "told.json").write_text(
-            json.dumps({k.replace("_", " "): v for k, v in told.items()})
-        )
+    def tell(self, times: Mapping[str, list[float | None]], **more: object) -> None:
+        """Say what calls take, without the files and with them."""
+        told.tell(self.lib, self.variables, times, **more)
 
     def run(self, *words: str) -> int:
         mpi = str(self.mpi.launcher)
-        with one_job_at_a_time():
-            return main(["export", "--time", "--out", str(self.out), "--mpi", mpi, *words])
+        # no lock: nobody polls in these launches
+        return main(["export", "--time", "--out", str(self.out), "--mpi", mpi, *words])
 
     def seen(self) -> dict[int, list[dict[str, str]]]:
         """Environments of the ranks, by launch."""
-        out: dict[int, list[dict[str, str]]] = {}
-        for path in self.lib.glob("seen.*"):
-            out.setdefault(int(path.name.split(".")[1]), []).append(json.loads(path.read_text()))
-        return out
+        return told.seen(self.lib)
 
 
 def timed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Timed:
     mpi = installation(name, monkeypatch)
     lib = tmp_path / "lib"
-    lib.mkdir()
-    fake = lib / f"stretto-bench-{mpi.abi}"
-    fake.write_text(FAKE.format(python=sys.executable))
-    fake.chmod(0o755)
+    told.stand_in(lib, mpi.abi)
     out = tmp_path / "out"
     write(rows_for(name, mpi), out, "test", TARGETS[name], mpi.identity)
     monkeypatch.setenv("STRETTO_LIB_DIR", str(lib))
