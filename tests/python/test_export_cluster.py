@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 import clusters
+import told
 from clusters import stretto, testbed
-from exports import mpir, tuned
+from exports import mpir, preset, tuned
 from mpis import MPIS
-from stretto.export import han, mpich, openmpi
+from stretto.export import han, intel, mpich, openmpi
+from stretto.export.check import read
 from stretto.export.output import write
 from stretto.export.rules import Layout, Rule
+from stretto.files.bench import read_bench
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 
@@ -87,3 +90,41 @@ def test_mpich_tells_nodes_apart(nodes: testbed.Cluster) -> None:
     assert "wrong" not in {s for s, _ in found.values()}, found
     assert found["allreduce on 4 ranks (2 x 2), any size"][0] == "proven", found
     assert found["allreduce on 4 ranks, any size"][0] == "proven", found
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "mpich", "intel"])
+def test_timed_launches_have_the_files_on_all_nodes(nodes: testbed.Cluster, name: str) -> None:
+    """And bare ones nothing of them, though the user's shell has sourced the export."""
+    mpi = installation(name)
+    if name == "mpich":
+        export = mpich.trees(
+            [Rule("allreduce", TWO_BY_TWO, 0, None, mpir("allreduce", "ring"))], mpi
+        )
+    elif name == "intel":
+        rules = [Rule("allreduce", TWO_BY_TWO, 0, None, preset("allreduce", 1))]
+        export = intel.adjust(rules)
+    else:
+        flat = (*tuned("allreduce", 4), ("coll_han_priority", "0"))
+        export = openmpi.classic([Rule("allreduce", TWO_BY_TWO, 0, None, flat)], name[-1])
+    out, lib = nodes.shared / f"gain-{name}", nodes.shared / f"lib-{name}"
+    target = f"openmpi-{name[-1]}" if name.startswith("openmpi") else name
+    write(export, out, "test", target, mpi.identity)
+    variables = read(out)[1]
+    told.stand_in(lib, mpi.abi)
+    layout = {"nodes": 2, "ppn": 2, "nranks": 4}
+    told.tell(lib, variables, {"allreduce": [50, 30]}, layout=layout)
+    hosts = ",".join(node.name for node in nodes.nodes)
+    words = ("--hosts", hosts, "--mpi", str(mpi.need_launcher()), "--json", "--launches", "6")
+    more = {**variables, "STRETTO_LIB_DIR": str(lib)}
+    done = stretto(nodes, name, "export", "--time", "--out", str(out), *words, **more)
+    (row,) = json.loads(done.stdout)["time"]["rows"]
+    assert row["status"] == "faster", row
+    launches = read_bench(out / "gain-2x2.bench.jsonl").launches
+    variants = {r.launch: r.variant for r in launches}
+    seen = told.seen(lib)
+    assert len(variants) == 12
+    assert {n: len(ranks) for n, ranks in seen.items()} == dict.fromkeys(variants, 4)
+    for launch, ranks in seen.items():
+        for environment in ranks:
+            mine = {n: v for n, v in environment.items() if n in variables}
+            assert mine == (variables if variants[launch] == "native:files" else {})

@@ -8,6 +8,7 @@ from pathlib import Path
 from stretto.campaign import programs
 from stretto.campaign.settings import Settings
 from stretto.campaign.variants import SHARED, settings_environment
+from stretto.mpi.algorithms.base import FILES
 from stretto.mpi.base import MPIInstallation
 
 #: makes command line and environment that start a program with variables for its ranks
@@ -45,6 +46,8 @@ def command_line(
     if variant == "stretto":
         variables["LD_PRELOAD"] = str(programs.interposer(abi))
         variables["STRETTO_API"] = "1"  # without a table it would leave everything alone
+    elif variant == FILES and settings.files:
+        variables |= dict(settings.files.variables)
     elif variant.startswith(("native:", SHARED)):
         settings_text = variant.partition(":")[2]
         variables |= settings_environment(installation.family, settings_text)
@@ -68,6 +71,9 @@ def command_line(
         ).rstrip(":")
     for name in _CLEARED:
         environ.pop(name, None)
+    if settings.files and variant != FILES:
+        for name, _ in settings.files.variables:  # of a shell that has sourced the export, say
+            environ.pop(name, None)
     if variant != "stretto" and "libstretto" in environ.get("LD_PRELOAD", ""):
         environ.pop("LD_PRELOAD")
     return command, environ

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stretto.files.table import TUNABLE
+from stretto.mpi.algorithms.base import FILES
 
 #: what the program says that it is at, while it times the messages
 REFERENCE = "reference"
@@ -54,7 +55,8 @@ def leaves_messages(candidate: str) -> bool:
         A candidate or a kind of launches: ``native:NAME=VALUE,...`` has settings.
     """
     kind, settings, text = candidate.partition(":")
-    if not settings or kind not in ("native", "natives"):
+    # an export chooses algorithms only, whatever its variables are called
+    if candidate == FILES or not settings or kind not in ("native", "natives"):
         return True
     return all(_ALGORITHMS.fullmatch(part.partition("=")[0]) for part in text.split(","))
 

@@ -48,6 +48,22 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Files:
+    """An MPI's own files, as launches ``native:files`` have them.
+
+    Attributes
+    ----------
+    variables
+        Names and values for all ranks; all other launches are without any of them.
+    digest
+        Of the files' contents: times of other files are not of this campaign.
+    """
+
+    variables: tuple[tuple[str, str], ...]
+    digest: str
+
+
+@dataclass(frozen=True)
 class Settings:
     """All that a campaign is.
 
@@ -65,6 +81,8 @@ class Settings:
         Of ``throughput`` and ``latency``.
     stall_s
         A candidate that does nothing for so long is taken to hang.
+    files
+        For the candidate ``native:files``.
     """
 
     nranks: int
@@ -82,6 +100,7 @@ class Settings:
     modes: tuple[str, ...] = ("throughput", "latency")
     oversubscribed: bool = False
     stall_s: float = 60.0
+    files: Files | None = None
 
     def total(self) -> int:
         """Return how many launches there are in all."""
@@ -116,7 +135,7 @@ class Settings:
 
     def fixed(self) -> dict[str, Any]:
         """Return what must be equal for results to go into one file."""
-        keys = ("nranks", "variants", "ppn", "hosts", "seed", "cold", "oversubscribed")
+        keys = ("nranks", "variants", "ppn", "hosts", "seed", "cold", "oversubscribed", "files")
         return {k: _plain(v) for k, v in asdict(self).items() if k in keys}
 
     def record(self) -> dict[str, Any]:

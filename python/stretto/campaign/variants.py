@@ -4,6 +4,7 @@
 ``stretto``         the interposer is preloaded; ``native`` and Stretto's own candidates
 ``bare``            nothing is preloaded, nothing is set
 ``native:SETTINGS`` one candidate, its settings in the environment
+``native:files``    one candidate (`FILES`): all variables of an export, `Settings.files`
 ``natives:START``   several candidates of that form: what they need at the start is in the
                     environment, the rest is set by the program (inlaunch.py); those that
                     need nothing at the start run in ``bare``

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from stretto.export.rules import Results
     from stretto.export.targets import Wishes
     from stretto.export.verdicts import Verdict
+    from stretto.files.export import ExportManifest
     from stretto.files.identity import MPIIdentity
     from stretto.mpi import MPIInstallation
 
 EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
 stretto export --to openmpi-5 --out tuning --check a.bench.jsonl
 source tuning/stretto-native.sh
-stretto export --check --out tuning              # once more, without writing"""
+stretto export --check --out tuning              # once more, without writing
+stretto export --time --out tuning               # what all of it gains, launch by launch"""
 
 #: target -> family of the results that it is made from
 TARGETS = {
@@ -77,38 +79,85 @@ def command(
     check: Annotated[
         bool, typer.Option("--check", help="Run the MPI with the files: does each row take effect?")
     ] = False,
+    timed: Annotated[
+        bool,
+        typer.Option(
+            "--time",
+            help="Time the MPI with the files and without: is each row faster, is nothing slower?",
+        ),
+    ] = False,
     mpi: Annotated[
         str | None,
-        typer.Option(help="For MPICH's files and --check: a family, a launcher, or a prefix."),
+        typer.Option(
+            help="For MPICH's files, --check and --time: a family, a launcher, or a prefix."
+        ),
     ] = None,
     hosts: Annotated[
-        str | None, typer.Option(help="For --check of rows on several nodes: a,b,c.")
+        str | None,
+        typer.Option(help="For --check and --time of rows on several nodes: a,b,c."),
     ] = None,
     most_ranks: Annotated[
-        int, typer.Option(min=2, help="For --check: no more ranks than these on this machine.")
+        int,
+        typer.Option(
+            min=2, help="For --check and --time: no more ranks than these on this machine."
+        ),
     ] = 16,
+    launches: Annotated[
+        int, typer.Option(min=1, help="For --time: launches of each; a test needs six.")
+    ] = 8,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="For --time: directory of the times (that of --out)."),
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="For --time: anew; old times become NAME.old.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="For --time: do not ask, however long.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="For --time: say what it takes, and time nothing.")
+    ] = False,
+    without: Annotated[
+        str | None,
+        typer.Option(help="Write no rows for these collectives: allreduce,bcast."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Write the MPI's own tuning files: rules, parameters, a script to source and a module file.
 
     A rule is written only where an algorithm of the MPI was significantly faster than the MPI's own
     decision; elsewhere, and on other numbers of ranks, the MPI decides as before. With --check the
-    MPI is run with the files, and each row is called proven, unproven or wrong (exit code 1).
+    MPI is run with the files, and each row is called proven, unproven or wrong (exit code 1). With
+    --time it is timed with the files and without; a row or a call that is slower with them is named
+    (exit code 1). The same command goes on where it was interrupted.
     """
     from stretto.export.targets import Wishes
 
+    given = {"--dry-run": dry_run, "--restart": restart, "--output": output is not None}
+    for option, said in given.items():
+        if said and not timed:  # who says --dry-run does not want files written
+            raise UsageError(f"{option} is for --time alone", option, "say --time as well")
     answer: dict[str, object] = {}
     if results:
-        wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond)
+        wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, _collectives(without))
         answer = _write(results, to, out, wishes, mpi, as_json)
-    elif not check:
+    elif not (check or timed):
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
     verdicts = _check(out, mpi, hosts, most_ranks, as_json) if check else []
-    if as_json:
-        if check:
-            answer["check"] = [v.__dict__ for v in verdicts]
-        print_json(answer)
     wrong = [v for v in verdicts if v.status == "wrong"]
+    fault = None
+    if check:
+        answer["check"] = [v.__dict__ for v in verdicts]
+    if timed and not wrong:  # what does not take effect is not worth its time
+        from stretto.commands import export_time
+
+        wish = export_time.Wish(hosts, most_ranks, launches, output, restart, yes, dry_run)
+        answer["time"], fault = export_time.run(out, _mpi_of(out, mpi), wish, as_json)
+    if as_json:
+        print_json(answer)
+    if fault is not None:
+        raise fault
     if wrong:
         raise StrettoError(
             f"{wrong[0].words}: {wrong[0].why}"
@@ -126,8 +175,9 @@ def _write(
     mpi: str | None,
     as_json: bool,
 ) -> dict[str, object]:
+    from stretto.export.layouts import for_layouts
     from stretto.export.output import write
-    from stretto.export.rules import for_layouts, read_results
+    from stretto.export.rules import read_results
     from stretto.export.targets import writer_for
     from stretto.files.export import EXPORT, NAME
 
@@ -140,7 +190,8 @@ def _write(
     _layout_is_there(measured, *wishes.prefer)
     files_of = writer_for(to, measured.mpi.version, mpi, wishes)
     found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
-    rules, lost = list(found.rules), list(found.lost)
+    rules = [r for r in found.rules if r.collective not in wishes.without]
+    lost = [x for x in found.lost if x.partition(" ")[0] not in wishes.without]
     if to not in ("mpich", "mvapich"):  # these know nodes
         rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
         lost += left_out
@@ -164,6 +215,19 @@ def _write(
         "rules": len(export.rows),
         "lost": export.lost,
     }
+
+
+def _collectives(without: str | None) -> tuple[str, ...]:
+    """Return the collectives that are to have no rows."""
+    from stretto.files.table import TUNABLE
+
+    words = (w.strip().lower().removeprefix("mpi_") for w in (without or "").split(","))
+    names = tuple(w for w in words if w)
+    for name in names:
+        if name not in TUNABLE:
+            there = ", ".join(TUNABLE)
+            raise UsageError(f"there is no collective {name!r}", "--without", f"there are {there}")
+    return names
 
 
 def _layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
@@ -229,6 +293,28 @@ def _installed(target: str, mpi: str | None) -> MPIInstallation | None:
     return found
 
 
+def _manifest(out: Path) -> ExportManifest:
+    from stretto.files.export import EXPORT, NAME
+
+    manifest = EXPORT.read(out / NAME)
+    if manifest.target not in TARGETS:
+        raise StrettoError(f"there is no export to {manifest.target!r}", out / NAME)
+    return manifest
+
+
+def _mpi_of(out: Path, mpi: str | None) -> MPIInstallation:
+    """Return the MPI to time an export with; it must be here."""
+    target = _manifest(out).target
+    found = _installed(target, mpi)
+    if found is None:
+        raise UsageError(
+            f"no MPI for {target} is here, and it has to run to be timed",
+            "--mpi",
+            "name its prefix or its mpirun: --mpi PREFIX",
+        )
+    return found
+
+
 def _check(
     out: Path, mpi: str | None, hosts: str | None, most_ranks: int, as_json: bool
 ) -> list[Verdict]:
@@ -236,11 +322,8 @@ def _check(
     from stretto.export.check import Plan, check
     from stretto.export.mpich import as_rule
     from stretto.export.users import conflicts
-    from stretto.files.export import EXPORT, NAME
 
-    manifest = EXPORT.read(out / NAME)
-    if manifest.target not in TARGETS:
-        raise StrettoError(f"there is no export to {manifest.target!r}", out / NAME)
+    manifest = _manifest(out)
     collectives = [r.collective for r in manifest.rows]
     warnings = conflicts(manifest.target, collectives, manifest.environment, os.environ)
     if manifest.target.startswith("openmpi"):  # an older export has such rows without a word

@@ -194,7 +194,8 @@ def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int,
             )
             continue
         if bounds and bounds[-1][1].setting(name) == rule.setting(name):
-            rule = replace(rule, low=bounds.pop()[1].low)
+            before = bounds.pop()[1]
+            rule = replace(rule, low=before.low, points=before.points + rule.points)
         bounds.append((end, rule))
         if end == MOST and ordered[i + 1 :] and intel_bytes(rule.collective, 0, 1) is not None:
             export.lost.append(

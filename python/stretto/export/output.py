@@ -87,9 +87,12 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
 def _row(rule: Rule) -> ExportRow:
     layout = rule.layout
     settings = [list(pair) for pair in rule.settings]
-    return ExportRow(
+    row = ExportRow(
         rule.collective, layout.nranks, layout.nodes, layout.ppn, rule.low, rule.high, settings
     )
+    # some files end a row before what was measured
+    row.measured = [p for p in rule.points if row.covers(row.collective, row.nranks, p.bytes)]
+    return row
 
 
 def _one_line(text: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.campaign.compare import (
@@ -19,11 +19,13 @@ from stretto.campaign.compare import (
 )
 from stretto.campaign.stats import geometric_mean
 from stretto.errors import StrettoError
+from stretto.export.promised import points_of
 from stretto.export.sizes import OWN_SIZE
 from stretto.files.bench import Bench, read_bench
+from stretto.files.export import ExportPoint
 from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.table import WITHOUT_SIZE
-from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.tune.decide import (
     Segment,
     choose,
@@ -69,6 +71,8 @@ class Rule:
         for files that cannot leave it to decide; None: there are none.
     measured
         Some of the sizes were measured: a rule that only fills the sizes beside them was not.
+    points
+        Where it was measured, with what it gained there.
     """
 
     collective: str
@@ -79,6 +83,7 @@ class Rule:
     ratio: float = 1.0
     instead: tuple[tuple[str, str], ...] | None = None
     measured: bool = False
+    points: tuple[ExportPoint, ...] = field(default=(), compare=False)
 
     @property
     def default(self) -> bool:
@@ -244,7 +249,8 @@ def _rules(
     # The MPI alone is what native files replace; native (with the interposer) where it is missing.
     base = BARE if any(BARE in t for t in times.values()) else NATIVE
     native = {
-        cell: {n: t for n, t in found.items() if n == base or n.startswith(PREFIX)}
+        # another export's files (`stretto export --time`) are no algorithm
+        cell: {n: t for n, t in found.items() if n == base or (n.startswith(PREFIX) and n != FILES)}
         for cell, found in times.items()
     }
     by_collective: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
@@ -291,9 +297,8 @@ def _rules(
             settings = settings_of(s.choice)
             instead = None if settings else _as_good(sizes, s.measured)
             worst = max(ratios, default=1.0)
-            rules.append(
-                Rule(collective, layout, s.low, s.high, settings, worst, instead, bool(s.measured))
-            )
+            there = bool(s.measured), points_of(s, sizes)
+            rules.append(Rule(collective, layout, s.low, s.high, settings, worst, instead, *there))
         out[collective] = rules, [x for x in lost if x]
     return out
 
@@ -361,49 +366,6 @@ def settings_of(choice: str) -> tuple[tuple[str, str], ...]:
     return tuple((name.removeprefix("OMPI_MCA_"), value) for name, _, value in pairs)
 
 
-def for_layouts(
-    rules: Iterable[Rule], nodes: int | None, ppn: int | None, one_node_apart: bool = False
-) -> tuple[list[Rule], list[str]]:
-    """Keep one layout for each number of ranks: native files know no nodes.
-
-    Parameters
-    ----------
-    rules
-        Of any layouts.
-    nodes, ppn
-        The layout that is preferred where several have as many ranks; None: the one with the fewest
-        nodes.
-    one_node_apart
-        The files tell communicators within a node from others: a layout for each.
-
-    Returns
-    -------
-    tuple
-        The rules, and a sentence for each layout that was left out.
-    """
-    by_ranks: dict[tuple[int, bool], set[Layout]] = defaultdict(set)
-    rules = list(rules)
-    for rule in rules:
-        by_ranks[rule.layout.nranks, one_node_apart and rule.layout.nodes == 1].add(rule.layout)
-    kept: set[Layout] = set()
-    lost: list[str] = []
-    for layouts in by_ranks.values():
-        wanted = [
-            x
-            for x in layouts
-            if (nodes is None or x.nodes == nodes) and (ppn is None or x.ppn == ppn)
-        ]
-        chosen = min(wanted or layouts, key=lambda x: (x.nodes, x.ppn))
-        kept.add(chosen)
-        known = " and whether they lie on one node" if one_node_apart else " only"
-        lost += [
-            f"{x.words}: this MPI's files tell communicators apart by their number of ranks"
-            f"{known}, and {chosen.nranks} ranks are taken to lie on {chosen.nodes} x {chosen.ppn}"
-            for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
-        ]
-    return [r for r in rules if r.layout in kept], lost
-
-
 def merged(rules: Sequence[Rule]) -> list[Rule]:
     """Join neighbouring rules of one collective and layout that set the same."""
     out: list[Rule] = []
@@ -421,6 +383,7 @@ def merged(rules: Sequence[Rule]) -> list[Rule]:
                 high=rule.high,
                 ratio=max(last.ratio, rule.ratio),
                 measured=last.measured or rule.measured,
+                points=last.points + rule.points,
             )
         else:
             out.append(rule)

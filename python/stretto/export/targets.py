@@ -43,12 +43,15 @@ class Wishes:
         Open MPI: all ranks of a call give the same counts and types, and nothing is in place.
     beyond
         Intel MPI: let presets hold for messages that are larger than any that was measured.
+    without
+        Collectives that are to have no rows.
     """
 
     prefer: tuple[int | None, int | None] = (None, None)
     keep_order: bool = False
     plain_calls: bool = False
     beyond: bool = False
+    without: tuple[str, ...] = ()
 
 
 def writer_for(target: str, version: str, mpi: str | None, wishes: Wishes) -> Writer:

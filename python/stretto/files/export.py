@@ -13,6 +13,26 @@ NAME = "stretto-native.json"
 
 
 @dataclass
+class ExportPoint:
+    """A call at which a row was measured.
+
+    Attributes
+    ----------
+    bytes, datatype, operation, root
+        The call, as in bench results.
+    ratio
+        The algorithm's time / that of the MPI's own decision there; None where no gain is promised:
+        a row that stands in for that decision, which the files have no words for.
+    """
+
+    bytes: int
+    datatype: str
+    operation: str
+    root: int = 0
+    ratio: float | None = None
+
+
+@dataclass
 class ExportRow:
     """One row of the native files.
 
@@ -26,6 +46,8 @@ class ExportRow:
         Bytes as Stretto counts them, both included; high None: without end.
     settings
         Names and values that have the same effect, set by themselves.
+    measured
+        Where, and what it gained there. None are in exports from before 25 November 2026.
     """
 
     collective: str
@@ -35,6 +57,7 @@ class ExportRow:
     low: int
     high: int | None
     settings: list[list[str]]
+    measured: list[ExportPoint] = field(default_factory=list)
 
     @property
     def words(self) -> str:
@@ -104,6 +127,11 @@ def _check(value: ExportManifest, place: str) -> None:
             raise StrettoError(f"a row makes no sense: {row.words}", place, REMEDY)
         if any(len(pair) != 2 for pair in row.settings):
             raise StrettoError(f"settings are names and values: {row.words}", place, REMEDY)
+        for point in row.measured:
+            inside = row.covers(row.collective, row.nranks, point.bytes)
+            if not inside or point.root < 0 or (point.ratio is not None and point.ratio <= 0):
+                words = f"what was measured is not of the row: {row.words}"
+                raise StrettoError(words, place, REMEDY)
 
 
 REMEDY = "write the export again: stretto export --to TARGET --out DIR RESULTS"

@@ -28,7 +28,7 @@ from stretto.campaign.compare import (
 from stretto.campaign.settings import REDUCTIONS
 from stretto.campaign.stats import Interval, benjamini_hochberg
 from stretto.files.bench import Bench
-from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.mpi.detect import TITLES
 
 Kind = Literal["default", "own", "stretto"]
@@ -197,8 +197,8 @@ def _entry(
     source: Source, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool
 ) -> Entry:
     name = timing.candidate
-    words = {BARE: "default", NATIVE: "default, through Stretto"}.get(name)
-    label = words or labels.get(name) or _short(name)
+    words = {BARE: "default", NATIVE: "default, through Stretto", FILES: "an export's files"}
+    label = words.get(name) or labels.get(name) or _short(name)
     own = timing.interval, timing.by_launch, sim, timing.kinds, str(source.path), timing.reference
     return Entry(source.mpi, name, label, _kind(name), cell.mode, *own)
 

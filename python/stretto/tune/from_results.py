@@ -14,7 +14,7 @@ from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
 from stretto.files.identity import other_cpu
 from stretto.files.table import Row, Table, write_table
-from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.tune.decide import decide
 
 
@@ -124,7 +124,8 @@ def _decide(bench: Bench, nodes: int, ppn: int) -> Decided:
     source = "measured" if sources == {"measured"} else "simulated"
     natives = []
     for cell in sorted({c.cell for c in deciding}):
-        mine = [c for c in deciding if c.cell == cell and c.candidate.startswith(PREFIX)]
+        own = [c for c in deciding if c.candidate.startswith(PREFIX) and c.candidate != FILES]
+        mine = [c for c in own if c.cell == cell]
         winner = best(mine)
         if winner is not None:
             natives.append(

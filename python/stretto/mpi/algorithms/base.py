@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 #: how candidates begin that are settings of the MPI
 PREFIX = "native:"
+#: a candidate, and its launches: the MPI with all files and settings of an export
+FILES = f"{PREFIX}files"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,248 @@
+"""What ``stretto export --time`` calls, and where: the bare MPI with an export's files and without.
+
+An export is a translation with losses: rows are merged, one may hold for all sizes, algorithms that
+are built of other collectives obey those collectives' rows. So what is timed is the whole set, as a
+job has it, by the engine of ``stretto bench``: launches with the files are one more kind of launch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stretto.campaign import settings as s
+from stretto.campaign.compare import BARE
+from stretto.campaign.idle import cores
+from stretto.errors import StrettoError, from_oserror
+from stretto.export import examine
+from stretto.export.cases import MOST_BYTES, OTHERS, cases_of, inside
+from stretto.export.check import read
+from stretto.export.rules import Layout
+from stretto.files.bench import read_bench
+from stretto.files.export import REMEDY, ExportManifest, ExportRow
+from stretto.mpi.algorithms.base import FILES
+from stretto.mpi.base import MPIInstallation
+
+CANDIDATES = (BARE, FILES)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that is timed.
+
+    Attributes
+    ----------
+    case
+        The call.
+    row
+        Index of the row that it is inside of; None: the MPI is to decide there as before.
+    promised
+        The row's time / the MPI's own in the results that the export was made of, where known.
+    stands_in
+        The files have no words for the MPI's own decision, which is to rule there: the row was as
+        good, and is to cost nothing.
+    """
+
+    case: s.Case
+    row: int | None
+    promised: float | None = None
+    stands_in: bool = False
+
+
+@dataclass(frozen=True)
+class Timing:
+    """All calls of one layout, how they are measured, and into which file."""
+
+    layout: Layout
+    calls: tuple[Call, ...]
+    settings: s.Settings
+    path: Path
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to time.
+
+    Attributes
+    ----------
+    installation
+        The MPI.
+    hosts
+        Nodes; none: this machine.
+    most_ranks
+        More are not started on this machine.
+    launches
+        Of each kind.
+    folder
+        Of the results.
+    """
+
+    installation: MPIInstallation
+    hosts: tuple[str, ...]
+    most_ranks: int
+    launches: int
+    folder: Path
+
+
+@dataclass
+class Plan:
+    """What is timed, and why some rows are not, by layout."""
+
+    manifest: ExportManifest
+    timings: list[Timing] = field(default_factory=list)
+    left: dict[Layout, str] = field(default_factory=dict)
+
+
+def layout_of(row: ExportRow) -> Layout:
+    """Return where a row holds."""
+    return Layout(row.nranks, row.nodes, row.ppn)
+
+
+def plan(directory: Path, place: Place) -> Plan:
+    """Return what is to be timed; an export that does not say what it should is an error.
+
+    Parameters
+    ----------
+    directory
+        The export's.
+    place
+        Where.
+    """
+    manifest, variables = read(directory)
+    for fault in examine.examine(manifest, directory, variables, place.installation):
+        again = fault.remedy.replace("TARGET", manifest.target).replace("DIR", str(directory))
+        raise StrettoError(f"these files are not timed: {fault.message}", fault.place, again)
+    files = s.Files(tuple(sorted(variables.items())), _digest(manifest, directory))
+    out = Plan(manifest)
+    for layout in dict.fromkeys(layout_of(r) for r in manifest.rows):
+        reason = _not_here(layout, place)
+        if reason is not None:
+            out.left[layout] = reason
+            continue
+        calls = calls_of(manifest, layout)
+        cases = tuple(c.case for c in calls)
+        hosts = place.hosts[: layout.nodes]
+        path = place.folder / f"gain-{layout.nodes}x{layout.ppn}.bench.jsonl"
+        settings = s.Settings(
+            nranks=layout.nranks,
+            cases=cases,
+            variants=s.variants_of(cases),
+            launches=place.launches,
+            ppn=layout.ppn if layout.nodes > 1 else None,
+            hosts=hosts,
+            oversubscribed=layout.nranks > cores() * layout.nodes,
+            files=files,
+        )
+        out.timings.append(Timing(layout, calls, settings, path))
+    return out
+
+
+def _digest(manifest: ExportManifest, directory: Path) -> str:
+    """Return a digest of what the MPI reads."""
+    found = hashlib.sha256()
+    for name in sorted(manifest.files):
+        path = directory / name
+        try:
+            found.update(f"{name}\n".encode() + path.read_bytes())
+        except OSError as error:
+            raise from_oserror(error, "cannot read the export", path) from error
+    return found.hexdigest()[:16]
+
+
+def _not_here(layout: Layout, place: Place) -> str | None:
+    """Return why a layout cannot be timed, with what to say so that it can."""
+    if layout.nodes > 1 and len(place.hosts) < layout.nodes:
+        return f"{layout.words} need {layout.nodes} nodes: --hosts A,B,..."
+    if not place.hosts and layout.nranks > place.most_ranks:
+        return (
+            f"{layout.nranks} ranks are too many for this machine: --most-ranks "
+            f"{layout.nranks}, or a node of their own: --hosts A"
+        )
+    return None
+
+
+def calls_of(manifest: ExportManifest, layout: Layout) -> tuple[Call, ...]:
+    """Return the calls of a layout: what was measured of each row, and what is beside the rows.
+
+    Beside a row are the sizes next to it, and other collectives without rows at the smallest and
+    the largest size of all rows there: they may be built of collectives that have some.
+
+    Parameters
+    ----------
+    manifest
+        The export.
+    layout
+        Of some of its rows.
+    """
+    out: dict[s.Case, Call] = {}
+    rows = [(i, r) for i, r in enumerate(manifest.rows) if layout_of(r) == layout]
+    for index, row in rows:
+        for p in row.measured:
+            root = p.root if row.collective in s.ROOTED else 0
+            operation = p.operation if row.collective in s.REDUCTIONS else None
+            shape = p.datatype or None, operation or None, root
+            case = s.make_case(row.collective, p.bytes, CANDIDATES, *shape)
+            out.setdefault(case, Call(case, index, p.ratio, p.ratio is None))
+        for size in () if row.measured else inside(row):  # exports of before say no more
+            case = s.make_case(row.collective, size, CANDIDATES)
+            out.setdefault(case, Call(case, index))
+    sizes = [c.case.bytes for c in out.values() if c.case.collective != "barrier"]
+    for beside in cases_of(manifest):
+        its = None if beside.row is None else layout_of(manifest.rows[beside.row])
+        if its == layout and beside.ranks == layout.nranks and not beside.inside:
+            case = s.make_case(beside.collective, beside.bytes, CANDIDATES)
+            out.setdefault(case, Call(case, None))
+    # where other communicators are not left alone, a row of another layout may hold here
+    named = {r.collective for r in (manifest.rows if not manifest.bounded else dict(rows).values())}
+    for collective in (c for c in OTHERS if c not in named):
+        ends = {_whole(collective, n) for n in (min(sizes), max(sizes))} if sizes else ()
+        for size in sorted(ends):
+            if size * layout.nranks <= MOST_BYTES:
+                case = s.make_case(collective, size, CANDIDATES)
+                out.setdefault(case, Call(case, None))
+    return tuple(out.values())
+
+
+def _whole(collective: str, size: int) -> int:
+    """Return a size near to another one that is a whole number of elements, above zero."""
+    unit = 4 if collective in s.REDUCTIONS else 1
+    return max(unit, size // unit * unit)
+
+
+def refuse_others(timings: Sequence[Timing]) -> None:
+    """Refuse to go on with times of other files, which are in the way.
+
+    Parameters
+    ----------
+    timings
+        What is to be measured.
+    """
+    for timing in timings:
+        files = timing.settings.files
+        if not timing.path.exists() or timing.path.stat().st_size == 0 or files is None:
+            continue
+        before = read_bench(timing.path).header.settings.get("files")
+        digest = before.get("digest") if isinstance(before, Mapping) else None
+        if digest != files.digest:
+            raise StrettoError(
+                "these times are of other files: the export was written again since",
+                timing.path,
+                "--restart times these (the old times become NAME.old)",
+            )
+
+
+def remedy(manifest: ExportManifest, directory: Path, collectives: Sequence[str]) -> str:
+    """Return what to type so that an export lacks some collectives' rows.
+
+    Parameters
+    ----------
+    manifest, directory
+        The export.
+    collectives
+        Whose rows are to go.
+    """
+    words = REMEDY.replace("TARGET", manifest.target).replace("DIR", str(directory))
+    names = ",".join(dict.fromkeys(collectives))
+    return words.replace(" RESULTS", f" --without {names} RESULTS")

@@ -1,0 +1,191 @@
+"""``stretto export --time`` for people and for programs: one table, a line for the rest, JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from stretto.campaign.compare import THRESHOLD
+from stretto.campaign.cost import duration
+from stretto.campaign.ledger import time_left
+from stretto.campaign.request import MORE_RANKS
+from stretto.campaign.show import comparison_json, size_words, us
+from stretto.campaign.stats import FEWEST
+from stretto.export.gain import Plan
+from stretto.export.gained import Found, Gain
+
+_HEAD = (
+    "collective", "ranks", "bytes", "without us", "with us", "x", "95%", "promised x", "result",
+)  # fmt: skip
+
+
+def announce(plan: Plan, name: str, say: Callable[[str], None], restart: bool) -> float:
+    """Say what will be timed and how long that takes; return the seconds.
+
+    Parameters
+    ----------
+    plan
+        What is to be timed.
+    name
+        The MPI's.
+    say
+        Prints a sentence to the user.
+    restart
+        Old times will be put aside.
+    """
+    total = 0.0
+    for timing in plan.timings:
+        settings = timing.settings
+        seconds = time_left(settings, timing.path, restart)
+        total += seconds
+        inside = sum(c.row is not None for c in timing.calls)
+        beside = len(timing.calls) - inside
+        say(
+            f"stretto: {name} with the files and without, {timing.layout.words}: {inside} calls of "
+            f"rows, {beside} beside them; {settings.launches} launches of each, "
+            f"{settings.total()} starts; results go to {timing.path} as they come"
+        )
+        if settings.oversubscribed:
+            say(f"stretto: warning: {MORE_RANKS}")
+    for reason in plan.left.values():
+        say(f"stretto: note: not timed: {reason}")
+    if plan.timings and plan.timings[0].settings.launches < FEWEST:
+        say(
+            f"stretto: warning: with fewer than {FEWEST} launches no test can be made, so nothing "
+            "will be called faster or slower"
+        )
+    if total:
+        say(f"stretto: cost: about {duration(total)} (Ctrl-C keeps what is there; the same command "
+            "goes on)")  # fmt: skip
+    elif plan.timings:
+        say("stretto: all of it is in there already; --restart times it anew")
+    return total
+
+
+def lines(gain: Gain) -> list[str]:
+    """Return what was found: a table of the rows, and a line each for what is beside and for all.
+
+    Parameters
+    ----------
+    gain
+        From `gained`.
+    """
+    table: list[tuple[str, ...]] = [_HEAD]
+    for row in gain.rows:
+        table += [_line(f) for f in row.calls]
+    table += [_line(f) for f in gain.beside if f.slower or f.failed]
+    widths = [max(len(r[i]) for r in table) for i in range(len(_HEAD))]
+    out = []
+    if len(table) > 1:
+        for cells in table:
+            left = (cells[0].ljust(widths[0]), cells[1].ljust(widths[1]))
+            rest = [c.rjust(w) for c, w in zip(cells[2:-1], widths[2:-1], strict=True)]
+            out.append("  ".join([*left, *rest, cells[-1]]).rstrip())
+        out.append(
+            "x = time with the files / without, both beside a fixed exchange of messages in their "
+            "launches; a difference counts by the rank test over launches and above "
+            f"{100 * THRESHOLD:.0f}%"
+        )
+    out += [f"{r.status:17}  {r.words}: {r.why}" for r in gain.rows]
+    out.append(untouched(gain.beside))
+    both = gain.ratios()
+    if both is not None:
+        mean, promised, n = both
+        out.append(
+            f"gain: time x {mean:.2f} over {n} calls of rows (geometric mean); the measurements "
+            f"that the export was made of had promised x {promised:.2f}"
+        )
+    elif any(r.calls and r.calls[0].comparison for r in gain.rows):
+        out.append("what was promised is not known: the export is an older one")
+    count = Counter(r.status for r in gain.rows)
+    out.append("rows: " + ", ".join(f"{n} {status}" for status, n in sorted(count.items())))
+    return out
+
+
+def untouched(beside: Sequence[Found]) -> str:
+    """Return the line on calls of no row."""
+    timed = [f for f in beside if f.comparison is not None]
+    worse = [f for f in beside if f.slower or f.failed]
+    missing = len(beside) - len(timed) - sum(f.failed is not None for f in beside)
+    if not beside:
+        return "untouched: nothing beside the rows was timed"
+    words = f"{len(worse)} SLOWER with the files" if worse else "none slower"
+    if timed and not worse and all(f.comparison.outcome == "untested" for f in timed):  # type: ignore[union-attr]
+        words = "not tested"
+    more = f" ({missing} without a time)" if missing > 0 else ""
+    return f"untouched: {len(beside)} calls beside the rows, {words}{more}"
+
+
+def _line(f: Found) -> tuple[str, ...]:
+    case, layout = f.call.case, f.layout
+    ranks = f"{layout.nranks}" + (f" ({layout.nodes} x {layout.ppn})" if layout.nodes > 1 else "")
+    size = "" if case.collective == "barrier" else size_words(case.bytes)
+    shape = "" if case.root == 0 else f" (root {case.root})"
+    promised = "-" if f.call.promised is None else f"{f.call.promised:.2f}"
+    if f.us is None or f.comparison is None:
+        why = f.failed or "no time"
+        return case.collective + shape, ranks, size, "", "", "", "", promised, why
+    ratio = f.comparison.ratio
+    bounds = f"{ratio.low:.2f} to {ratio.high:.2f}" if ratio.low and ratio.high else "-"
+    why = f.comparison.why + ("; less than promised" if f.less_than_promised else "")
+    if f.call.row is None:
+        why += "; no row"
+    return (
+        case.collective + shape, ranks, size, us(f.us[0]), us(f.us[1]), f"{ratio.median:.2f}",
+        bounds, promised, why,
+    )  # fmt: skip
+
+
+def as_json(gain: Gain, name: str, files: Sequence[Path]) -> dict[str, Any]:
+    """Return what was found as plain values.
+
+    Parameters
+    ----------
+    gain
+        From `gained`.
+    name
+        The MPI's.
+    files
+        The results.
+    """
+    both = gain.ratios()
+    return {
+        "mpi": name,
+        "files": [str(p) for p in files],
+        "rows": [
+            {
+                "row": r.index,
+                "words": r.words,
+                "status": r.status,
+                "why": r.why,
+                "calls": [_call(f) for f in r.calls],
+            }
+            for r in gain.rows
+        ],
+        "beside": [_call(f) for f in gain.beside],
+        "gain": None if both is None else {"ratio": both[0], "promised": both[1], "calls": both[2]},
+        "warnings": list(gain.notes),
+    }
+
+
+def _call(f: Found) -> dict[str, Any]:
+    case, layout, c = f.call.case, f.layout, f.comparison
+    return {
+        "collective": case.collective,
+        "bytes": case.bytes,
+        "datatype": case.datatype,
+        "operation": case.operation,
+        "root": case.root,
+        "nranks": layout.nranks,
+        "nodes": layout.nodes,
+        "ppn": layout.ppn,
+        "mode": None if c is None else c.cell.mode,
+        "without_us": None if f.us is None else f.us[0],
+        "with_us": None if f.us is None else f.us[1],
+        "promised": f.call.promised,
+        "less_than_promised": f.less_than_promised,
+        "failed": f.failed,
+        "comparison": None if c is None else comparison_json(c),
+    }

@@ -1,0 +1,204 @@
+"""What is said of an export's rows, and of what is beside them, when both were timed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from stretto.campaign.compare import BARE, Cell, Comparison, compare, decisive, judge, timings
+from stretto.campaign.compare import Timing as Times
+from stretto.campaign.show import size_words
+from stretto.campaign.stats import benjamini_hochberg, geometric_mean
+from stretto.export.gain import Call, Plan, Timing, layout_of
+from stretto.export.rules import Layout
+from stretto.files.bench import Bench, Excluded, standing_exclusions
+from stretto.mpi.algorithms.base import FILES
+
+#: the worst first
+Status = Literal["failed", "slower", "not timed", "not proven faster", "not slower", "faster"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was seen of one call.
+
+    Attributes
+    ----------
+    us
+        Median time without the files and with them, in the mode that decides.
+    comparison
+        With the files against without; None where either has no time.
+    failed
+        What ended the launches with the files, or what was wrong with their results.
+    """
+
+    call: Call
+    layout: Layout
+    us: tuple[float, float] | None = None
+    comparison: Comparison | None = None
+    failed: str | None = None
+
+    @property
+    def less_than_promised(self) -> bool:
+        """The whole interval lies above what the measurements had promised."""
+        low = None if self.comparison is None else self.comparison.ratio.low
+        return None not in (low, self.call.promised) and low > self.call.promised  # type: ignore[operator]
+
+    @property
+    def slower(self) -> bool:
+        """Significantly slower with the files."""
+        return self.comparison is not None and self.comparison.outcome == "slower"
+
+    @property
+    def words(self) -> str:
+        """``allreduce of 32K bytes on 4 ranks``."""
+        case = self.call.case
+        size = "" if case.collective == "barrier" else f" of {size_words(case.bytes)} bytes"
+        nodes = f" ({self.layout.nodes} x {self.layout.ppn})" if self.layout.nodes > 1 else ""
+        return f"{case.collective}{size} on {self.layout.nranks} ranks{nodes}"
+
+
+@dataclass(frozen=True)
+class OfRow:
+    """What is said of a row."""
+
+    index: int
+    words: str
+    status: Status
+    why: str
+    calls: tuple[Found, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What is said of an export.
+
+    Attributes
+    ----------
+    beside
+        Calls of no row.
+    """
+
+    rows: tuple[OfRow, ...]
+    beside: tuple[Found, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def worse(self) -> list[tuple[str, str, str]]:
+        """Collective, words and reason of each row and call that is slower, or fails."""
+        out = [
+            (r.calls[0].call.case.collective, r.words, r.why)
+            for r in self.rows
+            if r.status in ("failed", "slower")
+        ]
+        for f in self.beside:
+            if f.failed or f.slower:
+                why = f.failed or (f.comparison.why if f.comparison else "")
+                out.append((f.call.case.collective, f"{f.words}, which has no row", why))
+        return out
+
+    def ratios(self) -> tuple[float, float, int] | None:
+        """Return the mean ratio, the promised one, and the number of calls that have both."""
+        both = [
+            (f.comparison.ratio.median, f.call.promised)
+            for r in self.rows
+            for f in r.calls
+            if f.comparison is not None and f.call.promised is not None
+        ]
+        if not both:
+            return None
+        return geometric_mean([m for m, _ in both]), geometric_mean([p for _, p in both]), len(both)
+
+
+def gained(plan: Plan, benches: Sequence[Bench], notes: Sequence[str] = ()) -> Gain:
+    """Return what is said of all rows.
+
+    Parameters
+    ----------
+    plan
+        What was to be timed.
+    benches
+        What was, in the same order.
+    notes
+        Warnings that were given.
+    """
+    found = _found(plan.timings, benches)
+    rows = []
+    for index, row in enumerate(plan.manifest.rows):
+        mine = tuple(f for f in found if f.call.row == index)
+        reason = plan.left.get(layout_of(row))
+        said: tuple[Status, str] = ("not timed", reason) if reason else _of_row(mine)
+        rows.append(OfRow(index, row.words, *said, mine))
+    beside = tuple(f for f in found if f.call.row is None)
+    return Gain(tuple(rows), beside, tuple(notes))
+
+
+def _found(plans: Sequence[Timing], benches: Sequence[Bench]) -> list[Found]:
+    """Judge all calls; the tests of all layouts form one family."""
+    times = [timings(b) for b in benches]
+    compared = _one_family([compare(t, BARE) for t in times])
+    out = []
+    for plan, bench, measured, comparisons in zip(plans, benches, times, compared, strict=True):
+        chosen = {_shape(c.cell): c for c in decisive(comparisons, measured)}
+        gone = standing_exclusions(bench.records)
+        for call in plan.calls:
+            case = call.case
+            key = case.collective, case.bytes, case.datatype, case.operation, case.root
+            c = chosen.get(key)
+            failed = _failure(gone.get((case.collective, FILES)), case.bytes)
+            us = None if c is None else _us(measured[c.cell])
+            out.append(Found(call, plan.layout, us, c, failed))
+    return out
+
+
+def _us(measured: Mapping[str, Times]) -> tuple[float, float]:
+    return measured[BARE].interval.median, measured[FILES].interval.median
+
+
+def _shape(cell: Cell) -> tuple[str, int, str, str, int]:
+    return cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root
+
+
+def _failure(excluded: Excluded | None, size: int) -> str | None:
+    if excluded is None or excluded.bytes != size:
+        return None
+    how = "gave wrong results" if excluded.reason == "wrong" else excluded.reason
+    return f"with the files it {how}: {excluded.detail}"
+
+
+def _one_family(by_layout: Sequence[Sequence[Comparison]]) -> list[list[Comparison]]:
+    """Adjust for all comparisons together, and judge again."""
+    adjusted = iter(benjamini_hochberg([c.p for found in by_layout for c in found]))
+    out = []
+    for found in by_layout:
+        again = []
+        for c in found:
+            q = next(adjusted)
+            outcome, why = judge(c.ratio, q, c.ratio.n)
+            again.append(replace(c, q=q, outcome=outcome, why=why))
+        out.append(again)
+    return out
+
+
+def _of_row(mine: Sequence[Found]) -> tuple[Status, str]:
+    """Judge a row by its calls: the worst of them counts."""
+    failed = [f for f in mine if f.failed]
+    if failed:
+        return "failed", f"{failed[0].words}: {failed[0].failed}"
+    timed = [(f, f.comparison) for f in mine if f.comparison is not None]
+    slower = [(f, c) for f, c in timed if c.outcome == "slower"]
+    if slower:
+        f, c = max(slower, key=lambda x: x[1].ratio.median)
+        more = f" ({len(slower)} of {len(mine)} calls)" if len(mine) > 1 else ""
+        return "slower", f"{f.words}: {c.why}{more}"
+    if len(timed) < len(mine) or not mine:
+        return "not timed", "calls of it have no time, with the files or without (see above)"
+    gaining = [c for f, c in timed if not f.call.stands_in]
+    if not gaining:
+        return "not slower", "it stands in for the MPI's own decision, and was to gain nothing"
+    faster = [c for c in gaining if c.outcome == "faster"]
+    if len(faster) == len(gaining):
+        return "faster", f"at {len(faster)} of {len(gaining)} calls"
+    first = next(c for c in gaining if c.outcome != "faster")
+    return "not proven faster", f"at {len(faster)} of {len(gaining)} calls; elsewhere {first.why}"
