@@ -15,6 +15,7 @@ from stretto.files.bench import Bench, read_bench
 from stretto.files.identity import other_cpu
 from stretto.files.table import Row, Table, write_table
 from stretto.mpi.algorithms.base import PREFIX
+from stretto.tune.complete import calls_of
 from stretto.tune.decide import decide
 
 
@@ -131,7 +132,7 @@ def _decide(bench: Bench, nodes: int, ppn: int) -> Decided:
                 f"{cell.collective} {size_words(cell.bytes)} B: {winner.candidate}, "
                 f"{winner.why}, {winner.launches} launches"
             )
-    rows = decide(deciding, nodes, ppn, source=source)
+    rows = decide(deciding, nodes, ppn, source=source, calls=calls_of(times))
     alone: dict[str, set[int]] = defaultdict(set)
     for cell, found in times.items():
         if not {NATIVE, BARE} & set(found):
