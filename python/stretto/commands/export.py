@@ -125,9 +125,11 @@ def _write(
     mpi: str | None,
     as_json: bool,
 ) -> dict[str, object]:
+    from stretto.export.layouts import for_layouts
     from stretto.export.output import write
-    from stretto.export.rules import for_layouts, read_results
+    from stretto.export.rules import read_results
     from stretto.export.targets import writer_for
+    from stretto.files.caches import COLD
     from stretto.files.export import EXPORT, NAME
 
     if to is None:
@@ -144,7 +146,7 @@ def _write(
         rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
         lost += left_out
     export = files_of.write(rules)
-    export.lost = lost + export.lost
+    export.lost = [COLD] * measured.cold + lost + export.lost
     files = ", ".join(str(p) for p in results)
     title = f"stretto: native tuning for {to} from {files}"
     _is_free(out, to)

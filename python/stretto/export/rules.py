@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from stretto.campaign.stats import geometric_mean
 from stretto.errors import StrettoError
 from stretto.export.sizes import OWN_SIZE
 from stretto.files.bench import Bench, read_bench
+from stretto.files.caches import all_cold
 from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.table import WITHOUT_SIZE
 from stretto.mpi.algorithms.base import PREFIX
@@ -112,10 +113,11 @@ def no_reason(_rule: Rule) -> str | None:
 
 @dataclass(frozen=True)
 class Results:
-    """Results files, and the MPI that all of them are of."""
+    """Results files, and the MPI that all of them are of; `cold`: with buffers in no cache."""
 
     mpi: MPIIdentity
     benches: tuple[tuple[Layout, Bench], ...]
+    cold: bool = False
 
     def rules(
         self,
@@ -214,7 +216,9 @@ def read_results(paths: Sequence[Path]) -> Results:
         benches.append((layout_of(bench, path), bench))
     if mpi is None:
         raise StrettoError("no results were given", None, "name files of stretto bench")
-    return Results(mpi, tuple(benches))
+    read = [(path, bench) for path, (_, bench) in zip(paths, benches, strict=True)]
+    cold = all_cold(read, "export each kind by itself, into directories of their own: --out")
+    return Results(mpi, tuple(benches), cold)
 
 
 def _rules(
@@ -333,49 +337,6 @@ def settings_of(choice: str) -> tuple[tuple[str, str], ...]:
     pairs = (part.partition("=") for part in choice.removeprefix(PREFIX).split(","))
     # Open MPI's parameters may be given as they stand in an environment
     return tuple((name.removeprefix("OMPI_MCA_"), value) for name, _, value in pairs)
-
-
-def for_layouts(
-    rules: Iterable[Rule], nodes: int | None, ppn: int | None, one_node_apart: bool = False
-) -> tuple[list[Rule], list[str]]:
-    """Keep one layout for each number of ranks: native files know no nodes.
-
-    Parameters
-    ----------
-    rules
-        Of any layouts.
-    nodes, ppn
-        The layout that is preferred where several have as many ranks; None: the one with the fewest
-        nodes.
-    one_node_apart
-        The files tell communicators within a node from others: a layout for each.
-
-    Returns
-    -------
-    tuple
-        The rules, and a sentence for each layout that was left out.
-    """
-    by_ranks: dict[tuple[int, bool], set[Layout]] = defaultdict(set)
-    rules = list(rules)
-    for rule in rules:
-        by_ranks[rule.layout.nranks, one_node_apart and rule.layout.nodes == 1].add(rule.layout)
-    kept: set[Layout] = set()
-    lost: list[str] = []
-    for layouts in by_ranks.values():
-        wanted = [
-            x
-            for x in layouts
-            if (nodes is None or x.nodes == nodes) and (ppn is None or x.ppn == ppn)
-        ]
-        chosen = min(wanted or layouts, key=lambda x: (x.nodes, x.ppn))
-        kept.add(chosen)
-        known = " and whether they lie on one node" if one_node_apart else " only"
-        lost += [
-            f"{x.words}: this MPI's files tell communicators apart by their number of ranks"
-            f"{known}, and {chosen.nranks} ranks are taken to lie on {chosen.nodes} x {chosen.ppn}"
-            for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
-        ]
-    return [r for r in rules if r.layout in kept], lost
 
 
 def merged(rules: Sequence[Rule]) -> list[Rule]:
