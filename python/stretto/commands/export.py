@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stretto.export.rules import Results
     from stretto.export.targets import Wishes
     from stretto.export.verdicts import Verdict
-    from stretto.files.identity import MPIIdentity
+    from stretto.files.identity import Family, MPIIdentity
     from stretto.mpi import MPIInstallation
 
 EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
@@ -24,7 +24,7 @@ source tuning/stretto-native.sh
 stretto export --check --out tuning              # once more, without writing"""
 
 #: target -> family of the results that it is made from
-TARGETS = {
+TARGETS: dict[str, Family] = {
     "openmpi-4": "openmpi",
     "openmpi-5": "openmpi",
     "openmpi-6": "openmpi",
@@ -139,7 +139,9 @@ def _write(
     measured = read_results(results)
     _fits(measured.mpi, to)
     _layout_is_there(measured, *wishes.prefer)
-    files_of = writer_for(to, measured.mpi.version, mpi, wishes)
+    # MPICH's files are made from what is in the library that was measured
+    trees = _installed(to, mpi, measured.mpi) if to in ("mpich", "mvapich") else None
+    files_of = writer_for(to, measured.mpi.version, trees or mpi, wishes)
     found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
     rules, lost = list(found.rules), list(found.lost)
     if to not in ("mpich", "mvapich"):  # these know nodes
@@ -212,21 +214,18 @@ def _fits(mpi: MPIIdentity, to: str) -> None:
         )
 
 
-def _installed(target: str, mpi: str | None) -> MPIInstallation | None:
-    """Return the MPI that an export is for, None where it cannot be run here."""
-    from stretto.mpi import find_installation, installations
+def _installed(target: str, mpi: str | None, measured: MPIIdentity) -> MPIInstallation | None:
+    """Return the MPI that an export is for: the measured one; None where none of it is here."""
+    from stretto.export.installed import take
 
-    family = TARGETS[target]
-    if mpi is not None:
-        found = find_installation(mpi)
-    else:
-        major = target[-1] if target[-2:-1] == "-" else ""
-        fitting = [i for i in installations() if i.family == family and i.version.startswith(major)]
-        if not fitting or target == "mvapich":
-            return None
-        found = fitting[0]
-    if found.family != family:
+    if target == "mvapich" and mpi is None:
+        return None  # its results are told from MPICH's by nobody
+    taken = take(TARGETS[target], measured, mpi, target[-1] if target[-2:-1] == "-" else "")
+    found = taken.installation
+    if found is not None and found.family != TARGETS[target]:
         raise UsageError(f"{found.name} cannot read files for {target}", "--mpi")
+    if taken.note:
+        say(f"stretto: note: {taken.note}")
     return found
 
 
@@ -248,7 +247,7 @@ def _check(
         warnings += plain.warnings([as_rule(r) for r in manifest.rows])
     for words in warnings:
         say(f"stretto: warning: {words}")
-    installation = _installed(manifest.target, mpi)
+    installation = _installed(manifest.target, mpi, manifest.mpi)
     if installation is None:
         say(
             f"stretto: note: no MPI for {manifest.target} is here: the files are only read; "

@@ -11,7 +11,7 @@ from stretto.export.mpich_tree import read_library
 from stretto.export.output import Export
 from stretto.export.rules import Reason, Rule, Sayable, no_reason
 from stretto.export.sizes import OPENMPI_SIZELESS, OWN_SIZE
-from stretto.mpi import find_installation
+from stretto.mpi import MPIInstallation, find_installation
 from stretto.mpi.variables import control_variables
 
 
@@ -51,7 +51,9 @@ class Wishes:
     beyond: bool = False
 
 
-def writer_for(target: str, version: str, mpi: str | None, wishes: Wishes) -> Writer:
+def writer_for(
+    target: str, version: str, mpi: str | MPIInstallation | None, wishes: Wishes
+) -> Writer:
     """Return what writes a target's files.
 
     Parameters
@@ -61,7 +63,7 @@ def writer_for(target: str, version: str, mpi: str | None, wishes: Wishes) -> Wr
     version
         Of the MPI that was measured.
     mpi
-        As for ``--mpi``; MPICH's files are made from the trees in its library.
+        As for ``--mpi``, or found; MPICH's files are made from the trees in its library.
     wishes
         The user's.
     """
@@ -93,9 +95,12 @@ def writer_for(target: str, version: str, mpi: str | None, wishes: Wishes) -> Wr
 
 
 def _mpich(
-    target: str, version: str, mpi: str | None, prefer: tuple[int | None, int | None]
+    target: str,
+    version: str,
+    mpi: str | MPIInstallation | None,
+    prefer: tuple[int | None, int | None],
 ) -> Writer:
-    found = find_installation(mpi or "mpich")
+    found = mpi if isinstance(mpi, MPIInstallation) else find_installation(mpi or "mpich")
     if (found.family, found.version) != ("mpich", version):
         raise StrettoError(
             f"measured with {version}, and this is {found.name}: the files are made from the "
