@@ -116,11 +116,11 @@ def _mpich(
         return export
 
     if found.libmpi is None:
-        return Writer(lambda rule: True, write)  # which says what is missing
+        return Writer(lambda rule: True, write, mpich.SIZELESS)  # which says what is missing
     library, variables = read_library(found.libmpi), control_variables(found)
 
     def reason(rule: Rule) -> str | None:
         found = {} if rule.default else mpich.leaves_of(rule, library, variables)
         return found if isinstance(found, str) else None
 
-    return Writer(lambda rule: reason(rule) is None, write, reason=reason)
+    return Writer(lambda rule: reason(rule) is None, write, mpich.SIZELESS, reason)
