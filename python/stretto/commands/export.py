@@ -245,6 +245,10 @@ def _check(
     warnings = conflicts(manifest.target, collectives, manifest.environment, os.environ)
     if manifest.target.startswith("openmpi"):  # an older export has such rows without a word
         warnings += plain.warnings([as_rule(r) for r in manifest.rows])
+    warnings += [
+        f"{out / name} is not the file that was written with this list of rows"
+        for name in manifest.strangers(out)
+    ]
     for words in warnings:
         say(f"stretto: warning: {words}")
     installation = _installed(manifest.target, mpi, manifest.mpi)

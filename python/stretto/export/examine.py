@@ -76,6 +76,10 @@ def examine(
     installation
         The MPI that is to read them; None: what it has is not known.
     """
+    if not set(manifest.environment) & set(environment):  # the script found no list of its own
+        moved = _elsewhere(manifest, directory, manifest.environment)
+        if moved:
+            return moved
     faults = [
         Fault(
             f"{name} is {environment.get(name, 'not set')} and was written as {value}",
