@@ -6,9 +6,9 @@
 On the test cluster, 4 nodes x 1 and x 2 ranks, whose links are capped so low that they decide the
 times, however busy this machine is: five collectives with the MPI's own algorithms as candidates;
 ``stretto export`` of what was found; ``stretto export --check`` on the nodes, and ``--time``: what
-the files gain all together. Then they are damaged, a wrong algorithm in one and a shifted size in another, and ``--check`` has to name the
-row. Each step is a job of Slurm's. The times say which of the MPI's algorithms sends less over
-the links of this cluster, and nothing about any other.
+the files gain all together. Then they are damaged, a wrong algorithm in one and a shifted size in
+another, and ``--check`` has to name the row. Each step is a job of Slurm's. The times say which of
+the MPI's algorithms sends less over the links of this cluster, and nothing about any other.
 """
 
 from __future__ import annotations

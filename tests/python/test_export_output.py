@@ -150,4 +150,4 @@ def test_names_and_sentences_stay_comments(tmp_path: Path) -> None:
     export.lost.append("a\necho sentence")
     write(export, tmp_path, "from a\necho title;#\rx", "openmpi-4", MPI4)
     assert sourced(tmp_path, "true").stdout == ""
-    assert (tmp_path / MODULE).read_text().count("\n") == 2 + len(export.environment)
+    assert (tmp_path / MODULE).read_text().count("\n") == 6 + len(export.environment)

@@ -20,13 +20,14 @@ from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
 from stretto.sweep.contenders import share_of_wins
-from stretto.sweep.decide import LOSS, Decided, complexity, regrets_of, smooth
+from stretto.sweep.decide import LOSS, Decided, complexity, smooth
 from stretto.sweep.elimination import Policy, not_begun, proven, shape_of, state
 from stretto.sweep.expected import at_most_s, expected_s
 from stretto.sweep.interpolate import around, interpolated
 from stretto.sweep.layout import Layout, guides, ordered, parse_layout
 from stretto.sweep.placement import Place, check_places, hang_remedy
 from stretto.sweep.refine import read_simulated
+from stretto.sweep.regret import regrets_of
 from stretto.sweep.run import conclude
 from stretto.sweep.status import read_status
 from stretto.sweep.times import Medians, Seen, levelled, medians

@@ -62,6 +62,7 @@ def command(
     from stretto.campaign.settings import parse_collectives, parse_sizes
     from stretto.errors import UsageError
     from stretto.files.bench import read_bench
+    from stretto.files.caches import COLD, all_cold
     from stretto.report import ranking_show
     from stretto.report.ranking import rank, sources
 
@@ -69,7 +70,9 @@ def command(
         raise UsageError(f"--mode {mode} means nothing", "--mode", "say latency or throughput")
     names = None if collective is None else parse_collectives(collective)
     wanted = None if sizes is None else parse_sizes(sizes)
-    files = sources([(p, read_bench(p)) for p in _files(paths)])
+    read = [(p, read_bench(p)) for p in _files(paths)]
+    cold = all_cold(read, "compare each kind by itself: name the files of one")
+    files = sources(read)
     rankings = [
         r
         for r in rank(files, _labels(files), natives_only, mode)
@@ -84,7 +87,7 @@ def command(
             ", ".join(str(p) for p in paths),
             "leave --collective, --bytes, --nodes, --ppn or --mode out to see what there is",
         )
-    notes = _notes(files)
+    notes = _notes(files) + [f"{COLD[:1].upper()}{COLD[1:]}."] * cold
     if as_json:
         print_json({"calls": ranking_show.as_json(rankings), "notes": notes})
     else:

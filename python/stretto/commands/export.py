@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stretto.export.targets import Wishes
     from stretto.export.verdicts import Verdict
     from stretto.files.export import ExportManifest
-    from stretto.files.identity import MPIIdentity
+    from stretto.files.identity import Family, MPIIdentity
     from stretto.mpi import MPIInstallation
 
 EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
@@ -26,7 +26,7 @@ stretto export --check --out tuning              # once more, without writing
 stretto export --time --out tuning               # what all of it gains, launch by launch"""
 
 #: target -> family of the results that it is made from
-TARGETS = {
+TARGETS: dict[str, Family] = {
     "openmpi-4": "openmpi",
     "openmpi-5": "openmpi",
     "openmpi-6": "openmpi",
@@ -179,6 +179,7 @@ def _write(
     from stretto.export.output import write
     from stretto.export.rules import read_results
     from stretto.export.targets import writer_for
+    from stretto.files.caches import COLD
     from stretto.files.export import EXPORT, NAME
 
     if to is None:
@@ -188,7 +189,9 @@ def _write(
     measured = read_results(results)
     _fits(measured.mpi, to)
     _layout_is_there(measured, *wishes.prefer)
-    files_of = writer_for(to, measured.mpi.version, mpi, wishes)
+    # MPICH's files are made from what is in the library that was measured
+    trees = _installed(to, mpi, measured.mpi) if to in ("mpich", "mvapich") else None
+    files_of = writer_for(to, measured.mpi.version, trees or mpi, wishes)
     found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
     rules = [r for r in found.rules if r.collective not in wishes.without]
     lost = [x for x in found.lost if x.partition(" ")[0] not in wishes.without]
@@ -196,7 +199,7 @@ def _write(
         rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
         lost += left_out
     export = files_of.write(rules)
-    export.lost = lost + export.lost
+    export.lost = [COLD] * measured.cold + lost + export.lost
     files = ", ".join(str(p) for p in results)
     title = f"stretto: native tuning for {to} from {files}"
     _is_free(out, to)
@@ -275,21 +278,18 @@ def _fits(mpi: MPIIdentity, to: str) -> None:
         )
 
 
-def _installed(target: str, mpi: str | None) -> MPIInstallation | None:
-    """Return the MPI that an export is for, None where it cannot be run here."""
-    from stretto.mpi import find_installation, installations
+def _installed(target: str, mpi: str | None, measured: MPIIdentity) -> MPIInstallation | None:
+    """Return the MPI that an export is for: the measured one; None where none of it is here."""
+    from stretto.export.installed import take
 
-    family = TARGETS[target]
-    if mpi is not None:
-        found = find_installation(mpi)
-    else:
-        major = target[-1] if target[-2:-1] == "-" else ""
-        fitting = [i for i in installations() if i.family == family and i.version.startswith(major)]
-        if not fitting or target == "mvapich":
-            return None
-        found = fitting[0]
-    if found.family != family:
+    if target == "mvapich" and mpi is None:
+        return None  # its results are told from MPICH's by nobody
+    taken = take(TARGETS[target], measured, mpi, target[-1] if target[-2:-1] == "-" else "")
+    found = taken.installation
+    if found is not None and found.family != TARGETS[target]:
         raise UsageError(f"{found.name} cannot read files for {target}", "--mpi")
+    if taken.note:
+        say(f"stretto: note: {taken.note}")
     return found
 
 
@@ -304,11 +304,11 @@ def _manifest(out: Path) -> ExportManifest:
 
 def _mpi_of(out: Path, mpi: str | None) -> MPIInstallation:
     """Return the MPI to time an export with; it must be here."""
-    target = _manifest(out).target
-    found = _installed(target, mpi)
+    manifest = _manifest(out)
+    found = _installed(manifest.target, mpi, manifest.mpi)
     if found is None:
         raise UsageError(
-            f"no MPI for {target} is here, and it has to run to be timed",
+            f"no MPI for {manifest.target} is here, and it has to run to be timed",
             "--mpi",
             "name its prefix or its mpirun: --mpi PREFIX",
         )
@@ -328,9 +328,13 @@ def _check(
     warnings = conflicts(manifest.target, collectives, manifest.environment, os.environ)
     if manifest.target.startswith("openmpi"):  # an older export has such rows without a word
         warnings += plain.warnings([as_rule(r) for r in manifest.rows])
+    warnings += [
+        f"{out / name} is not the file that was written with this list of rows"
+        for name in manifest.strangers(out)
+    ]
     for words in warnings:
         say(f"stretto: warning: {words}")
-    installation = _installed(manifest.target, mpi)
+    installation = _installed(manifest.target, mpi, manifest.mpi)
     if installation is None:
         say(
             f"stretto: note: no MPI for {manifest.target} is here: the files are only read; "

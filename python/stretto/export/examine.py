@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from stretto.errors import StrettoError
-from stretto.export import han, intel, mpich, openmpi, openmpi_json
+from stretto.export import han, intel, mpich_reader, openmpi, openmpi_json
 from stretto.export.cases import Case, cases_of
 from stretto.export.output import SCRIPT
 from stretto.export.sizes import intel_bytes, openmpi_bytes
@@ -76,6 +76,10 @@ def examine(
     installation
         The MPI that is to read them; None: what it has is not known.
     """
+    if not set(manifest.environment) & set(environment):  # the script found no list of its own
+        moved = _elsewhere(manifest, directory, manifest.environment)
+        if moved:
+            return moved
     faults = [
         Fault(
             f"{name} is {environment.get(name, 'not set')} and was written as {value}",
@@ -144,7 +148,7 @@ def _judge(
         # its files are compared with the trees in the library
         if installation is None or installation.libmpi is None:
             return None
-        return mpich.Reader(manifest, directory, installation).judge
+        return mpich_reader.Reader(manifest, directory, installation).judge
     known: dict[str, str] = {}  # what files may ask for, by number and by name, to its number
     if installation is not None:
         for a in discover(installation):

@@ -1,4 +1,4 @@
-"""Which layouts stay where an MPI's files cannot tell them apart."""
+"""One layout for each number of ranks, where native files know no nodes."""
 
 from __future__ import annotations
 

@@ -12,11 +12,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from stretto.errors import StrettoError
-from stretto.export.cases import Case
-from stretto.export.mpich_guards import guarded, needs_of, refusal
+from stretto.export.mpich_guards import guarded, refusal
 from stretto.export.mpich_tree import (
     AVERAGE,
     CH4,
@@ -26,18 +24,15 @@ from stretto.export.mpich_tree import (
     POSIX,
     TOTAL,
     VARIABLES,
-    Call,
     Tree,
     Trees,
-    leaf_for,
-    read_file,
     read_library,
     text_of,
 )
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Layout, Rule, merged
-from stretto.files.export import REMEDY, ExportManifest, ExportRow
-from stretto.files.io import read_text
+from stretto.files.export import ExportRow
+from stretto.files.table import TUNABLE
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.variables import Variable, control_variables
 
@@ -77,6 +72,8 @@ _GREEK = ("alpha", "beta", "gamma", "delta")
 _OPERATIONS = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block")
 #: collectives whose calls tell whether they are in place, which their algorithms are not for
 _IN_PLACE = ("alltoall", "alltoallv", "alltoallw")
+#: the trees have no size of these, or none that all ranks know: one row for all sizes, or none
+SIZELESS = tuple(c for c in TUNABLE if c not in AVERAGE + TOTAL)
 
 
 def trees(
@@ -139,6 +136,12 @@ def put_in(
                 size = "" if rule.low == 0 else f" from {rule.low} bytes"
                 export.lost.append(f"{collective}{size} on {layout.words}: {found}")
                 continue
+            if found and all(_is_own(collective, x, leaf, library) for x, leaf in found.items()):
+                export.lost.append(
+                    f"{collective} on {layout.words}: what was faster is all that the MPI's own "
+                    "trees have, so that there is nothing to write"
+                )
+                continue
             for layer, leaf in found.items():
                 leaves[layer][layout, rule.low] = leaf
             if found:
@@ -151,6 +154,11 @@ def put_in(
         kept = {place: guarded(leaf, default, whole) for place, leaf in places.items()}
         tree = _by_ranks(collective, default, sized, kept)
         new[layer] = {**new[layer], f"collective={collective}": {**whole, "comm_type=intra": tree}}
+
+
+def _is_own(collective: str, layer: str, leaf: Tree, library: Trees) -> bool:
+    """Whether a layer does so in all calls by itself."""
+    return bool(library.trees[layer][f"collective={collective}"]["comm_type=intra"] == leaf)
 
 
 def leaves_of(
@@ -374,59 +382,6 @@ def _by_size(
         # sizes of blocks: those of all ranks up to the next one that has a rule of its own
         out[f"{name}<={(rule.high + 1) * _factor(rule) - 1}"] = tree
     return out
-
-
-class Reader:
-    """Looks up calls in an export's files, and in the library's own trees."""
-
-    def __init__(
-        self, manifest: ExportManifest, directory: Path, installation: MPIInstallation
-    ) -> None:
-        assert installation.libmpi is not None
-        self.rows = manifest.rows
-        self.library = read_library(installation.libmpi)
-        self.variables = control_variables(installation)
-        self.trees = dict(self.library.trees)
-        self.places: dict[str, str] = {}
-        for layer, name in FILES.items():
-            if name in manifest.files:
-                path = directory / name
-                text = read_text(path, "the native file", REMEDY)
-                self.trees[layer] = read_file(text, str(path), self.library.leaves)
-                self.places[layer] = str(path)
-
-    def judge(self, case: Case) -> tuple[str, str] | None:
-        """Return what is wrong with a call's leaves, and where; None: nothing.
-
-        Parameters
-        ----------
-        case
-            A call inside a row, or beside one.
-        """
-        call = Call(case.collective, case.bytes, case.ranks, case.nodes)
-        wanted: dict[str, Tree] = {}
-        if case.inside and case.row is not None:
-            found = leaves_of(as_rule(self.rows[case.row]), self.library, self.variables)
-            if isinstance(found, str):
-                return found, next(iter(self.places.values()), "")
-            wanted = found
-        for layer, place in self.places.items():
-            own = leaf_for(self.library.trees[layer], call)
-            got = leaf_for(self.trees[layer], call)
-            leaf = wanted.get(layer)
-            expected = own if leaf is None else (next(iter(leaf)), *sorted(*leaf.values()))
-            tree = self.library.trees[layer].get(f"collective={case.collective}", {})
-            few = leaf is not None and "count=any" in needs_of(next(iter(leaf)), tree)
-            if got != expected and not (few and got == own and call.holds("count<pow2")):
-                return (
-                    f"{case.words} is to get {_say(expected)}, and the file says {_say(got)}",
-                    f"{place}: collective={case.collective}",
-                )
-        return None
-
-
-def _say(leaf: tuple[str, ...] | None) -> str:
-    return " ".join(leaf) if leaf else "nothing"
 
 
 def as_rule(row: ExportRow) -> Rule:

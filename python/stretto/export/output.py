@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -14,7 +15,7 @@ from stretto.export.rules import Rule
 from stretto.export.users import beating
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity, now
-from stretto.files.io import write_atomic
+from stretto.files.io import write_together
 
 #: in a file's text and in settings: the absolute path of the directory that the files are in
 HERE = "@STRETTO_EXPORT_DIR@"
@@ -74,14 +75,36 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
         target, now(), mpi, variables, sorted(texts), rows, export.bounded, export.lost
     )
     beat = beating(target, [r.collective for r in export.rows])
-    texts[SCRIPT] = _script(title, variables, export.lost, beat)
-    texts[MODULE] = _module(title, variables)
+    # a script and a list that are not of one export are told apart by this
+    manifest.whole = _digest(repr((sorted(texts.items()), sorted(variables.items()), title)))
+    seal = Seal(f"{where}/{NAME}", manifest.whole)
+    texts[SCRIPT] = _script(title, variables, export.lost, beat, seal)
+    texts[MODULE] = _module(title, variables, seal)
+    manifest.digests = {name: _digest(text) for name, text in texts.items()}
     texts[NAME] = EXPORT.format(manifest)
-    out = []
-    for name, text in texts.items():
-        write_atomic(directory / name, text, "the export")
-        out.append(directory / name)
-    return out
+    files = {directory / name: text for name, text in texts.items()}
+    write_together(files, "the export")
+    return list(files)
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What an export's list of rows holds, if the files beside it are its own, and where it is."""
+
+    place: str
+    whole: str
+
+    @property
+    def words(self) -> str:
+        """What to say where it is not there."""
+        return (
+            f"{self.place} is not the list of this export's rows: the files are not all of one "
+            "export, and nothing is set; write it again"
+        )
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode(errors="backslashreplace")).hexdigest()
 
 
 def _row(rule: Rule) -> ExportRow:
@@ -100,15 +123,21 @@ def _one_line(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f\x85\u2028\u2029]+", " ", text)
 
 
-def _script(title: str, variables: Mapping[str, str], lost: list[str], beat: Sequence[str]) -> str:
+def _script(
+    title: str, variables: Mapping[str, str], lost: list[str], beat: Sequence[str], seal: Seal
+) -> str:
     lines = [f"# {_one_line(title)}", "# source this file in the job script, before mpirun or srun"]
     lines += [f"# not expressed: {_one_line(sentence)}" for sentence in lost]
+    if variables:  # a job goes on as without them, whatever happened to the files
+        lines.append(f"if ! grep -q {seal.whole} {shlex.quote(seal.place)} 2>/dev/null; then")
+        lines += [f"echo {shlex.quote(f'{SCRIPT}: {seal.words}')} >&2", "else"]
     for name in beat:
         if name not in variables:
             lines.append(_warning(name, f'[ -n "${{{name}+x}}" ]', "it may beat these files"))
     for name, value in variables.items():
         test = f'[ -n "${{{name}+x}}" ] && [ "${name}" != {shlex.quote(value)} ]'
         lines += [_warning(name, test, "it is replaced"), f"export {name}={shlex.quote(value)}"]
+    lines += ["fi"] if variables else []
     return "\n".join(lines) + "\n"
 
 
@@ -124,7 +153,12 @@ def _word(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _module(title: str, variables: Mapping[str, str]) -> str:
+def _module(title: str, variables: Mapping[str, str], seal: Seal) -> str:
     lines = ["#%Module1.0", f"module-whatis {_word(_one_line(title))}"]
+    if variables:
+        read = f"set f [open {_word(seal.place)}]; set t [read $f]; close $f"
+        lines.append(f"if {{[catch {{{read}}}] || [string first {seal.whole} $t] < 0}} {{")
+        lines += [f"puts stderr {_word(f'{MODULE}: {seal.words}')}", "} else {"]
     lines += [f"setenv {n} {_word(v)}" for n, v in variables.items()]
+    lines += ["}"] if variables else []
     return "\n".join(lines) + "\n"

@@ -11,7 +11,6 @@ from stretto.campaign.compare import (
     BARE,
     NATIVE,
     THRESHOLD,
-    Cell,
     Comparison,
     compare,
     decisive,
@@ -22,10 +21,12 @@ from stretto.errors import StrettoError
 from stretto.export.promised import points_of
 from stretto.export.sizes import OWN_SIZE
 from stretto.files.bench import Bench, read_bench
+from stretto.files.caches import all_cold
 from stretto.files.export import ExportPoint
 from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.table import WITHOUT_SIZE
 from stretto.mpi.algorithms.base import FILES, PREFIX
+from stretto.tune.complete import calls_of, complete
 from stretto.tune.decide import (
     Segment,
     choose,
@@ -117,10 +118,11 @@ def no_reason(_rule: Rule) -> str | None:
 
 @dataclass(frozen=True)
 class Results:
-    """Results files, and the MPI that all of them are of."""
+    """Results files, and the MPI that all of them are of; `cold`: with buffers in no cache."""
 
     mpi: MPIIdentity
     benches: tuple[tuple[Layout, Bench], ...]
+    cold: bool = False
 
     def rules(
         self,
@@ -219,26 +221,9 @@ def read_results(paths: Sequence[Path]) -> Results:
         benches.append((layout_of(bench, path), bench))
     if mpi is None:
         raise StrettoError("no results were given", None, "name files of stretto bench")
-    return Results(mpi, tuple(benches))
-
-
-#: datatype, operation and root
-Shape = tuple[str, str, int]
-
-
-def _shape(cell: Cell) -> Shape:
-    return cell.datatype, cell.operation, cell.root
-
-
-def _shapes_with(
-    base: str, times: Mapping[Cell, Mapping[str, object]]
-) -> dict[tuple[str, int], set[Shape]]:
-    """Return the shapes in which the MPI by itself was measured, by collective and size."""
-    out: dict[tuple[str, int], set[Shape]] = defaultdict(set)
-    for cell, found in times.items():
-        if base in found:
-            out[cell.collective, cell.bytes].add(_shape(cell))
-    return out
+    read = [(path, bench) for path, (_, bench) in zip(paths, benches, strict=True)]
+    cold = all_cold(read, "export each kind by itself, into directories of their own: --out")
+    return Results(mpi, tuple(benches), cold)
 
 
 def _rules(
@@ -253,17 +238,10 @@ def _rules(
         cell: {n: t for n, t in found.items() if n == base or (n.startswith(PREFIX) and n != FILES)}
         for cell, found in times.items()
     }
-    by_collective: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
-    for c in decisive(compare(native, base), native):
-        by_collective[c.cell.collective][c.cell.bytes].append(c)
-    shapes = _shapes_with(base, native)
-    for (collective, size), all_of_them in shapes.items():
-        found = by_collective[collective][size]  # none, where the MPI alone was measured
-        have: dict[str, set[Shape]] = defaultdict(set)
-        for c in found:
-            have[c.candidate].add(_shape(c.cell))
-        # a row holds for all shapes: a candidate that lacks one (it crashed there?) is none here
-        found[:] = [c for c in found if have[c.candidate] >= all_of_them]
+    # a row holds for all shapes: a candidate that lacks one (it crashed there?) is none there
+    by_collective = complete(
+        decisive(compare(native, base), native), calls_of(native, None, (base,))
+    )
     out: dict[str, tuple[list[Rule], list[str]]] = {}
     for collective, measured in by_collective.items():
         names = {c.candidate for found in measured.values() for c in found}

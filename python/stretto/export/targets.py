@@ -11,7 +11,7 @@ from stretto.export.mpich_tree import read_library
 from stretto.export.output import Export
 from stretto.export.rules import Reason, Rule, Sayable, no_reason
 from stretto.export.sizes import OPENMPI_SIZELESS, OWN_SIZE
-from stretto.mpi import find_installation
+from stretto.mpi import MPIInstallation, find_installation
 from stretto.mpi.variables import control_variables
 
 
@@ -54,7 +54,9 @@ class Wishes:
     without: tuple[str, ...] = ()
 
 
-def writer_for(target: str, version: str, mpi: str | None, wishes: Wishes) -> Writer:
+def writer_for(
+    target: str, version: str, mpi: str | MPIInstallation | None, wishes: Wishes
+) -> Writer:
     """Return what writes a target's files.
 
     Parameters
@@ -64,7 +66,7 @@ def writer_for(target: str, version: str, mpi: str | None, wishes: Wishes) -> Wr
     version
         Of the MPI that was measured.
     mpi
-        As for ``--mpi``; MPICH's files are made from the trees in its library.
+        As for ``--mpi``, or found; MPICH's files are made from the trees in its library.
     wishes
         The user's.
     """
@@ -96,9 +98,12 @@ def writer_for(target: str, version: str, mpi: str | None, wishes: Wishes) -> Wr
 
 
 def _mpich(
-    target: str, version: str, mpi: str | None, prefer: tuple[int | None, int | None]
+    target: str,
+    version: str,
+    mpi: str | MPIInstallation | None,
+    prefer: tuple[int | None, int | None],
 ) -> Writer:
-    found = find_installation(mpi or "mpich")
+    found = mpi if isinstance(mpi, MPIInstallation) else find_installation(mpi or "mpich")
     if (found.family, found.version) != ("mpich", version):
         raise StrettoError(
             f"measured with {version}, and this is {found.name}: the files are made from the "
@@ -114,11 +119,11 @@ def _mpich(
         return export
 
     if found.libmpi is None:
-        return Writer(lambda rule: True, write)  # which says what is missing
+        return Writer(lambda rule: True, write, mpich.SIZELESS)  # which says what is missing
     library, variables = read_library(found.libmpi), control_variables(found)
 
     def reason(rule: Rule) -> str | None:
         found = {} if rule.default else mpich.leaves_of(rule, library, variables)
         return found if isinstance(found, str) else None
 
-    return Writer(lambda rule: reason(rule) is None, write, reason=reason)
+    return Writer(lambda rule: reason(rule) is None, write, mpich.SIZELESS, reason)

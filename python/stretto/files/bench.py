@@ -40,6 +40,11 @@ class Header:
         """Host, MPI and Stretto that it comes from."""
         return Identity(self.stretto, self.created, self.host, self.mpi)
 
+    @property
+    def cold(self) -> bool:
+        """Whether calls took buffers that were in no cache."""
+        return bool(self.settings.get("cold"))
+
 
 @dataclass
 class Launch:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.document import Document
@@ -102,6 +104,10 @@ class ExportManifest:
         Other communicators are left as they are.
     lost
         What could not be said.
+    whole
+        Stands in the script and in the module file, too: they belong to these files.
+    digests
+        SHA-256 of each file as it was written, beside this one.
     """
 
     target: str
@@ -112,6 +118,26 @@ class ExportManifest:
     rows: list[ExportRow]
     bounded: bool = True
     lost: list[str] = field(default_factory=list)
+    whole: str = ""
+    digests: dict[str, str] = field(default_factory=dict)
+
+    def strangers(self, directory: Path) -> list[str]:
+        """Return the names of files that are not those that were written with this list.
+
+        Parameters
+        ----------
+        directory
+            Where they are; one that cannot be read is another matter.
+        """
+        out = []
+        for name, digest in self.digests.items():
+            try:
+                data = (directory / name).read_bytes()
+            except OSError:
+                continue
+            if sha256(data).hexdigest() != digest:
+                out.append(name)
+        return out
 
     @property
     def knows_nodes(self) -> bool:

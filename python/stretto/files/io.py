@@ -7,6 +7,7 @@ import json
 import math
 import os
 import stat
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,29 +45,81 @@ def write_bytes(path: Path, data: bytes, what: str) -> None:
     path, data, what
         See there.
     """
-    import tempfile  # here, because most commands only read
-
-    temporary: str | None = None
+    temporary: Path | None = None
     try:
         if _in_place(path):
             with path.open("ab") as stream:  # not cut off: `>> log` may lie behind it
                 stream.write(data)
             return
         real = Path(os.path.realpath(path))
-        real.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{real.name}.", dir=real.parent)
-        with os.fdopen(handle, "wb") as stream:
-            os.fchmod(stream.fileno(), 0o666 & ~_umask())
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(real)
+        temporary = _temporary(real)
+        _fill(temporary, data)
+        temporary.replace(real)
     except OSError as error:
         raise from_oserror(error, f"cannot write {what}", path) from error
     finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+        _remove([temporary] if temporary is not None else [])
+
+
+def write_together(files: Mapping[Path, str], what: str) -> None:
+    """Write texts that belong together: all of them, or the old ones stay.
+
+    All are brought to disk under other names before the first is renamed. The last one is to be
+    what makes a whole of the others: the old one goes before the others are renamed, so that what a
+    kill leaves between two renames is not taken for a whole.
+
+    Parameters
+    ----------
+    files
+        Names and texts, in the order of the renames.
+    what
+        As for `write_atomic`.
+    """
+    staged: list[tuple[Path, Path]] = []
+    *_, last = files
+    for path in files:  # what a rename would fail at, or what must not be given another name
+        if path.exists() and not path.is_file():
+            raise StrettoError(
+                f"cannot write {what}: there is something of this name that is no file", path,
+                "name another directory",
+            )  # fmt: skip
+    try:
+        for path, text in files.items():
+            real = Path(os.path.realpath(path))
+            staged.append((_temporary(real), real))
+            _fill(staged[-1][0], text.encode(errors="backslashreplace"))
+        path = last
+        last.unlink(missing_ok=True)
+        for temporary, path in staged:
+            temporary.replace(path)
+    except OSError as error:
+        raise from_oserror(error, f"cannot write {what}", path) from error
+    finally:
+        _remove([temporary for temporary, _ in staged])
+
+
+def _temporary(real: Path) -> Path:
+    """Make an empty file of its own beside another one, and its directory if need be."""
+    import tempfile  # here, because most commands only read
+
+    real.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{real.name}.", dir=real.parent)
+    os.close(handle)
+    return Path(name)
+
+
+def _fill(temporary: Path, data: bytes) -> None:
+    with temporary.open("wb") as stream:
+        os.fchmod(stream.fileno(), 0o666 & ~_umask())
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _remove(temporaries: Iterable[Path]) -> None:
+    for temporary in temporaries:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def _in_place(path: Path) -> bool:

@@ -25,8 +25,8 @@ from stretto.imports.printed import (
     Reading,
     decimals,
     number,
-    whole_lines,
 )
+from stretto.imports.tagged import Stream, streams
 
 _TITLE = re.compile(r"#\s*Benchmarking\s+(\S+)\s*$")
 #: columns of a table of several groups (-multi), which has an empty line before each size
@@ -72,11 +72,19 @@ def read(text: str, place: str) -> Reading:
         Its name.
     """
     out = Reading()
+    for stream in streams(text, place, out.problems):
+        _read(stream, place, out)
+    out.tables = [t for t in out.tables if t.lines]
+    return out
+
+
+def _read(stream: Stream, place: str, out: Reading) -> None:
+    """Read all blocks in what one rank printed."""
     facts: dict[str, str] = {}
     table: Printed | None = None
     columns: list[str] | None = None
     asked = ended = False
-    for at, line in enumerate(whole_lines(text, place, out.problems), start=1):
+    for at, line in stream:
         for name, pattern in _FACTS.items():
             if found := pattern.match(line.strip()):
                 facts[name] = found.group(1)
@@ -114,8 +122,6 @@ def read(text: str, place: str) -> Reading:
             else:
                 out.behind(f"{place}:{at}", line)
                 table = None
-    out.tables = [t for t in out.tables if t.lines]
-    return out
 
 
 def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printed | None:

@@ -20,8 +20,8 @@ from stretto.imports.printed import (
     Reading,
     decimals,
     number,
-    whole_lines,
 )
+from stretto.imports.tagged import streams
 
 _TITLE = re.compile(
     r"#\s*OSU MPI(-\w+)?\s+(.+?)\s+(Latency|Bandwidth|Bi-Directional).*?(?:v(\S+))?$"
@@ -169,9 +169,10 @@ def read(text: str, place: str) -> Reading:
         Its name.
     """
     out = Reading()
-    reader = _Reader(out)
-    for at, line in enumerate(whole_lines(text, place, out.problems), start=1):
-        reader.line(line, f"{place}:{at}")
+    for stream in streams(text, place, out.problems):
+        reader = _Reader(out)
+        for at, line in stream:
+            reader.line(line, f"{place}:{at}")
     out.tables = [t for t in out.tables if t.lines]
     return out
 

@@ -127,7 +127,7 @@ def whole_lines(text: str, place: str, problems: list[str]) -> list[str]:
     text = text.replace("\ufeff", "").replace("\r\n", "\n")
     complete, _, rest = text.rpartition("\n")
     lines = complete.split("\n")
-    if re.match(r"\s*\d", rest):
+    if re.match(r"(?:\[[^\]]*\](?:<std\w+>:)?)?\s*\d", rest):  # behind a launcher's tag, too
         problems.append(f"{place}:{len(lines) + 1}: the last line is cut off and was dropped")
     return lines
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.bench import Bench, Header, read_bench
+from stretto.files.caches import COLD, all_cold
 from stretto.files.forecast import ForecastFile, read_forecast
 from stretto.files.identity import Identity
 from stretto.files.profile import Profile, read_profile
@@ -122,6 +123,7 @@ def load(paths: Sequence[Path]) -> list[System]:
     if not directories:
         return [_system("files", [(kind_of(p), p) for p in paths])]
     systems = [_system(_label(d), _in_directory(d)) for d in directories]
+    _same_caches(systems)
     if len(systems) == 2 and systems[0].name == systems[1].name:
         for system, d in zip(systems, directories, strict=True):
             system.name = str(d)
@@ -227,6 +229,7 @@ def _system(name: str, files: list[tuple[str, Path]]) -> System:
         else:
             out.benches.append(read_bench(path))
     _same_mpi(out)
+    _same_caches([out])
     points, failed = sums.points_of(out.benches)
     out.panels = panels(points)
     for panel in out.panels:
@@ -274,6 +277,17 @@ def _same_mpi(system: System) -> None:
                 "put each MPI's files into a directory of its own, and compare them with: "
                 "stretto report A B",
             )
+
+
+def _same_caches(systems: Sequence[System]) -> None:
+    """Refuse times of buffers in no cache beside others; where all are such, say so."""
+    read = []
+    for system in systems:
+        paths = [path for kind, path in system.files if kind == "bench"]
+        read += list(zip(paths, system.benches, strict=True))
+    remedy = "put each kind's files into a directory of its own, and report on each by itself"
+    if all_cold(read, remedy) and len(systems) == 1:
+        systems[0].notes.append(f"{COLD[:1].upper()}{COLD[1:]}.")
 
 
 def _same_layout(system: System) -> None:

@@ -24,7 +24,7 @@ from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.sweep.alone import alone_on
 from stretto.sweep.backend import Backend, Launches
-from stretto.sweep.decide import decide_all, regret_words, untested
+from stretto.sweep.decide import decide_all, untested
 from stretto.sweep.elimination import Policy
 from stretto.sweep.expected import at_most_s, expected_s, limit_s
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
@@ -33,6 +33,7 @@ from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan, as_begun, make_plan
 from stretto.sweep.refine import read_simulated, refined
+from stretto.sweep.regret import regret_words
 from stretto.sweep.request import OWN, Request
 from stretto.sweep.stopping import stops_gently
 from stretto.sweep.worker import Worker

@@ -28,9 +28,12 @@ def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
     """
     from stretto.campaign.show import as_json as results_json
     from stretto.campaign.show import table_lines
+    from stretto.files.caches import COLD
     from stretto.tune.from_results import decide_from
 
     found, table = decide_from(results, out)
+    if found[0].bench.header.cold:
+        say(f"stretto: note: {COLD}")
     for one in found:
         for text in one.alone:
             say(

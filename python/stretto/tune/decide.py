@@ -17,6 +17,7 @@ from stretto.campaign.compare import BARE, NATIVE, Comparison
 from stretto.campaign.settings import REDUCTIONS, ROOTED
 from stretto.campaign.stats import geometric_mean
 from stretto.files.table import WITHOUT_SIZE, Row
+from stretto.tune.complete import Call, complete
 
 #: a change of choice must gain more than this (sum of log ratios over the sizes)
 ROW_COST = math.log(1.03)
@@ -243,6 +244,7 @@ def decide(
     source: str = "measured",
     choose: Callable[[str, Options], dict[int, str]] = _choose,
     usable: Callable[[str], bool] = _own,
+    calls: Iterable[Call] = (),
 ) -> list[Row]:
     """Return the rows of the table, for each collective from 0 bytes without end.
 
@@ -260,12 +262,16 @@ def decide(
         From a collective and its options to the choice at each size.
     usable
         Whether a candidate may be chosen; by default Stretto's own only.
+    calls
+        In which the MPI by itself was measured (`calls_of`): a candidate that lacks one of them at
+        a size has no row there.
     """
-    by_collective: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
-    for c in comparisons:
-        by_collective[c.cell.collective][c.cell.bytes].append(c)
+    comparisons = list(comparisons)
+    compared = dict.fromkeys(c.cell.collective for c in comparisons)
+    by_collective = complete(comparisons, calls)
     rows: list[Row] = []
-    for collective, sizes in by_collective.items():
+    for collective in compared:
+        sizes = by_collective[collective]
         options = {
             size: {
                 c.candidate: c.ratio.median

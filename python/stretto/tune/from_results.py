@@ -12,9 +12,11 @@ from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing, bes
 from stretto.campaign.show import size_words
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
+from stretto.files.caches import all_cold
 from stretto.files.identity import other_cpu
 from stretto.files.table import Row, Table, write_table
 from stretto.mpi.algorithms.base import FILES, PREFIX
+from stretto.tune.complete import calls_of
 from stretto.tune.decide import decide
 
 
@@ -57,6 +59,7 @@ def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[Decided],
         What each file gave, and the table's file.
     """
     found: list[Decided] = []
+    read: list[tuple[Path, Bench]] = []
     seen: dict[tuple[int, int, str], Path] = {}
     for path in paths:
         bench = read_bench(path)
@@ -89,6 +92,8 @@ def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[Decided],
                     f"{other} holds {collective} on {nodes} x {ppn} as well", path,
                     "name one of the two: measurements of two campaigns are not mixed",
                 )  # fmt: skip
+        read.append((path, bench))
+        all_cold(read, "decide from each kind by itself: a table of its own for each")
         found.append(_decide(bench, nodes, ppn))
     head = found[0].bench.header
     rows = [r for d in found for r in d.rows]
@@ -132,7 +137,10 @@ def _decide(bench: Bench, nodes: int, ppn: int) -> Decided:
                 f"{cell.collective} {size_words(cell.bytes)} B: {winner.candidate}, "
                 f"{winner.why}, {winner.launches} launches"
             )
-    rows = decide(deciding, nodes, ppn, source=source)
+    rows = decide(deciding, nodes, ppn, source=source, calls=calls_of(times))
+    if bench.header.cold:
+        for row in rows:
+            row.evidence["caches"] = "cold"
     alone: dict[str, set[int]] = defaultdict(set)
     for cell, found in times.items():
         if not {NATIVE, BARE} & set(found):

@@ -17,6 +17,7 @@ from stretto.campaign.runner import measure
 from stretto.files.identity import collect
 from stretto.files.locate import table_path
 from stretto.files.table import TUNABLE, Row, Table, write_table
+from stretto.tune.complete import calls_of
 from stretto.tune.decide import decide
 
 
@@ -112,7 +113,8 @@ def tune_generally(
     require_layout(bench, where.nodes, where.each, results)
     times = timings(bench)
     comparisons = fair(times)
-    rows = decide(decisive(comparisons, times), where.nodes, where.each)
+    deciding = decisive(comparisons, times)
+    rows = decide(deciding, where.nodes, where.each, calls=calls_of(times))
     table = Table(
         installation.family, installation.version, where.nodes, where.each, identity.created,
         identity.stretto, identity.host.name, identity.host.cpu, rows,

@@ -22,6 +22,7 @@ from stretto.files.profile import Profile
 from stretto.files.table import Row, Table
 from stretto.launch.inject import prepare
 from stretto.launch.job import understand
+from stretto.tune.complete import Call, calls_of
 from stretto.tune.decide import Span, decide
 from stretto.tune.needs import Need, Needs
 from stretto.tune.profiled import Profiled
@@ -91,6 +92,7 @@ class Measured(Profiled):
         spans: dict[tuple[int, int], dict[str, dict[int, Span]]] = defaultdict(
             lambda: defaultdict(dict)
         )
+        calls: dict[tuple[int, int], list[Call]] = defaultdict(list)
         for plan in plans:
             nranks, nodes, ppn = plan.layout
             left = time_left(plan.settings, plan.path, self.o.restart)
@@ -108,6 +110,7 @@ class Measured(Profiled):
             require_layout(bench, nodes, ppn, plan.path)
             times = timings(bench)
             comparisons += [replace(c, layout=plan.layout) for c in decisive(fair(times), times)]
+            calls[nodes, ppn] += calls_of(times, plan.layout)
             own = spans[nodes, ppn]
             for need in plan.members:
                 own[need.collective][need.bytes] = _wider(
@@ -115,7 +118,7 @@ class Measured(Profiled):
                 )
         for (nodes, ppn), known in spans.items():
             here = [c for c in comparisons if c.layout is not None and c.layout[1:] == (nodes, ppn)]
-            rows += decide(here, nodes, ppn, known)
+            rows += decide(here, nodes, ppn, known, calls=calls[nodes, ppn])
         return rows, comparisons, [plan.path for plan in plans]
 
     def _cases(self, members: Sequence[Need], nodes: int, nranks: int) -> list[Case]:

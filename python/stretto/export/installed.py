@@ -1,0 +1,71 @@
+"""Which of the MPIs on this machine is the one that was measured: an export is for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stretto.errors import StrettoError
+from stretto.files.identity import Family, MPIIdentity
+from stretto.mpi import MPIInstallation, find_installation, installations
+from stretto.mpi.detect import TITLES
+
+
+@dataclass(frozen=True)
+class Taken:
+    """An installation, None where there is none; and what to tell the user of the choice."""
+
+    installation: MPIInstallation | None
+    note: str | None = None
+
+
+def _words(mpi: MPIInstallation) -> str:
+    return f"{mpi.name} in {mpi.prefix}"
+
+
+def take(family: Family, measured: MPIIdentity, wanted: str | None, major: str = "") -> Taken:
+    """Return the installation that was measured, or the one that the user names.
+
+    Parameters
+    ----------
+    family, major
+        What can read the files: a family, and how its version begins.
+    measured
+        Of the results.
+    wanted
+        As for ``--mpi``: a launcher or a prefix is taken as it is, a family says nothing new.
+
+    Raises
+    ------
+    StrettoError
+        Where only other versions are here: what is slow or wrong in one need not be in another.
+    """
+    if wanted is not None and wanted != family:
+        return Taken(find_installation(wanted))
+    here = [i for i in installations() if i.family == family and i.version.startswith(major)]
+    if not here:
+        return Taken(None if wanted is None else find_installation(wanted))
+    same = [i for i in here if i.version == measured.version]
+    built = [i for i in same if measured.library and i.library == measured.library]
+    title = TITLES[family]
+    if not same and measured.version.startswith(major):
+        others = ", ".join(map(_words, here))
+        raise StrettoError(
+            f"measured with {title} {measured.version}, and here is another version: {others}",
+            here[0].libmpi or here[0].prefix,
+            f"name the MPI that was measured: --mpi PREFIX; --mpi {here[0].launcher or 'PREFIX'} "
+            "takes another one all the same, after an update, say",
+        )
+    chosen = (built or same or here)[0]
+    if len(here) == 1:
+        return Taken(chosen)
+    why = "whose version was measured" if same else f"none is the {measured.version} measured"
+    if built:
+        why = "whose version and build were measured"
+        if len(built) > 1:
+            why += f", as {len(built) - 1} of the others'"
+    others = ", ".join(_words(i) for i in here if i is not chosen)
+    return Taken(
+        chosen,
+        f"several {title} are here: {_words(chosen)} is taken, {why}; --mpi PREFIX names another "
+        f"({others})",
+    )

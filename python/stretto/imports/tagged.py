@@ -1,0 +1,47 @@
+"""Lines that the launcher has put a rank's number before: each rank's are read by themselves.
+
+Open MPI's ``--tag-output`` (and ``--output tag``, ``rank``), ``srun -l``, and ``-prepend-rank`` of
+MPICH's and Intel MPI's hydra. What several ranks print stands there line by line, in whatever
+order; one rank's empty line or title says nothing of what another one prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from stretto.imports.printed import whole_lines
+
+_TAGS = (
+    # [1,0]<stdout>:, with a blank behind it since Open MPI 5; [0]<stdout>: of --output rank
+    re.compile(r"(\[(?:[^\[\]\s]*@)?\d+(?:,\d+)?\]<std(?:out|err|diag)>:) ?"),
+    re.compile(r" *(\d+):(?: |$)"),
+    re.compile(r"(\[\d+\])(?: |$)"),
+)
+
+#: lines with their numbers in the file
+Stream = list[tuple[int, str]]
+
+
+def streams(text: str, place: str, problems: list[str]) -> list[Stream]:
+    """Return a file's lines, as one stream; where all bear tags of one form, by tag and without.
+
+    Parameters
+    ----------
+    text, place, problems
+        As for `whole_lines`.
+    """
+    lines = list(enumerate(whole_lines(text, place, problems), start=1))
+    for pattern in _TAGS:
+        tags = [pattern.match(line) for _, line in lines]
+        said = [tag for (_, line), tag in zip(lines, tags, strict=True) if line.strip()]
+        if not said or not all(said):
+            continue
+        out: dict[str, Stream] = defaultdict(list)
+        last = ""
+        for (at, line), tag in zip(lines, tags, strict=True):
+            if tag is not None:
+                last = tag.group(1)
+            out[last].append((at, line[tag.end() :] if tag is not None else ""))
+        return list(out.values())
+    return [lines]

@@ -1,0 +1,120 @@
+"""The MPI that an export is written from and checked with: the one that was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exports import result_file, tuned
+from mpis import MPIS
+from stretto.cli import main
+from stretto.errors import StrettoError
+from stretto.export import installed
+from stretto.files.identity import MPIIdentity
+from stretto.mpi import MPIInstallation, from_launcher
+from stretto.mpi.mpich import MPICH
+from stretto.mpi.openmpi import OpenMPI
+
+RING = "native:" + ",".join(f"{n}={v}" for n, v in tuned("allreduce", 4))
+Out = pytest.CaptureFixture[str]
+
+
+def openmpi(version: str, prefix: str, package: str = "a") -> MPIInstallation:
+    library = f"Open MPI v{version}, package: {package}"
+    at = Path(prefix)
+    return OpenMPI(
+        "openmpi", "openmpi", version, library, at, at / "lib/libmpi.so", at / "bin/mpirun"
+    )
+
+
+def here(monkeypatch: pytest.MonkeyPatch, *found: MPIInstallation) -> None:
+    monkeypatch.setattr(installed, "installations", lambda: list(found))
+
+
+def measured(version: str, package: str = "a") -> MPIIdentity:
+    return openmpi(version, "/any", package).identity
+
+
+def test_the_measured_one_is_taken_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = openmpi("5.0.3", "/old"), openmpi("5.0.11", "/new")
+    again, four = openmpi("5.0.11", "/again", "b"), openmpi("4.1.4", "/usr")
+    here(monkeypatch, four, old, new, again)
+    taken = installed.take("openmpi", measured("5.0.11"), None, "5")
+    assert taken.installation is new
+    assert taken.note is not None and "Open MPI 5.0.11 in /new is taken" in taken.note
+    assert "version and build were measured" in taken.note
+    assert "/old" in taken.note and "/again" in taken.note and "/usr" not in taken.note
+    assert installed.take("openmpi", measured("5.0.11", "b"), None, "5").installation is again
+    assert installed.take("openmpi", measured("5.0.3"), "openmpi", "5").installation is old, (
+        "a family's name is no choice"
+    )
+    elsewhere = installed.take("openmpi", measured("5.0.11", "c"), None, "5")
+    assert elsewhere.installation is new
+    assert elsewhere.note is not None and "whose version was measured" in elsewhere.note
+    here(monkeypatch, four, new)
+    assert installed.take("openmpi", measured("5.0.11"), None, "5").note is None, (
+        "nothing to choose"
+    )
+    here(monkeypatch)
+    assert installed.take("openmpi", measured("5.0.11"), None).installation is None
+
+
+def test_another_version_is_refused_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    here(monkeypatch, openmpi("5.0.3", "/old"), openmpi("5.0.4", "/older"))
+    with pytest.raises(StrettoError) as caught:
+        installed.take("openmpi", measured("5.0.11"), None, "5")
+    words = str(caught.value)
+    assert "measured with Open MPI 5.0.11, and here is another version" in words
+    assert "5.0.3 in /old, Open MPI 5.0.4 in /older" in words
+    assert "--mpi PREFIX" in (caught.value.remedy or "")
+    named = openmpi("5.0.3", "/old")
+    monkeypatch.setattr(installed, "find_installation", lambda _wanted: named)
+    assert installed.take("openmpi", measured("5.0.11"), "/old", "5").installation is named
+
+
+def test_files_for_another_release_than_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--to openmpi-5` of results of 4.1.4 is allowed, with a warning: any 5 can read them."""
+    five = openmpi("5.0.11", "/new")
+    here(monkeypatch, openmpi("4.1.4", "/usr"), five)
+    assert installed.take("openmpi", measured("4.1.4"), None, "5").installation is five
+
+
+def test_check_refuses_another_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
+) -> None:
+    results = result_file(
+        tmp_path / "a.bench.jsonl", {("allreduce", 1024): {"bare": 50.0, RING: 30.0}}
+    )
+    out = tmp_path / "tuning"
+    assert main(["export", "--to", "openmpi-5", "--out", str(out), str(results)]) == 0
+    here(monkeypatch, openmpi("5.0.3", "/old"))
+    assert main(["export", "--check", "--out", str(out)]) == 1
+    err = capsys.readouterr().err
+    assert "measured with Open MPI 5.0.11" in err and "at: /old/lib/libmpi.so" in err
+
+
+@pytest.mark.mpi
+def test_mpich_trees_are_those_of_the_measured_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
+) -> None:
+    """Another MPICH comes first on this machine: the files were made from it, or refused."""
+    prefix = MPIS["mpich"].require().prefix
+    real = from_launcher(prefix / "bin" / "mpiexec")
+    other = MPICH(
+        "mpich", "mpich", "4.3.0", "MPICH", Path("/other"), Path("/other/lib/libmpi.so"), None
+    )
+    here(monkeypatch, other, real)
+    monkeypatch.setattr("stretto.export.targets.find_installation", lambda _wanted: other)
+    ring = "native:MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=ring"
+    times = {("allreduce", 65536): {"bare": 50.0, ring: 30.0}}
+    results = result_file(tmp_path / "a.bench.jsonl", times, mpi=real.identity)
+    out = tmp_path / "tuning"
+    assert main(["export", "--to", "mpich", "--out", str(out), str(results)]) == 0
+    assert (
+        f"several MPICH are here: {real.name} in {real.prefix} is taken" in capsys.readouterr().err
+    )
+    assert (out / "stretto-mpich-mpir.json").exists()
+    here(monkeypatch, other)
+    assert main(["export", "--to", "mpich", "--out", str(out), str(results)]) == 1
+    assert f"measured with MPICH {real.version}" in capsys.readouterr().err

@@ -1,0 +1,138 @@
+"""Outputs whose lines the launcher has tagged with ranks: stripped, and no rank's mixed up."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS
+from stretto.imports import imb, osu
+from stretto.imports.printed import Line
+
+TITLE = (
+    "# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n"
+)
+OSU = (
+    f"\n{TITLE}4   2.10\n8   2.30\n16   2.75\n\n"
+    "# OSU MPI Barrier Latency Test v7.4\n# Avg Latency(us)\n1.25\n"
+)
+#: what another rank may say meanwhile: an empty line ends a table, a title begins another
+OTHER = (
+    "warning: no huge pages\n\n# OSU MPI Broadcast Latency Test v7.4\n32  9.99\n8 1 2 3\n\nbye\n"
+)
+TAGS = {
+    "Open MPI 4": "[1,{}]<stdout>:",
+    "Open MPI 5": "[1,{}]<stdout>: ",
+    "--output rank": "[{}]<stdout>: ",
+    "a job's name": "[prterun-node1-77@1,{}]<stdout>: ",
+    "srun -l": "{:>3}: ",
+    "hydra": "[{}] ",
+}
+EVERY = pytest.mark.parametrize("tag", TAGS.values(), ids=TAGS)
+
+
+def tagged(text: str, tag: str, rank: int = 0) -> list[str]:
+    return [tag.format(rank) + line + "\n" for line in text.splitlines()]
+
+
+def lines_of(text: str) -> dict[str | None, list[Line]]:
+    return {t.collective: t.lines for t in osu.read(text, "f").tables}
+
+
+@EVERY
+def test_tags_are_stripped(tag: str) -> None:
+    reading = osu.read("".join(tagged(OSU, tag)), "f")
+    assert lines_of("".join(tagged(OSU, tag))) == lines_of(OSU)
+    assert not reading.problems
+    assert [t.place for t in reading.tables] == [t.place for t in osu.read(OSU, "f").tables]
+
+
+@EVERY
+@pytest.mark.parametrize("seed", range(5))
+def test_ranks_that_print_in_turn_are_not_mixed_up(tag: str, seed: int) -> None:
+    mine, other = tagged(OSU, tag), tagged(OTHER, tag, 11)
+    order = [0] * len(mine) + [1] * len(other)
+    random.Random(seed).shuffle(order)
+    ways = iter(mine), iter(other)
+    found = [next(ways[which]) for which in order]
+    tables = [t for t in osu.read("".join(found), "f").tables if t.collective != "bcast"]
+    assert {t.collective: t.lines for t in tables} == lines_of(OSU)
+    at = int(tables[0].place.rpartition(":")[2])
+    assert "Allreduce" in found[at - 1], "places are those in the file"
+
+
+@EVERY
+def test_a_cut_last_line_is_told(tag: str) -> None:
+    whole = "".join(tagged(f"{TITLE}4   2.10\n8   2.30\n", tag))
+    reading = osu.read(whole[:-2], "f")
+    assert [x.bytes for x in reading.tables[0].lines] == [4]
+    assert reading.problems == ["f:5: the last line is cut off and was dropped"]
+
+
+def test_where_not_all_lines_bear_tags_none_is_one() -> None:
+    text = "".join(tagged(OSU, "[{}] "))
+    assert not osu.read("a line of the job's script\n" + text, "f").tables
+    assert lines_of(OSU + "[0] goodbye\n") == lines_of(OSU)
+    mixed = text + "".join(tagged(OTHER, "[1,{}]<stdout>:", 1))
+    assert not osu.read(mixed, "f").tables, "of two launchers"
+
+
+def run_imb(tag: list[str]) -> str:
+    mpi = MPIS["intel"].require()
+    program = mpi.prefix / "bin" / "IMB-MPI1"
+    words = [str(program), "-iter", "5", "-msglog", "3:5", "allreduce", "barrier"]
+    launcher, *options = mpi.launcher(2)
+    done = subprocess.run(
+        [launcher, *tag, *options, *words],
+        capture_output=True, text=True, env=mpi.environment, timeout=300, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+@pytest.mark.mpi
+def test_what_intel_mpi_prints_with_ranks_is_read() -> None:
+    text = run_imb(["-prepend-rank"])
+    assert all(line.startswith("[0] ") for line in text.splitlines() if line.strip())
+    reading = imb.read(text, "f")
+    assert not reading.problems
+    found = {t.collective: [x.bytes for x in t.lines] for t in reading.tables if t.nranks == 2}
+    assert found == {"allreduce": [0, 8, 16, 32], "barrier": [0]}
+    assert {t.mode for t in reading.tables} == {"latency", "throughput"}, "its head is read, too"
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("openmpi4", ["--tag-output"]),
+        ("openmpi5", ["--output", "tag"]),
+        ("mpich", ["-prepend-rank"]),
+    ],
+)
+def test_what_launchers_print_is_read(name: str, options: list[str], tmp_path: Path) -> None:
+    """Two ranks print the same at once: two tables, each whole."""
+    mpi = MPIS[name].require()
+    (tmp_path / "out").write_text(OSU)
+    launcher, *more = mpi.launcher(2)
+    words = [launcher, *options, *more, "cat", str(tmp_path / "out")]
+    done = subprocess.run(
+        words, capture_output=True, text=True, env=mpi.environment, timeout=300, check=True
+    )
+    reading = osu.read(done.stdout, "f")
+    assert not reading.problems
+    collectives = sorted(str(t.collective) for t in reading.tables)
+    assert collectives == ["allreduce", "allreduce", "barrier", "barrier"]
+    assert all(t.lines == lines_of(OSU)[t.collective] for t in reading.tables)
+
+
+READERS: dict[str, Callable[[str, str], object]] = {"osu": osu.read, "imb": imb.read}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("text", ["", "\n", "[0]\n", "0:\n", "[1,0]<stdout>:\n", "[0] \n\n0: x\n"])
+def test_tags_of_nothing(read: Callable[[str, str], object], text: str) -> None:
+    read(text, "f")
