@@ -245,45 +245,6 @@ def test_up_that_ends_well_stays() -> None:
     assert not holders(name)
 
 
-#: rank 0 sends 64 messages of 1 MiB to rank 1; each then tells what its interfaces sent in all
-BULK = r"""
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-static long long sent(int rail)
-{
-    char path[64];
-    long long bytes = 0;
-    snprintf(path, sizeof path, "/sys/class/net/eth%d/statistics/tx_bytes", rail);
-    FILE *file = fopen(path, "r");
-    if (file != NULL) {
-        if (fscanf(file, "%lld", &bytes) != 1)
-            bytes = 0;
-        fclose(file);
-    }
-    return bytes;
-}
-int main(int argc, char **argv)
-{
-    int rank;
-    char *data = calloc(1, 1 << 20);
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    long long before[2] = {sent(0), sent(1)};
-    for (int i = 0; i < 64; i++)
-        if (rank == 0)
-            MPI_Send(data, 1 << 20, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-        else if (rank == 1)
-            MPI_Recv(data, 1 << 20, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0)
-        printf("sent %lld %lld\n", sent(0) - before[0], sent(1) - before[1]);
-    MPI_Finalize();
-    return 0;
-}
-"""
-
-
 def test_open_mpi_sends_over_both_rails() -> None:
     if os.geteuid() != 0:
         missing("the testbed needs root")
@@ -291,8 +252,7 @@ def test_open_mpi_sends_over_both_rails() -> None:
     cluster = testbed.up(2, rails=2, share=with_tmp, owned=True)
     try:
         assert len(set(cluster.networks)) == 2
-        source = cluster.shared / "bulk.c"
-        source.write_text(BULK)
+        source = REPOSITORY / "tests" / "apps" / "bulk.c"
         program = MPIS["openmpi4"].require().compile(source, cluster.shared / "bulk")
         sent = {}
         for interfaces in ("all", "eth0", "eth1"):
