@@ -1,5 +1,5 @@
-/* Rank 0 sends 64 messages of 1 MiB to the last rank, and says what its node's eth0 and eth1 sent for
- * that in all ("sent A B"), and how long it took.
+/* Rank 0 sends 64 messages of 1 MiB to the last rank, and says what its node's eth0 and eth1 sent
+ * for that in all ("sent A B"), and how long it took.
  */
 #include <mpi.h>
 #include <stdio.h>

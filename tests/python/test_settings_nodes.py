@@ -16,9 +16,9 @@ import clusters
 from mpis import MPIS, REPOSITORY, one_job_at_a_time
 from stretto.files.settings import read_settings
 from stretto.mpi.detect import find_installation
-from stretto.mpi.settings import settings
+from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import Around, without
-from stretto.mpi.settings.network import libfabric, tcp_interfaces, ucx_devices
+from stretto.mpi.settings.network import libfabric, netmods, tcp_interfaces, ucx_devices
 from stretto.mpi.settings.nodes import ASK, Nodes, read
 
 BULK = REPOSITORY / "tests" / "apps" / "bulk.c"
@@ -90,16 +90,28 @@ def test_choices_of_interfaces() -> None:
     rdma = Around(Nodes(2, {}, False, ("mlx5_0:1", "mlx5_1:1"), 1, 1))
     assert names(ucx_devices(rdma)) == ["UCX_NET_DEVICES=mlx5_0:1", "UCX_NET_DEVICES=mlx5_1:1"]
     assert not ucx_devices(Around(rdma.found, {"OMPI_MCA_pml": "ob1"}))
+    # MPICH built with UCX and libfabric uses the one that it was built with first, or is told
+    assert names(netmods(around(), True)) == ["UCX_NET_DEVICES=eth0", "UCX_NET_DEVICES=eth1"]
+    both_ways = dict(netmods(around(), True)[0].settings()[0].environment)
+    assert both_ways == {"UCX_NET_DEVICES": "eth0", "FI_TCP_IFACE": "eth0"}
+    assert names(netmods(around(), False)) == names(libfabric(around()))
+    assert names(netmods(around(MPIR_CVAR_CH4_NETMOD="ofi"), True)) == names(libfabric(around()))
+    (only,) = netmods(around(MPIR_CVAR_CH4_NETMOD="ucx"), True)
+    assert not only.besides
     # what the command says stays
     own = [s for e in tcp_interfaces(around()) for s in e.settings()]
     for option in ("btl_tcp_if_include", "btl_tcp_if_exclude"):
         assert not without(own, ["mca", option])[0]
 
 
-def found_on(name: str, nodes: int, around: Around | None = None) -> set[str]:
+def found_on(name: str, nodes: int, around: Around | None = None) -> list[Setting]:
     mpi = MPIS[name].require()
     launcher = mpi.prefix / "bin" / ("mpirun.openmpi" if name == "openmpi4" else "mpirun")
-    return {s.name for s in settings(find_installation(str(launcher)), nodes, 2, around)[0]}
+    return settings(find_installation(str(launcher)), nodes, 2, around)[0]
+
+
+def names_on(name: str, nodes: int, around: Around | None = None) -> set[str]:
+    return {s.name for s in found_on(name, nodes, around)}
 
 
 @pytest.mark.parametrize(
@@ -118,25 +130,25 @@ def test_placing_by_what_the_nodes_have_and_who_starts_them(
         return any(n.endswith(ending) for n in found)
 
     one_part, two_parts = (Around(Nodes(2, {}, False, (), n, n)) for n in (1, 2))
-    assert not has(found_on(name, 2, one_part), sockets)
-    assert has(found_on(name, 2, two_parts), sockets)
+    assert not has(names_on(name, 2, one_part), sockets)
+    assert has(names_on(name, 2, two_parts), sockets)
     if turns is not None:
-        assert has(found_on(name, 2, one_part), turns)
-        assert not has(found_on(name, 1, one_part), turns)
-    srun = found_on(name, 2, Around(two_parts.found, {}, True))
+        assert has(names_on(name, 2, one_part), turns)
+        assert not has(names_on(name, 1, one_part), turns)
+    srun = names_on(name, 2, Around(two_parts.found, {}, True))
     assert {"SLURM_DISTRIBUTION=cyclic", "SLURM_CPU_BIND=cores"} <= srun
     assert not [n for n in srun if "rmaps" in n or "HYDRA" in n or "PERHOST" in n]
-    assert not [n for n in found_on(name, 2, two_parts) if n.startswith("SLURM")]
+    assert not [n for n in names_on(name, 2, two_parts) if n.startswith("SLURM")]
 
 
 def test_network_ports_are_named_as_mpich_knows_them() -> None:
     rdma = Around(Nodes(2, {}, False, ("mlx5_0:1", "mlx5_1:1"), 1, 1))
-    assert {"MPIR_CVAR_CH4_OFI_PREF_NIC=0", "MPIR_CVAR_CH4_OFI_PREF_NIC=1"} <= found_on(
+    assert {"MPIR_CVAR_CH4_OFI_PREF_NIC=0", "MPIR_CVAR_CH4_OFI_PREF_NIC=1"} <= names_on(
         "mpich", 2, rdma
     )
-    assert not [n for n in found_on("mpich", 2) if "NIC" in n]
-    assert "I_MPI_MULTIRAIL=1" in found_on("intel", 2, rdma)
-    assert "I_MPI_MULTIRAIL=1" not in found_on("intel", 2)
+    assert not [n for n in names_on("mpich", 2) if "NIC" in n]
+    assert "I_MPI_MULTIRAIL=1" in names_on("intel", 2, rdma)
+    assert "I_MPI_MULTIRAIL=1" not in names_on("intel", 2)
 
 
 @pytest.fixture(scope="module")
@@ -157,10 +169,12 @@ def test_the_choice_of_an_interface_takes_effect(
     asked = clusters.call([*start, "sh", "-c", ASK], rails.shared, env, timeout=300)
     found = read(asked.stdout)
     assert found is not None and found.hosts == 2 and list(found.interfaces) == ["eth0", "eth1"]
-    job = Around(found, {})
-    entries = tcp_interfaces(job) if name.startswith("openmpi") else libfabric(job)
+    known = found_on(name, 2, Around(found, {}))
+    chosen = "btl_tcp_if_include|UCX_NET_DEVICES|FI_TCP_IFACE"
+    tried = [s for s in known if re.match(rf"({chosen})=eth[01]$", s.name)]
+    assert len(tried) == 2
     mebibytes, few = 64 << 20, 4 << 20
-    for setting in (s for e in entries for s in e.settings()):
+    for setting in tried:
         done = clusters.call(
             [*start, str(program)], rails.shared, env | dict(setting.environment), timeout=300
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stretto.mpi.settings.base import Around, Entry
-from stretto.mpi.settings.network import libfabric
+from stretto.mpi.settings.network import netmods
 from stretto.mpi.settings.nodes import MOST
 from stretto.mpi.variables import Variable
 
@@ -21,7 +21,7 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
     major, variables, around
         As for Open MPI's.
     """
-    del major, variables
+    del major
     cma = ((f"{_CVAR}CH4_CMA_ENABLE", "1"),)
     # MPICH 5.0.2 aborts in MPI_Init when a piece is larger than what it packs into.
     pack = ((f"{_CVAR}CH4_PACK_BUFFER_SIZE", "65536"),)
@@ -37,14 +37,15 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
         _cvar("POLLS_BEFORE_YIELD", ("0", "50"),
               "a rank that waits gives up its core: never, early"),
     ]  # fmt: skip
-    out += [*_nics(around), *libfabric(around)]
+    has_ucx = any(name.startswith(f"{_CVAR}CH4_UCX_") for name in variables)
+    out += [*_nics(around), *netmods(around, has_ucx)]
     return out if around.srun else [*out, *_placing(around)]
 
 
 def _nics(around: Around) -> list[Entry]:
     """Return which of several RDMA ports a rank uses, or all: MPICH takes one by itself."""
     number = len(around.ports)
-    if not number:
+    if not number or around.environ.get(f"{_CVAR}CH4_NETMOD", "").lower() == "ucx":
         return []
     most = ((f"{_CVAR}CH4_OFI_MAX_NICS", str(number)),)
     return [

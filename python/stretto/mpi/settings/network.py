@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stretto.mpi.settings.base import Around, Entry
 from stretto.mpi.settings.nodes import MOST, chosen
 
@@ -35,7 +37,7 @@ def tcp_interfaces(around: Around) -> list[Entry]:
 
 
 def ucx_devices(around: Around) -> list[Entry]:
-    """Return UCX's choices: each RDMA port that the nodes share.
+    """Return Open MPI's choices where it uses UCX: each RDMA port that the nodes share.
 
     Without such ports Open MPI uses UCX only where it is told to, and then over TCP.
 
@@ -44,13 +46,41 @@ def ucx_devices(around: Around) -> list[Entry]:
     around
         The job.
     """
-    names = around.ports
     pml = around.environ.get("OMPI_MCA_pml", "")
-    if not names and pml == "ucx" and around.found is not None and not around.found.ports:
-        names = around.interfaces
-    if not names or pml not in ("", "ucx"):
+    if pml not in ("", "ucx"):
         return []
-    return [_devices("UCX_NET_DEVICES", names, around, "ports that UCX uses")]
+    return _ucx(around, around.ports or (around.interfaces if pml == "ucx" else ()))
+
+
+def netmods(around: Around, has_ucx: bool) -> list[Entry]:
+    """Return MPICH's choices, by the network module that it uses.
+
+    Built with both, it uses the first that it was built with, unless it is told: a choice is then
+    said to both, and the other one's variable does nothing.
+
+    Parameters
+    ----------
+    around
+        The job.
+    has_ucx
+        It was built with UCX.
+    """
+    told = around.environ.get("MPIR_CVAR_CH4_NETMOD", "").lower()
+    if told == "ofi" or not has_ucx:
+        return libfabric(around)
+    found = _ucx(around, around.ports or around.interfaces)
+    if told == "ucx" or not libfabric(around):
+        return found
+    return [
+        replace(e, values=(value,), besides=(("FI_TCP_IFACE", value),))
+        for e in found
+        for value in e.values
+    ]
+
+
+def _ucx(around: Around, names: tuple[str, ...]) -> list[Entry]:
+    known = around.found is not None and (not around.found.ports or bool(around.ports))
+    return [_devices("UCX_NET_DEVICES", names, around, "what UCX uses")] if names and known else []
 
 
 def libfabric(around: Around) -> list[Entry]:
