@@ -187,6 +187,30 @@ def test_the_choice_of_an_interface_takes_effect(
 
 @pytest.mark.root
 @pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "intel"])
+def test_ranks_take_turns_among_nodes(rails: clusters.testbed.Cluster, name: str) -> None:
+    hosts = [n.name for n in rails.nodes]
+    start = clusters.launcher(rails, name, 2, 2)
+    if name == "intel":  # -ppn decides, and the setting is not tried beside it
+        at = start.index("-ppn")
+        start = [*start[:at], *start[at + 2 :]]
+    rank = "${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-$PMI_RANK}}"
+    (setting,) = [s for s in found_on(name, 2) if re.search(r"mapping.*=node|PERHOST=1", s.name)]
+
+    def order(environment: dict[str, str]) -> list[str]:
+        words = [*start, "sh", "-c", f'echo "rank {rank} on $(uname -n)"']
+        env = clusters.environment(rails, name) | environment
+        said = clusters.call(words, rails.shared, env, timeout=300).stdout
+        found = {int(r): host for r, host in re.findall(r"rank (\d+) on (\w+)", said)}
+        assert len(found) == 4, said
+        return [found[r] for r in range(4)]
+
+    assert order(dict(setting.environment)) == [*hosts, *hosts]
+    assert order({}) != [*hosts, *hosts]
+
+
+@pytest.mark.root
+@pytest.mark.mpi
 def test_tune_asks_the_nodes_and_tries_their_interfaces(
     rails: clusters.testbed.Cluster,
 ) -> None:
