@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 
 @contextlib.contextmanager
 def up(
-    nodes: int, with_slurm: bool = False, bandwidth: str | None = None
+    nodes: int, with_slurm: bool = False, bandwidth: str | None = None, rails: int = 1
 ) -> Iterator[testbed.Cluster]:
     """A cluster for the time of the block; every node sees the repository and the MPIs.
 
@@ -78,7 +78,7 @@ def up(
     seen = [REPOSITORY, Path(sys.prefix), *(mpi.prefix for mpi in MPIS.values())]
     if "STRETTO_TEST_LIB" in os.environ:
         seen.append(Path(os.environ["STRETTO_TEST_LIB"]))
-    cluster = testbed.up(nodes, bandwidth=bandwidth, share=seen, owned=True)
+    cluster = testbed.up(nodes, bandwidth=bandwidth, share=seen, owned=True, rails=rails)
     try:
         if with_slurm:
             slurm.start(cluster)

@@ -14,12 +14,12 @@ from stretto.checks.facts import Facts, collect_facts, parse_list, try_cma
 from stretto.checks.findings import Finding, judge, worst
 from stretto.checks.job import (
     Placed,
-    _without_files,
     judge_installations,
     judge_placement,
     probe,
 )
 from stretto.launch import understand
+from stretto.launch.ask import before
 from stretto.launch.command import parse_command
 
 GIB = 1 << 30
@@ -299,7 +299,7 @@ def test_options_that_name_files_are_left_out(tmp_path: Path) -> None:
     command = parse_command([*words, "./app"], {"PATH": str(tmp_path)}, tmp_path)
     (application,) = command.applications
     assert application.program == len(words)
-    assert _without_files(command, 0, application) == [str(srun), "-n4", "-J", "o"]
+    assert before(command, 0, application) == [str(srun), "-n4", "-J", "o"]
 
 
 @pytest.mark.mpi

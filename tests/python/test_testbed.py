@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import secrets
 import subprocess
 import sys
 import textwrap
@@ -184,9 +186,100 @@ def test_killed_owner_leaves_nothing() -> None:
     assert not (testbed.RUN / name).exists()
 
 
+def holders(name: str) -> list[str]:
+    """What is left of an instance's holders, by the directory in their words."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if str(testbed.RUN / name).encode() in words:
+                found.append(path.parent.name)
+    return found
+
+
+@pytest.mark.parametrize("at", ["holder", "link"])
+@pytest.mark.parametrize("cleaner", ["down", "up"])
+def test_up_that_is_killed_is_cleared_away(cleaner: str, at: str) -> None:
+    """Killed while a holder is waited for, or while a node is being tied to a rail."""
+    if os.geteuid() != 0:
+        missing("the testbed needs root")
+    name = f"k{secrets.token_hex(3)}"
+    hook = {
+        "holder": "sleep = cluster.holder.time.sleep\n"
+        "cluster.holder.time.sleep = lambda s: end() if known() else sleep(s)\n",
+        "link": "tie = cluster._tie\n"
+        "cluster._tie = lambda c, r, i, p: end() if i else tie(c, r, i, p)\n",
+    }[at]
+    script = (
+        "import sys, os, signal; sys.path.insert(0, sys.argv[1]); import cluster\n"
+        "end = lambda: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "known = lambda: (cluster.RUN / sys.argv[2] / f'holder.{sys.argv[2]}n2').exists()\n"
+        f"{hook}cluster.up(12, name=sys.argv[2], rails=2)\n"
+    )
+    argv = [sys.executable, "-c", script, str(REPOSITORY / "tools" / "testbed"), name]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=200)
+    assert done.returncode == -9, done.stderr
+    assert holders(name), "a node was there"
+    if cleaner == "down":
+        testbed.find(name).down()
+    else:
+        testbed.up(1, owned=True).down()
+    assert not holders(name)
+    assert not list(Path("/sys/class/net").glob(f"{name}b*"))
+    assert not (testbed.RUN / name).exists()
+    with pytest.raises(testbed.TestbedError, match="no instance"):
+        testbed.find(name)
+
+
+def test_up_that_ends_well_stays() -> None:
+    if os.geteuid() != 0:
+        missing("the testbed needs root")
+    argv = [sys.executable, str(REPOSITORY / "tools" / "testbed")]
+    up = [*argv, "up", "--nodes", "1"]
+    name = subprocess.run(up, capture_output=True, text=True, timeout=200).stdout.strip()
+    try:
+        testbed.collect_garbage()
+        assert testbed.find(name).run(0, ["true"]).returncode == 0
+    finally:
+        subprocess.run([*argv, "down", name], timeout=200, check=True)
+    assert not holders(name)
+
+
+def test_open_mpi_sends_over_both_rails() -> None:
+    if os.geteuid() != 0:
+        missing("the testbed needs root")
+    with_tmp = [REPOSITORY, Path(sys.prefix), *(mpi.prefix for mpi in MPIS.values())]
+    cluster = testbed.up(2, rails=2, share=with_tmp, owned=True)
+    try:
+        assert len(set(cluster.networks)) == 2
+        source = REPOSITORY / "tests" / "apps" / "bulk.c"
+        program = MPIS["openmpi4"].require().compile(source, cluster.shared / "bulk")
+        sent = {}
+        for interfaces in ("all", "eth0", "eth1"):
+            words, environ = launch(cluster, "openmpi4", 1, [str(program)])
+            if interfaces != "all":
+                words[words.index("btl_tcp_if_include") + 1] = interfaces
+            with one_job_at_a_time():
+                done = subprocess.run(
+                    words, env=environ, capture_output=True, text=True, timeout=150,
+                    stdin=subprocess.DEVNULL,
+                )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            found = re.search(r"sent (\d+) (\d+)", done.stdout)
+            assert found, done.stdout
+            sent[interfaces] = (int(found[1]), int(found[2]))
+    finally:
+        cluster.down()
+    mebibytes, few = 64 << 20, 1 << 20
+    assert min(sent["all"]) > mebibytes / 8 and sum(sent["all"]) > mebibytes, sent
+    assert sent["eth0"][0] > mebibytes and sent["eth0"][1] < few, sent
+    assert sent["eth1"][1] > mebibytes and sent["eth1"][0] < few, sent
+
+
 @pytest.mark.parametrize(
     "arguments,words",
     [
+        (["up", "--rails", "9"], "give 1 to 8"),
         (["up", "--nodes", "0"], "give 1 to 99"),
         (["up", "--name", "much-too-long"], "at most 8"),
         (["down", "nosuch"], "no instance 'nosuch' is up"),

@@ -21,7 +21,8 @@ def main() -> int:
     up = commands.add_parser("up", help="start a cluster and print its name")
     up.add_argument("--nodes", type=int, default=4)
     up.add_argument("--name")
-    up.add_argument("--bandwidth", help="cap of each node's link, each way (1gbit)")
+    up.add_argument("--bandwidth", help="cap of each link of a node, each way (1gbit)")
+    up.add_argument("--rails", type=int, default=1, help="networks: eth0, eth1, ... (1)")
     up.add_argument("--share", type=Path, action="append", default=[], help="path under /tmp")
     up.add_argument("--slurm", action="store_true", help="Slurm on it (slurm-wlm, munge)")
     up.add_argument("--cpus", type=int, default=2, help="cores a node claims to Slurm (2)")
@@ -51,13 +52,15 @@ def main() -> int:
         share = [repository, *args.share]
         if args.slurm:
             slurm.need_packages()
-        made = testbed.up(args.nodes, name=args.name, bandwidth=args.bandwidth, share=share)
-        if args.slurm:
-            try:
-                slurm.start(made, args.cpus)
-            except BaseException:
-                made.down()
-                raise
+        then = (lambda made: slurm.start(made, args.cpus)) if args.slurm else None
+        made = testbed.up(
+            args.nodes,
+            name=args.name,
+            bandwidth=args.bandwidth,
+            share=share,
+            rails=args.rails,
+            then=then,
+        )
         print(made.name)
     elif args.command == "down":
         if bool(args.name) == args.all:

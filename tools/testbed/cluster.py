@@ -1,9 +1,10 @@
 """A cluster of network namespaces on one machine: real processes, real TCP, several nodes.
 
 Each node is one process (the *holder*) in namespaces of its own (network, host name, IPC, mounts,
-processes, clock) with its own /dev/shm and /tmp, tied to the others by a bridge. Everything that
-runs on a node dies with its holder, and the node's network goes with it, so that cleaning up is:
-end the holders, delete the bridge, delete the instance's directory. Nothing else is touched.
+processes, clock) with its own /dev/shm and /tmp, tied to the others by a bridge, or by several (its
+rails). Everything that runs on a node dies with its holder, and the node's network goes with it, so
+that cleaning up is: end the holders, delete the bridges, delete the instance's directory. Nothing
+else is touched.
 
 It answers whether something is *right* on several nodes. It says nothing on latency: all nodes
 share this machine's cores.
@@ -18,44 +19,23 @@ import os
 import re
 import secrets
 import shutil
-import signal
 import subprocess
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import holder
+from holder import TestbedError, own_clocks
+
+__all__ = ["AGENT", "RUN", "Cluster", "Node", "TestbedError", "collect_garbage", "find",
+           "instances", "own_clocks", "up"]  # fmt: skip
+
 RUN = Path("/run/stretto-testbed")
-NETWORK = "10.77"  # one /24 an instance: 10.77.K.0; .1 is the bridge, .11 the first node
+#: one /24 for each rail of an instance: 10.77.K.0, 10.78.K.0, ...; .1 is the bridge, .11 the first
+#: node
+FIRST_NETWORK = 77
+MOST_RAILS = 8
 AGENT = Path(__file__).resolve().parent / "agent"
-
-# Runs as the holder: makes the mounts private, brings the shared paths back over the new /tmp,
-# says that it is ready, and waits to be ended. $1 = host name, $2 = state directory, rest = paths.
-_HOLDER = r"""
-set -e
-hostname "$1"; state=$2; shift 2
-mount --make-rprivate /
-mount -t tmpfs tmpfs /dev/shm
-mount --bind "$state/hosts" /etc/hosts
-i=0
-for path in "$@"; do
-    i=$((i + 1)); mkdir -p "$state/keep/$$.$i"; mount --bind "$path" "$state/keep/$$.$i"
-done
-mount -t tmpfs tmpfs /tmp; chmod 1777 /tmp
-i=0
-for path in "$@"; do
-    i=$((i + 1)); mkdir -p "$path"; mount --move "$state/keep/$$.$i" "$path"
-done
-echo ready
-sleep infinity &
-wait # and takes in whoever is orphaned on the node, as its first process has to
-"""
-
-
-class TestbedError(Exception):
-    """The testbed could not be set up or used; the message says why and what to do."""
-
-    __test__ = False  # the name begins with Test: not for pytest to collect
 
 
 @dataclass
@@ -75,7 +55,11 @@ class Node:
 
 @dataclass
 class Cluster:
-    """A running instance. ``owner`` is the process it belongs to (0: it stays until ``down``)."""
+    """A running instance.
+
+    ``owner`` is the process it belongs to (0: it stays until ``down``). While it is being built
+    that is whoever builds it, so that what a killed ``up`` leaves is known to be nobody's.
+    """
 
     name: str
     bridge: str
@@ -85,6 +69,18 @@ class Cluster:
     owner: int
     owner_started: str
     bandwidth: str | None = None
+    rails: int = 1
+
+    @property
+    def networks(self) -> list[str]:
+        """The first three numbers of each rail's addresses."""
+        last = self.network.rpartition(".")[2]
+        return [f"10.{FIRST_NETWORK + rail}.{last}" for rail in range(self.rails)]
+
+    @property
+    def bridges(self) -> list[str]:
+        """The bridge of each rail."""
+        return [self.bridge, *(f"{self.name}b{rail + 1}" for rail in range(1, self.rails))]
 
     @property
     def directory(self) -> Path:
@@ -116,23 +112,16 @@ class Cluster:
 
     def down(self) -> None:
         """End all that runs on the nodes and delete every trace of this instance. Safe twice."""
-        for node in self.nodes:
-            if _start_time(node.pid) == node.started:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(node.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 120
-        for node in self.nodes:
-            while _start_time(node.pid) == node.started and time.monotonic() < deadline:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(node.pid, os.WNOHANG)
-                time.sleep(0.01)
-        if _link_exists(self.bridge):
-            _ip("link", "del", self.bridge)
-        for index in range(len(self.nodes)):
-            # Goes with the node's namespace, but only when the kernel gets round to it.
-            if _link_exists(link := f"{self.bridge}v{index + 1}"):
+        holder.end(self.directory, [(node.pid, node.started) for node in self.nodes])
+        for bridge in self.bridges:
+            if Path("/sys/class/net", bridge).exists():
+                _ip("link", "del", bridge)
+        # These go with the node's namespace, but only when the kernel gets round to it.
+        ours = re.compile("|".join(rf"{bridge}v\d+" for bridge in self.bridges))
+        for link in Path("/sys/class/net").iterdir():
+            if ours.fullmatch(link.name):
                 with contextlib.suppress(TestbedError):
-                    _ip("link", "del", link)
+                    _ip("link", "del", link.name)
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _save(self) -> None:
@@ -149,6 +138,8 @@ def up(
     bandwidth: str | None = None,
     share: Sequence[Path] = (),
     owned: bool = False,
+    rails: int = 1,
+    then: Callable[[Cluster], None] | None = None,
 ) -> Cluster:
     """Start a cluster.
 
@@ -159,16 +150,22 @@ def up(
     name : str, optional
         Name of the instance, at most 8 characters; by default one that is free.
     bandwidth : str, optional
-        Cap of each node's link, each way, as tc writes it ("1gbit").
+        Cap of each of a node's links, each way, as tc writes it ("1gbit").
     share : sequence of Path
         Paths under /tmp that the nodes must see (each node has a /tmp of its own).
     owned : bool
         The instance belongs to this process: it goes when the process ends, however it ends.
+    rails : int
+        Networks that tie the nodes, eth0 the first, each with links and a bridge of its own.
+    then : callable, optional
+        Does more to it before it is taken to be up (``slurm.start``).
     """
     if os.geteuid() != 0:
         raise TestbedError("the testbed needs root (network namespaces): run it with sudo")
     if not 1 <= nodes <= 99:
         raise TestbedError(f"{nodes} nodes: give 1 to 99")
+    if not 1 <= rails <= MOST_RAILS:
+        raise TestbedError(f"{rails} rails: give 1 to {MOST_RAILS}")
     for tool in ("ip", "nsenter", "unshare", "setpriv", "taskset"):
         if shutil.which(tool) is None:
             raise TestbedError(f"{tool} is missing: apt-get install iproute2 util-linux")
@@ -181,53 +178,72 @@ def up(
         if directory.exists():
             raise TestbedError(f"an instance {name!r} is up: choose another name, or take it down")
         used = {cluster.network for cluster in instances()}
-        network = next(n for n in (f"{NETWORK}.{k}" for k in range(256)) if n not in used)
+        # Any that is free, not the first: a testbed of another version, whose state this one cannot
+        # read, would take the first as well.
+        free = sorted({f"10.{FIRST_NETWORK}.{k}" for k in range(256)} - used)
+        if not free:
+            raise TestbedError("256 instances are up: take some down (list names them)")
+        network = secrets.choice(free)
         cluster = Cluster(
             name=name,
             bridge=f"{name}br",
             bridge_address=f"{network}.1",
             network=network,
             nodes=[],
-            owner=os.getpid() if owned else 0,
-            owner_started=_start_time(os.getpid()) or "" if owned else "",
+            owner=os.getpid(),
+            owner_started=holder.start_time(os.getpid()) or "",
             bandwidth=bandwidth,
+            rails=rails,
         )
         cluster.shared.mkdir(parents=True)
         cluster._save()
     try:
-        _build(cluster, nodes, [path.resolve() for path in share])
+        _build(cluster, nodes, [path.resolve() for path in share], owned)
+        if then is not None:
+            then(cluster)
+        if not owned:
+            cluster.owner, cluster.owner_started = 0, ""
+            cluster._save()
     except BaseException:
         cluster.down()
         raise
     return cluster
 
 
-def _build(cluster: Cluster, nodes: int, share: Sequence[Path]) -> None:
+def _build(cluster: Cluster, nodes: int, share: Sequence[Path], owned: bool) -> None:
     addresses = {f"{cluster.name}n{i + 1}": f"{cluster.network}.{11 + i}" for i in range(nodes)}
     hosts = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
     (cluster.directory / "hosts").write_text("\n".join(hosts) + "\n")
-    _ip("link", "add", cluster.bridge, "type", "bridge")
-    _ip("addr", "add", f"{cluster.bridge_address}/24", "dev", cluster.bridge)
-    _ip("link", "set", cluster.bridge, "up")
+    for bridge, network in zip(cluster.bridges, cluster.networks, strict=True):
+        _ip("link", "add", bridge, "type", "bridge")
+        _ip("addr", "add", f"{network}.1/24", "dev", bridge)
+        _ip("link", "set", bridge, "up")
     cores = sorted(os.sched_getaffinity(0))
     kept = [str(path) for path in share if path.is_relative_to("/tmp")]
     for index, (name, address) in enumerate(addresses.items()):
-        pid = _holder(cluster, index, name, kept)
+        pid = holder.start(cluster.directory, index, name, kept, owned)
         core = cores[index % len(cores)]
-        cluster.nodes.append(Node(name, address, pid, _start_time(pid) or "", core))
+        cluster.nodes.append(Node(name, address, pid, holder.start_time(pid) or "", core))
         cluster._save()
         (cluster.directory / f"pid.{name}").write_text(f"{pid} {core}\n")  # for the agent
-        outside = f"{cluster.bridge}v{index + 1}"
-        _ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
-        _ip("link", "set", outside, "master", cluster.bridge, "up")
-        inside = ("nsenter", "-t", str(pid), "-n")
-        _call(*inside, "ip", "addr", "add", f"{address}/24", "dev", "eth0")
-        _call(*inside, "ip", "link", "set", "eth0", "up")
-        _call(*inside, "ip", "link", "set", "lo", "up")
-        if cluster.bandwidth:
-            cap = ("root", "tbf", *_bucket(cluster.bandwidth))
-            _call(*inside, "tc", "qdisc", "add", "dev", "eth0", *cap)
-            _call("tc", "qdisc", "add", "dev", outside, *cap)
+        _call("nsenter", "-t", str(pid), "-n", "ip", "link", "set", "lo", "up")
+        for rail in range(cluster.rails):
+            _tie(cluster, rail, index, pid)
+
+
+def _tie(cluster: Cluster, rail: int, index: int, pid: int) -> None:
+    """Give a node its link of one rail: ethR there, bridgevN here."""
+    bridge, network, inner = cluster.bridges[rail], cluster.networks[rail], f"eth{rail}"
+    outside = f"{bridge}v{index + 1}"
+    _ip("link", "add", outside, "type", "veth", "peer", "name", inner, "netns", str(pid))
+    _ip("link", "set", outside, "master", bridge, "up")
+    inside = ("nsenter", "-t", str(pid), "-n")
+    _call(*inside, "ip", "addr", "add", f"{network}.{11 + index}/24", "dev", inner)
+    _call(*inside, "ip", "link", "set", inner, "up")
+    if cluster.bandwidth:
+        cap = ("root", "tbf", *_bucket(cluster.bandwidth))
+        _call(*inside, "tc", "qdisc", "add", "dev", inner, *cap)
+        _call("tc", "qdisc", "add", "dev", outside, *cap)
 
 
 def _bucket(bandwidth: str) -> tuple[str, ...]:
@@ -242,37 +258,6 @@ def _bucket(bandwidth: str) -> tuple[str, ...]:
     bytes_s = float(found.group(1)) * {"k": 1e3, "m": 1e6, "g": 1e9}[found.group(2)] / 8
     burst = min(max(int(bytes_s * 2e-3), 8 << 10), 256 << 10)
     return "rate", bandwidth, "burst", str(burst), "latency", "1s"
-
-
-def _holder(cluster: Cluster, index: int, name: str, kept: Sequence[str]) -> int:
-    """Start a node's holder; returns the process id, seen from here, of its first process."""
-    argv = ["unshare", "--net", "--uts", "--ipc", "--mount", "--mount-proc", "--pid"]
-    if own_clocks():
-        # Machines have been up for different times: their CLOCK_MONOTONIC have nothing in common.
-        argv += ["--time", "--monotonic", str(1000 * (index + 1))]
-    argv += ["--fork", "--kill-child", "sh", "-c", _HOLDER, "holder", name]
-    argv += [str(cluster.directory), *kept]
-    if cluster.owner:
-        argv = ["setpriv", "--pdeathsig", "KILL", *argv]
-    log = cluster.directory / f"{name}.log"
-    with log.open("w") as stream:
-        process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True
-        )
-    deadline = time.monotonic() + 120
-    while "ready" not in log.read_text():
-        if process.poll() is not None or time.monotonic() > deadline:
-            process.kill()
-            process.wait()
-            raise TestbedError(f"node {name} does not start: {log.read_text().strip()}")
-        time.sleep(0.005)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return int(children[0])
-
-
-def own_clocks() -> bool:
-    """Tell whether this kernel lets each node have a CLOCK_MONOTONIC of its own."""
-    return Path("/proc/self/ns/time").exists()
 
 
 def instances() -> list[Cluster]:
@@ -300,9 +285,14 @@ def collect_garbage() -> list[str]:
     gone = []
     with _lock():  # of two that start at once, one finds nothing left
         for cluster in instances():
-            if cluster.owner and _start_time(cluster.owner) != cluster.owner_started:
+            if cluster.owner and holder.start_time(cluster.owner) != cluster.owner_started:
                 cluster.down()
                 gone.append(cluster.name)
+        for directory in RUN.iterdir():
+            # made under this lock, and whoever made it ended before its state was there
+            if directory.is_dir() and not (directory / "state.json").exists():
+                shutil.rmtree(directory, ignore_errors=True)
+                gone.append(directory.name)
     return gone
 
 
@@ -312,19 +302,6 @@ def _lock() -> Iterator[None]:
     with (RUN / "lock").open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
-
-
-def _start_time(pid: int) -> str | None:
-    """Tell when a process began: with its id, this names it for good. None: it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return None if fields[0] in "ZX" else fields[19]
-
-
-def _link_exists(link: str) -> bool:
-    return Path("/sys/class/net", link).exists()
 
 
 def _ip(*argv: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from cluster import AGENT, Cluster, TestbedError
 
 # Ranks outnumber the cores: they must give way. Only TCP and shared memory, as between real nodes.
-_OMPI = "--mca pml ob1 --mca mpi_yield_when_idle 1 --mca btl_tcp_if_include {net} --bind-to none"
+_OMPI = "--mca pml ob1 --mca mpi_yield_when_idle 1 --mca btl_tcp_if_include {all} --bind-to none"
 _OMPI4 = (
     "--allow-run-as-root --mca btl self,vader,tcp --mca plm_rsh_agent {agent} "
     "--mca plm_rsh_no_tree_spawn 1 --mca oob_tcp_if_include {net} "
@@ -19,6 +19,12 @@ _OMPI5 = (
     "--prtemca plm_ssh_no_tree_spawn 1 --prtemca prte_if_include {net} "
     "--pmixmca ptl_tcp_if_include lo "
 )
+
+
+def _networks(cluster: Cluster) -> dict[str, str]:
+    """Return networks: for what starts ranks the first rail, for messages all of them."""
+    every = [f"{network}.0/24" for network in cluster.networks]
+    return {"net": every[0], "all": ",".join(every)}
 
 
 def launch(
@@ -60,7 +66,7 @@ def launch(
     if mpi in ("openmpi4", "openmpi5"):
         options = (_OMPI4 if mpi == "openmpi4" else _OMPI5) + _OMPI
         words = [str(prefix / "bin" / "mpirun")]
-        words += options.format(net=f"{cluster.network}.0/24", agent=AGENT).split()
+        words += options.format(**_networks(cluster), agent=AGENT).split()
         words += ["--host", ",".join(f"{name}:{ppn}" for name in names)]
         for name, value in variables.items():
             words += ["-x", f"{name}={value}"]
@@ -113,7 +119,7 @@ def environment(
     if mpi in ("openmpi4", "openmpi5"):
         words = (
             ((_OMPI4 if mpi == "openmpi4" else _OMPI5) + _OMPI)
-            .format(net=f"{cluster.network}.0/24", agent=AGENT)
+            .format(**_networks(cluster), agent=AGENT)
             .split()
         )
         prefixes = {"--mca": "OMPI_MCA_", "--prtemca": "PRTE_MCA_", "--pmixmca": "PMIX_MCA_"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 #: share of the processors' time that others may use before we warn
@@ -55,6 +56,48 @@ def idle_warning(share: float | None = None) -> str | None:
     )
 
 
-def cores() -> int:
-    """Return the processors that this process may use."""
+def cores(root: Path = Path("/"), allowed: Iterable[int] | None = None) -> int:
+    """Return the physical cores that this process may use: hardware threads of one count once.
+
+    Parameters
+    ----------
+    root
+        Where `sys` is found.
+    allowed
+        The hardware threads; the process's own when not given.
+    """
+    mine = sorted(os.sched_getaffinity(0) if allowed is None else allowed)
+    found = set()
+    for cpu in mine:
+        path = root / f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
+        try:
+            # the same words for each of a core's threads
+            found.add(path.read_text().strip() or str(cpu))
+        except OSError:
+            found.add(str(cpu))
+    return len(found)
+
+
+def threads() -> int:
+    """Return the hardware threads that this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+#: said before anything is measured where it is so
+MORE_RANKS = (
+    "more ranks than cores: only throughput is measured, and the scheduler has a large part in it"
+)
+HYPERTHREADS = "ppn uses hyperthreads: ranks share cores; only throughput is measured"
+
+
+def crowd_words(ranks: int, threads: int | None) -> str:
+    """Return what to say of more ranks on a node than it has cores.
+
+    Parameters
+    ----------
+    ranks
+        On a node.
+    threads
+        Its hardware threads; None: not known.
+    """
+    return HYPERTHREADS if threads is not None and ranks <= threads else MORE_RANKS

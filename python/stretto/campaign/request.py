@@ -8,17 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from stretto.campaign.cost import ask, duration
-from stretto.campaign.idle import cores, idle_warning
+from stretto.campaign.idle import cores, crowd_words, idle_warning, threads
 from stretto.campaign.ledger import time_left
 from stretto.campaign.settings import Settings
 from stretto.campaign.show import size_words
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
-
-#: said before anything is measured where it is so
-MORE_RANKS = (
-    "more ranks than cores: only throughput is measured, and the scheduler has a large part in it"
-)
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class Where:
 
     @property
     def oversubscribed(self) -> bool:
-        """More ranks than cores."""
+        """More ranks than cores, of which hyperthreads are none."""
         return self.nranks > cores() * self.nodes
 
 
@@ -131,7 +126,8 @@ def announce(
             "called faster or slower"
         )
     if settings.oversubscribed:
-        say(f"stretto: warning: {MORE_RANKS}")
+        each = settings.ppn or settings.nranks
+        say(f"stretto: warning: {crowd_words(each, threads())}")
     if dry_run:
         say("stretto: dry run: nothing was measured")
         return False

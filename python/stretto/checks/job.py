@@ -10,22 +10,12 @@ from dataclasses import dataclass
 from stretto.checks.facts import Facts, parse_list
 from stretto.checks.findings import Finding
 from stretto.errors import StrettoError
-from stretto.launch.command import Application, Command
-from stretto.launch.execute import run
+from stretto.launch.ask import ask, before
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
 from stretto.mpi.base import MPIInstallation
 
 _PROBE = 'echo "rank-on $(uname -n) $(grep Cpus_allowed_list /proc/self/status)"'
-_PROBE_LIMIT_S = 60.0
-#: options of launchers by which output goes to files, and srun's variables for the same
-_FILE_OPTIONS = {
-    "openmpi": ("output-filename", "output", "xml-file", "report-pid", "report-uri"),
-    "mpich": ("outfile-pattern", "errfile-pattern", "outfile", "errfile"),
-    "intel": ("outfile-pattern", "errfile-pattern", "outfile", "errfile"),
-    "slurm": ("o", "output", "e", "error"),
-}
-_FILE_VARIABLES = ("SLURM_STDOUTMODE", "SLURM_STDERRMODE")
 
 
 @dataclass(frozen=True)
@@ -183,19 +173,6 @@ def judge_placement(placed: Sequence[Placed], facts: Facts) -> Iterator[Finding]
         )
 
 
-def _without_files(command: Command, start: int, application: Application) -> list[str]:
-    """Return the words before a program, without the options that send output to files.
-
-    CMD's own output of earlier runs may lie there, and the probe's is to be read.
-    """
-    gone: set[int] = set()
-    for option in application.options:
-        if option.name in _FILE_OPTIONS.get(command.kind or "", ()):
-            values = len(option.values) if option.apart else 0
-            gone |= set(range(option.at, option.at + 1 + values))
-    return [command.words[i] for i in range(start, application.start) if i not in gone]
-
-
 def probe(job: Job) -> list[Placed] | Finding | None:
     """Start the job's launcher with its own options and a small program that tells where it runs.
 
@@ -206,25 +183,18 @@ def probe(job: Job) -> list[Placed] | Finding | None:
     job
         The job.
     """
-    command = job.command
-    if command.launcher_at is None or any(a.program is None for a in command.applications):
-        return None
-    words: list[str] = []
-    end = 0
-    for application in command.applications:
-        words += [*_without_files(command, end, application), "sh", "-c", _PROBE]
-        end = application.end
-    start = _without_files(command, 0, command.applications[0])
-    environ = {n: v for n, v in job.environ.items() if n not in _FILE_VARIABLES}
     try:
-        result = run(words, environ, job.cwd, timeout=_PROBE_LIMIT_S, capture="yes")
+        result = ask(job, _PROBE)
     except StrettoError as error:
         return Finding("launch", "problem", error.message, error.remedy)
+    if result is None:
+        return None
     found = re.findall(r"rank-on (\S+) Cpus_allowed_list:\s*([\d,-]+)", result.stdout)
     if found:
         return [Placed(node, parse_list(cpus)) for node, cpus in found]
     said = [x.strip() for x in result.stderr.splitlines() if re.search(r"\w", x)]
     how = "in time" if result.timed_out else f"(it ended with {result.status})"
+    start = before(job.command, 0, job.command.applications[0])
     remedy = f"try it by hand with: {shlex.join(start)} hostname"
     if "root" in result.stderr:
         remedy = "; ".join(f"export {n}={v}" for n, v in job.mpi.root_environment().items())

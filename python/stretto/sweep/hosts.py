@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.campaign.commandline import Starter
-from stretto.campaign.idle import cores
+from stretto.campaign.idle import cores, threads
 from stretto.errors import StrettoError
 from stretto.mpi.base import MPIInstallation
 from stretto.sweep.backend import Launches
@@ -40,13 +40,16 @@ class Hosts:
     mpi_type
         For ``srun --mpi=``; None: srun does not start the ranks.
     cores
-        That ranks may use on each of them; None where nobody knows.
+        Physical ones that ranks may use on each of them; None where nobody knows.
+    threads
+        Their hardware threads; None where nobody knows.
     """
 
     names: tuple[str, ...]
     cpu: str | None
     mpi_type: str | None = None
     cores: int | None = None
+    threads: int | None = None
 
     def shared_by(self, layout: Layout) -> bool:
         """Return whether a layout has more ranks on a node than cores, as far as is known."""
@@ -146,16 +149,16 @@ def find_hosts(
             "submit it (stretto campaign submit FILE), or run it inside salloc",
         )
     if not names:
-        return Hosts((), None, mpi_type, cores())
+        return Hosts((), None, mpi_type, cores(), threads())
     mine = cores_of_job(os.environ) if os.environ.get("SLURM_JOB_ID") else None
     if not ask_nodes:
         return Hosts(names, None, mpi_type, mine)
     starter = srun_starter(mpi_type) if mpi_type else None
     kinds: dict[str, list[str]] = defaultdict(list)
-    have: dict[str, int] = {}
+    have: dict[str, Place] = {}
     for name, place in _kinds(installation, names, starter, say):
         kinds[place.cpu].append(name)
-        have[name] = place.cores
+        have[name] = place
     if not kinds:
         raise StrettoError(
             "no node starts programs",
@@ -168,8 +171,13 @@ def find_hosts(
             f"stretto: warning: {', '.join(kinds[other])} left out: {other}, and the others are "
             f"{cpu}; kinds of nodes are never mixed"
         )
-    known = [n for n in (mine or 0, *(have[name] for name in kinds[cpu])) if n > 0]
-    return Hosts(tuple(kinds[cpu]), cpu, mpi_type, min(known, default=None))
+    of = [have[name] for name in kinds[cpu]]
+    known = [n for n in (mine or 0, *(p.cores for p in of)) if n > 0]
+    # a job's processors are hardware threads as a rule: it never has more cores than it has those
+    most = [n for n in (mine or 0, *(p.threads for p in of)) if n > 0]
+    return Hosts(
+        tuple(kinds[cpu]), cpu, mpi_type, min(known, default=None), min(most, default=None)
+    )
 
 
 def _kinds(

@@ -19,24 +19,30 @@ from stretto.sweep.layout import Layout
 LIMIT_S = 60.0
 #: run on every rank, without MPI: its number, its host, the host's processors and what they are, in
 #: one short line: launchers mix the output of ranks where it is longer than what a pipe takes at
-#: once. The rank's own affinity tells nothing: it may be bound to one core.
+#: once. The rank's own affinity tells nothing: it may be bound to one core. Hardware threads of one
+#: core have the same list of siblings; those that are off have none.
 PROBE = """
 rank=${PMIX_RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
 cpu=$(grep -m 3 -E '^(cpu family|model|model name|Model|cpu|uarch)[[:space:]]*:' /proc/cpuinfo)
 [ -n "$cpu" ] || cpu=$(grep -m 2 -E '^CPU (implementer|part)[[:space:]]*:' /proc/cpuinfo)
-cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 0)
-echo "stretto-rank $rank $(hostname) $cores $(printf %s "$cpu" | tr '\n\t' '; ') stretto-end"
+threads=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 0)
+cores=$(cat /sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list 2>/dev/null |
+    sort -u | grep -c .)
+[ "$cores" -gt 0 ] || cores=$threads
+cpu=$(printf %s "$cpu" | tr '\n\t' '; ')
+echo "stretto-rank $rank $(hostname) $cores $threads $cpu stretto-end"
 """
 
 
 @dataclass(frozen=True)
 class Place:
-    """One rank: its host, that host's processor, and how many it has (0: it does not say)."""
+    """One rank: its host, that host's processor, its cores and threads (0: it does not say)."""
 
     rank: int
     host: str
     cpu: str
     cores: int = 0
+    threads: int = 0
 
 
 class HangError(StrettoError):
@@ -116,11 +122,11 @@ def _parse(said: str) -> list[Place]:
     out = {}
     for line in said.splitlines():
         text, whole, _ = line.partition("stretto-rank ")[2].rpartition(" stretto-end")
-        words = text.split(" ", 3) if whole else []
-        if len(words) == 4 and words[0].isdecimal():
-            cpu = cpu_model("\n".join(words[3].split(";")))
-            cores = int(words[2]) if words[2].isdecimal() else 0
-            out[int(words[0])] = Place(int(words[0]), words[1].split(".")[0], cpu, cores)
+        words = text.split(" ", 4) if whole else []
+        if len(words) == 5 and words[0].isdecimal():
+            cpu = cpu_model("\n".join(words[4].split(";")))
+            cores, threads = (int(w) if w.isdecimal() else 0 for w in words[2:4])
+            out[int(words[0])] = Place(int(words[0]), words[1].split(".")[0], cpu, cores, threads)
     return [out[k] for k in sorted(out)]
 
 

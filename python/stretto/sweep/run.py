@@ -13,7 +13,7 @@ from stretto.campaign import programs
 from stretto.campaign.candidates import refuse_unknown
 from stretto.campaign.cost import ask, duration
 from stretto.campaign.fitting import require_layout
-from stretto.campaign.request import MORE_RANKS
+from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, crowd_words
 from stretto.campaign.show import size_words
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.bench import Bench, format_record
@@ -136,9 +136,12 @@ def plan_lines(request: Request, system: System) -> list[str]:
         limit = duration(limit_s(system.plans, Policy()))
         closing = f"; with closing rounds, as far as they are worth it, at most {limit}"
     out.append(f"  expected in all: about {duration(total_s(request, system))}{closing}")
-    crowded = [p.layout.words for p in system.plans if system.hosts.shared_by(p.layout)]
-    if crowded:
-        out.append(f"warning: {', '.join(crowded)}: {MORE_RANKS} ({system.hosts.cores} on a node)")
+    hosts = system.hosts
+    crowded = [p.layout for p in system.plans if hosts.shared_by(p.layout)]
+    for words in (HYPERTHREADS, MORE_RANKS):
+        found = [x.words for x in crowded if crowd_words(x.ppn, hosts.threads) == words]
+        if found:
+            out.append(f"warning: {', '.join(found)}: {words} ({hosts.cores} cores on a node)")
     return out
 
 

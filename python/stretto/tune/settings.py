@@ -25,8 +25,10 @@ from stretto.files.settings import (
     read_settings,
     write_settings,
 )
+from stretto.launch.ask import ask as ask_ranks
 from stretto.mpi.settings import Setting, settings
-from stretto.mpi.settings.base import parse, without
+from stretto.mpi.settings.base import Around, parse, without
+from stretto.mpi.settings.nodes import ASK, read
 from stretto.progress import Progress
 from stretto.tune import combine
 from stretto.tune.alone import alone_in
@@ -98,12 +100,13 @@ class SettingsTuning(Confirming):
         if self.o.candidates:
             return [parse(t, _environment(family, t)) for t in self.o.candidates]
         nodes, ppn = self.job.layout.nodes, self.job.layout.ppn
+        around = self._around()
         if nodes is None or ppn is None:  # a script: whatever may matter somewhere
-            one, lacking = settings(self.job.mpi, 1, 2)
-            several, more = settings(self.job.mpi, 2, 2)
+            one, lacking = settings(self.job.mpi, 1, 2, around)
+            several, more = settings(self.job.mpi, 2, 2, around)
             found, lacking = list(dict.fromkeys([*one, *several])), lacking + more
         else:
-            found, lacking = settings(self.job.mpi, nodes, ppn)
+            found, lacking = settings(self.job.mpi, nodes, ppn, around)
         if lacking:
             names = ", ".join(dict.fromkeys(lacking))
             self.say(f"stretto: note: {self.job.mpi.name} does not have {names}")
@@ -111,6 +114,31 @@ class SettingsTuning(Confirming):
         for note in notes:
             self.say(f"stretto: note: {note}")
         return found
+
+    def _around(self) -> Around:
+        """Return what else decides which settings can matter: CMD's nodes are asked.
+
+        Not in a dry run, which starts nothing (srun may wait for nodes), and not in a script.
+        """
+        environ = {**self.job.environ, **self.job.command.assignments}
+        srun = self.job.command.kind == "slurm"
+        if self.o.dry_run:
+            if self.job.layout.nodes != 1:
+                self.say(
+                    "stretto: note: a dry run does not ask the nodes which interfaces they share: "
+                    "those settings come on top"
+                )
+            return Around(None, environ, srun)
+        try:
+            answer = ask_ranks(self.job, ASK)
+        except StrettoError as error:
+            self.say(f"stretto: note: the nodes were not asked for their interfaces: {error}")
+            answer = None
+        found = None if answer is None else read(answer.stdout)
+        if found is not None and found.hosts > 1:
+            names = ", ".join([*found.interfaces, *found.ports]) or "none"
+            self.say(f"stretto: {found.hosts} nodes share the interfaces: {names}")
+        return Around(found, environ, srun)
 
     def _begin(self, candidates: Sequence[Setting]) -> SettingsFile:
         """Return the file as it stands: with the runs of an earlier attempt at the same."""

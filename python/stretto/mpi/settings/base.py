@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from stretto.mpi.settings.nodes import Nodes
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,42 @@ class Setting:
     what: str
     environment: tuple[tuple[str, str], ...]
     words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Around:
+    """What of a job decides which settings can matter.
+
+    Attributes
+    ----------
+    found
+        What its nodes have; None where they were not asked.
+    environ
+        Its environment.
+    srun
+        Slurm's srun starts the ranks, and places them: variables of mpirun's do nothing.
+    """
+
+    found: Nodes | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+    srun: bool = False
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """The interfaces that all nodes share, where there is a choice."""
+        names = tuple(self.found.interfaces) if self.found is not None else ()
+        return names if len(names) > 1 else ()
+
+    @property
+    def ports(self) -> tuple[str, ...]:
+        """The RDMA ports that all nodes share, where there is a choice."""
+        names = self.found.ports if self.found is not None else ()
+        return names if len(names) > 1 else ()
+
+    @property
+    def parts(self) -> bool:
+        """Whether a node has more than one socket or NUMA domain, as far as is known."""
+        return self.found is None or max(self.found.sockets, self.found.domains) > 1
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 
 from stretto.files.identity import Family
 from stretto.mpi.base import MPIInstallation
-from stretto.mpi.settings import intel, mpich, openmpi
-from stretto.mpi.settings.base import Entry, Setting
+from stretto.mpi.settings import intel, mpich, openmpi, slurm
+from stretto.mpi.settings.base import Around, Entry, Setting
 from stretto.mpi.variables import Variable, control_variables
 
 _ALIAS = re.compile(r"@Alias:#\s*(\w+)")
-_LISTS: dict[Family, Callable[[int, Mapping[str, Variable]], list[Entry]]] = {
+_LISTS: dict[Family, Callable[[int, Mapping[str, Variable], Around], list[Entry]]] = {
     "openmpi": openmpi.entries,
     "mpich": mpich.entries,
     "intel": intel.entries,
@@ -20,7 +20,7 @@ _LISTS: dict[Family, Callable[[int, Mapping[str, Variable]], list[Entry]]] = {
 
 
 def settings(
-    installation: MPIInstallation, nodes: int, ppn: int
+    installation: MPIInstallation, nodes: int, ppn: int, around: Around | None = None
 ) -> tuple[list[Setting], list[str]]:
     """Return the settings that an MPI has and that can matter on a layout.
 
@@ -30,6 +30,8 @@ def settings(
         The MPI, which is asked.
     nodes, ppn
         Of the job.
+    around
+        What else is known of it.
 
     Returns
     -------
@@ -40,7 +42,9 @@ def settings(
     known = {*variables, *(m for v in variables.values() for m in _ALIAS.findall(v.help))}
     found: list[Setting] = []
     lacking: list[str] = []
-    for entry in _LISTS[installation.family](installation.major, variables):
+    around = around or Around()
+    entries = _LISTS[installation.family](installation.major, variables, around)
+    for entry in [*entries, *(slurm.entries(around) if around.srun else ())]:
         if not entry.fits(nodes, ppn):
             continue
         if entry.variable is not None and entry.variable not in known:

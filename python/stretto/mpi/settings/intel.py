@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stretto.mpi.settings.base import Entry
+from stretto.mpi.settings.base import Around, Entry
+from stretto.mpi.settings.network import libfabric
 from stretto.mpi.variables import Variable
 
 _BIND = ("bind-to", "binding", "map-by")
+_PLACE = ("ppn", "perhost", "grr", "rr", "machinefile", "machine", "f", "hostfile", "configfile")
 
 
-def entries(major: int, variables: Mapping[str, Variable]) -> list[Entry]:
+def entries(major: int, variables: Mapping[str, Variable], around: Around) -> list[Entry]:
     """Return what is worth trying under an Intel MPI.
 
     Parameters
     ----------
-    major, variables
+    major, variables, around
         As for Open MPI's.
     """
     del major, variables
-    return [
-        _own("I_MPI_MULTIRAIL", ("1",), "messages over several interfaces", True),
+    out = [
         _own("I_MPI_SHM_CMA", ("0", "1"), "single copy within a node: off, on", many=True),
         _own("I_MPI_SHM_EAGER_THRESHOLD", ("16384", "65536"),
              "largest message within a node that is sent without asking", many=True),
@@ -28,11 +29,21 @@ def entries(major: int, variables: Mapping[str, Variable]) -> list[Entry]:
         _own("I_MPI_THREAD_YIELD", ("0", "2"), "how a rank that waits gives up its core"),
         _own("I_MPI_WAIT_MODE", ("1",), "a rank that waits sleeps"),
         _own("I_MPI_PIN", ("0",), "ranks are bound to nothing", words=_BIND),
-        _own("I_MPI_PIN_DOMAIN", ("core", "numa", "socket"), "what a rank is bound to",
-             words=_BIND),
-        _own("I_MPI_PIN_ORDER", ("compact", "scatter", "spread"), "in which order ranks are placed",
-             many=True, words=_BIND),
     ]  # fmt: skip
+    if around.ports:
+        out.append(_own("I_MPI_MULTIRAIL", ("1",), "messages over several ports", True))
+    domains = ("core", "numa", "socket") if around.parts else ("core",)
+    orders = ("compact", "scatter", "spread") if around.parts else ()
+    out += [
+        *libfabric(around),
+        _own("I_MPI_PIN_DOMAIN", domains, "what a rank is bound to", words=_BIND),
+        _own("I_MPI_PIN_ORDER", orders, "in which order ranks are placed", None, True, _BIND),
+    ]
+    if not around.srun:
+        out.append(
+            _own("I_MPI_PERHOST", ("1",), "ranks take turns among nodes", True, True, _PLACE)
+        )
+    return out
 
 
 def _own(

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stretto.mpi.settings.base import Entry
+from stretto.mpi.settings.base import Around, Entry
+from stretto.mpi.settings.network import netmods
+from stretto.mpi.settings.nodes import MOST
 from stretto.mpi.variables import Variable
 
 _CVAR = "MPIR_CVAR_"
 _BIND = ("bind-to", "binding", "map-by")
 
 
-def entries(major: int, variables: Mapping[str, Variable]) -> list[Entry]:
+def entries(major: int, variables: Mapping[str, Variable], around: Around) -> list[Entry]:
     """Return what is worth trying under an MPICH.
 
     Parameters
     ----------
-    major, variables
+    major, variables, around
         As for Open MPI's.
     """
-    del major, variables
+    del major
     cma = ((f"{_CVAR}CH4_CMA_ENABLE", "1"),)
     # MPICH 5.0.2 aborts in MPI_Init when a piece is larger than what it packs into.
     pack = ((f"{_CVAR}CH4_PACK_BUFFER_SIZE", "65536"),)
-    return [
+    out = [
         _cvar("CH4_CMA_ENABLE", ("1",), "single copy of large messages within a node", many=True),
         _cvar("CH4_IPC_CMA_P2P_THRESHOLD", ("4096", "65536"),
               "single copy within a node from so many bytes on", many=True, besides=cma),
@@ -32,13 +34,45 @@ def entries(major: int, variables: Mapping[str, Variable]) -> list[Entry]:
               "larger pieces of messages within a node", many=True, besides=pack),
         _cvar("CH4_OFI_EAGER_THRESHOLD", ("16384", "65536"),
               "largest message that is sent without asking", True),
-        _cvar("CH4_OFI_ENABLE_MULTI_NIC_STRIPING", ("1",),
-              "a large message over several interfaces", True),
-        _cvar("CH4_OFI_ENABLE_MULTI_NIC_HASHING", ("1",), "messages over several interfaces", True),
         _cvar("POLLS_BEFORE_YIELD", ("0", "50"),
               "a rank that waits gives up its core: never, early"),
-        Entry(None, "HYDRA_BINDING", ("core", "socket"), "what a rank is bound to", words=_BIND),
     ]  # fmt: skip
+    has_ucx = any(name.startswith(f"{_CVAR}CH4_UCX_") for name in variables)
+    out += [*_nics(around), *netmods(around, has_ucx)]
+    return out if around.srun else [*out, *_placing(around)]
+
+
+def _nics(around: Around) -> list[Entry]:
+    """Return which of several RDMA ports a rank uses, or all: MPICH takes one by itself."""
+    number = len(around.ports)
+    if not number or around.environ.get(f"{_CVAR}CH4_NETMOD", "").lower() == "ucx":
+        return []
+    most = ((f"{_CVAR}CH4_OFI_MAX_NICS", str(number)),)
+    return [
+        _cvar("CH4_OFI_PREF_NIC", tuple(map(str, range(min(number, MOST)))),
+              "the network port that all ranks use", True),
+        _cvar("CH4_OFI_ENABLE_MULTI_NIC_STRIPING", ("1",),
+              "a large message over several ports", True, besides=most),
+        _cvar("CH4_OFI_ENABLE_MULTI_NIC_HASHING", ("1",), "messages over several ports", True,
+              besides=most),
+    ]  # fmt: skip
+
+
+def _placing(around: Around) -> list[Entry]:
+    """Return Hydra's binding, and its mapping, which means something only with a binding.
+
+    Ranks in turn among nodes cannot be had by a variable: the hosts' list of the command decides.
+    """
+    core = (("HYDRA_BINDING", "core"),)
+    parts = ("socket", "numa") if around.parts else ()
+    out = [Entry(None, "HYDRA_BINDING", ("core", *parts[:1]), "what a rank is bound to",
+                 words=_BIND)]  # fmt: skip
+    if parts:
+        out.append(
+            Entry(None, "HYDRA_MAPPING", parts, "ranks take turns among sockets, NUMA domains",
+                  None, _BIND, core, True)
+        )  # fmt: skip
+    return out
 
 
 def _cvar(

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stretto.mpi.settings.base import Entry
+from stretto.mpi.settings.base import Around, Entry
+from stretto.mpi.settings.network import tcp_interfaces, ucx_devices
 from stretto.mpi.variables import Variable
 
-_BIND = ("bind-to", "bind-to-core", "bind-to-socket", "hwloc_base_binding_policy")
-_MAP = ("map-by", "N", "npernode", "npersocket", "ppr", "rankfile", "rf", "bynode", "byslot")
+_BIND = ("bind-to", "bind-to-core", "bind-to-socket", "hwloc_base_binding_policy",
+         "hwloc_default_binding_policy", "cpu-list", "cpu-set", "rankfile", "rf")  # fmt: skip
+_MAP = ("map-by", "N", "npernode", "npersocket", "ppr", "rankfile", "rf", "bynode", "byslot",
+        "pernode", "rank-by", "cpus-per-proc", "cpus-per-rank", "cpu-list", "cpu-set",
+        "rmaps_base_mapping_policy", "rmaps_default_mapping_policy")  # fmt: skip
 
 
-def entries(major: int, variables: Mapping[str, Variable]) -> list[Entry]:
+def entries(major: int, variables: Mapping[str, Variable], around: Around) -> list[Entry]:
     """Return what is worth trying under an Open MPI.
 
     Parameters
@@ -24,6 +28,8 @@ def entries(major: int, variables: Mapping[str, Variable]) -> list[Entry]:
         First number of its version.
     variables
         All that it has.
+    around
+        The job.
     """
     old = major < 5
     shared = "btl_sm" if "btl_sm_eager_limit" in variables else "btl_vader"
@@ -49,6 +55,17 @@ def entries(major: int, variables: Mapping[str, Variable]) -> list[Entry]:
                 "smsc", ("^cma,xpmem,knem",), "no single copy of messages within a node", many=True
             )
         )
+    out += tcp_interfaces(around)
+    if "pml_ucx_priority" in variables:
+        out += ucx_devices(around)
+    return out if around.srun else [*out, *_placing(old, around)]
+
+
+def _placing(old: bool, around: Around) -> list[Entry]:
+    """Return where mpirun puts ranks, and what it binds them to.
+
+    By core fills a node's cores in turn, by node puts one rank on each node in turn.
+    """
     binding = (
         "OMPI_MCA_hwloc_base_binding_policy" if old else "PRTE_MCA_hwloc_default_binding_policy"
     )
@@ -56,11 +73,19 @@ def entries(major: int, variables: Mapping[str, Variable]) -> list[Entry]:
         "OMPI_MCA_rmaps_base_mapping_policy" if old else "PRTE_MCA_rmaps_default_mapping_policy"
     )
     package = "socket" if old else "package"
-    out += [
-        Entry(None, binding, ("core", package, "none"), "what a rank is bound to", words=_BIND),
-        Entry(None, mapping, (package,), "ranks take turns among sockets", words=_MAP,
+    parts = (package,) if around.parts else ()
+    out = [
+        Entry(None, binding, ("core", *parts, "none"), "what a rank is bound to", words=_BIND),
+        Entry(None, mapping, ("core",), "cores are filled one after another", words=_MAP,
+              several_on_a_node=True),
+        Entry(None, mapping, ("node",), "ranks take turns among nodes", True, _MAP,
               several_on_a_node=True),
     ]  # fmt: skip
+    if around.parts:
+        out.append(
+            Entry(None, mapping, (package, "numa"), "ranks take turns among sockets, NUMA domains",
+                  words=_MAP, several_on_a_node=True)
+        )  # fmt: skip
     return out
 
 

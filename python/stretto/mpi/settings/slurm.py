@@ -1,0 +1,32 @@
+"""Where srun puts ranks: ``SLURM_DISTRIBUTION`` (-m) and ``SLURM_CPU_BIND`` (--cpu-bind)."""
+
+from __future__ import annotations
+
+from stretto.mpi.settings.base import Around, Entry
+
+#: these decide the same
+_PLACE = ("m", "distribution", "SLURM_DISTRIBUTION")
+_BIND = ("cpu-bind", "SLURM_CPU_BIND")
+
+
+def entries(around: Around) -> list[Entry]:
+    """Return what is worth trying of how srun places and binds ranks.
+
+    Parameters
+    ----------
+    around
+        The job.
+    """
+    out = [
+        Entry(None, "SLURM_DISTRIBUTION", ("cyclic",), "ranks take turns among nodes", True, _PLACE,
+              several_on_a_node=True),
+        Entry(None, "SLURM_CPU_BIND", ("cores", "none"), "what a rank is bound to", words=_BIND),
+    ]  # fmt: skip
+    if around.parts:
+        out += [
+            Entry(None, "SLURM_DISTRIBUTION", ("block:block", "block:cyclic"),
+                  "sockets: filled one after another, or taken in turn", words=_PLACE,
+                  several_on_a_node=True),
+            Entry(None, "SLURM_CPU_BIND", ("sockets",), "what a rank is bound to", words=_BIND),
+        ]  # fmt: skip
+    return out
