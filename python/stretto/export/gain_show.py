@@ -9,8 +9,8 @@ from typing import Any
 
 from stretto.campaign.compare import THRESHOLD
 from stretto.campaign.cost import duration
+from stretto.campaign.idle import crowd_words, threads
 from stretto.campaign.ledger import time_left
-from stretto.campaign.request import MORE_RANKS
 from stretto.campaign.show import comparison_json, size_words, us
 from stretto.campaign.stats import FEWEST
 from stretto.export.gain import Plan
@@ -48,7 +48,8 @@ def announce(plan: Plan, name: str, say: Callable[[str], None], restart: bool) -
             f"{settings.total()} starts; results go to {timing.path} as they come"
         )
         if settings.oversubscribed:
-            say(f"stretto: warning: {MORE_RANKS}")
+            here = threads() if timing.layout.nodes == 1 else None
+            say(f"stretto: warning: {crowd_words(timing.layout.ppn, here)}")
     for reason in plan.left.values():
         say(f"stretto: note: not timed: {reason}")
     if plan.timings and plan.timings[0].settings.launches < FEWEST:
