@@ -14,8 +14,9 @@ from mpis import MPIS
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import openmpi, openmpi_json
+from stretto.export.layouts import for_layouts
 from stretto.export.output import write
-from stretto.export.rules import Layout, Rule, for_layouts, read_results
+from stretto.export.rules import Layout, Rule, read_results
 from stretto.export.targets import Wishes, writer_for
 from stretto.files.export import EXPORT, NAME
 from stretto.files.identity import MPIIdentity

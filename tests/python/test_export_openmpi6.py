@@ -18,8 +18,9 @@ from exports import FIVE, FOUR, TUNED, tuned
 from mpis import one_job_at_a_time
 from stretto.export import openmpi_json
 from stretto.export.check import Plan, check
+from stretto.export.layouts import for_layouts
 from stretto.export.output import write
-from stretto.export.rules import Layout, Rule, for_layouts
+from stretto.export.rules import Layout, Rule
 from stretto.export.verdicts import Verdict
 from stretto.files.identity import MPIIdentity
 from stretto.mpi import find_installation

@@ -125,8 +125,9 @@ def _write(
     mpi: str | None,
     as_json: bool,
 ) -> dict[str, object]:
+    from stretto.export.layouts import for_layouts
     from stretto.export.output import write
-    from stretto.export.rules import for_layouts, read_results
+    from stretto.export.rules import read_results
     from stretto.export.targets import writer_for
     from stretto.files.export import EXPORT, NAME
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.export.cases import Case
+from stretto.export.layouts import merged
 from stretto.export.mpich_guards import guarded, needs_of, refusal
 from stretto.export.mpich_tree import (
     AVERAGE,
@@ -35,7 +36,7 @@ from stretto.export.mpich_tree import (
     text_of,
 )
 from stretto.export.output import HERE, Export
-from stretto.export.rules import Layout, Rule, merged
+from stretto.export.rules import Layout, Rule
 from stretto.files.export import REMEDY, ExportManifest, ExportRow
 from stretto.files.io import read_text
 from stretto.mpi.base import MPIInstallation

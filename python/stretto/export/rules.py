@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.campaign.baseline import need_baseline
 from stretto.campaign.compare import (
     BARE,
     NATIVE,
@@ -211,6 +212,7 @@ def read_results(paths: Sequence[Path]) -> Results:
                 "these results are simulated, and native files are made of measurements", path,
                 "measure them: stretto bench --candidates 'bare;native:all'",
             )  # fmt: skip
+        need_baseline(bench, path)
         benches.append((layout_of(bench, path), bench))
     if mpi is None:
         raise StrettoError("no results were given", None, "name files of stretto bench")
@@ -295,7 +297,28 @@ def _rules(
                 Rule(collective, layout, s.low, s.high, settings, worst, instead, bool(s.measured))
             )
         out[collective] = rules, [x for x in lost if x]
+    for collective, sentence in _alone(native, base, layout).items():
+        rules, lost_there = out.get(collective, ([], []))
+        out[collective] = rules, [*lost_there, sentence]
     return out
+
+
+def _alone(
+    native: Mapping[Cell, Mapping[str, object]], base: str, layout: Layout
+) -> dict[str, str]:
+    """Return, by collective, a sentence where the MPI by itself was not measured at some sizes.
+
+    Nothing is known there; to say that nothing was faster would be false.
+    """
+    sizes: dict[str, set[int]] = defaultdict(set)
+    for cell, found in native.items():
+        if found and base not in found:
+            sizes[cell.collective].add(cell.bytes)
+    return {
+        c: f"{c} of {', '.join(map(str, sorted(s)))} bytes on {layout.words}: the baseline is "
+        "missing, the MPI by itself was not measured there, and nothing can be compared"
+        for c, s in sizes.items()
+    }
 
 
 def _not_by_size(collective: str, layout: Layout) -> str:
@@ -359,69 +382,3 @@ def settings_of(choice: str) -> tuple[tuple[str, str], ...]:
     pairs = (part.partition("=") for part in choice.removeprefix(PREFIX).split(","))
     # Open MPI's parameters may be given as they stand in an environment
     return tuple((name.removeprefix("OMPI_MCA_"), value) for name, _, value in pairs)
-
-
-def for_layouts(
-    rules: Iterable[Rule], nodes: int | None, ppn: int | None, one_node_apart: bool = False
-) -> tuple[list[Rule], list[str]]:
-    """Keep one layout for each number of ranks: native files know no nodes.
-
-    Parameters
-    ----------
-    rules
-        Of any layouts.
-    nodes, ppn
-        The layout that is preferred where several have as many ranks; None: the one with the fewest
-        nodes.
-    one_node_apart
-        The files tell communicators within a node from others: a layout for each.
-
-    Returns
-    -------
-    tuple
-        The rules, and a sentence for each layout that was left out.
-    """
-    by_ranks: dict[tuple[int, bool], set[Layout]] = defaultdict(set)
-    rules = list(rules)
-    for rule in rules:
-        by_ranks[rule.layout.nranks, one_node_apart and rule.layout.nodes == 1].add(rule.layout)
-    kept: set[Layout] = set()
-    lost: list[str] = []
-    for layouts in by_ranks.values():
-        wanted = [
-            x
-            for x in layouts
-            if (nodes is None or x.nodes == nodes) and (ppn is None or x.ppn == ppn)
-        ]
-        chosen = min(wanted or layouts, key=lambda x: (x.nodes, x.ppn))
-        kept.add(chosen)
-        known = " and whether they lie on one node" if one_node_apart else " only"
-        lost += [
-            f"{x.words}: this MPI's files tell communicators apart by their number of ranks"
-            f"{known}, and {chosen.nranks} ranks are taken to lie on {chosen.nodes} x {chosen.ppn}"
-            for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
-        ]
-    return [r for r in rules if r.layout in kept], lost
-
-
-def merged(rules: Sequence[Rule]) -> list[Rule]:
-    """Join neighbouring rules of one collective and layout that set the same."""
-    out: list[Rule] = []
-    for rule in rules:
-        last = out[-1] if out else None
-        if (
-            last
-            and (last.collective, last.layout) == (rule.collective, rule.layout)
-            and last.settings == rule.settings
-            and last.high is not None
-            and last.high + 1 == rule.low
-        ):
-            out[-1] = replace(
-                last,
-                high=rule.high,
-                ratio=max(last.ratio, rule.ratio),
-                measured=last.measured or rule.measured,
-            )
-        else:
-            out.append(rule)
-    return out

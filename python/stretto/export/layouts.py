@@ -1,0 +1,75 @@
+"""Rules put together: one layout for each number of ranks, neighbours joined."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from stretto.export.rules import Layout, Rule
+
+
+def for_layouts(
+    rules: Iterable[Rule], nodes: int | None, ppn: int | None, one_node_apart: bool = False
+) -> tuple[list[Rule], list[str]]:
+    """Keep one layout for each number of ranks: native files know no nodes.
+
+    Parameters
+    ----------
+    rules
+        Of any layouts.
+    nodes, ppn
+        The layout that is preferred where several have as many ranks; None: the one with the fewest
+        nodes.
+    one_node_apart
+        The files tell communicators within a node from others: a layout for each.
+
+    Returns
+    -------
+    tuple
+        The rules, and a sentence for each layout that was left out.
+    """
+    by_ranks: dict[tuple[int, bool], set[Layout]] = defaultdict(set)
+    rules = list(rules)
+    for rule in rules:
+        by_ranks[rule.layout.nranks, one_node_apart and rule.layout.nodes == 1].add(rule.layout)
+    kept: set[Layout] = set()
+    lost: list[str] = []
+    for layouts in by_ranks.values():
+        wanted = [
+            x
+            for x in layouts
+            if (nodes is None or x.nodes == nodes) and (ppn is None or x.ppn == ppn)
+        ]
+        chosen = min(wanted or layouts, key=lambda x: (x.nodes, x.ppn))
+        kept.add(chosen)
+        known = " and whether they lie on one node" if one_node_apart else " only"
+        lost += [
+            f"{x.words}: this MPI's files tell communicators apart by their number of ranks"
+            f"{known}, and {chosen.nranks} ranks are taken to lie on {chosen.nodes} x {chosen.ppn}"
+            for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
+        ]
+    return [r for r in rules if r.layout in kept], lost
+
+
+def merged(rules: Sequence[Rule]) -> list[Rule]:
+    """Join neighbouring rules of one collective and layout that set the same."""
+    out: list[Rule] = []
+    for rule in rules:
+        last = out[-1] if out else None
+        if (
+            last
+            and (last.collective, last.layout) == (rule.collective, rule.layout)
+            and last.settings == rule.settings
+            and last.high is not None
+            and last.high + 1 == rule.low
+        ):
+            out[-1] = replace(
+                last,
+                high=rule.high,
+                ratio=max(last.ratio, rule.ratio),
+                measured=last.measured or rule.measured,
+            )
+        else:
+            out.append(rule)
+    return out
