@@ -32,6 +32,8 @@ TARGETS = {
     "mvapich": "mpich",
     "intel": "intel",
 }
+#: the table of Stretto's own algorithms
+OWN = "stretto"
 
 
 #: results and options in any order: nothing of a user's command stands here
@@ -41,9 +43,14 @@ CONTEXT = {"allow_interspersed_args": True}
 def command(
     results: Annotated[
         list[Path] | None,
-        typer.Argument(help="Results of stretto bench with native candidates."),
+        typer.Argument(
+            help="Results of stretto bench with native candidates, or directories of them (of a "
+            "campaign: those of the MPI that --to names)."
+        ),
     ] = None,
-    to: Annotated[str | None, typer.Option(help=f"What to write: {', '.join(TARGETS)}.")] = None,
+    to: Annotated[
+        str | None, typer.Option(help=f"What to write: {', '.join([*TARGETS, OWN])}.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the files.")] = Path("tuning"),
     nodes: Annotated[
         int | None,
@@ -97,7 +104,16 @@ def command(
     from stretto.export.targets import Wishes
 
     answer: dict[str, object] = {}
-    if results:
+    if to == OWN and check:
+        raise UsageError(
+            "--check runs an MPI with its own files, and a table is none of them",
+            "--check",
+            "stretto run --verbose says which row each call takes; stretto tune --from shows the "
+            "measurements behind a table",
+        )
+    if results and to == OWN:
+        answer = _write_own(results, out, as_json)
+    elif results:
         wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond)
         answer = _write(results, to, out, wishes, mpi, as_json)
     elif not check:
@@ -127,20 +143,25 @@ def _write(
 ) -> dict[str, object]:
     from stretto.export.layouts import for_layouts
     from stretto.export.output import write
+    from stretto.export.own import chosen_results
     from stretto.export.rules import read_results
     from stretto.export.targets import writer_for
     from stretto.files.export import EXPORT, NAME
 
     if to is None:
-        raise UsageError("for which MPI?", "--to", f"say one of {', '.join(TARGETS)}")
+        raise UsageError("for which MPI?", "--to", f"say one of {', '.join([*TARGETS, OWN])}")
     if to not in TARGETS:
-        raise UsageError(f"there is no export to {to!r}", "--to", f"there are {', '.join(TARGETS)}")
+        raise UsageError(
+            f"there is no export to {to!r}", "--to", f"there are {', '.join([*TARGETS, OWN])}"
+        )
+    major = to[-1] if to[-2:-1] == "-" else ""
+    results, elsewhere = chosen_results(results, TARGETS[to], major)
     measured = read_results(results)
     _fits(measured.mpi, to)
     _layout_is_there(measured, *wishes.prefer)
     files_of = writer_for(to, measured.mpi.version, mpi, wishes)
     found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
-    rules, lost = list(found.rules), list(found.lost)
+    rules, lost = list(found.rules), [*elsewhere, *found.lost]
     if to not in ("mpich", "mvapich"):  # these know nodes
         rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
         lost += left_out
@@ -163,6 +184,28 @@ def _write(
         "environment": EXPORT.read(out / NAME).environment,
         "rules": len(export.rows),
         "lost": export.lost,
+    }
+
+
+def _write_own(results: list[Path], out: Path, as_json: bool) -> dict[str, object]:
+    """Write Stretto's own table, of all results that were named."""
+    from stretto.export.own import README, chosen_results, write_own
+
+    files, _ = chosen_results(results, None, "")
+    table, chosen, lost, command = write_own(files, out)
+    if not as_json:
+        for sentence in lost:
+            say(f"stretto: note: {sentence}")
+        say(
+            "stretto: note: there is no script to source: an LD_PRELOAD of a whole job script "
+            "would reach each of its programs"
+        )
+        print(f"{chosen} row{'s' * (chosen != 1)} in {table}; next: {command} -- CMD")
+    return {
+        "files": [str(table), str(out / README)],
+        "environment": {},
+        "rules": chosen,
+        "lost": lost,
     }
 
 

@@ -200,12 +200,19 @@ def read_results(paths: Sequence[Path]) -> Results:
                 path,
                 "export each MPI's results by themselves",
             )
+        built = bench.header.mpi.library
+        if mpi is not None and built and mpi.library and built != mpi.library:
+            raise StrettoError(
+                f"these results are of another build, {built!r}, the others of {mpi.library!r}: "
+                "builds are never mixed", path, "export each build's by themselves",
+            )  # fmt: skip
         mpi = bench.header.mpi
         hosts.append(bench.header.host)
         if any(other_cpu(hosts[-1], other) for other in hosts):
             raise StrettoError(
                 f"these results are of {hosts[-1].cpu}, the others of {hosts[0].cpu}: kinds of "
-                "nodes are never mixed", path, "export each kind's by themselves",
+                "nodes are never mixed", path,
+                f"export each kind's by themselves: name {path.parent}, say",
             )  # fmt: skip
         if any(s.source != "measured" for s in bench.samples):
             raise StrettoError(
