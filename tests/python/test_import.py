@@ -436,15 +436,15 @@ def test_no_text_breaks_the_readers(text: str) -> None:
 
 def test_patterns() -> None:
     pattern = compile_pattern(LAYOUT)
-    facts = match(pattern, Path("/x/bcast/N8n288/run3/openmpi4/bcast_algo7.log"))
+    facts = match([pattern], Path("/x/bcast/N8n288/run3/openmpi4/bcast_algo7.log"))
     assert (
         facts is not None
         and facts.launch == 3
         and facts.algorithm == "7"
         and facts.mpi == "openmpi4"
     )
-    assert match(pattern, Path("bcast/N8n288/run3/openmpi4/reduce_algo7.log")) is None
-    assert match(compile_pattern("*.{algorithm}.log"), Path("a/job.7.log")) is not None
+    assert match([pattern], Path("bcast/N8n288/run3/openmpi4/reduce_algo7.log")) is None
+    assert match([compile_pattern("*.{algorithm}.log")], Path("a/job.7.log")) is not None
     with pytest.raises(UsageError, match="no field"):
         compile_pattern("{collectve}/x")
 
@@ -558,3 +558,27 @@ def test_results_of_several_kinds_of_nodes_make_no_one_table(
     assert main(["tune", "--from", a, "--from", b]) == 1
     assert "kinds of nodes are never mixed" in capsys.readouterr().err
     assert main(["tune", "--from", a, "--from", c]) == 0
+
+
+def test_several_patterns_are_tried_in_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second one replaced the first, and results of a second import are refused."""
+    times = {8: 1.25, 64: 1.5, 512: 2.75, 4096: 9.0, 32768: 33.0, 262144: 210.5}
+    names = ["run1/bcast_2x4_default.log", "run2-bcast-2x4-algo6.log", "notes.txt"]
+    for i, name in enumerate(names):
+        path = tmp_path / "logs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(printed({n: us + i for n, us in times.items()}))
+    words = ["--pattern", "run{launch}/{collective}_{nodes}x{ppn}_{algorithm}.log",
+             "--pattern", "run{launch}-{collective}-{nodes}x{ppn}-algo{algorithm}.log",
+             "--mpi", "openmpi@4.1.4", "--setting", SETTING]  # fmt: skip
+    assert main(["import", "osu", str(tmp_path / "logs"), *words, "-o", str(tmp_path / "o")]) == 0
+    said = capsys.readouterr().err
+    assert "notes.txt: its name has not the form of any --pattern" in said and "run" not in said
+    (path,) = (tmp_path / "o").iterdir()
+    assert len({s.candidate for s in read_bench(path).samples}) == 2
+
+    both = [compile_pattern("{algorithm}.log"), compile_pattern("{mpi}.log")]
+    facts = match(both, Path("a/x.log"))
+    assert facts is not None and (facts.algorithm, facts.mpi) == ("x", None), "the first that fits"

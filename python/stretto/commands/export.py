@@ -272,6 +272,18 @@ def _installed(target: str, mpi: str | None) -> MPIInstallation | None:
     return found
 
 
+def _counted(verdicts: list[Verdict]) -> str:
+    """Return how many rows are what: each once, by its worst, found by reading or by running."""
+    worst: dict[int, str] = {}
+    for v in verdicts:
+        if v.row is not None:
+            worst[v.row] = max(worst.get(v.row, ""), v.status)  # proven < unproven < wrong
+    rows = list(worst.values())
+    words = ", ".join(f"{rows.count(s)} {s}" for s in ("proven", "unproven", "wrong"))
+    beside = sum(v.row is None and v.status == "wrong" for v in verdicts)
+    return f"rows: {words}" + (f"; {beside} wrong beside them" if beside else "")
+
+
 def _check(
     out: Path, mpi: str | None, hosts: str | None, most_ranks: int, as_json: bool
 ) -> list[Verdict]:
@@ -306,9 +318,6 @@ def _check(
     if not as_json:
         for v in verdicts:
             print(f"{v.status:8}  {v.words}: {v.why}" + (f" [{v.place}]" if v.place else ""))
-        # calls without a row are no row, unless something is wrong with them
-        rows = [v.status for v in verdicts if v.row is not None or v.status == "wrong"]
-        count = {s: rows.count(s) for s in ("proven", "unproven", "wrong")}
         name = installation.name if installation else "no MPI"
-        print(f"{name}: rows: " + ", ".join(f"{n} {status}" for status, n in count.items()))
+        print(f"{name}: {_counted(verdicts)}")
     return verdicts

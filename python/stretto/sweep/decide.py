@@ -270,7 +270,7 @@ def _told_apart(found: Mapping[str, Timing], name: str, other: str) -> float | N
 def regrets_of(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[int, float]]:
     """Return the regret of the choices: best picked in one half of the rounds, timed in the other.
 
-    Where roots or datatypes differ at one size, the worst counts.
+    Only candidates that both halves know count: one that was dropped early is not among them. Where roots or datatypes differ at one size, the worst counts.
     """
     out: dict[str, dict[int, float]] = defaultdict(dict)
     for shape, candidates in medians(bench, nvariants).items():
@@ -392,7 +392,7 @@ def regret_words(found: Sequence[Decided]) -> str | None:
     if not every:
         return None
     return (
-        f"against the best candidate, in launches held out: median {100 * np.median(every):.1f}%, "
+        f"against the best of those still measured, in launches held out: median {100 * np.median(every):.1f}%, "
         f"worst {100 * max(every):.1f}% slower, over {len(every)} points"
     )
 
