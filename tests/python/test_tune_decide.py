@@ -72,7 +72,7 @@ def test_never_a_choice_where_it_was_not_faster() -> None:
 def test_untested_is_native() -> None:
     rows = decide([comparison(8, "shm", 0.1, "untested")], 1, 2)
     assert [(r.low, r.high, r.choice) for r in rows] == [(0, None, "native")]
-    assert "best" not in row.evidence, "no test knows it"
+    assert "best" not in rows[0].evidence, "no test knows it"
 
 
 def test_the_worst_root_counts() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stretto.export.rules import Results
     from stretto.export.targets import Wishes
     from stretto.export.verdicts import Verdict
-    from stretto.files.identity import MPIIdentity
+    from stretto.files.identity import Family, MPIIdentity
     from stretto.mpi import MPIInstallation
 
 EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
@@ -24,7 +24,7 @@ source tuning/stretto-native.sh
 stretto export --check --out tuning              # once more, without writing"""
 
 #: target -> family of the results that it is made from
-TARGETS = {
+TARGETS: dict[str, Family] = {
     "openmpi-4": "openmpi",
     "openmpi-5": "openmpi",
     "openmpi-6": "openmpi",

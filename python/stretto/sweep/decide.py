@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,7 +32,7 @@ from stretto.mpi.algorithms.base import PREFIX
 from stretto.sweep.layout import Layout
 from stretto.sweep.pooled import Estimate, Point, estimates
 from stretto.sweep.times import Medians, Shape, levelled, medians
-from stretto.tune.decide import decide, one_choice, one_shape_each
+from stretto.tune.decide import decide, one_choice
 
 #: a choice may be so much slower than the best one, for a shorter or simpler table
 LOSS = 0.02
@@ -270,7 +270,8 @@ def _told_apart(found: Mapping[str, Timing], name: str, other: str) -> float | N
 def regrets_of(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[int, float]]:
     """Return the regret of the choices: best picked in one half of the rounds, timed in the other.
 
-    Only candidates that both halves know count: one that was dropped early is not among them. Where roots or datatypes differ at one size, the worst counts.
+    A candidate that was dropped early is in no half, and not among them. Where roots or datatypes
+    differ at one size, the worst counts.
     """
     out: dict[str, dict[int, float]] = defaultdict(dict)
     for shape, candidates in medians(bench, nvariants).items():
@@ -378,28 +379,3 @@ def fit_all(
                 if name not in known or known[name].mean < found.mean:
                     known[name] = found
     return out
-
-
-def regret_words(found: Sequence[Decided]) -> str | None:
-    """Return the regret of a table in a sentence, None where nothing can be said.
-
-    Parameters
-    ----------
-    found
-        Of all layouts.
-    """
-    every = [r for d in found for sizes in d.regrets.values() for r in sizes.values()]
-    if not every:
-        return None
-    return (
-        f"against the best of those still measured, in launches held out: median {100 * np.median(every):.1f}%, "
-        f"worst {100 * max(every):.1f}% slower, over {len(every)} points"
-    )
-
-
-def untested(found: Decided) -> int:
-    """Return at how many collectives and sizes nothing could be tested: too few launches."""
-    worst: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
-    for c in found.comparisons:
-        worst[c.cell.collective, c.cell.bytes].append(c)
-    return sum(all(c.outcome == "untested" for c in one_shape_each(cs)) for cs in worst.values())
