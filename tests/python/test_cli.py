@@ -388,3 +388,39 @@ def test_elements_are_those_of_the_measuring_program() -> None:
     assert {name: int(size) for name, size in found} == elements.DATATYPES
     operations = text[text.index("operations[]") :].partition("}")[0]
     assert tuple(re.findall(r'"(MPI_\w+)"', operations)) == elements.ARITHMETIC + elements.LOGIC
+
+
+@pytest.mark.parametrize("text", ["bare,native:A=1,B=2", "ring,bruck_k(8,2)"])
+def test_a_candidate_with_a_comma_needs_semicolons(text: str) -> None:
+    """Cut at its comma, `B=2` was called no algorithm; nothing named the semicolon."""
+    from stretto.campaign.request import split_candidates
+    from stretto.errors import UsageError
+
+    with pytest.raises(UsageError) as found:
+        split_candidates(text)
+    assert "';'" in str(found.value.remedy)
+    assert split_candidates("native:A=1,B=2;") == ["native:A=1,B=2"]
+    assert split_candidates("bare, native:A=1,native:ring") == ["bare", "native:A=1", "native:ring"]
+
+
+def test_a_platform_means_prices_where_there_are_hosts_to_measure_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As in a campaign's file; without hosts it means simulation."""
+    from stretto.model import tuning
+    from stretto.sweep import command
+
+    seen: list[object] = []
+
+    def campaign(file: object, options: dict[str, object], *_: object) -> int:
+        seen.append(options["platform"])
+        return 0
+
+    monkeypatch.setattr(command, "tune_campaign", campaign)
+    monkeypatch.setattr(tuning, "tune_by_simulation", lambda *_: seen.append("simulated"))
+    file = tmp_path / "a.toml"
+    words = ["tune", "--platform", "hpc7g"]
+    assert cli.main([*words, "--campaign", str(file)]) == 0
+    assert cli.main([*words, "--nodes", "1,2", "--hosts", "a,b"]) == 0
+    assert cli.main([*words, "--nodes", "2-8", "--ppn", "4"]) == 0
+    assert seen == ["hpc7g", "hpc7g", "simulated"]

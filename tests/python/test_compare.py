@@ -177,12 +177,36 @@ def test_algorithms_have_the_mpis_own_names(
     assert "tuned binomial" in capsys.readouterr().out
 
 
+def test_labels_are_the_same_whether_the_mpi_is_here_or_not() -> None:
+    """Made from a candidate's own settings, as the installed MPI would call it."""
+    from stretto.mpi.algorithms import discover
+    from stretto.mpi.algorithms.words import own_label
+    from stretto.mpi.detect import installations
+
+    here = [i for i in installations() if i.libmpi is not None]
+    if not here:
+        pytest.skip("no MPI is here")
+    for mpi in here:
+        told = 0
+        for a in (v for x in discover(mpi) for v in x.variations()):
+            label = own_label(a.candidate)
+            assert label in (None, a.label), (mpi.name, a.candidate)
+            told += label is not None
+        assert told, mpi.name
+    tree = "native:MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree,MPIR_CVAR_DEVICE_COLLECTIVES=percoll"
+    assert own_label(f"{tree},MPIR_CVAR_BCAST_TREE_KVAL=3") == "mpir tree(radix=3)"
+    assert own_label("native:coll_tuned_bcast_algorithm=6") == "tuned binomial"
+    assert own_label("native:I_MPI_ADJUST_BCAST_NODE=2") == "node 2"
+    assert own_label("native:coll_tuned_bcast_algorithm=77") is None
+    assert own_label("native:coll_tuned_bcast_algorithm=6,btl_vader_eager_limit=1") is None
+
+
 def test_settings_without_a_name_are_shown_short(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of an MPI that is not here nobody knows the algorithms' names; radices still tell apart."""
-    tree = "native:MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree,MPIR_CVAR_DEVICE_COLLECTIVES=percoll"
-    names = (f"{tree},MPIR_CVAR_BCAST_TREE_KVAL=3", f"{tree},MPIR_CVAR_BCAST_TREE_KVAL=4")
+    """Of an MPI that is not here nobody knows what compositions are called."""
+    on = "MPIR_CVAR_DEVICE_COLLECTIVES=percoll"
+    names = [f"native:MPIR_CVAR_BCAST_COMPOSITION={n},{on}" for n in (3, 4)]
     who: Who = ("mpich", "mpich", "77.0")
     times = {"bare": 9.0, "bruck_k(8,2)": 4.0} | dict.fromkeys(names, 8.0)
     path = results(tmp_path / "a.bench.jsonl", who, {("bcast", 8): times})
@@ -190,8 +214,7 @@ def test_settings_without_a_name_are_shown_short(
     (call,) = json.loads(capsys.readouterr().out)["calls"]
     assert {e["label"] for e in call["entries"]} == {
         "default", "bruck_k(8,2)",
-        "MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree,MPIR_CVAR_BCAST_TREE_KVAL=3",
-        "MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree,MPIR_CVAR_BCAST_TREE_KVAL=4",
+        "MPIR_CVAR_BCAST_COMPOSITION=3", "MPIR_CVAR_BCAST_COMPOSITION=4",
     }  # fmt: skip
 
 

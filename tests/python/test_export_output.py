@@ -151,3 +151,24 @@ def test_names_and_sentences_stay_comments(tmp_path: Path) -> None:
     write(export, tmp_path, "from a\necho title;#\rx", "openmpi-4", MPI4)
     assert sourced(tmp_path, "true").stdout == ""
     assert (tmp_path / MODULE).read_text().count("\n") == 6 + len(export.environment)
+
+
+def test_each_row_is_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three rules, "6 wrong": a fault found by reading and by running counted twice."""
+    from stretto.export import check
+    from stretto.export.verdicts import Verdict
+
+    out = exported(tmp_path, tmp_path / "o")
+    found = [
+        Verdict(0, "a", "wrong", "read"), Verdict(0, "a", "wrong", "run"),
+        Verdict(1, "b", "proven", "run"), Verdict(1, "b", "wrong", "read"),
+        Verdict(2, "c", "proven", "run"), Verdict(None, "calls without a row", "proven", "run"),
+        Verdict(None, "the file", "wrong", "read"),
+    ]  # fmt: skip
+    monkeypatch.setattr(check, "check", lambda *_: found)
+    capsys.readouterr()
+    assert main(["export", "--check", "--out", str(out)]) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.endswith("rows: 1 proven, 0 unproven, 2 wrong; 1 wrong beside them")

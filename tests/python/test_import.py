@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exports import result_file
 from mpis import MPIS, REPOSITORY
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
@@ -113,8 +114,10 @@ def test_a_campaign_of_a_real_cluster_is_tuned_from(
     assert (
         "host.cpu" in told["unknown"] and told["tools"] == ["OSU 5.6"] and len(told["files"]) == 88
     )
-    first = next(s for s in bench.samples if s.candidate == "bare" and s.bytes == 1)
-    assert first.times_us == [92.02] and first.mode == "latency" and first.source == "measured"
+    bare = [s for s in bench.samples if s.candidate == "bare" and s.bytes == 1]
+    assert len(bare) == 2 * 8, "the default, and algorithm 0, which is the same"
+    assert [s.times_us for s in bare[:2]] == [[96.06], [92.02]]
+    assert bare[0].mode == "latency" and bare[0].source == "measured"
 
     assert main(["tune", "--from", str(path)]) == 0
     said = capsys.readouterr().out
@@ -142,7 +145,7 @@ def test_results_without_the_mpi_by_itself_decide_nothing(
 ) -> None:
     """Forced algorithms only: there was a table of nothing, and `native` was called the best."""
     logs = campaign(tmp_path / "logs", 6)
-    kept = {p: p.read_text() for p in logs.rglob("bcast_algodefault.log")}
+    kept = {p: p.read_text() for p in logs.rglob("bcast_algo[d0]*.log")}
     assert kept
     for path in kept:
         path.unlink()
@@ -165,6 +168,50 @@ def test_results_without_the_mpi_by_itself_decide_nothing(
     assert re.search(r"^best +not known +native:", said.out, re.MULTILINE)
 
 
+def test_open_mpis_algorithm_0_is_what_it_does_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was a forced choice, so that the baseline was missing, and export said: nothing faster."""
+    logs = campaign(tmp_path / "logs", 8)
+    for path in logs.rglob("bcast_algodefault.log"):
+        path.unlink()
+    words = [str(logs), "--pattern", LAYOUT, "--setting", SETTING, "-o"]
+    assert main(["import", "osu", *words, str(tmp_path / "out")]) == 0
+    assert "algorithm 0 is its own decision" in capsys.readouterr().err
+    (path,) = (tmp_path / "out").iterdir()
+    assert "bare" in {s.candidate for s in read_bench(path).samples}
+    assert any(r.settings for r in read_results([path]).rules().rules)
+
+    # a preset of Intel MPI's, and a number that is none of coll/tuned's, mean themselves
+    intel = Naming("I_MPI_ADJUST_{COLLECTIVE}={algorithm}", print)
+    assert intel.candidate(identity_of("intel"), "bcast", "0") == "native:I_MPI_ADJUST_BCAST=0"
+    segment = "coll_tuned_{collective}_algorithm=2,coll_tuned_{collective}_algorithm_segmentsize="
+    assert (
+        Naming(f"{segment}{{algorithm}}", print)
+        .candidate(identity_of("openmpi"), "bcast", "0")
+        .endswith("segmentsize=0")
+    )
+
+
+def test_an_export_needs_the_mpi_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was never measured is not "nothing was significantly faster", with exit code 0."""
+    a, b = ("native:coll_tuned_bcast_algorithm=" + n for n in "16")
+    to = ["--to", "openmpi-5", "--out", str(tmp_path / "o")]
+    none = result_file(tmp_path / "none.bench.jsonl", {("bcast", 8): {a: 1.0, b: 2.0}})
+    assert main(["export", *to, str(none)]) == 1
+    said = capsys.readouterr().err
+    assert "lack the baseline" in said and str(none) in said and not (tmp_path / "o").exists()
+
+    times = {("bcast", 8): {a: 1.0, b: 2.0}, ("reduce", 8): {"bare": 1.0}}
+    some = result_file(tmp_path / "some.bench.jsonl", times)
+    assert main(["export", *to, str(some)]) == 0
+    assert (
+        "bcast of 8 bytes on 5 ranks on 1 x 5: the baseline is missing" in capsys.readouterr().err
+    )
+
+
 def test_the_installed_mpi_tells_what_numbers_mean(tmp_path: Path) -> None:
     MPIS["openmpi4"].require()
     notes: list[str] = []
@@ -172,7 +219,7 @@ def test_the_installed_mpi_tells_what_numbers_mean(tmp_path: Path) -> None:
     mpi = identity_of("openmpi4")
     assert "coll_tuned_bcast_algorithm=7" in naming.candidate(mpi, "bcast", "7")
     assert naming.candidate(mpi, "bcast", "7") == naming.candidate(mpi, "bcast", "knomial")
-    assert "coll_tuned_bcast_algorithm=0" in naming.candidate(mpi, "bcast", "0")
+    assert naming.candidate(mpi, "bcast", "0") == "bare"
     assert (
         naming.candidate(mpi, "bcast", None) == naming.candidate(mpi, "bcast", "default") == "bare"
     )
@@ -389,15 +436,15 @@ def test_no_text_breaks_the_readers(text: str) -> None:
 
 def test_patterns() -> None:
     pattern = compile_pattern(LAYOUT)
-    facts = match(pattern, Path("/x/bcast/N8n288/run3/openmpi4/bcast_algo7.log"))
+    facts = match([pattern], Path("/x/bcast/N8n288/run3/openmpi4/bcast_algo7.log"))
     assert (
         facts is not None
         and facts.launch == 3
         and facts.algorithm == "7"
         and facts.mpi == "openmpi4"
     )
-    assert match(pattern, Path("bcast/N8n288/run3/openmpi4/reduce_algo7.log")) is None
-    assert match(compile_pattern("*.{algorithm}.log"), Path("a/job.7.log")) is not None
+    assert match([pattern], Path("bcast/N8n288/run3/openmpi4/reduce_algo7.log")) is None
+    assert match([compile_pattern("*.{algorithm}.log")], Path("a/job.7.log")) is not None
     with pytest.raises(UsageError, match="no field"):
         compile_pattern("{collectve}/x")
 
@@ -511,3 +558,27 @@ def test_results_of_several_kinds_of_nodes_make_no_one_table(
     assert main(["tune", "--from", a, "--from", b]) == 1
     assert "kinds of nodes are never mixed" in capsys.readouterr().err
     assert main(["tune", "--from", a, "--from", c]) == 0
+
+
+def test_several_patterns_are_tried_in_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second one replaced the first, and results of a second import are refused."""
+    times = {8: 1.25, 64: 1.5, 512: 2.75, 4096: 9.0, 32768: 33.0, 262144: 210.5}
+    names = ["run1/bcast_2x4_default.log", "run2-bcast-2x4-algo6.log", "notes.txt"]
+    for i, name in enumerate(names):
+        path = tmp_path / "logs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(printed({n: us + i for n, us in times.items()}))
+    words = ["--pattern", "run{launch}/{collective}_{nodes}x{ppn}_{algorithm}.log",
+             "--pattern", "run{launch}-{collective}-{nodes}x{ppn}-algo{algorithm}.log",
+             "--mpi", "openmpi@4.1.4", "--setting", SETTING]  # fmt: skip
+    assert main(["import", "osu", str(tmp_path / "logs"), *words, "-o", str(tmp_path / "o")]) == 0
+    said = capsys.readouterr().err
+    assert "notes.txt: its name has not the form of any --pattern" in said and "run" not in said
+    (path,) = (tmp_path / "o").iterdir()
+    assert len({s.candidate for s in read_bench(path).samples}) == 2
+
+    both = [compile_pattern("{algorithm}.log"), compile_pattern("{mpi}.log")]
+    facts = match(both, Path("a/x.log"))
+    assert facts is not None and (facts.algorithm, facts.mpi) == ("x", None), "the first that fits"

@@ -15,6 +15,7 @@ from stretto.campaign.settings import Settings, make_case, variants_of
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
 from stretto.files.bench import Bench, Excluded, Header, Sample
+from stretto.files.rows import Row
 from stretto.files.table import read_table, write_table
 from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
@@ -26,6 +27,7 @@ from stretto.sweep.expected import at_most_s, expected_s
 from stretto.sweep.interpolate import around, interpolated
 from stretto.sweep.layout import Layout, guides, ordered, parse_layout
 from stretto.sweep.placement import Place, check_places, hang_remedy
+from stretto.sweep.priced import priced
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.run import conclude
@@ -261,7 +263,8 @@ def test_a_table_of_all_layouts_and_some_between(tmp_path: Path) -> None:
     assert "2x2+4x2" in {r.evidence.get("from") for r in between}
     assert not [r for r in table.rows if (r.nodes, r.ppn) == (4, 8)]
     assert any("4 x 8: lies outside" in sentence for sentence in outcome.left_out)
-    assert outcome.regret is not None and "held out" in outcome.regret
+    assert outcome.regret is not None
+    assert "against the best of those still measured, in launches held out" in outcome.regret
     assert any("interpolated" in line for line in lines_of(outcome))
     assert len(outcome.results) == len(request.layouts)
     for name in {r.collective for r in table.rows}:
@@ -392,6 +395,23 @@ def test_between_layouts_too_one_row_holds_where_no_rank_knows_all_sizes() -> No
     (row,) = interpolated(Layout(3, 2), {d.layout: d for d in (decided(2, 0.5), decided(4, 0.5))})
     assert (row.low, row.high, row.choice) == (0, None, "shm")
     assert row.evidence["sizes"] == "8,4096" and row.evidence["ratio"] == "0.500"
+
+
+def test_interpolated_rows_are_priced_where_there_is_a_model() -> None:
+    """Each says so; what the model finds hopeless is left to the MPI, with a sentence."""
+    platform = load("hpc7g")
+    evidence = {"ratio": "0.5", "source": "interpolated", "from": "2x2+8x2", "sizes": "8,1048576"}
+    ring = Row("allreduce", 4, 2, 0, 1048576, "ring", evidence)
+    other = Row("alltoallw", 4, 2, 0, None, "no_plan", evidence)
+    native = Row("allreduce", 4, 2, 1048577, None, "native", {})
+    (found, same, last), refused = priced([ring, other, native], platform, "openmpi", 1000.0)
+    assert float(found.evidence["priced"]) > 0 and not refused
+    assert found.evidence["source"] == "interpolated" and found.choice == "ring"
+    assert found.evidence["priced_source"] == "simulated" and (same, last) == (other, native)
+    limit = float(found.evidence["priced"]) / 2
+    (left, *_), (sentence,) = priced([ring, other, native], platform, "openmpi", limit)
+    assert (left.choice, left.evidence) == ("native", {}) and (left.low, left.high) == (0, 1048576)
+    assert "ring is interpolated, and priced at" in sentence and "simulated" in sentence
 
 
 def test_natives_that_share_the_bare_launch_are_paired_with_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,7 +72,7 @@ def test_never_a_choice_where_it_was_not_faster() -> None:
 def test_untested_is_native() -> None:
     rows = decide([comparison(8, "shm", 0.1, "untested")], 1, 2)
     assert [(r.low, r.high, r.choice) for r in rows] == [(0, None, "native")]
-    assert rows[0].evidence["best"] == "shm"
+    assert "best" not in rows[0].evidence, "no test knows it"
 
 
 def test_the_worst_root_counts() -> None:
@@ -167,3 +168,14 @@ def test_one_row_for_all_sizes_is_of_what_gains_most_in_the_mean() -> None:
 def test_a_candidate_that_was_not_measured_at_all_sizes_is_none_for_all() -> None:
     found = ((8, "shm", 0.5, "faster"), (8, "ring", 0.1, "faster"), (4096, "shm", 0.5, "faster"))
     assert one_row(*found).choice == "shm"
+
+
+def test_a_row_of_native_names_no_best_that_no_test_knows() -> None:
+    """What was dropped after a launch was called `best=linear(32) best_ratio=0.003 launches=1`."""
+    known = comparison(1024, "ring", 0.99, "same")
+    lucky = replace(comparison(1024, "linear(32)", 0.003, "untested"), ratios=(0.003,))
+    row = find(decide([known, lucky], 1, 4), 1024)
+    assert row.choice == "native" and row.evidence["best"] == "ring"
+    assert row.evidence["launches"] == str(known.launches)
+    alone = find(decide([lucky], 1, 4), 1024)
+    assert alone.choice == "native" and not {"best", "best_ratio"} & set(alone.evidence)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from stretto.campaign.compare import (
     BARE,
@@ -26,6 +27,8 @@ from stretto.campaign.compare import (
     compare,
     put_beside,
 )
+from stretto.errors import StrettoError
+from stretto.files.bench import Bench
 from stretto.mpi.algorithms.base import PREFIX
 
 #: up to this size, on one node, calls may take less than 2 us, so that bare is measured beside them
@@ -45,6 +48,23 @@ def with_bare(candidates: list[str], size: int, nodes: int) -> list[str]:
     if NATIVE not in candidates or BARE in candidates or size > BARE_BYTES or nodes > 1:
         return candidates
     return [*candidates, BARE]
+
+
+def need_baseline(bench: Bench, path: Path) -> None:
+    """Refuse results of which nothing was the MPI by itself.
+
+    Parameters
+    ----------
+    bench, path
+        The results.
+    """
+    if bench.samples and not {s.candidate for s in bench.samples} & {NATIVE, BARE}:
+        raise StrettoError(
+            "these results lack the baseline: the MPI by itself (native, or bare) was not "
+            "measured, and nothing can be faster than what is not known", path,
+            "measure it, too: stretto bench adds it; of imported results, a run without "
+            "{algorithm}, or with the name default (Open MPI: 0)",
+        )  # fmt: skip
 
 
 def baseline_of(candidates: Mapping[str, Timing], name: str) -> str:

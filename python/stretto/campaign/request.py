@@ -12,6 +12,8 @@ from stretto.campaign.idle import cores, crowd_words, idle_warning, threads
 from stretto.campaign.ledger import time_left
 from stretto.campaign.settings import Settings
 from stretto.campaign.show import size_words
+from stretto.errors import UsageError
+from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 
@@ -51,11 +53,22 @@ def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> W
 
 
 def split_candidates(text: str) -> list[str]:
-    """Split candidates at commas and semicolons, but not those inside brackets or after native:.
+    """Split candidates at semicolons, or at commas where there is none.
 
-    Settings of one ``native:A=1,B=2`` stay together when candidates are separated by semicolons.
+    What has commas of its own, ``native:A=1,B=2`` or ``bruck_k(8,2)``, needs the semicolons.
     """
-    return [c.strip() for c in text.split(";" if ";" in text else ",") if c.strip()]
+    if ";" in text:
+        return [c.strip() for c in text.split(";") if c.strip()]
+    parts = [c.strip() for c in text.split(",") if c.strip()]
+    for part in parts:
+        if part.count("(") != part.count(")") or ("=" in part and not part.startswith(PREFIX)):
+            raise UsageError(
+                f"{part!r} is part of a candidate with a comma of its own, at which this was cut",
+                "--candidates",
+                "separate candidates by ';', and write one behind a single one, too: "
+                "--candidates 'native:A=1,B=2;'",
+            )
+    return parts
 
 
 def planned(settings: Settings, path: Path, restart: bool) -> dict[str, Any]:

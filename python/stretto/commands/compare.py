@@ -26,7 +26,9 @@ def command(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH", help="Bench results, or directories of them.", show_default=False
+            metavar="PATH",
+            help="Bench results, directories of them, or a campaign's.",
+            show_default=False,
         ),
     ],
     collective: Annotated[
@@ -63,6 +65,7 @@ def command(
     from stretto.errors import UsageError
     from stretto.files.bench import read_bench
     from stretto.files.caches import COLD, all_cold
+    from stretto.files.results import results_in
     from stretto.report import ranking_show
     from stretto.report.ranking import rank, sources
 
@@ -70,7 +73,7 @@ def command(
         raise UsageError(f"--mode {mode} means nothing", "--mode", "say latency or throughput")
     names = None if collective is None else parse_collectives(collective)
     wanted = None if sizes is None else parse_sizes(sizes)
-    read = [(p, read_bench(p)) for p in _files(paths)]
+    read = [(p, read_bench(p)) for p in results_in(paths)]
     cold = all_cold(read, "compare each kind by itself: name the files of one")
     files = sources(read)
     rankings = [
@@ -99,18 +102,6 @@ def command(
 
         for path in write(rankings, files, notes, output, png, svg):
             say(f"stretto: {path}")
-
-
-def _files(paths: Sequence[Path]) -> list[Path]:
-    out: list[Path] = []
-    for path in paths:
-        found = sorted(path.glob("*.bench.jsonl")) if path.is_dir() else [path]
-        if not found:
-            raise StrettoError(
-                "there are no bench results in this directory", path, "make them: stretto bench -o"
-            )
-        out += found
-    return list(dict.fromkeys(out))
 
 
 def _labels(files: Sequence[Any]) -> Mapping[str, Mapping[str, str]]:

@@ -34,6 +34,8 @@ TARGETS: dict[str, Family] = {
     "mvapich": "mpich",
     "intel": "intel",
 }
+#: the table of Stretto's own algorithms
+OWN = "stretto"
 
 
 #: results and options in any order: nothing of a user's command stands here
@@ -43,9 +45,14 @@ CONTEXT = {"allow_interspersed_args": True}
 def command(
     results: Annotated[
         list[Path] | None,
-        typer.Argument(help="Results of stretto bench with native candidates."),
+        typer.Argument(
+            help="Results of stretto bench with native candidates, or directories of them (of a "
+            "campaign: those of the MPI that --to names)."
+        ),
     ] = None,
-    to: Annotated[str | None, typer.Option(help=f"What to write: {', '.join(TARGETS)}.")] = None,
+    to: Annotated[
+        str | None, typer.Option(help=f"What to write: {', '.join([*TARGETS, OWN])}.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the files.")] = Path("tuning"),
     nodes: Annotated[
         int | None,
@@ -139,7 +146,16 @@ def command(
         if said and not timed:  # who says --dry-run does not want files written
             raise UsageError(f"{option} is for --time alone", option, "say --time as well")
     answer: dict[str, object] = {}
-    if results:
+    if to == OWN and (check or timed):
+        raise UsageError(
+            "--check and --time run an MPI with its own files, and a table is none of them",
+            "--check" if check else "--time",
+            "stretto run --verbose says which row each call takes; stretto tune --from shows the "
+            "measurements behind a table",
+        )
+    if results and to == OWN:
+        answer = _write_own(results, out, as_json)
+    elif results:
         wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, _collectives(without))
         answer = _write(results, to, out, wishes, mpi, as_json)
     elif not (check or timed):
@@ -177,15 +193,20 @@ def _write(
 ) -> dict[str, object]:
     from stretto.export.layouts import for_layouts
     from stretto.export.output import write
+    from stretto.export.own import chosen_results
     from stretto.export.rules import read_results
     from stretto.export.targets import writer_for
     from stretto.files.caches import COLD
     from stretto.files.export import EXPORT, NAME
 
     if to is None:
-        raise UsageError("for which MPI?", "--to", f"say one of {', '.join(TARGETS)}")
+        raise UsageError("for which MPI?", "--to", f"say one of {', '.join([*TARGETS, OWN])}")
     if to not in TARGETS:
-        raise UsageError(f"there is no export to {to!r}", "--to", f"there are {', '.join(TARGETS)}")
+        raise UsageError(
+            f"there is no export to {to!r}", "--to", f"there are {', '.join([*TARGETS, OWN])}"
+        )
+    major = to[-1] if to[-2:-1] == "-" else ""
+    results, elsewhere = chosen_results(results, TARGETS[to], major)
     measured = read_results(results)
     _fits(measured.mpi, to)
     _layout_is_there(measured, *wishes.prefer)
@@ -195,6 +216,7 @@ def _write(
     found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
     rules = [r for r in found.rules if r.collective not in wishes.without]
     lost = [x for x in found.lost if x.partition(" ")[0] not in wishes.without]
+    lost = [*elsewhere, *lost]
     if to not in ("mpich", "mvapich"):  # these know nodes
         rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
         lost += left_out
@@ -231,6 +253,28 @@ def _collectives(without: str | None) -> tuple[str, ...]:
             there = ", ".join(TUNABLE)
             raise UsageError(f"there is no collective {name!r}", "--without", f"there are {there}")
     return names
+
+
+def _write_own(results: list[Path], out: Path, as_json: bool) -> dict[str, object]:
+    """Write Stretto's own table, of all results that were named."""
+    from stretto.export.own import README, chosen_results, write_own
+
+    files, _ = chosen_results(results, None, "")
+    table, chosen, lost, command = write_own(files, out)
+    if not as_json:
+        for sentence in lost:
+            say(f"stretto: note: {sentence}")
+        say(
+            "stretto: note: there is no script to source: an LD_PRELOAD of a whole job script "
+            "would reach each of its programs"
+        )
+        print(f"{chosen} row{'s' * (chosen != 1)} in {table}; next: {command} -- CMD")
+    return {
+        "files": [str(table), str(out / README)],
+        "environment": {},
+        "rules": chosen,
+        "lost": lost,
+    }
 
 
 def _layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
@@ -315,6 +359,18 @@ def _mpi_of(out: Path, mpi: str | None) -> MPIInstallation:
     return found
 
 
+def _counted(verdicts: list[Verdict]) -> str:
+    """Return how many rows are what: each once, by its worst, found by reading or by running."""
+    worst: dict[int, str] = {}
+    for v in verdicts:
+        if v.row is not None:
+            worst[v.row] = max(worst.get(v.row, ""), v.status)  # proven < unproven < wrong
+    rows = list(worst.values())
+    words = ", ".join(f"{rows.count(s)} {s}" for s in ("proven", "unproven", "wrong"))
+    beside = sum(v.row is None and v.status == "wrong" for v in verdicts)
+    return f"rows: {words}" + (f"; {beside} wrong beside them" if beside else "")
+
+
 def _check(
     out: Path, mpi: str | None, hosts: str | None, most_ranks: int, as_json: bool
 ) -> list[Verdict]:
@@ -350,9 +406,6 @@ def _check(
     if not as_json:
         for v in verdicts:
             print(f"{v.status:8}  {v.words}: {v.why}" + (f" [{v.place}]" if v.place else ""))
-        # calls without a row are no row, unless something is wrong with them
-        rows = [v.status for v in verdicts if v.row is not None or v.status == "wrong"]
-        count = {s: rows.count(s) for s in ("proven", "unproven", "wrong")}
         name = installation.name if installation else "no MPI"
-        print(f"{name}: rows: " + ", ".join(f"{n} {status}" for status, n in count.items()))
+        print(f"{name}: {_counted(verdicts)}")
     return verdicts

@@ -27,10 +27,11 @@ Out = Annotated[
     Path, typer.Option("--out", "-o", help="Directory for the results: a file an MPI and layout.")
 ]
 Pattern = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         help="What the files' places say: fields {collective}, {nodes}, {ppn}, {nranks}, {launch}, "
-        "{mpi}, {version}, {algorithm}; * is anything."
+        "{mpi}, {version}, {algorithm}; * is anything. May be given several times: the first that "
+        "fits a file counts."
     ),
 ]
 Mpi = Annotated[
@@ -115,7 +116,8 @@ def imb(
 
 
 def _import(
-    form: str, read: Any, paths: list[Path], out: Path, pattern: str | None, mpi: list[str] | None,
+    form: str, read: Any, paths: list[Path], out: Path, pattern: list[str] | None,
+    mpi: list[str] | None,
     nodes: int | None, ppn: int | None, collective: str | None, algorithm: str | None,
     setting: str | None, value: str | None, host: str, cpu: str, as_json: bool,
 ) -> None:  # fmt: skip
@@ -128,7 +130,7 @@ def _import(
         raise UsageError(f"--value {value} means nothing", "--value", "say max or avg")
     by_name, everywhere = natives.assigned(mpi or [])
     asked = gather.Asked(
-        None if pattern is None else compile_pattern(pattern),
+        [compile_pattern(text) for text in pattern or []],
         Facts(collective=collective, nodes=nodes, ppn=ppn, algorithm=algorithm),
         by_name,
         everywhere,

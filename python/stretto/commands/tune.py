@@ -88,7 +88,10 @@ def command(
     ] = False,
     platform: Annotated[
         str | None,
-        typer.Option(help="Measure nothing: make a table by simulation, for this platform."),
+        typer.Option(
+            help="Measure nothing: make a table by simulation, for this platform. With --campaign, "
+            "or --nodes and --hosts: prices by which a campaign leaves out what is hopeless."
+        ),
     ] = None,
     nodes: Annotated[
         str | None,
@@ -177,7 +180,9 @@ def command(
     sweeps = {"--campaign": campaign, "--interpolate": interpolate, "--launcher": launcher,
               "--refine": refine, "--parallel": parallel or None,
               "--separate-launches": separate_launches or None}  # fmt: skip
-    if not cmd and platform is None and (nodes is not None or campaign is not None):
+    # there are hosts to measure on: then a platform is what it is in a campaign's file, prices
+    priced = campaign is not None or (nodes is not None and hosts is not None)
+    if not cmd and (priced or (nodes is not None and platform is None)):
         from stretto.sweep.command import tune_campaign
 
         if restart:
@@ -193,7 +198,7 @@ def command(
              "candidates": candidates, "launches": launches, "budget": budget, "mpis": mpi,
              "out": None if out is None else str(out), "interpolate": interpolate,
              "refine": None if refine is None else str(refine),
-             "launcher": launcher, "seed": seed if seed != 1 else None,
+             "launcher": launcher, "seed": seed if seed != 1 else None, "platform": platform,
              "separate_launches": separate_launches or None, "parallel": parallel or None},
             say, yes, dry_run, as_json,
         )  # fmt: skip

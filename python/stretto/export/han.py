@@ -19,7 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.errors import StrettoError
-from stretto.export.rules import Rule, merged
+from stretto.export.layouts import merged
+from stretto.export.rules import Rule
 from stretto.files.export import REMEDY
 
 RULES_FILE = "stretto-openmpi-han.rules"

@@ -23,8 +23,9 @@ from dataclasses import dataclass, replace
 
 from stretto.errors import StrettoError
 from stretto.export import order
+from stretto.export.layouts import merged
 from stretto.export.output import Export
-from stretto.export.rules import Layout, Rule, merged
+from stretto.export.rules import Layout, Rule
 from stretto.export.sizes import intel_bytes
 from stretto.files.export import REMEDY
 

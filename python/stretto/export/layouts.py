@@ -1,9 +1,10 @@
-"""One layout for each number of ranks, where native files know no nodes."""
+"""Rules put together: one layout for each number of ranks, neighbours joined."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from stretto.export.rules import Layout, Rule
 
@@ -49,3 +50,27 @@ def for_layouts(
             for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
         ]
     return [r for r in rules if r.layout in kept], lost
+
+
+def merged(rules: Sequence[Rule]) -> list[Rule]:
+    """Join neighbouring rules of one collective and layout that set the same."""
+    out: list[Rule] = []
+    for rule in rules:
+        last = out[-1] if out else None
+        if (
+            last
+            and (last.collective, last.layout) == (rule.collective, rule.layout)
+            and last.settings == rule.settings
+            and last.high is not None
+            and last.high + 1 == rule.low
+        ):
+            out[-1] = replace(
+                last,
+                high=rule.high,
+                ratio=max(last.ratio, rule.ratio),
+                measured=last.measured or rule.measured,
+                points=last.points + rule.points,
+            )
+        else:
+            out.append(rule)
+    return out

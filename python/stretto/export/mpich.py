@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from stretto.errors import StrettoError
+from stretto.export.layouts import merged
 from stretto.export.mpich_guards import guarded, refusal
 from stretto.export.mpich_tree import (
     AVERAGE,
@@ -30,7 +31,7 @@ from stretto.export.mpich_tree import (
     text_of,
 )
 from stretto.export.output import HERE, Export
-from stretto.export.rules import Layout, Rule, merged
+from stretto.export.rules import Layout, Rule
 from stretto.files.export import ExportRow
 from stretto.files.table import TUNABLE
 from stretto.mpi.base import MPIInstallation

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 
 from stretto.errors import StrettoError
 from stretto.export import han, order, plain
+from stretto.export.layouts import merged
 from stretto.export.output import HERE, Export
-from stretto.export.rules import Rule, merged
+from stretto.export.rules import Rule
 from stretto.export.sizes import openmpi_bytes
 from stretto.files.export import REMEDY
 

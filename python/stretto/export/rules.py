@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.campaign.baseline import need_baseline
 from stretto.campaign.compare import (
     BARE,
     NATIVE,
     THRESHOLD,
+    Cell,
     Comparison,
     compare,
     decisive,
@@ -206,18 +208,26 @@ def read_results(paths: Sequence[Path]) -> Results:
                 path,
                 "export each MPI's results by themselves",
             )
+        built = bench.header.mpi.library
+        if mpi is not None and built and mpi.library and built != mpi.library:
+            raise StrettoError(
+                f"these results are of another build, {built!r}, the others of {mpi.library!r}: "
+                "builds are never mixed", path, "export each build's by themselves",
+            )  # fmt: skip
         mpi = bench.header.mpi
         hosts.append(bench.header.host)
         if any(other_cpu(hosts[-1], other) for other in hosts):
             raise StrettoError(
                 f"these results are of {hosts[-1].cpu}, the others of {hosts[0].cpu}: kinds of "
-                "nodes are never mixed", path, "export each kind's by themselves",
+                "nodes are never mixed", path,
+                f"export each kind's by themselves: name {path.parent}, say",
             )  # fmt: skip
         if any(s.source != "measured" for s in bench.samples):
             raise StrettoError(
                 "these results are simulated, and native files are made of measurements", path,
                 "measure them: stretto bench --candidates 'bare;native:all'",
             )  # fmt: skip
+        need_baseline(bench, path)
         benches.append((layout_of(bench, path), bench))
     if mpi is None:
         raise StrettoError("no results were given", None, "name files of stretto bench")
@@ -278,7 +288,28 @@ def _rules(
             there = bool(s.measured), points_of(s, sizes)
             rules.append(Rule(collective, layout, s.low, s.high, settings, worst, instead, *there))
         out[collective] = rules, [x for x in lost if x]
+    for collective, sentence in _alone(native, base, layout).items():
+        rules, lost_there = out.get(collective, ([], []))
+        out[collective] = rules, [*lost_there, sentence]
     return out
+
+
+def _alone(
+    native: Mapping[Cell, Mapping[str, object]], base: str, layout: Layout
+) -> dict[str, str]:
+    """Return, by collective, a sentence where the MPI by itself was not measured at some sizes.
+
+    Nothing is known there; to say that nothing was faster would be false.
+    """
+    sizes: dict[str, set[int]] = defaultdict(set)
+    for cell, found in native.items():
+        if found and base not in found:
+            sizes[cell.collective].add(cell.bytes)
+    return {
+        c: f"{c} of {', '.join(map(str, sorted(s)))} bytes on {layout.words}: the baseline is "
+        "missing, the MPI by itself was not measured there, and nothing can be compared"
+        for c, s in sizes.items()
+    }
 
 
 def _not_by_size(collective: str, layout: Layout) -> str:
@@ -342,27 +373,3 @@ def settings_of(choice: str) -> tuple[tuple[str, str], ...]:
     pairs = (part.partition("=") for part in choice.removeprefix(PREFIX).split(","))
     # Open MPI's parameters may be given as they stand in an environment
     return tuple((name.removeprefix("OMPI_MCA_"), value) for name, _, value in pairs)
-
-
-def merged(rules: Sequence[Rule]) -> list[Rule]:
-    """Join neighbouring rules of one collective and layout that set the same."""
-    out: list[Rule] = []
-    for rule in rules:
-        last = out[-1] if out else None
-        if (
-            last
-            and (last.collective, last.layout) == (rule.collective, rule.layout)
-            and last.settings == rule.settings
-            and last.high is not None
-            and last.high + 1 == rule.low
-        ):
-            out[-1] = replace(
-                last,
-                high=rule.high,
-                ratio=max(last.ratio, rule.ratio),
-                measured=last.measured or rule.measured,
-                points=last.points + rule.points,
-            )
-        else:
-            out.append(rule)
-    return out

@@ -162,7 +162,8 @@ def _refuse_taken(layouts: Iterable[Layout], out: Path) -> None:
         if path.exists():
             raise StrettoError(
                 "this file exists already, and results are not overwritten", path,
-                "name another directory (--out), or remove the file",
+                "name another directory (--out), or remove the file; files named in several ways "
+                "are imported at once: --pattern A --pattern B",
             )  # fmt: skip
 
 

@@ -30,8 +30,8 @@ class Asked:
 
     Attributes
     ----------
-    pattern
-        What their places say; None: nothing.
+    patterns
+        What their places say, the first of them that fits; empty: nothing.
     facts
         What holds for all whose places do not say it.
     by_name, mpi
@@ -42,7 +42,7 @@ class Asked:
         Of the measurements.
     """
 
-    pattern: re.Pattern[str] | None
+    patterns: Sequence[re.Pattern[str]]
     facts: Facts
     by_name: Mapping[str, MPIIdentity]
     mpi: MPIIdentity | None
@@ -137,9 +137,10 @@ def gather(
     found: list[tuple[Path, Facts, Reading]] = []
     seen: dict[object, Path] = {}
     for path in files_in(paths):
-        facts = Facts() if asked.pattern is None else match(asked.pattern, path)
+        facts = match(asked.patterns, path) if asked.patterns else Facts()
         if facts is None:
-            left_out.append(f"{path}: its name has not the form of --pattern")
+            which = "--pattern" if len(asked.patterns) == 1 else "any --pattern"
+            left_out.append(f"{path}: its name has not the form of {which}")
             continue
         if path.is_file() and path.stat().st_size > MOST_BYTES:
             left_out.append(f"{path}: too large to be what a benchmark printed")

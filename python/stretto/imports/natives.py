@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stretto.campaign.compare import BARE
 from stretto.errors import StrettoError, UsageError
@@ -26,6 +26,8 @@ _ABIS: dict[Family, Abi] = {"openmpi": "openmpi", "mpich": "mpich", "intel": "mp
 _PLAIN = ("tuned", "mpir", "preset")
 #: words for what the MPI does by itself
 _DEFAULTS = ("", "default", "native", "auto", "bare")
+#: the setting that takes a number of coll/tuned's, in a template
+_TUNED = re.compile(r"coll_tuned_(\{collective\}|[a-z_]+)_algorithm=\{algorithm\}")
 
 
 def identity_of(words: str, version: str | None = None) -> MPIIdentity:
@@ -80,11 +82,17 @@ class Naming:
         collective
             ``bcast``.
         algorithm
-            ``7``, ``knomial``; None or ``default``: the MPI's own decision, which is ``bare``.
+            ``7``, ``knomial``; None or ``default``: the MPI's own decision, which is ``bare``, as
+            is Open MPI's 0. Intel MPI's 0 is a preset like any other.
         """
         if (algorithm or "").lower() in _DEFAULTS:
             return BARE
         assert algorithm is not None
+        if mpi.family == "openmpi" and algorithm == "0" and self._of_tuned():
+            # It means "ignore": coll/tuned goes on to its own decision. As a forced choice, what
+            # people measured as the default would be a candidate, and the baseline be missing.
+            self.note("Open MPI's algorithm 0 is its own decision (bare)")
+            return BARE
         if self.setting is not None:
             return PREFIX + self.setting.replace("{collective}", collective).replace(
                 "{COLLECTIVE}", collective.upper()
@@ -94,8 +102,6 @@ class Naming:
         for a in mine:
             if algorithm in (a.value, a.name, a.label):
                 return a.candidate
-        if mpi.family == "openmpi" and algorithm == "0" and mine:
-            return _decided_by_itself(mine[0]).candidate
         raise StrettoError(
             f"{mpi.family} {mpi.version} as it is installed here has no algorithm {algorithm!r} "
             f"for {collective}",
@@ -103,6 +109,10 @@ class Naming:
             f"it has {', '.join(f'{a.value} {a.name}' for a in mine) or 'none'}; or give the "
             "settings by --setting 'NAME_{collective}=...{algorithm}'",
         )
+
+    def _of_tuned(self) -> bool:
+        """Whether the numbers are those of coll/tuned."""
+        return self.setting is None or _TUNED.search(self.setting) is not None
 
     def _algorithms(self, mpi: MPIIdentity) -> list[Algorithm]:
         if mpi not in self._known:
@@ -132,12 +142,6 @@ class Naming:
 def _as_new(installed: str, wanted: str) -> bool:
     """Whether an installed version is of the wanted one's major version (any, if unknown)."""
     return wanted == UNKNOWN or installed.split(".")[0] == wanted.split(".")[0]
-
-
-def _decided_by_itself(sibling: Algorithm) -> Algorithm:
-    """Return Open MPI's algorithm 0: its own decision, with dynamic rules on."""
-    settings = tuple((n, "0" if n.endswith("_algorithm") else v) for n, v in sibling.settings)
-    return replace(sibling, settings=settings, value="0", name="ignore", parameters=())
 
 
 def assigned(given: Sequence[str]) -> tuple[dict[str, MPIIdentity], MPIIdentity | None]:

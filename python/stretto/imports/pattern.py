@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,17 +55,18 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?:^|.*/){out}$")
 
 
-def match(pattern: re.Pattern[str], path: Path) -> Facts | None:
-    """Return what a path says, None when it has another form.
+def match(patterns: Sequence[re.Pattern[str]], path: Path) -> Facts | None:
+    """Return what a path says by the first pattern that fits, None when none does.
 
     Parameters
     ----------
-    pattern
+    patterns
         From `compile_pattern`.
     path
         The file.
     """
-    found = pattern.match(path.as_posix())
+    tried = (pattern.match(path.as_posix()) for pattern in patterns)
+    found = next((m for m in tried if m is not None), None)
     if found is None:
         return None
     values = {k: int(v) if k in NUMBERS else v for k, v in found.groupdict().items()}

@@ -16,7 +16,7 @@ from stretto.files.profile import Profile, read_profile
 from stretto.files.settings import SettingsFile, read_settings
 from stretto.files.table import Table, read_table
 from stretto.files.verdict import Verdict, read_verdict
-from stretto.report import sums
+from stretto.report import campaigns, sums
 from stretto.report.points import Layout, Panel, panels
 
 PATTERNS = {
@@ -122,10 +122,13 @@ def load(paths: Sequence[Path]) -> list[System]:
         )
     if not directories:
         return [_system("files", [(kind_of(p), p) for p in paths])]
-    systems = [_system(_label(d), _in_directory(d)) for d in directories]
+    found = [(d, _in_directory(d)) for d in directories]
+    if len(found) == 1:
+        found = campaigns.apart(directories[0], found[0][1])
+    systems = [_system(_label(d), files) for d, files in found]
     _same_caches(systems)
     if len(systems) == 2 and systems[0].name == systems[1].name:
-        for system, d in zip(systems, directories, strict=True):
+        for system, (d, _) in zip(systems, found, strict=True):
             system.name = str(d)
     return systems
 
@@ -142,6 +145,7 @@ def _in_directory(directory: Path) -> list[tuple[str, Path]]:
             for path in sorted(directory.glob(pattern))
             if path.is_file()
         ]
+        found += campaigns.below(directory, found)
     except OSError as error:
         raise from_oserror(error, "cannot look into the directory", directory) from error
     if not found:

@@ -29,6 +29,7 @@ from stretto.campaign.settings import REDUCTIONS
 from stretto.campaign.stats import Interval, benjamini_hochberg
 from stretto.files.bench import Bench
 from stretto.mpi.algorithms.base import FILES, PREFIX
+from stretto.mpi.algorithms.words import own_label
 from stretto.mpi.detect import TITLES
 
 Kind = Literal["default", "own", "stretto"]
@@ -198,7 +199,9 @@ def _entry(
 ) -> Entry:
     name = timing.candidate
     words = {BARE: "default", NATIVE: "default, through Stretto", FILES: "an export's files"}
-    label = words.get(name) or labels.get(name) or _short(name)
+    # its own settings first: what is on PATH must not change what a figure calls it
+    label = words.get(name) or (own_label(name) if name.startswith(PREFIX) else None)
+    label = label or labels.get(name) or _short(name)
     own = timing.interval, timing.by_launch, sim, timing.kinds, str(source.path), timing.reference
     return Entry(source.mpi, name, label, _kind(name), cell.mode, *own)
 

@@ -32,7 +32,7 @@ from stretto.sweep.pooled import Estimate, Point, estimates
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.times import Medians, Shape, levelled, medians
 from stretto.tune.complete import calls_of
-from stretto.tune.decide import decide, one_choice, one_shape_each
+from stretto.tune.decide import decide, one_choice
 
 #: a choice may be so much slower than the best one, for a shorter or simpler table
 LOSS = 0.02
@@ -344,11 +344,3 @@ def fit_all(
                 if name not in known or known[name].mean < found.mean:
                     known[name] = found
     return out
-
-
-def untested(found: Decided) -> int:
-    """Return at how many collectives and sizes nothing could be tested: too few launches."""
-    worst: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
-    for c in found.comparisons:
-        worst[c.cell.collective, c.cell.bytes].append(c)
-    return sum(all(c.outcome == "untested" for c in one_shape_each(cs)) for cs in worst.values())

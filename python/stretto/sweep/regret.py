@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +13,14 @@ from stretto.files.bench import Bench
 from stretto.sweep.times import medians
 
 if TYPE_CHECKING:
-    from stretto.sweep.decide import Chosen, Decided
+    from stretto.sweep.decide import Chosen
 
 
 def regrets_of(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[int, float]]:
     """Return the regret of the choices: best picked in one half of the rounds, timed in the other.
 
-    Where roots or datatypes differ at one size, the worst counts.
+    A candidate that was dropped early is in no half, and not among them. Where roots or datatypes
+    differ at one size, the worst counts.
     """
     out: dict[str, dict[int, float]] = defaultdict(dict)
     for shape, candidates in medians(bench, nvariants).items():
@@ -49,20 +50,3 @@ def _against(times: Mapping[int, float], mine: Mapping[int, float], half: int) -
     """Return the median ratio of two candidates in the rounds of a half that both have."""
     both = [times[r] / mine[r] for r in times if mine.get(r, 0.0) > 0 and r % 2 == half]
     return float(np.median(both)) if len(both) >= 2 else None
-
-
-def regret_words(found: Sequence[Decided]) -> str | None:
-    """Return the regret of a table in a sentence, None where nothing can be said.
-
-    Parameters
-    ----------
-    found
-        Of all layouts.
-    """
-    every = [r for d in found for sizes in d.regrets.values() for r in sizes.values()]
-    if not every:
-        return None
-    return (
-        f"against the best candidate, in launches held out: median {100 * np.median(every):.1f}%, "
-        f"worst {100 * max(every):.1f}% slower, over {len(every)} points"
-    )

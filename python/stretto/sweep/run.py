@@ -20,11 +20,12 @@ from stretto.files.bench import Bench, format_record
 from stretto.files.identity import Identity, MPIIdentity, collect, cpu_slug, now
 from stretto.files.io import dump_json, write_atomic
 from stretto.files.table import Row, Table, read_table, write_table
+from stretto.model.platform_file import load
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.sweep.alone import alone_on
 from stretto.sweep.backend import Backend, Launches
-from stretto.sweep.decide import decide_all, untested
+from stretto.sweep.decide import decide_all
 from stretto.sweep.elimination import Policy
 from stretto.sweep.expected import at_most_s, expected_s, limit_s
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
@@ -32,9 +33,10 @@ from stretto.sweep.interpolate import interpolated
 from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan, as_begun, make_plan
+from stretto.sweep.priced import priced
 from stretto.sweep.refine import read_simulated, refined
-from stretto.sweep.regret import regret_words
 from stretto.sweep.request import OWN, Request
+from stretto.sweep.said import regret_words, untested
 from stretto.sweep.stopping import stops_gently
 from stretto.sweep.worker import Worker
 
@@ -299,6 +301,9 @@ def conclude(
     extra = set(request.interpolate) | {s.plan.layout for s in worker.all()}
     for layout in sorted(extra - set(benches)):
         found = interpolated(layout, decided)
+        if request.platform is not None:
+            found, refused = priced(found, load(request.platform), mpi.family, Policy().priced)
+            left_out += refused
         rows += found
         if not found:
             left_out.append(f"{layout.words}: lies outside what was measured: no rows for it")

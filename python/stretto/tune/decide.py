@@ -339,15 +339,13 @@ def _evidence(segment: Segment, found: Sequence[Comparison], source: str) -> dic
     sizes = ",".join(str(s) for s in segment.measured)
     launches = str(min(c.launches for c in found))
     if segment.choice == NATIVE:
-        least = min(found, key=lambda c: c.ratio.median)
-        return {
-            "ratio": "1",
-            "launches": launches,
-            "source": source,
-            "sizes": sizes,
-            "best": least.candidate,
-            "best_ratio": f"{least.ratio.median:.3f}",
-        }
+        out = {"ratio": "1", "launches": launches, "source": source, "sizes": sizes}
+        # of what a campaign dropped after a launch or two no test can be made: luck is no best
+        if tested := [c for c in found if c.outcome != "untested"]:
+            least = min(tested, key=lambda c: c.ratio.median)
+            out["launches"] = str(min(c.launches for c in tested))
+            out |= {"best": least.candidate, "best_ratio": f"{least.ratio.median:.3f}"}
+        return out
     lows = [c.ratio.low if c.ratio.low is not None else c.ratio.median for c in found]
     highs = [c.ratio.high if c.ratio.high is not None else c.ratio.median for c in found]
     return {

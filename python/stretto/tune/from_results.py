@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.campaign.baseline import fair
+from stretto.campaign.baseline import fair, need_baseline
 from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing, best, decisive, timings
 from stretto.campaign.show import size_words
 from stretto.errors import StrettoError
@@ -78,13 +78,7 @@ def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[Decided],
                 "are never mixed in a table", path, "make a table of each",
             )  # fmt: skip
         nodes, ppn = _layout(bench, path)
-        if bench.samples and not {s.candidate for s in bench.samples} & {NATIVE, BARE}:
-            raise StrettoError(
-                "these results lack the baseline: the MPI by itself (native, or bare) was not "
-                "measured, and nothing can be faster than what is not known", path,
-                "measure it, too: stretto bench adds it; of imported results, a run without "
-                "{algorithm}, or with the name default",
-            )  # fmt: skip
+        need_baseline(bench, path)
         for collective in {s.collective for s in bench.samples}:
             other = seen.setdefault((nodes, ppn, collective), path)
             if other != path:

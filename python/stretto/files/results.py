@@ -1,0 +1,53 @@
+"""Which bench results a path holds: a file, a directory of them, or a campaign's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stretto.errors import StrettoError, from_oserror
+
+ENDING = ".bench.jsonl"
+#: how deep a campaign's results lie below its directory: MPI, processor
+DEPTH = 2
+#: a directory with it holds the files of single starts, which the file beside it has as one
+PARTS = "layout.json"
+
+
+def results_below(directory: Path) -> list[Path]:
+    """Return a directory's results, those of a campaign where it has none of its own.
+
+    Parameters
+    ----------
+    directory
+        Of results, or a campaign's (or of one of its MPIs).
+    """
+    try:
+        for depth in range(DEPTH + 1):
+            found = sorted(directory.glob("*/" * depth + f"[!.]*{ENDING}"))
+            if depth:
+                found = [p for p in found if not (p.parent / PARTS).exists()]
+            if found:
+                return found
+    except OSError as error:
+        raise from_oserror(error, "cannot look into the directory", directory) from error
+    return []
+
+
+def results_in(paths: Sequence[Path]) -> list[Path]:
+    """Return the results files that paths mean, each once.
+
+    Parameters
+    ----------
+    paths
+        Files, and directories with results in or below them.
+    """
+    out: list[Path] = []
+    for path in paths:
+        found = results_below(path) if path.is_dir() else [path]
+        if not found:
+            raise StrettoError(
+                "there are no bench results in this directory", path, "make them: stretto bench -o"
+            )
+        out += found
+    return list(dict.fromkeys(out))

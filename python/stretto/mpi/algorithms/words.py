@@ -1,0 +1,84 @@
+"""A candidate's label from its own settings, the same whether its MPI is here or not."""
+
+from __future__ import annotations
+
+import re
+
+from stretto.mpi.algorithms.base import PREFIX
+
+#: coll/tuned's algorithms from 1 on (the enumerations of 4.1.4 and 5.0.11, alike but for sparbit)
+_TUNED = {
+    "allgather": "linear bruck recursive_doubling ring neighbor two_proc sparbit",
+    "allgatherv": "default bruck ring neighbor two_proc sparbit",
+    "allreduce": "basic_linear nonoverlapping recursive_doubling ring segmented_ring rabenseifner",
+    "alltoall": "linear pairwise modified_bruck linear_sync two_proc",
+    "alltoallv": "basic_linear pairwise",
+    "barrier": "linear double_ring recursive_doubling bruck two_proc tree",
+    "bcast": "basic_linear chain pipeline split_binary_tree binary_tree binomial knomial "
+    "scatter_allgather scatter_allgather_ring",
+    "exscan": "linear recursive_doubling",
+    "gather": "basic_linear binomial linear_sync",
+    "reduce": "linear chain pipeline binary binomial in-order_binary rabenseifner",
+    "reduce_scatter": "non-overlapping recursive_halving ring butterfly",
+    "reduce_scatter_block": "basic_linear recursive_doubling recursive_halving butterfly",
+    "scan": "linear recursive_doubling",
+    "scatter": "basic_linear binomial linear_nb",
+}
+#: the settings that name an algorithm, and the part of the MPI that has it
+_NAMING = (
+    (re.compile(r"coll_tuned_([a-z_]+)_algorithm"), "tuned"),
+    (re.compile(r"MPIR_CVAR_[A-Z_]+?_POSIX_INTRA_ALGORITHM"), "posix"),
+    (re.compile(r"MPIR_CVAR_[A-Z_]+?_INTRA_ALGORITHM"), "mpir"),
+    (re.compile(r"I_MPI_ADJUST_[A-Z_]+?_(COMPOSITION|NETWORK|NODE)"), None),
+    (re.compile(r"I_MPI_ADJUST_[A-Z_]+"), "preset"),
+)
+#: what an algorithm takes, by the end of the setting's name
+_TAKES = (
+    ("radix", ("_KVAL", "_radix")),
+    ("tree", ("_TREE_TYPE",)),
+    ("segment", ("_segmentsize", "_CHUNK_SIZE")),
+    ("fanout", ("_fanout",)),
+    ("requests", ("_requests",)),
+)
+#: what only lets the others count
+_ENABLING = re.compile(r"DEVICE_COLLECTIVES?$|use_dynamic_rules$|coll_han_priority$")
+
+
+def own_label(candidate: str) -> str | None:
+    """Return ``tuned ring`` or ``mpir tree(radix=4)``; None where the settings do not say it.
+
+    Parameters
+    ----------
+    candidate
+        ``native:NAME=VALUE,...``.
+    """
+    name: str | None = None
+    takes: list[str] = []
+    for part in candidate.removeprefix(PREFIX).split(","):
+        variable, _, value = part.partition("=")
+        variable = variable.removeprefix("OMPI_MCA_")
+        named = _named(variable, value)
+        if named is not None and name is None:
+            name = named
+            continue
+        word = next((w for w, ends in _TAKES if variable.endswith(ends)), None)
+        if word is not None:
+            takes.append(f"{word}={value}")
+        elif not _ENABLING.search(variable):
+            return None  # another setting beside it makes another candidate: all is shown
+    if name is None:
+        return None
+    return name + (f"({','.join(takes)})" if takes else "")
+
+
+def _named(variable: str, value: str) -> str | None:
+    for pattern, component in _NAMING:
+        found = pattern.fullmatch(variable)
+        if found is None:
+            continue
+        if component == "tuned":
+            names = _TUNED.get(found.group(1), "").split()
+            number = int(value) if value.isdecimal() else 0
+            return f"tuned {names[number - 1]}" if 0 < number <= len(names) else None
+        return f"{component or found.group(1).lower()} {value}"
+    return None

@@ -1,0 +1,76 @@
+"""The files of a campaign: results below its directory, a table of each MPI in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stretto.errors import StrettoError
+from stretto.files.results import results_below
+
+File = tuple[str, Path]  # kind and place
+
+
+def below(directory: Path, found: Sequence[File]) -> list[File]:
+    """Return a campaign's results below a directory, with the tables made of them.
+
+    Parameters
+    ----------
+    directory
+        A campaign's, or of one of its MPIs or processors.
+    found
+        What lies in the directory itself.
+    """
+    have = {path for _, path in found}
+    out: list[File] = []
+    for path in results_below(directory):
+        place = path.parent  # DIR/MPI/CPU
+        if path not in have:
+            out.append(("bench", path))
+        if (table := _table_of(place)) is not None and table.resolve() not in {
+            p.resolve() for p in have
+        }:
+            have.add(table)
+            out.append(("table", table))
+    return out
+
+
+def _table_of(place: Path) -> Path | None:
+    """Return the table of the results in DIR/MPI/CPU: of a second kind of nodes it has its name."""
+    place = place.resolve()
+    base, mpi = place.parent.parent, place.parent.name
+    for name in (f"{mpi}.{place.name}.table", f"{mpi}.table"):
+        if (base / name).is_file():
+            return base / name
+    return None
+
+
+def apart(directory: Path, found: Sequence[File]) -> list[tuple[Path, list[File]]]:
+    """Return the systems in a directory: the MPIs of a campaign are compared, where they are two.
+
+    Parameters
+    ----------
+    directory
+        What the user named.
+    found
+        All files in it, of `below` too.
+    """
+    places = sorted({p.parent for kind, p in found if kind == "bench"} - {directory})
+    if len(places) < 2:
+        return [(directory, list(found))]
+    if len(places) > 2:
+        raise StrettoError(
+            f"this campaign has results of {len(places)} systems (MPI and processor), and a "
+            "report is about one, or compares two",
+            directory,
+            f"name them: stretto report {places[0]} {places[1]}",
+        )
+    out: list[tuple[Path, list[File]]] = []
+    for place in places:
+        table = _table_of(place)
+        files = [f for f in found if f[0] == "bench" and f[1].parent == place]
+        files += [("table", p) for k, p in found if k == "table" and p.resolve() == table]
+        # DIR/MPI/CPU: the MPI tells them apart, where it differs
+        names = {p.parent for p in places}
+        out.append((place.parent if len(names) == 2 else place, files))
+    return out

@@ -1,0 +1,112 @@
+"""A campaign's directory is what compare, export and report read, not its files one by one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from exports import result_file
+from stretto.cli import main
+from stretto.errors import StrettoError
+from stretto.export.rules import read_results
+from stretto.files.identity import MPIIdentity
+from stretto.files.results import results_in
+from stretto.files.table import read_table
+from stretto.report.load import load
+from stretto.tune.from_results import decide_from
+
+FOUR = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
+FIVE = MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")
+MPICH = MPIIdentity("mpich", "mpich", "5.0.2", "MPICH 5.0.2")
+RING = "native:coll_tuned_allreduce_algorithm=4,coll_tuned_use_dynamic_rules=1"
+
+
+def campaign(base: Path, *mpis: MPIIdentity) -> Path:
+    """Write what a campaign leaves: results below MPI and processor, parts of them, tables."""
+    for mpi in mpis:
+        ring = RING if mpi.family == "openmpi" else "native:MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=x"
+        place = base / f"{mpi.family}-{mpi.version}" / "one"
+        parts = place / "1x5"
+        parts.mkdir(parents=True)
+        times = {("allreduce", 8): {"native": 50.0, "bare": 50.0, ring: 30.0, "ring": 20.0}}
+        path = result_file(place / "1x5.bench.jsonl", times, mpi=mpi)
+        (parts / "layout.json").write_text("{}")
+        (parts / "20261125.h.1.bench.jsonl").write_bytes(path.read_bytes())
+        decide_from([path], base / f"{mpi.family}-{mpi.version}.table")
+    return base
+
+
+def test_results_are_found_below_a_campaigns_directory(tmp_path: Path) -> None:
+    base = campaign(tmp_path / "c", FOUR, MPICH)
+    names = ["mpich-5.0.2/one/1x5.bench.jsonl", "openmpi-4.1.4/one/1x5.bench.jsonl"]
+    assert results_in([base]) == [base / n for n in names], "no parts of single starts"
+    assert results_in([base / "mpich-5.0.2", base / names[0]]) == [base / names[0]]
+    (base / "none").mkdir()
+    with pytest.raises(StrettoError, match="no bench results"):
+        results_in([base / "none"])
+
+
+def test_compare_takes_a_campaigns_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(campaign(tmp_path / "c", FOUR, MPICH)), "--json"]) == 0
+    (call,) = json.loads(capsys.readouterr().out)["calls"]
+    assert {e["mpi"] for e in call["entries"]} == {"Open MPI 4.1.4", "MPICH 5.0.2"}
+
+
+def test_export_takes_the_results_of_its_mpi(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, out = campaign(tmp_path / "c", FOUR, FIVE, MPICH), tmp_path / "out"
+    assert main(["export", "--to", "openmpi-5", "--out", str(out), str(base)]) == 0
+    said = capsys.readouterr()
+    assert "1 rule in" in said.out
+    for other in ("openmpi 4.1.4", "mpich 5.0.2"):
+        assert f"results of {other} in the directory are left out" in said.err
+    assert main(["export", "--to", "intel", "--out", str(out), str(base)]) == 1
+    assert "no results of intel" in capsys.readouterr().err
+
+    place = base / "openmpi-5.0.11" / "two"  # nodes of another kind, and another build
+    place.mkdir()
+    times = {("bcast", 8): {"bare": 1.0}}
+    result_file(place / "1x5.bench.jsonl", times, mpi=FIVE, cpu="two")
+    assert main(["export", "--to", "openmpi-5", "--out", str(out), str(base)]) == 1
+    assert "kinds of nodes are never mixed" in capsys.readouterr().err
+    a = result_file(tmp_path / "a.bench.jsonl", times, mpi=FIVE)
+    other = MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11, mine")
+    b = result_file(tmp_path / "b.bench.jsonl", times, mpi=other)
+    with pytest.raises(StrettoError, match="builds are never mixed"):
+        read_results([a, b])
+
+
+def test_export_writes_strettos_own_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, out = campaign(tmp_path / "c", FOUR), tmp_path / "out"
+    assert main(["export", "--to", "stretto", "--out", str(out), str(base)]) == 0
+    said = capsys.readouterr()
+    table = out / "stretto.table"
+    assert f"1 row in {table}; next: stretto run --table {table} -- CMD" in said.out
+    assert "no script to source" in said.err and "no table holds those" in said.err
+    want = read_table(base / "openmpi-4.1.4.table")
+    assert read_table(table).rows == want.rows and any(r.choice == "ring" for r in want.rows)
+    assert f"stretto run --table {table}" in (out / "README.txt").read_text()
+    assert main(["export", "--to", "stretto", "--check", "--out", str(out), str(base)]) == 2
+    assert main(["export", "--to", "openmpi-4", "--out", str(out), str(base)]) == 0
+
+
+def test_report_takes_a_campaigns_directory(tmp_path: Path) -> None:
+    one = campaign(tmp_path / "one", FOUR)
+    (system,) = load([one])
+    assert len(system.benches) == len(system.tables) == 1 and system.name == "one"
+    (system,) = load([one / "openmpi-4.1.4"])
+    assert len(system.benches) == len(system.tables) == 1, "the table that was made of them"
+    two = load([campaign(tmp_path / "two", FOUR, MPICH)])
+    assert [s.name for s in two] == ["mpich-5.0.2", "openmpi-4.1.4"]
+    assert all(len(s.benches) == len(s.tables) == 1 for s in two)
+    three = campaign(tmp_path / "three", FOUR, FIVE, MPICH)
+    with pytest.raises(StrettoError, match="results of 3 systems"):
+        load([three])
+    assert len(load([three / "openmpi-4.1.4", three / "openmpi-5.0.11"])) == 2
