@@ -72,18 +72,20 @@ def tune_campaign(
     else:
         for outcome in outcomes:
             print("\n".join(lines_of(outcome)))
+    if all(o.table is None and o.ended for o in outcomes):
+        first = next((x for o in outcomes for x in o.left_out), "there is no layout to measure")
+        remedy = next((o.remedy for o in outcomes if o.remedy), None) or (
+            "name nodes that can be used (--hosts), or layouts that fit; --dry-run shows the plan"
+        )
+        raise StrettoError(
+            f"nothing was measured: {first.removesuffix(f'; {remedy}')}", request.out, remedy
+        )
     if not all(o.complete for o in outcomes):
         say(
             f"stretto: not complete: everything so far is in {request.out}; the same command goes "
             f"on, and `stretto campaign status {request.out}` shows how far it is"
         )
         return EXIT_INTERRUPTED
-    if all(o.table is None for o in outcomes):
-        first = next((x for o in outcomes for x in o.left_out), "there is no layout to measure")
-        raise StrettoError(
-            f"nothing was measured: {first}", request.out,
-            "name nodes that can be used (--hosts), or layouts that fit; --dry-run shows the plan",
-        )  # fmt: skip
     return 0
 
 

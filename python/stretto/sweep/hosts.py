@@ -287,6 +287,5 @@ def make_backend(
     request, installation, hosts, say
         The campaign, its MPI and nodes, and what prints a sentence.
     """
-    del request
     start = srun_starter(hosts.mpi_type) if hosts.mpi_type else None
-    return Launches(installation, hosts.names, say, start)
+    return Launches(installation, hosts.names, say, start, request.out)

@@ -34,6 +34,7 @@ from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan, as_begun, make_plan
 from stretto.sweep.refine import read_simulated, refined
 from stretto.sweep.request import OWN, Request
+from stretto.sweep.site import given_up_words
 from stretto.sweep.stopping import stops_gently
 from stretto.sweep.worker import Worker
 
@@ -47,9 +48,13 @@ class Outcome:
     Attributes
     ----------
     complete
-        Nothing is left that another start could measure here.
+        Everything is measured: no launch was given up, no layout left out.
     left_out
-        A sentence for each layout that was not measured.
+        A sentence for each layout that was not measured, or not all of it.
+    ended
+        This start could do no more; otherwise it was stopped, or others are at work.
+    remedy
+        What to do about the first layout that was left out.
     """
 
     mpi: str
@@ -60,6 +65,8 @@ class Outcome:
     complete: bool
     left_out: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    ended: bool = True
+    remedy: str | None = None
 
 
 @dataclass(frozen=True)
@@ -190,7 +197,8 @@ def run_campaign(
                 for line in error.lines():  # the other MPIs can do without this one
                     say(line)
                 name = system.installation.name
-                out.append(Outcome(name, None, [], [], None, False, [f"{name}: {error}"]))
+                why = [f"{name}: {error}"]
+                out.append(Outcome(name, None, [], [], None, False, why, remedy=error.remedy))
     return out
 
 
@@ -258,22 +266,26 @@ def conclude(
     request, worker, say
         The campaign, and what measured it.
     complete
-        Nothing is left to measure.
+        Nothing is left that this start could measure.
     """
+    ended = complete
     benches: dict[Any, Bench] = {}
     results: list[Path] = []
-    left_out = []
+    left_out: list[str] = []
+    remedy: str | None = None
     for site in worker.all():
         layout, merged = site.plan.layout, site.folder.merged()
         for sentence in merged.aside:
             say(f"stretto: warning: not used: {sentence}")
         if site.closed is not None:
             left_out.append(f"{layout.words}: {site.closed}")
-        if site.given_up:
+            remedy = remedy or site.remedy
+        failed = site.failed()
+        if failed:
             left_out.append(
-                f"{layout.words}: {len(site.given_up)} launches were given up; the same command "
-                "tries them again"
+                f"{layout.words}: {given_up_words(failed)}; the same command tries them again"
             )
+        complete = complete and site.closed is None and not failed
         if not merged.bench.samples:
             continue
         path = worker.base / f"{layout.name}.bench.jsonl"
@@ -289,7 +301,7 @@ def conclude(
     mpi = worker.identity.mpi
     name = f"{mpi.family}-{mpi.version}"
     if not benches:
-        return Outcome(name, None, [], [], None, complete, left_out)
+        return Outcome(name, None, [], [], None, complete, left_out, ended=ended, remedy=remedy)
     decided = decide_all(benches, {x: worker.sites[x].plan.nvariants for x in benches})
     rows = [r for d in decided.values() for r in d.rows]
     extra = set(request.interpolate) | {s.plan.layout for s in worker.all()}
@@ -310,8 +322,9 @@ def conclude(
             "no test can be made there, and native stays"
         )
     return Outcome(
-        name, path, results, rows, regret_words(list(decided.values())), complete, left_out
-    )
+        name, path, results, rows, regret_words(list(decided.values())), complete, left_out,
+        ended=ended, remedy=remedy,
+    )  # fmt: skip
 
 
 def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
