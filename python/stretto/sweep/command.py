@@ -64,8 +64,15 @@ def tune_campaign(
     if file is not None and file.is_dir():
         raise UsageError(f"{file} is a directory", "--campaign", "name the campaign's file")
     request = request_of(file, options)
-    outcomes = run_campaign(request, ["stretto", *sys.argv[1:]], say, yes, dry_run)
+    plans: list[dict[str, Any]] = []
+    words = ["stretto", *sys.argv[1:]]
+    outcomes = run_campaign(request, words, say, yes, dry_run, plans=plans)
     if dry_run:
+        if as_json:
+            print_json({
+                "directory": str(request.out), "plan": plans,
+                "expected_s": sum(p["expected_s"] for p in plans),
+            })  # fmt: skip
         return 0
     if as_json:
         print_json({"directory": str(request.out), "mpis": [_json(o) for o in outcomes]})

@@ -30,10 +30,11 @@ from stretto.sweep.expected import at_most_s, expected_s, limit_s
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.interpolate import interpolated
 from stretto.sweep.layout import Layout, ordered
+from stretto.sweep.outlook import hopeless, plan_json
 from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan, as_begun, make_plan
 from stretto.sweep.refine import read_simulated, refined
-from stretto.sweep.request import OWN, Request
+from stretto.sweep.request import OWN, Request, about
 from stretto.sweep.site import given_up_words
 from stretto.sweep.stopping import stops_gently
 from stretto.sweep.worker import Worker
@@ -71,17 +72,30 @@ class Outcome:
 
 @dataclass(frozen=True)
 class System:
-    """One MPI of a campaign on one kind of node; `base` is where its results go."""
+    """One MPI of a campaign on one kind of node.
+
+    Attributes
+    ----------
+    base
+        Where its results go.
+    away
+        It will be measured in a batch job: nothing is known of the nodes.
+    """
 
     installation: MPIInstallation
     identity: Identity
     hosts: Hosts
     base: Path
     plans: list[LayoutPlan]
+    away: bool = False
 
 
 def system_of(
-    request: Request, mpi: str | None, say: Callable[[str], None], ask_nodes: bool
+    request: Request,
+    mpi: str | None,
+    say: Callable[[str], None],
+    ask_nodes: bool,
+    away: bool = False,
 ) -> System:
     """Return the MPI, its nodes and the plans of a campaign.
 
@@ -93,6 +107,8 @@ def system_of(
         As for ``--mpi``.
     ask_nodes
         Start a line of shell on every node to see what it is (not in a dry run).
+    away
+        As in `System`.
     """
     installation = find_installation(mpi)
     if request.refine is not None:
@@ -100,7 +116,7 @@ def system_of(
     programs.bench_program(installation.abi)
     named = [c for c in request.candidates if c != OWN]
     refuse_unknown(request.collectives, named)
-    hosts = find_hosts(request, installation, say, ask_nodes)
+    hosts = find_hosts(request, installation, say, ask_nodes, away)
     identity = collect(installation.identity)
     slug = cpu_slug(hosts.cpu or identity.host.cpu)
     base = request.out / f"{installation.family}-{installation.version}" / slug
@@ -109,7 +125,7 @@ def system_of(
         shared = request.shared_cores or hosts.shared_by(layout)
         plan = make_plan(request, installation, layout, shared)
         plans.append(as_begun(base / layout.name, plan))
-    return System(installation, identity, hosts, base, plans)
+    return System(installation, identity, hosts, base, plans, away)
 
 
 def plan_lines(request: Request, system: System) -> list[str]:
@@ -142,6 +158,7 @@ def plan_lines(request: Request, system: System) -> list[str]:
         limit = duration(limit_s(system.plans, Policy()))
         closing = f"; with closing rounds, as far as they are worth it, at most {limit}"
     out.append(f"  expected in all: about {duration(total_s(request, system))}{closing}")
+    out += [f"warning: {sentence}" for sentence in hopeless(request, system)]
     crowded = [p.layout.words for p in system.plans if system.hosts.shared_by(p.layout)]
     if crowded:
         out.append(f"warning: {', '.join(crowded)}: {MORE_RANKS} ({system.hosts.cores} on a node)")
@@ -160,6 +177,7 @@ def run_campaign(
     yes: bool = False,
     dry_run: bool = False,
     only: str | None = None,
+    plans: list[dict[str, Any]] | None = None,
 ) -> list[Outcome]:
     """Measure all that is missing, decide, and write the tables; empty in a dry run.
 
@@ -173,17 +191,21 @@ def run_campaign(
         Do not ask, however long; only say what it would cost.
     only
         Of several MPIs this one alone (a job of an array).
+    plans
+        Gets the plan of each MPI as plain values.
     """
     names: Sequence[str | None] = [only] if only else list(request.mpis) or [None]
     systems = [system_of(request, name, say, ask_nodes=not dry_run) for name in names]
     for system in systems:
         for line in plan_lines(request, system):
             say(f"stretto: {line}")
+        if plans is not None:
+            plans.append(plan_json(request, system))
     if dry_run:
         say("stretto: dry run: nothing was measured")
         return []
     ask(sum(total_s(request, x) for x in systems), yes or request.budget_s is not None)
-    write_atomic(request.out / CAMPAIGN, dump_json(_about(request, command)), "the campaign")
+    write_atomic(request.out / CAMPAIGN, dump_json(about(request, command)), "the campaign")
     stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
     out = []
     kept = f"all measurements are in {request.out}; the same command goes on"
@@ -365,19 +387,3 @@ def write_campaign_table(
         node_cpu or host.cpu, rows,
     )  # fmt: skip
     write_table(table, path)
-
-
-def _about(request: Request, command: list[str]) -> dict[str, Any]:
-    return {
-        "schema": "stretto-campaign",
-        "version": 1,
-        "command": command,
-        "file": None if request.file is None else str(request.file),
-        "mpis": list(request.mpis),
-        "layouts": [x.name for x in ordered(request.layouts)],
-        "interpolate": [x.name for x in request.interpolate],
-        "refine": None if request.refine is None else str(request.refine),
-        "launches": request.launches,
-        "eliminate": request.eliminate,
-        "platform": request.platform,
-    }

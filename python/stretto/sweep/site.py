@@ -5,25 +5,28 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stretto.errors import StrettoError
-from stretto.files.bench import Bench, Excluded, Sample
+from stretto.files.bench import Bench, Excluded, Header, Sample
 from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import now
+from stretto.files.identity import Identity, now
 from stretto.files.io import dump_json, write_atomic
-from stretto.sweep.claims import Claims
+from stretto.sweep.claims import Claims, Holder
 from stretto.sweep.contest import Memory
 from stretto.sweep.elimination import State
-from stretto.sweep.folder import Folder
+from stretto.sweep.folder import Folder, session_path
 from stretto.sweep.layout import Layout
 from stretto.sweep.plan import LayoutPlan
 
 #: says, in the layout's directory, why a start has left it out
 LEFT_OUT = "left_out.json"
+#: one thread at a time takes a name for its file, and makes the file
+_NAMING = threading.Lock()
 
 
 @dataclass
@@ -63,6 +66,30 @@ class Site:
         """Take back what an earlier start has said: the layout can be measured."""
         with contextlib.suppress(OSError):
             (self.folder.directory / LEFT_OUT).unlink(missing_ok=True)
+
+    def opened(
+        self, identity: Identity, command: list[str], node_cpu: str | None, holder: Holder
+    ) -> BenchWriter:
+        """Return this start's own results file, made when it is first written to.
+
+        Parameters
+        ----------
+        identity, command, node_cpu
+            For its header.
+        holder
+            Who writes.
+        """
+        if self.writer is None:
+            record = {**self.plan.settings.record(), "cases": [], "node_cpu": node_cpu}
+            header = Header(
+                identity.stretto, identity.created, identity.host, identity.mpi, command, record
+            )
+            with _NAMING:
+                path = session_path(
+                    self.folder.directory, holder.place, holder.pid, identity.created
+                )
+                self.writer = BenchWriter(path, header)
+        return self.writer
 
     def left_out(self) -> dict[str, Any] | None:
         """Return what the last start to leave the layout out has said of it."""

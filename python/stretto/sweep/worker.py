@@ -15,9 +15,8 @@ from pathlib import Path
 
 from stretto.campaign.ledger import Ledger
 from stretto.errors import StrettoError
-from stretto.files.bench import Header
-from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Identity
+from stretto.mpi.base import TITLES
 from stretto.progress import Progress
 from stretto.sweep.backend import Backend
 from stretto.sweep.claims import Claims, Holder, me
@@ -25,7 +24,7 @@ from stretto.sweep.closing import Closing
 from stretto.sweep.contest import contest
 from stretto.sweep.elimination import Policy, State
 from stretto.sweep.expected import expected_s
-from stretto.sweep.folder import Folder, session_path
+from stretto.sweep.folder import Folder
 from stretto.sweep.layout import Layout, guides, teachers
 from stretto.sweep.plan import LayoutPlan, keep_plan
 from stretto.sweep.site import Site, Unit, gains
@@ -37,8 +36,6 @@ POLL_S = 2.0
 FRUITLESS = 3
 #: and after so many also where the ranks come up by themselves; at once where the first ones hang
 HOPELESS = 6
-#: one thread at a time takes a name for its file, and makes the file
-_NAMING = threading.Lock()
 
 
 class Worker:
@@ -128,7 +125,7 @@ class Worker:
         Complete means measured, given up after failures, or impossible here: `notes` of the backend
         and `Site.closed` say which.
         """
-        title, quiet = f"measuring {self.base.name}", self.quiet
+        title, quiet = self.title, self.quiet
         self.close()  # with the waves of earlier starts known, too
         try:
             with Progress(title, quiet=quiet, before=self.progress()[0]) as progress:
@@ -149,6 +146,12 @@ class Worker:
             for site in self.all():
                 if site.writer is not None:
                     site.writer.close()
+
+    @property
+    def title(self) -> str:
+        """What is measured, in words: of several MPIs in turn it says which one."""
+        mpi = self.identity.mpi
+        return f"measuring {TITLES[mpi.family]} {mpi.version}"
 
     def all(self) -> list[Site]:
         """Return all layouts, in the order of measuring."""
@@ -303,7 +306,7 @@ class Worker:
             before = site.folder.merged().bench
             settings = site.plan.in_round(unit.turn, unit.cases.cases, self.policy)
             known = gains(before)
-            writer = self._writer(site)
+            writer = site.opened(self.identity, self.command, self.node_cpu, self.holder)
             done = self.backend.measure(settings, unit.launch, writer, before)
             after = site.folder.merged().bench
             gained = gains(after) > known
@@ -340,21 +343,6 @@ class Worker:
     def _close(self, site: Site, why: str, remedy: str | None = None) -> None:
         site.leave_out(why, remedy, self.holder.place)
         self.say(f"stretto: warning: {site.plan.layout.words} is left out: {site.closed}")
-
-    def _writer(self, site: Site) -> BenchWriter:
-        if site.writer is None:
-            directory = self.base / site.plan.layout.name
-            record = {**site.plan.settings.record(), "cases": [], "node_cpu": self.node_cpu}
-            header = Header(
-                self.identity.stretto, self.identity.created, self.identity.host,
-                self.identity.mpi, self.command, record,
-            )  # fmt: skip
-            with _NAMING:
-                path = session_path(
-                    directory, self.holder.place, self.holder.pid, self.identity.created
-                )
-                site.writer = BenchWriter(path, header)
-        return site.writer
 
     def _claimed(self) -> list[dict[int, dict[int, bool]]]:
         """Return all claims: when they change during a look, the look saw no one moment."""
