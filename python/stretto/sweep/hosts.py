@@ -145,13 +145,13 @@ def find_hosts(
     away = away or (by_srun and not inside)
     if away and not ask_nodes:  # a plan, made on a login node
         return Hosts(names, None)
-    mpi_type = (request.mpi_type or find_mpi_type(installation)) if by_srun else None
     if by_srun and not inside:
         raise StrettoError(
             "srun is to start the ranks, but this is no Slurm allocation",
             "launcher",
             "submit it (stretto campaign submit FILE), or run it inside salloc",
         )
+    mpi_type = (request.mpi_type or find_mpi_type(installation)) if by_srun else None
     if not names:
         return Hosts((), None, mpi_type, cores())
     mine = cores_of_job(os.environ) if inside else None
