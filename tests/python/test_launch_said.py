@@ -43,11 +43,11 @@ SAID = [
     ),
     (
         "mpich-srun-pmix",
-        "Abort(605701136): Fatal error in internal_Init: Internal MPI error!, error stack: / check_MPIR_CVAR_PMI_VERSION(167):  Runtime",
+        "Abort(605701136): Fatal error in internal_Init: Internal MPI error!",
     ),
     (
         "intel-noprov",
-        "Abort(204096399) on node 0 (rank 0 in comm 0): Fatal error in internal_Init: Other MPI error, error stack: / find_provider",
+        "Abort(204096399) on node 0 (rank 0 in comm 0): Fatal error in internal_Init: Other MPI error, error",
     ),
 ]
 

@@ -13,6 +13,7 @@ from stretto.campaign import programs
 from stretto.campaign.candidates import refuse_unknown
 from stretto.campaign.cost import ask, duration
 from stretto.campaign.fitting import require_layout
+from stretto.campaign.natives import unlisted
 from stretto.campaign.request import MORE_RANKS
 from stretto.campaign.show import size_words
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
@@ -116,6 +117,8 @@ def system_of(
     programs.bench_program(installation.abi)
     named = [c for c in request.candidates if c != OWN]
     refuse_unknown(request.collectives, named)
+    for sentence in unlisted(installation, named):
+        say(f"stretto: warning: {sentence}")
     hosts = find_hosts(request, installation, say, ask_nodes, away)
     identity = collect(installation.identity)
     slug = cpu_slug(hosts.cpu or identity.host.cpu)

@@ -25,6 +25,7 @@ from stretto.files.settings import (
     read_settings,
     write_settings,
 )
+from stretto.mpi.known import check_settings
 from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import parse, without
 from stretto.progress import Progress
@@ -96,7 +97,11 @@ class SettingsTuning(Confirming):
         """Return what is tried: what the user named, or what the MPI has and the command leaves."""
         family = self.job.mpi.family
         if self.o.candidates:
-            return [parse(t, _environment(family, t)) for t in self.o.candidates]
+            given = [parse(t, _environment(family, t)) for t in self.o.candidates]
+            for one in given:
+                for doubt in check_settings(self.job.mpi, dict(one.environment), one.name):
+                    self.say(f"stretto: warning: {doubt}")
+            return given
         nodes, ppn = self.job.layout.nodes, self.job.layout.ppn
         if nodes is None or ppn is None:  # a script: whatever may matter somewhere
             one, lacking = settings(self.job.mpi, 1, 2)
