@@ -18,7 +18,7 @@ from stretto.mpi.variables import Variable, control_variables
 
 #: of mpirun, which lists none: names that begin so may exist
 _LAUNCHER = ("prte", "pmix", "orte", "plm", "rmaps", "ras", "oob", "rml", "routed", "ess", "odls",
-             "grpcomm", "state", "schizo", "filem", "iof", "errmgr", "hwloc", "if", "mca")  # fmt: skip
+             "grpcomm", "schizo", "filem", "iof", "errmgr", "hwloc", "if", "mca")  # fmt: skip
 _NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|\d+(\.\d*)?)\s*[kKmMgGtT]?[bB]?")
 _TRUTHS = ("true", "false", "yes", "no", "t", "f", "y", "n", "enabled", "disabled", "0", "1")
 
