@@ -97,7 +97,7 @@ def test_a_job_is_submitted_with_its_cost(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     file = tmp_path / "c.toml"
-    file.write_text('nodes = [2]\nppn = [1]\ncandidates = ["ring"]\ncollectives = ["bcast"]\n')
+    file.write_text('nodes = [2]\nppn = [1]\ncandidates = ["ring"]\ncollectives = ["allreduce"]\n')
     words = ["campaign", "submit", str(file), "--print"]
     assert cli.main(words) == 0
     out, err = capsys.readouterr()
