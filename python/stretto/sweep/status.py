@@ -200,7 +200,7 @@ def _complete(worker: Worker, site: Site) -> bool:
 
 def _left_out_words(word: dict[str, Any]) -> str:
     by = f" ({word.get('by')}, {word.get('at')})"
-    return word["why"] + (f"; {word['remedy']}" if word.get("remedy") else "") + by
+    return str(word["why"]) + (f"; {word['remedy']}" if word.get("remedy") else "") + by
 
 
 def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:

@@ -98,8 +98,8 @@ class SettingsTuning(Confirming):
         family = self.job.mpi.family
         if self.o.candidates:
             given = [parse(t, _environment(family, t)) for t in self.o.candidates]
-            for one in given:
-                for doubt in check_settings(self.job.mpi, dict(one.environment), one.name):
+            for asked in given:
+                for doubt in check_settings(self.job.mpi, dict(asked.environment), asked.name):
                     self.say(f"stretto: warning: {doubt}")
             return given
         nodes, ppn = self.job.layout.nodes, self.job.layout.ppn
