@@ -348,10 +348,10 @@ def test_a_campaign_that_measured_nothing_says_so(
     request = sweeps.request_of(tmp_path, layouts=(Layout(16, 1),))
     worker = worker_of(request, Fake())
     outcome = conclude(request, worker, lambda text: None, worker.run())
-    assert outcome.table is None and outcome.complete
+    assert outcome.table is None and outcome.ended and not outcome.complete
     assert "nothing was measured" in " ".join(lines_of(outcome))
     assert "native stays" not in " ".join(lines_of(outcome))
-    monkeypatch.setattr("stretto.sweep.command.run_campaign", lambda *words: [outcome])
+    monkeypatch.setattr("stretto.sweep.command.run_campaign", lambda *words, **more: [outcome])
     with pytest.raises(StrettoError, match="nothing was measured: 16 x 1: no such nodes"):
         tune_campaign(None, {"nodes": "16"}, lambda text: None, True, False, False)
     assert "nothing was measured" in capsys.readouterr().out

@@ -146,6 +146,12 @@ def job(*words: str) -> list[str]:
     return ["--", *start, "./settings", "figure", EAGER, *words]
 
 
+@pytest.fixture(autouse=True)
+def invented(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings here are a script's own, which no MPI lists (test_mpi_known.py tries the list)."""
+    monkeypatch.setattr("stretto.tune.settings.check_settings", lambda *of: [])
+
+
 def tune(*words: str) -> int:
     with one_job_at_a_time():
         return main(["tune", "--settings", "--metric", r"time: ([\d.]+)", *words])

@@ -6,10 +6,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from stretto.campaign.variants import settings_environment
 from stretto.errors import StrettoError
 from stretto.mpi.algorithms import Algorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
+from stretto.mpi.known import check_settings
 
 #: all algorithms of the MPI, as they come; and each with values for its parameters, too
 ALL, EVERY = PREFIX + "all", PREFIX + "every"
@@ -69,6 +71,25 @@ def resolve(
             out += [a.candidate for a in _by_name(installation, collective, name)]
     if any(c.startswith(PREFIX) for c in out):
         _refuse_rules(installation)
+    unlisted(installation, candidates)
+    return list(dict.fromkeys(out))
+
+
+def unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[str]:
+    """Refuse settings that the MPI does not know; return a sentence for those it does not list.
+
+    Parameters
+    ----------
+    installation
+        The MPI, which is asked.
+    candidates
+        ``native:NAME=VALUE,...`` as the user gave them; others are of no interest.
+    """
+    out: list[str] = []
+    for candidate in candidates:
+        if candidate.startswith(PREFIX) and "=" in candidate:
+            words = settings_environment(installation.family, candidate.removeprefix(PREFIX))
+            out += check_settings(installation, words, f"the candidate {candidate}")
     return list(dict.fromkeys(out))
 
 

@@ -14,6 +14,7 @@ from typing import IO
 
 from stretto.errors import from_oserror
 from stretto.launch.guarded import Guarded
+from stretto.launch.said import telling
 from stretto.signals import interruptible, told
 
 POLL_S = 0.05
@@ -71,8 +72,8 @@ def run(
     return Ended(status, stopped, tail(log), process.wall_s)
 
 
-def tail(log: Path, most: int = 4000) -> str:
-    """Return the end of a log file as text."""
+def tail(log: Path, most: int = 100_000) -> str:
+    """Return the end of a log file as text: long, for the reason of a failure stands first."""
     try:
         with log.open("rb") as stream:
             stream.seek(0, os.SEEK_END)
@@ -82,10 +83,6 @@ def tail(log: Path, most: int = 4000) -> str:
         return ""
 
 
-def short(output: str, lines: int = 3) -> str:
-    """Return the last telling lines of an output as one line."""
-    kept = [x.strip() for x in output.splitlines() if x.strip() and set(x.strip()) != {"-"}]
-    kept = [x for x in kept if "running as root" not in x]
-    # Our own words tell more than the launcher's about how it took the others down.
-    kept = [x for x in kept if x.startswith("stretto-bench:")] or kept
-    return " / ".join(kept[-lines:])[:500]
+def short(output: str) -> str:
+    """Return what an output says of why a launch failed, as one line."""
+    return telling(output)

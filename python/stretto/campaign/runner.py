@@ -64,6 +64,7 @@ class Campaign:
     notes: list[str] = field(default_factory=list)
     stop_at: float | None = None
     ledger: Ledger = field(init=False)
+    _never_began: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         """Take over what an earlier run of the campaign left in the file."""
@@ -134,7 +135,9 @@ class Campaign:
     ) -> bool:
         """Start a launch as long as that brings something new; False when the time was over."""
         fruitless = 0
-        while self.pending(launch) and fruitless < TRIES:
+        self._never_began = False
+        # ranks that hung before they had found one another will again, at the same cost
+        while self.pending(launch) and fruitless < TRIES and not self._never_began:
             over = self.stop_at is not None and late_s is not None
             if over and time.monotonic() > (self.stop_at or 0.0) + (late_s or 0.0):
                 return False
@@ -182,7 +185,9 @@ class Campaign:
         words = process.short(ended.output)
         if ended.stopped:
             status: Literal["timeout", "failed"] = "timeout"
+            self._never_began = not reader.started
             detail = f"nothing happened for {self.settings.stall_s:.0f} s"
+            detail += f": {words}" if words else ""
         else:
             status = "failed"
             how = f"signal {-ended.status}" if ended.status < 0 else f"exit code {ended.status}"

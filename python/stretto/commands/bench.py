@@ -100,7 +100,7 @@ def command(
     from stretto.campaign.elements import mpi_name
     from stretto.campaign.fitting import as_begun
     from stretto.campaign.inlaunch import shared_launches
-    from stretto.campaign.natives import labels, list_lines, listed, resolve
+    from stretto.campaign.natives import labels, list_lines, listed, resolve, unlisted
     from stretto.campaign.request import announce, planned, split_candidates, where
     from stretto.campaign.runner import measure
     from stretto.campaign.show import as_json as results_json
@@ -137,6 +137,8 @@ def command(
     programs.bench_program(installation.abi)
     if given is not None:
         refuse_unknown(names, given)
+        for sentence in unlisted(installation, given):
+            say(f"stretto: warning: {sentence}")
     cases = [
         s.make_case(
             c,

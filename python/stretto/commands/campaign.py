@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import print_json
+from stretto.cli import print_json, say
 
 EXAMPLE = """stretto tune --campaign cluster.toml --dry-run     # what it would measure, how long
 stretto tune --campaign cluster.toml               # measures; the same command goes on
@@ -62,7 +62,7 @@ def submit(
 
     from stretto.errors import UsageError
     from stretto.sweep.command import request_of
-    from stretto.sweep.submit import Job, script
+    from stretto.sweep.submit import Job, cost_lines, script
     from stretto.sweep.submit import submit as hand_in
 
     for option in sbatch or []:
@@ -70,6 +70,8 @@ def submit(
             raise UsageError(f"{option!r} is no option", "--sbatch", "write '--partition=hpc'")
     request = request_of(file, {})
     job = Job(time, jobs, tuple(sbatch or []))
+    for line in cost_lines(request, say):
+        say(f"stretto: {line}")
     if show:
         print(script(request, file, job, os.environ), end="")
         return

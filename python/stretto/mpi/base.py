@@ -12,6 +12,7 @@ from typing import Literal
 from stretto.errors import StrettoError
 from stretto.files.identity import Abi, Family, MPIIdentity
 
+TITLES = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
 Binding = Literal["core", "none", "default"]
 
 
@@ -53,8 +54,7 @@ class MPIInstallation(ABC):
     @property
     def name(self) -> str:
         """The MPI in words: ``Open MPI 4.1.4``."""
-        titles = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
-        return f"{titles[self.family]} {self.version}"
+        return f"{TITLES[self.family]} {self.version}"
 
     @property
     def major(self) -> int:

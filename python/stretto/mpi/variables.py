@@ -51,6 +51,9 @@ def ask(i, n, d):
                                      ref(d), ref(bind), ref(scope))
     return (failed, n.value, d.value, name.value, words.value, enum, kind.value & 0xffffffff,
             scope.value)
+chars = {0x4c000101}  # MPI_CHAR: a number of MPICH's, an address of Open MPI's
+if hasattr(lib, "ompi_mpi_char"):
+    chars = {ctypes.addressof(ctypes.c_char.in_dll(lib, "ompi_mpi_char")) & 0xffffffff}
 out = []
 for i in range(number.value):
     failed, n, d, *_ = ask(i, 0, 0)
@@ -66,7 +69,7 @@ for i in range(number.value):
             if not lib.MPI_T_enum_get_item(enum, j, ref(value), item, ref(length)):
                 items.append([value.value, item.value.decode("utf-8", "replace")])
     out.append([name.decode("utf-8", "replace"), words.decode("utf-8", "replace"), items,
-                setting(i, kind), scope])
+                setting(i, kind), scope, kind in chars])
 json.dump(out, sys.stdout)
 """
 
@@ -87,6 +90,8 @@ class Variable:
         What it is when nobody sets it, where it is a number or a word of MPICH's; None elsewhere.
     constant
         The MPI says that a running process cannot change it (that it says nothing is no promise).
+    text
+        Its values are words; otherwise numbers, or truths.
     """
 
     name: str
@@ -94,6 +99,7 @@ class Variable:
     items: tuple[tuple[int, str], ...] = ()
     value: str | None = None
     constant: bool = False
+    text: bool = True
 
 
 def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
@@ -106,7 +112,7 @@ def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
     """
     libmpi = _library(installation)
     try:
-        rows = json.loads(cached("variables-3", libmpi, lambda: _ask(installation, libmpi, {})))
+        rows = json.loads(cached("variables-4", libmpi, lambda: _ask(installation, libmpi, {})))
         return {
             name: Variable(
                 name,
@@ -114,8 +120,9 @@ def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
                 tuple((int(v), str(item)) for v, item in items),
                 value,
                 scope in _CONSTANT,
+                bool(text),
             )
-            for name, words, items, value, scope in rows
+            for name, words, items, value, scope, text in rows
         }
     except (ValueError, TypeError) as error:
         raise StrettoError(f"the MPI's list of settings cannot be read: {error}", libmpi) from error
@@ -180,7 +187,7 @@ def numbers(
         for turn in range(max((len(w) for w in mine.values()), default=0)):
             settings = {n: w[turn] for n, w in mine.items() if len(w) > turn}
             rows = json.loads(_ask(installation, libmpi, settings))
-            values = {name: value for name, _, _, value, _ in rows}
+            values = {name: value for name, _, _, value, *_ in rows}
             found += [(n, w, values[n]) for n, w in settings.items() if values.get(n) is not None]
         return json.dumps(found)
 

@@ -22,6 +22,7 @@ from stretto.files.scale import Header, Kind, Scale, ScaleRun, ScaleWriter
 from stretto.files.verdict import Metric
 from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.resize import Point, resize
+from stretto.launch.said import telling
 from stretto.progress import Progress
 from stretto.tune.outside import for_copies
 from stretto.tune.place import Place, fresh
@@ -284,7 +285,7 @@ class Measuring:
         if result.timed_out:
             return replace(draft, status=TIMED_OUT, detail="it took too long (--timeout)")
         if result.status != 0:
-            last = " / ".join((result.stderr or result.stdout).strip().splitlines()[-3:])
+            last = telling(result.stderr or result.stdout, end=True)
             detail = f"it ended with {result.status}; its last words: {last}"
             return replace(draft, status=result.status, detail=detail[:500])
         if tuned is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol
 
 from stretto.campaign.commandline import Starter
@@ -15,6 +16,7 @@ from stretto.files.bench import Bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
+from stretto.sweep.greeting import greet
 from stretto.sweep.layout import Layout
 from stretto.sweep.placement import Place, check_places, probe
 
@@ -58,6 +60,8 @@ class Launches:
         Nodes that may be used, in order; empty: this machine, or as the batch system has it.
     start
         Makes the starter for a layout and its hosts; None: the MPI's own launcher.
+    place
+        A directory that all nodes see, for the start that tries the MPI itself.
     notes
         What the user should hear at the end.
     """
@@ -66,6 +70,7 @@ class Launches:
     hosts: tuple[str, ...]
     say: Callable[[str], None]
     start: Callable[[Layout, Sequence[str]], Starter] | None = None
+    place: Path = Path()
     notes: list[str] = field(default_factory=list)
     dead: set[str] = field(default_factory=set)
     _said: set[str] = field(default_factory=set)
@@ -84,7 +89,7 @@ class Launches:
         return None
 
     def prepare(self, layout: Layout, oversubscribed: bool) -> str:
-        """Ask every rank where it is; nodes that do not answer are set aside, once."""
+        """Ask every rank where it is, then try the MPI; nodes without an answer are set aside."""
         while True:
             hosts = self.alive()[: layout.nodes]
             try:
@@ -93,7 +98,10 @@ class Launches:
                 if not self._find_dead(hosts) or self.fits(layout) is not None:
                     raise
                 continue
-            return check_places(places, layout)
+            cpu = check_places(places, layout)
+            starter = self.start(layout, hosts) if self.start is not None else None
+            greet(self.installation, layout, hosts, starter, oversubscribed, self.place)
+            return cpu
 
     def _places(self, layout: Layout, hosts: Sequence[str], oversubscribed: bool) -> list[Place]:
         starter = self.start(layout, hosts) if self.start is not None else None

@@ -64,26 +64,35 @@ def tune_campaign(
     if file is not None and file.is_dir():
         raise UsageError(f"{file} is a directory", "--campaign", "name the campaign's file")
     request = request_of(file, options)
-    outcomes = run_campaign(request, ["stretto", *sys.argv[1:]], say, yes, dry_run)
+    plans: list[dict[str, Any]] = []
+    words = ["stretto", *sys.argv[1:]]
+    outcomes = run_campaign(request, words, say, yes, dry_run, plans=plans)
     if dry_run:
+        if as_json:
+            print_json({
+                "directory": str(request.out), "plan": plans,
+                "expected_s": sum(p["expected_s"] for p in plans),
+            })  # fmt: skip
         return 0
     if as_json:
         print_json({"directory": str(request.out), "mpis": [_json(o) for o in outcomes]})
     else:
         for outcome in outcomes:
             print("\n".join(lines_of(outcome)))
+    if all(o.table is None and o.ended for o in outcomes):
+        first = next((x for o in outcomes for x in o.left_out), "there is no layout to measure")
+        remedy = next((o.remedy for o in outcomes if o.remedy), None) or (
+            "name nodes that can be used (--hosts), or layouts that fit; --dry-run shows the plan"
+        )
+        raise StrettoError(
+            f"nothing was measured: {first.removesuffix(f'; {remedy}')}", request.out, remedy
+        )
     if not all(o.complete for o in outcomes):
         say(
             f"stretto: not complete: everything so far is in {request.out}; the same command goes "
             f"on, and `stretto campaign status {request.out}` shows how far it is"
         )
         return EXIT_INTERRUPTED
-    if all(o.table is None for o in outcomes):
-        first = next((x for o in outcomes for x in o.left_out), "there is no layout to measure")
-        raise StrettoError(
-            f"nothing was measured: {first}", request.out,
-            "name nodes that can be used (--hosts), or layouts that fit; --dry-run shows the plan",
-        )  # fmt: skip
     return 0
 
 

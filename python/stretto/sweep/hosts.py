@@ -127,6 +127,7 @@ def find_hosts(
     installation: MPIInstallation,
     say: Callable[[str], None],
     ask_nodes: bool,
+    away: bool = False,
 ) -> Hosts:
     """Return the nodes to measure on: all of one kind, those of another kind left out and named.
 
@@ -136,21 +137,27 @@ def find_hosts(
         The campaign, its MPI, and what prints a sentence.
     ask_nodes
         Start a line of shell on each; otherwise nothing is known of them.
+    away
+        It is planned what a batch job will do: this machine's cores are not the nodes'.
     """
     names = named_here(request.hosts, say) or allocated(os.environ)
     by_srun = request.launcher == "srun" or (
         request.launcher == "auto" and installation.launcher is None
     )
-    mpi_type = (request.mpi_type or find_mpi_type(installation)) if by_srun else None
-    if by_srun and not os.environ.get("SLURM_JOB_ID"):
+    inside = bool(os.environ.get("SLURM_JOB_ID"))
+    away = away or (by_srun and not inside)
+    if away and not ask_nodes:  # a plan, made on a login node
+        return Hosts(names, None)
+    if by_srun and not inside:
         raise StrettoError(
             "srun is to start the ranks, but this is no Slurm allocation",
             "launcher",
             "submit it (stretto campaign submit FILE), or run it inside salloc",
         )
+    mpi_type = (request.mpi_type or find_mpi_type(installation)) if by_srun else None
     if not names:
         return Hosts((), None, mpi_type, cores(), threads())
-    mine = cores_of_job(os.environ) if os.environ.get("SLURM_JOB_ID") else None
+    mine = cores_of_job(os.environ) if inside else None
     if not ask_nodes:
         return Hosts(names, None, mpi_type, mine)
     starter = srun_starter(mpi_type) if mpi_type else None
@@ -295,6 +302,5 @@ def make_backend(
     request, installation, hosts, say
         The campaign, its MPI and nodes, and what prints a sentence.
     """
-    del request
     start = srun_starter(hosts.mpi_type) if hosts.mpi_type else None
-    return Launches(installation, hosts.names, say, start)
+    return Launches(installation, hosts.names, say, start, request.out)

@@ -69,7 +69,7 @@ def side_by_side(
         Whether the campaign is complete, as for `Worker.run`.
     """
     said: set[int] = set()
-    title, quiet = f"measuring {whole.base.name}", whole.quiet
+    title, quiet = whole.title, whole.quiet
     with Progress(title, quiet=quiet, before=whole.progress()[0]) as progress:
         while True:
             before = _state(whole)

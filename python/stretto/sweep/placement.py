@@ -88,10 +88,10 @@ def probe(
             hang_remedy(command),
         )
     if ended.status != 0 or len(places) != layout.nranks:
-        words = [x for x in said.splitlines() if x.strip() and not x.startswith("stretto-rank")]
+        words = process.short("\n".join(x for x in said.splitlines() if "stretto-rank" not in x))
         raise StrettoError(
             f"{layout.words} ranks cannot be started (exit code {ended.status}, {len(places)} of "
-            f"{layout.nranks} ranks answered): {' | '.join(words[-3:]) or 'no reason was given'}",
+            f"{layout.nranks} ranks answered): {words or 'no reason was given'}",
             " ".join(command[:4]),
             "try the same with a small MPI program; `stretto check` looks at the launcher",
         )

@@ -20,7 +20,7 @@ from stretto.campaign.settings import (
 from stretto.errors import UsageError
 from stretto.files.io import read_text
 from stretto.files.table import TUNABLE
-from stretto.sweep.layout import Layout, parse_layout
+from stretto.sweep.layout import Layout, ordered, parse_layout
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -83,6 +83,8 @@ class Request:
     shared_cores
         Others use the nodes' cores, too: ranks give way while they wait, and only batches of calls
         are timed, for no two ranks can be told to begin together.
+    alone
+        One rank on one node was asked for as well.
     """
 
     out: Path
@@ -105,6 +107,7 @@ class Request:
     separate_launches: bool = False
     parallel: bool = False
     shared_cores: bool = False
+    alone: bool = False
     file: Path | None = None
 
 
@@ -247,6 +250,7 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
         read["refine"] = default_out.parent / read["refine"]
     ppn = ppn or ((2,) if nodes == (1,) else (1,))
     layouts = tuple(Layout(n, p) for n in nodes for p in ppn if n * p > 1)
+    read["alone"] = 1 in nodes and 1 in ppn
     if not layouts:
         raise UsageError("one rank has nobody to talk to", place, "take more nodes, or ppn = [2]")
     for name in read.get("collectives", ()):
@@ -254,3 +258,26 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
             raise UsageError(f"{name} is left to the MPI", place, f"take of {', '.join(TUNABLE)}")
     fields = {_FIELDS.get(key, key): value for key, value in read.items()}
     return Request(out=out, layouts=layouts, **fields)
+
+
+def about(request: Request, command: list[str]) -> dict[str, Any]:
+    """Return what a campaign's directory says of how it was begun.
+
+    Parameters
+    ----------
+    request, command
+        The campaign, and the words that asked for it.
+    """
+    return {
+        "schema": "stretto-campaign",
+        "version": 1,
+        "command": command,
+        "file": None if request.file is None else str(request.file),
+        "mpis": list(request.mpis),
+        "layouts": [x.name for x in ordered(request.layouts)],
+        "interpolate": [x.name for x in request.interpolate],
+        "refine": None if request.refine is None else str(request.refine),
+        "launches": request.launches,
+        "eliminate": request.eliminate,
+        "platform": request.platform,
+    }

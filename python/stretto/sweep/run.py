@@ -14,6 +14,7 @@ from stretto.campaign.candidates import refuse_unknown
 from stretto.campaign.cost import ask, duration
 from stretto.campaign.fitting import require_layout
 from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, crowd_words
+from stretto.campaign.natives import unlisted
 from stretto.campaign.show import size_words
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.bench import Bench, format_record
@@ -31,12 +32,14 @@ from stretto.sweep.expected import at_most_s, expected_s, limit_s
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.interpolate import interpolated
 from stretto.sweep.layout import Layout, ordered
+from stretto.sweep.outlook import hopeless, plan_json
 from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan, as_begun, make_plan
 from stretto.sweep.priced import priced
 from stretto.sweep.refine import read_simulated, refined
-from stretto.sweep.request import OWN, Request
+from stretto.sweep.request import OWN, Request, about
 from stretto.sweep.said import regret_words, untested
+from stretto.sweep.site import given_up_words
 from stretto.sweep.stopping import stops_gently
 from stretto.sweep.worker import Worker
 
@@ -50,9 +53,13 @@ class Outcome:
     Attributes
     ----------
     complete
-        Nothing is left that another start could measure here.
+        Everything is measured: no launch was given up, no layout left out.
     left_out
-        A sentence for each layout that was not measured.
+        A sentence for each layout that was not measured, or not all of it.
+    ended
+        This start could do no more; otherwise it was stopped, or others are at work.
+    remedy
+        What to do about the first layout that was left out.
     """
 
     mpi: str
@@ -63,21 +70,36 @@ class Outcome:
     complete: bool
     left_out: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    ended: bool = True
+    remedy: str | None = None
 
 
 @dataclass(frozen=True)
 class System:
-    """One MPI of a campaign on one kind of node; `base` is where its results go."""
+    """One MPI of a campaign on one kind of node.
+
+    Attributes
+    ----------
+    base
+        Where its results go.
+    away
+        It will be measured in a batch job: nothing is known of the nodes.
+    """
 
     installation: MPIInstallation
     identity: Identity
     hosts: Hosts
     base: Path
     plans: list[LayoutPlan]
+    away: bool = False
 
 
 def system_of(
-    request: Request, mpi: str | None, say: Callable[[str], None], ask_nodes: bool
+    request: Request,
+    mpi: str | None,
+    say: Callable[[str], None],
+    ask_nodes: bool,
+    away: bool = False,
 ) -> System:
     """Return the MPI, its nodes and the plans of a campaign.
 
@@ -89,6 +111,8 @@ def system_of(
         As for ``--mpi``.
     ask_nodes
         Start a line of shell on every node to see what it is (not in a dry run).
+    away
+        As in `System`.
     """
     installation = find_installation(mpi)
     if request.refine is not None:
@@ -96,7 +120,9 @@ def system_of(
     programs.bench_program(installation.abi)
     named = [c for c in request.candidates if c != OWN]
     refuse_unknown(request.collectives, named)
-    hosts = find_hosts(request, installation, say, ask_nodes)
+    for sentence in unlisted(installation, named):
+        say(f"stretto: warning: {sentence}")
+    hosts = find_hosts(request, installation, say, ask_nodes, away)
     identity = collect(installation.identity)
     slug = cpu_slug(hosts.cpu or identity.host.cpu)
     base = request.out / f"{installation.family}-{installation.version}" / slug
@@ -105,7 +131,7 @@ def system_of(
         shared = request.shared_cores or hosts.shared_by(layout)
         plan = make_plan(request, installation, layout, shared)
         plans.append(as_begun(base / layout.name, plan))
-    return System(installation, identity, hosts, base, plans)
+    return System(installation, identity, hosts, base, plans, away)
 
 
 def plan_lines(request: Request, system: System) -> list[str]:
@@ -138,6 +164,7 @@ def plan_lines(request: Request, system: System) -> list[str]:
         limit = duration(limit_s(system.plans, Policy()))
         closing = f"; with closing rounds, as far as they are worth it, at most {limit}"
     out.append(f"  expected in all: about {duration(total_s(request, system))}{closing}")
+    out += [f"warning: {sentence}" for sentence in hopeless(request, system)]
     hosts = system.hosts
     crowded = [p.layout for p in system.plans if hosts.shared_by(p.layout)]
     for words in (HYPERTHREADS, MORE_RANKS):
@@ -159,6 +186,7 @@ def run_campaign(
     yes: bool = False,
     dry_run: bool = False,
     only: str | None = None,
+    plans: list[dict[str, Any]] | None = None,
 ) -> list[Outcome]:
     """Measure all that is missing, decide, and write the tables; empty in a dry run.
 
@@ -172,17 +200,21 @@ def run_campaign(
         Do not ask, however long; only say what it would cost.
     only
         Of several MPIs this one alone (a job of an array).
+    plans
+        Gets the plan of each MPI as plain values.
     """
     names: Sequence[str | None] = [only] if only else list(request.mpis) or [None]
     systems = [system_of(request, name, say, ask_nodes=not dry_run) for name in names]
     for system in systems:
         for line in plan_lines(request, system):
             say(f"stretto: {line}")
+        if plans is not None:
+            plans.append(plan_json(request, system))
     if dry_run:
         say("stretto: dry run: nothing was measured")
         return []
     ask(sum(total_s(request, x) for x in systems), yes or request.budget_s is not None)
-    write_atomic(request.out / CAMPAIGN, dump_json(_about(request, command)), "the campaign")
+    write_atomic(request.out / CAMPAIGN, dump_json(about(request, command)), "the campaign")
     stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
     out = []
     kept = f"all measurements are in {request.out}; the same command goes on"
@@ -196,7 +228,8 @@ def run_campaign(
                 for line in error.lines():  # the other MPIs can do without this one
                     say(line)
                 name = system.installation.name
-                out.append(Outcome(name, None, [], [], None, False, [f"{name}: {error}"]))
+                why = [f"{name}: {error}"]
+                out.append(Outcome(name, None, [], [], None, False, why, remedy=error.remedy))
     return out
 
 
@@ -264,22 +297,26 @@ def conclude(
     request, worker, say
         The campaign, and what measured it.
     complete
-        Nothing is left to measure.
+        Nothing is left that this start could measure.
     """
+    ended = complete
     benches: dict[Any, Bench] = {}
     results: list[Path] = []
-    left_out = []
+    left_out: list[str] = []
+    remedy: str | None = None
     for site in worker.all():
         layout, merged = site.plan.layout, site.folder.merged()
         for sentence in merged.aside:
             say(f"stretto: warning: not used: {sentence}")
         if site.closed is not None:
             left_out.append(f"{layout.words}: {site.closed}")
-        if site.given_up:
+            remedy = remedy or site.remedy
+        failed = site.failed()
+        if failed:
             left_out.append(
-                f"{layout.words}: {len(site.given_up)} launches were given up; the same command "
-                "tries them again"
+                f"{layout.words}: {given_up_words(failed)}; the same command tries them again"
             )
+        complete = complete and site.closed is None and not failed
         if not merged.bench.samples:
             continue
         path = worker.base / f"{layout.name}.bench.jsonl"
@@ -295,7 +332,7 @@ def conclude(
     mpi = worker.identity.mpi
     name = f"{mpi.family}-{mpi.version}"
     if not benches:
-        return Outcome(name, None, [], [], None, complete, left_out)
+        return Outcome(name, None, [], [], None, complete, left_out, ended=ended, remedy=remedy)
     decided = decide_all(benches, {x: worker.sites[x].plan.nvariants for x in benches})
     rows = [r for d in decided.values() for r in d.rows]
     extra = set(request.interpolate) | {s.plan.layout for s in worker.all()}
@@ -319,8 +356,9 @@ def conclude(
             "no test can be made there, and native stays"
         )
     return Outcome(
-        name, path, results, rows, regret_words(list(decided.values())), complete, left_out
-    )
+        name, path, results, rows, regret_words(list(decided.values())), complete, left_out,
+        ended=ended, remedy=remedy,
+    )  # fmt: skip
 
 
 def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
@@ -361,19 +399,3 @@ def write_campaign_table(
         node_cpu or host.cpu, rows,
     )  # fmt: skip
     write_table(table, path)
-
-
-def _about(request: Request, command: list[str]) -> dict[str, Any]:
-    return {
-        "schema": "stretto-campaign",
-        "version": 1,
-        "command": command,
-        "file": None if request.file is None else str(request.file),
-        "mpis": list(request.mpis),
-        "layouts": [x.name for x in ordered(request.layouts)],
-        "interpolate": [x.name for x in request.interpolate],
-        "refine": None if request.refine is None else str(request.refine),
-        "launches": request.launches,
-        "eliminate": request.eliminate,
-        "platform": request.platform,
-    }

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import random
+import threading
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from stretto.errors import StrettoError
+from stretto.files.bench import Bench, Excluded, Header, Sample
 from stretto.files.bench_writer import BenchWriter
-from stretto.sweep.claims import Claims
+from stretto.files.identity import Identity, now
+from stretto.files.io import dump_json, write_atomic
+from stretto.sweep.claims import Claims, Holder
 from stretto.sweep.contest import Memory
 from stretto.sweep.elimination import State
-from stretto.sweep.folder import Folder
+from stretto.sweep.folder import Folder, session_path
 from stretto.sweep.layout import Layout
 from stretto.sweep.plan import LayoutPlan
+
+#: says, in the layout's directory, why a start has left it out
+LEFT_OUT = "left_out.json"
+#: one thread at a time takes a name for its file, and makes the file
+_NAMING = threading.Lock()
 
 
 @dataclass
@@ -32,6 +47,66 @@ class Site:
     over: bool = False
     known: dict[int, State] = field(default_factory=dict)  # what is worth measuring in a round
     memory: Memory = field(default_factory=dict)
+    remedy: str | None = None  # what to do where it is closed
+
+    def leave_out(self, why: str, remedy: str | None, by: str) -> None:
+        """Close the layout for this process, and leave word of it for `campaign status`.
+
+        Parameters
+        ----------
+        why, remedy, by
+            The reason, what to do about it, and who found it.
+        """
+        self.closed, self.remedy = why + (f"; {remedy}" if remedy else ""), remedy
+        word = {"why": why, "remedy": remedy, "by": by, "at": now()}
+        with contextlib.suppress(StrettoError):  # a full disk is told elsewhere
+            write_atomic(self.folder.directory / LEFT_OUT, dump_json(word), "why it is left out")
+
+    def take_up(self) -> None:
+        """Take back what an earlier start has said: the layout can be measured."""
+        with contextlib.suppress(OSError):
+            (self.folder.directory / LEFT_OUT).unlink(missing_ok=True)
+
+    def opened(
+        self, identity: Identity, command: list[str], node_cpu: str | None, holder: Holder
+    ) -> BenchWriter:
+        """Return this start's own results file, made when it is first written to.
+
+        Parameters
+        ----------
+        identity, command, node_cpu
+            For its header.
+        holder
+            Who writes.
+        """
+        if self.writer is None:
+            record = {**self.plan.settings.record(), "cases": [], "node_cpu": node_cpu}
+            header = Header(
+                identity.stretto, identity.created, identity.host, identity.mpi, command, record
+            )
+            with _NAMING:
+                path = session_path(
+                    self.folder.directory, holder.place, holder.pid, identity.created
+                )
+                self.writer = BenchWriter(path, header)
+        return self.writer
+
+    def left_out(self) -> dict[str, Any] | None:
+        """Return what the last start to leave the layout out has said of it."""
+        try:
+            found = json.loads((self.folder.directory / LEFT_OUT).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) and isinstance(found.get("why"), str) else None
+
+    def failed(self) -> dict[int, str]:
+        """Return the launches that were given up, and what was said of each, from the files."""
+        listing, ends = self.claims.listing(), self.folder.merged().bench.ends
+        return {
+            k: f"{ends[k].status}: {ends[k].detail}"
+            for k in sorted(listing)
+            if k in ends and ends[k].status != "ok" and self.claims.state(k, listing)[0] == "open"
+        }
 
     def launches_of(self, turn: int, found: State) -> list[int]:
         """Return a round's launches; of those beyond the rounds asked for, what is needed."""
@@ -57,3 +132,22 @@ class Unit:
     generation: int
     turn: int
     cases: State
+
+
+def gains(bench: Bench) -> int:
+    """Return how many records there are that bring a campaign nearer to its end."""
+    return sum(isinstance(r, Sample | Excluded) for r in bench.records)
+
+
+def given_up_words(failed: Mapping[int, str]) -> str:
+    """Return how many launches were given up, and why, for people.
+
+    Parameters
+    ----------
+    failed
+        From `Site.failed`.
+    """
+    reasons = Counter(failed.values()).most_common()
+    more = f" (and {len(reasons) - 1} other reasons)" if len(reasons) > 1 else ""
+    many = f"{len(failed)} launch{'es' if len(failed) > 1 else ''}"
+    return f"given up: {many}, {reasons[0][0]}{more}"

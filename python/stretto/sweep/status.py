@@ -18,7 +18,7 @@ from stretto.sweep.layout import ordered, parse_layout
 from stretto.sweep.pace import pace
 from stretto.sweep.plan import FILE, LayoutPlan, read_plan, round_s
 from stretto.sweep.run import CAMPAIGN, table_place
-from stretto.sweep.site import Site
+from stretto.sweep.site import Site, given_up_words
 from stretto.sweep.worker import Worker
 
 _WHAT = "a campaign's directory"
@@ -152,6 +152,7 @@ def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]
     blocked = [g.name for g in site.guides if not _complete(worker, worker.sites[g])]
     alive = State((), ()) if turn is None else worker.cases(site, turn)
     dropped = worker.search(site, asked if turn is None else min(turn, asked)).dropped
+    complete = turn is None and (worker.closing is None or worker.closing.over)
     gone = standing_exclusions(merged.bench.records)
     left = 0.0
     if turn is not None:
@@ -170,7 +171,7 @@ def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]
         "total": total,
         "round": None if turn is None else turn + 1,
         "rounds": asked if turn is None else max(asked, turn + 1),
-        "complete": turn is None and (worker.closing is None or worker.closing.over),
+        "complete": complete,
         "waits_for": blocked if turn is not None else [],
         "held": sorted(k for k, s in states.items() if s == "held"),
         "cells": sum(len(c.candidates) for c in plan.settings.cases),
@@ -178,6 +179,8 @@ def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]
         "samples": len(merged.bench.samples),
         "samples_dropped": merged.dropped,
         "not_used": list(merged.aside),
+        "given_up": [{"launch": k, "why": why} for k, why in site.failed().items()],
+        "left_out": None if complete else site.left_out(),
         "excluded": [
             {"collective": r.collective, "candidate": r.candidate, "bytes": r.bytes,
              "reason": r.reason, "detail": r.detail} for r in gone.values()
@@ -193,6 +196,11 @@ def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]
 def _complete(worker: Worker, site: Site) -> bool:
     turn = worker.turn(site, site.claims.listing())
     return turn is None or turn >= site.plan.settings.launches
+
+
+def _left_out_words(word: dict[str, Any]) -> str:
+    by = f" ({word.get('by')}, {word.get('at')})"
+    return str(word["why"]) + (f"; {word['remedy']}" if word.get("remedy") else "") + by
 
 
 def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
@@ -229,6 +237,13 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
                 "first one"
             )
         for x in system["layouts"]:
+            if x["left_out"] is not None:
+                out.append(f"  left out: {x['layout']}: {_left_out_words(x['left_out'])}")
+            if x["given_up"]:
+                failed = {e["launch"]: e["why"] for e in x["given_up"]}
+                out.append(
+                    f"  {x['layout']}: {given_up_words(failed)}; the same command tries them again"
+                )
             for e in x["excluded"]:
                 out.append(
                     f"  excluded on {x['layout']}: {e['candidate']} for {e['collective']} "

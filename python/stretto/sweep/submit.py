@@ -7,13 +7,14 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.errors import StrettoError, UsageError
 from stretto.files.io import write_atomic
 from stretto.sweep.request import Request
+from stretto.sweep.run import plan_lines, system_of
 
 #: s: so long before the end of its time Slurm warns the script
 WARNING_S = 120
@@ -118,6 +119,23 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
             "",
         ]
     )
+
+
+def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
+    """Return the plan and what it will take, as far as that can be told where jobs are submitted.
+
+    Parameters
+    ----------
+    request, say
+        The campaign; prints a sentence to the user.
+    """
+    out = []
+    for name in request.mpis or (None,):
+        try:
+            out += plan_lines(request, system_of(request, name, say, ask_nodes=False, away=True))
+        except StrettoError as error:  # the nodes may have what the login node lacks
+            out.append(f"warning: what it will take cannot be told here: {error}")
+    return out
 
 
 def submit(request: Request, file: Path, job: Job) -> tuple[Path, str]:

@@ -15,9 +15,8 @@ from pathlib import Path
 
 from stretto.campaign.ledger import Ledger
 from stretto.errors import StrettoError
-from stretto.files.bench import Header
-from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Identity
+from stretto.mpi.base import TITLES
 from stretto.progress import Progress
 from stretto.sweep.backend import Backend
 from stretto.sweep.claims import Claims, Holder, me
@@ -25,18 +24,18 @@ from stretto.sweep.closing import Closing
 from stretto.sweep.contest import contest
 from stretto.sweep.elimination import Policy, State
 from stretto.sweep.expected import expected_s
-from stretto.sweep.folder import Folder, session_path
+from stretto.sweep.folder import Folder
 from stretto.sweep.layout import Layout, guides, teachers
 from stretto.sweep.plan import LayoutPlan, keep_plan
-from stretto.sweep.site import Site, Unit
+from stretto.sweep.site import Site, Unit, gains
 from stretto.sweep.times import Medians, medians, until
 
 #: s: between two looks at what other processes have done, when there is nothing to do oneself
 POLL_S = 2.0
-#: after so many launches in a row that brought nothing, a layout is left for another start
+#: after so many launches in a row that brought nothing it is asked whether nodes and MPI still work
 FRUITLESS = 3
-#: one thread at a time takes a name for its file, and makes the file
-_NAMING = threading.Lock()
+#: and after so many also where the ranks come up by themselves; at once where the first ones hang
+HOPELESS = 6
 
 
 class Worker:
@@ -126,7 +125,7 @@ class Worker:
         Complete means measured, given up after failures, or impossible here: `notes` of the backend
         and `Site.closed` say which.
         """
-        title, quiet = f"measuring {self.base.name}", self.quiet
+        title, quiet = self.title, self.quiet
         self.close()  # with the waves of earlier starts known, too
         try:
             with Progress(title, quiet=quiet, before=self.progress()[0]) as progress:
@@ -147,6 +146,12 @@ class Worker:
             for site in self.all():
                 if site.writer is not None:
                     site.writer.close()
+
+    @property
+    def title(self) -> str:
+        """What is measured, in words: of several MPIs in turn it says which one."""
+        mpi = self.identity.mpi
+        return f"measuring {TITLES[mpi.family]} {mpi.version}"
 
     def all(self) -> list[Site]:
         """Return all layouts, in the order of measuring."""
@@ -300,52 +305,44 @@ class Worker:
         try:
             before = site.folder.merged().bench
             settings = site.plan.in_round(unit.turn, unit.cases.cases, self.policy)
-            records = len(before.records)
-            writer = self._writer(site)
+            known = gains(before)
+            writer = site.opened(self.identity, self.command, self.node_cpu, self.holder)
             done = self.backend.measure(settings, unit.launch, writer, before)
-            gained = len(site.folder.merged().bench.records) > records + 2  # launch and its end
+            after = site.folder.merged().bench
+            gained = gains(after) > known
         finally:
             claim.end(done)
         if not done:
             site.given_up.add(unit.launch)
         site.fruitless = 0 if done or gained else site.fruitless + 1
-        if site.fruitless >= FRUITLESS:
-            site.prepared = False  # is it the candidates, or has a node gone?
-            site.fruitless = 0
-            if not self._prepare(site):
-                return
+        if not site.fruitless or site.fruitless % FRUITLESS:
+            return
+        end = after.ends.get(unit.launch)
+        hung = end is not None and end.status == "timeout"
+        site.prepared = False  # is it the candidates, or has a node gone?
+        if not self._prepare(site) or (after.samples and site.fruitless < HOPELESS):
+            return
+        if hung or site.fruitless >= HOPELESS:  # the ranks come up, and yet nothing comes of them
+            why = end.detail if end is not None else "no reason is known"
+            self._close(site, f"{site.fruitless} launches in a row brought nothing: {why}")
 
     def _prepare(self, site: Site) -> bool:
         layout = site.plan.layout
         try:
             cpu = self.backend.prepare(layout, site.plan.settings.oversubscribed)
         except StrettoError as error:
-            self._close(site, str(error) + (f"; {error.remedy}" if error.remedy else ""))
+            self._close(site, str(error), error.remedy)
             return False
         if self.node_cpu is not None and cpu != self.node_cpu:
             self._close(site, f"its nodes are {cpu}, and the campaign's are {self.node_cpu}")
             return False
         site.prepared = True
+        site.take_up()
         return True
 
-    def _close(self, site: Site, why: str) -> None:
-        site.closed = why
-        self.say(f"stretto: warning: {site.plan.layout.words} is left out: {why}")
-
-    def _writer(self, site: Site) -> BenchWriter:
-        if site.writer is None:
-            directory = self.base / site.plan.layout.name
-            record = {**site.plan.settings.record(), "cases": [], "node_cpu": self.node_cpu}
-            header = Header(
-                self.identity.stretto, self.identity.created, self.identity.host,
-                self.identity.mpi, self.command, record,
-            )  # fmt: skip
-            with _NAMING:
-                path = session_path(
-                    directory, self.holder.place, self.holder.pid, self.identity.created
-                )
-                site.writer = BenchWriter(path, header)
-        return site.writer
+    def _close(self, site: Site, why: str, remedy: str | None = None) -> None:
+        site.leave_out(why, remedy, self.holder.place)
+        self.say(f"stretto: warning: {site.plan.layout.words} is left out: {site.closed}")
 
     def _claimed(self) -> list[dict[int, dict[int, bool]]]:
         """Return all claims: when they change during a look, the look saw no one moment."""

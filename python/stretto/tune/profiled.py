@@ -14,6 +14,7 @@ from stretto.files.io import write_atomic
 from stretto.files.profile import Profile, read_profile, write_profile
 from stretto.files.program import take
 from stretto.launch.execute import Result
+from stretto.launch.said import telling
 from stretto.tune.place import fresh, make_output
 from stretto.tune.stage import Stage
 from stretto.tune.trials import find_value
@@ -73,10 +74,10 @@ class Profiled(Stage):
         try:
             check_result(recorded)
         except CommandFailedError as error:
-            tail = (recorded.result.stderr or recorded.result.stdout).strip().splitlines()[-3:]
+            last = telling(recorded.result.stderr or recorded.result.stdout, end=True)
             path.rename(path.with_name(f"{self.name}.failed.profile.json"))
             raise CommandFailedError(
-                f"{error.message}; its last words: {' / '.join(tail) or 'none'}",
+                f"{error.message}; its last words: {last or 'none'}",
                 error.place,
                 "make it run without Stretto first; if it needs files outside its directory, use "
                 "--in-place or --reset-command",

@@ -26,6 +26,7 @@ from stretto.files.settings import (
     write_settings,
 )
 from stretto.launch.ask import ask as ask_ranks
+from stretto.mpi.known import check_settings
 from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import Around, parse, without
 from stretto.mpi.settings.nodes import ASK, read
@@ -98,7 +99,11 @@ class SettingsTuning(Confirming):
         """Return what is tried: what the user named, or what the MPI has and the command leaves."""
         family = self.job.mpi.family
         if self.o.candidates:
-            return [parse(t, _environment(family, t)) for t in self.o.candidates]
+            given = [parse(t, _environment(family, t)) for t in self.o.candidates]
+            for asked in given:
+                for doubt in check_settings(self.job.mpi, dict(asked.environment), asked.name):
+                    self.say(f"stretto: warning: {doubt}")
+            return given
         nodes, ppn = self.job.layout.nodes, self.job.layout.ppn
         around = self._around()
         if nodes is None or ppn is None:  # a script: whatever may matter somewhere

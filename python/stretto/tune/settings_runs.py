@@ -13,6 +13,7 @@ from stretto.errors import CommandFailedError, from_oserror
 from stretto.files.settings import NATIVE, SettingRun, SettingsFile, write_settings
 from stretto.files.verdict import Gain, Run
 from stretto.launch.evidence import require_native
+from stretto.launch.said import telling
 from stretto.mpi.settings import Setting
 from stretto.tune.outputs import Outputs, stamps
 from stretto.tune.place import case_files, fresh
@@ -146,7 +147,7 @@ class SettingRuns(Stage):
         if result.timed_out:
             run.status, run.detail = TIMED_OUT, "it took too long"
         elif result.status != 0:
-            last = " / ".join((result.stderr or result.stdout).strip().splitlines()[-3:])
+            last = telling(result.stderr or result.stdout, end=True)
             run.detail = f"it ended with {result.status}; its last words: {last}"[:500]
         else:
             run.value = find_value(self.o.metric, result)

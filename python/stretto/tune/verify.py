@@ -15,6 +15,7 @@ from stretto.files.table import Row, Table
 from stretto.files.verdict import Compared, Gain, Run, Verdict, read_verdict, write_verdict
 from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.library import library_for
+from stretto.launch.said import telling
 from stretto.progress import Progress
 from stretto.tune import outputs
 from stretto.tune.measured import Measured
@@ -232,7 +233,7 @@ class Verifying(Measured):
         result, command = trial.result, " ".join(self.o.words)
         if result.status != 0 or result.timed_out:
             how = "took too long" if result.timed_out else f"ended with {result.status}"
-            last = " / ".join((result.stderr or result.stdout).strip().splitlines()[-3:])
+            last = telling(result.stderr or result.stdout, end=True)
             remedy = "run it by hand: it must run twice on equal files"
             if kind == "tuned":
                 remedy = f"do not use {table}; please report this: {last}"

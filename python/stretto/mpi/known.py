@@ -1,0 +1,110 @@
+"""Whether an MPI knows a setting: a misspelt one changes nothing, and would be measured as the MPI.
+
+No MPI says a word of an unknown variable in its environment. Its own list (MPI_T) tells them, as
+far as it goes: Open MPI lists what the components that this machine has opened take, and not what
+the launcher alone takes; MPICH all of its ``MPIR_CVAR_*``; Intel MPI not all of its ``I_MPI_*``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from stretto.errors import StrettoError, UsageError
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.variables import Variable, control_variables
+
+#: of mpirun, which lists none: names that begin so may exist
+_LAUNCHER = ("prte", "pmix", "orte", "plm", "rmaps", "ras", "oob", "rml", "routed", "ess", "odls",
+             "grpcomm", "schizo", "filem", "iof", "errmgr", "hwloc", "if", "mca")  # fmt: skip
+_NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|\d+(\.\d*)?)\s*[kKmMgGtT]?[bB]?")
+_TRUTHS = ("true", "false", "yes", "no", "t", "f", "y", "n", "enabled", "disabled", "0", "1")
+
+
+def check_settings(
+    installation: MPIInstallation, environment: Mapping[str, str], place: str
+) -> list[str]:
+    """Refuse settings that the MPI does not know; return a sentence for what cannot be told.
+
+    Parameters
+    ----------
+    installation
+        The MPI, which is asked.
+    environment
+        Names as in the environment (``OMPI_MCA_...``), and values.
+    place
+        Where they were given, for the error message.
+    """
+    known = _known(installation)
+    if known is None:
+        return []
+    doubts = []
+    for name, value in environment.items():
+        plain = name.removeprefix("OMPI_MCA_") if installation.family == "openmpi" else name
+        if plain in known:
+            _check_value(installation, known[plain], value, place)
+        elif _must_be_listed(installation, name, plain, known):
+            near = difflib.get_close_matches(plain, known, 1, 0.6)
+            raise UsageError(
+                f"{installation.name} knows no setting {plain!r}: it would be measured under this "
+                "name and change nothing",
+                place,
+                f"did you mean {near[0]!r}?" if near else "correct the name",
+            )
+        elif installation.family != "openmpi" or name.startswith("OMPI_MCA_"):
+            near = difflib.get_close_matches(plain, known, 1, 0.9)
+            doubts.append(
+                f"{installation.name} does not list {plain}"
+                + (f" (it has {near[0]})" if near else "")
+                + ": where it does not know it, it changes nothing"
+            )
+    return doubts
+
+
+@lru_cache(maxsize=16)
+def _known(installation: MPIInstallation) -> dict[str, Variable] | None:
+    try:
+        return control_variables(installation) or None
+    except StrettoError:
+        return None  # it cannot be asked: what is given is taken
+
+
+def _must_be_listed(
+    installation: MPIInstallation, name: str, plain: str, known: Mapping[str, Variable]
+) -> bool:
+    """Return whether the MPI would list a setting of this name if it had it."""
+    if installation.family == "mpich":
+        return name.startswith("MPIR_CVAR_")
+    if installation.family != "openmpi" or not name.startswith("OMPI_MCA_"):
+        return False
+    framework, _, rest = plain.partition("_")
+    if framework in _LAUNCHER:
+        return False
+    if framework not in {k.partition("_")[0] for k in known}:
+        return True
+    component = f"{framework}_{rest.partition('_')[0]}_"
+    # of a component that was not opened here, the nodes may have more
+    return any(k.startswith(component) for k in known)
+
+
+def _check_value(installation: MPIInstallation, variable: Variable, value: str, place: str) -> None:
+    if installation.family != "openmpi" or variable.text:
+        return  # MPICH has words for numbers that it does not list, and refuses others itself
+    names = {item for _, item in variable.items}
+    if not names:
+        if not _NUMBER.fullmatch(value) and value.lower() not in _TRUTHS:
+            raise UsageError(
+                f"{variable.name} is a number, and {value!r} is none", place, "correct the value"
+            )
+        return
+    numbers = [number for number, _ in variable.items]
+    truths = names <= set(_TRUTHS)
+    flags = not truths and all(n > 0 and n & (n - 1) == 0 for n in numbers)  # sums of them, too
+    number = int(value) if re.fullmatch(r"-?\d+", value) else None
+    fits = number in numbers or (flags and number is not None and 0 <= number <= sum(numbers))
+    truth = truths and (number is not None or value.lower() in _TRUTHS)
+    if value not in names and not truth and not fits:
+        listed = ", ".join(f"{n} ({item})" for n, item in variable.items)
+        raise UsageError(f"{variable.name} has no value {value!r}", place, f"there are {listed}")

@@ -1,0 +1,93 @@
+"""Settings that an MPI does not know are refused, with the nearest that it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS
+from stretto.campaign import natives
+from stretto.errors import UsageError
+from stretto.mpi import known
+from stretto.mpi.detect import find_installation
+from stretto.mpi.intel import IntelMPI
+from stretto.mpi.known import check_settings
+from stretto.mpi.mpich import MPICH
+from stretto.mpi.openmpi import OpenMPI
+from stretto.mpi.variables import Variable, control_variables
+
+ALGORITHMS = ((0, "ignore"), (1, "linear"), (4, "ring"))
+LISTED = [
+    Variable("coll_tuned_allreduce_algorithm", "", ALGORITHMS, text=False),
+    Variable("coll_tuned_use_dynamic_rules", "", ((0, "false"), (1, "true")), text=False),
+    Variable("btl_tcp_links", "", text=False),
+    Variable("btl_tcp_flags", "", ((1, "send"), (2, "put"), (4, "get")), text=False),
+    Variable("btl_tcp_if_include", ""),
+    Variable("mpi_yield_when_idle", "", ((0, "false"), (1, "true")), text=False),
+    Variable("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "", value="0", text=False),
+    Variable("I_MPI_ADJUST_BCAST", ""),
+]
+WHERE = ("1", "x", Path("/m"), None, None)
+OPENMPI = OpenMPI("openmpi", "openmpi", *WHERE)
+
+
+@pytest.fixture(autouse=True)
+def listed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "mpi" not in request.keywords:
+        monkeypatch.setattr(known, "_known", lambda installation: {v.name: v for v in LISTED})
+
+
+@pytest.mark.parametrize(
+    ("setting", "said", "remedy"),
+    [
+        ("nosuchvar=3", "knows no setting 'nosuchvar'", "correct the name"),
+        ("coll_tuned_allreduce_algorithm=99", "has no value '99'", "4 (ring)"),
+        ("coll_tuned_alreduce_algorithm=4", "knows no", "'coll_tuned_allreduce_algorithm'?"),
+        ("btl_tcp_lnks=8", "knows no setting 'btl_tcp_lnks'", "did you mean 'btl_tcp_links'?"),
+        ("btl_tcp_links=eight", "is a number, and 'eight' is none", "correct the value"),
+        ("btl_tcp_flags=9", "has no value '9'", "2 (put)"),
+        ("mpi_yield_when_idle=maybe", "has no value 'maybe'", "1 (true)"),
+    ],
+)
+def test_what_open_mpi_does_not_know_is_refused(setting: str, said: str, remedy: str) -> None:
+    with pytest.raises(UsageError) as error:
+        natives.resolve([f"native:{setting}"], OPENMPI, "allreduce", 4, 1)
+    assert said in error.value.message and remedy in (error.value.remedy or "")
+    assert error.value.place == f"the candidate native:{setting}"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["coll_tuned_allreduce_algorithm=4", "coll_tuned_allreduce_algorithm=ring", "btl_tcp_links=8",
+     "btl_tcp_links=64k", "btl_tcp_flags=7", "mpi_yield_when_idle=yes", "btl_tcp_if_include=eth0",
+     "rmaps_base_oversubscribe=1", "OMPI_MCA_btl_tcp_links=0x8"],
+)  # fmt: skip
+def test_what_open_mpi_knows_is_taken(setting: str) -> None:
+    candidate = f"native:{setting}"
+    assert natives.unlisted(OPENMPI, [candidate]) == [] or setting.startswith("rmaps")
+    assert natives.resolve([candidate], OPENMPI, "allreduce", 4, 1) == [candidate]
+
+
+def test_a_component_that_was_not_opened_here_is_doubted_only() -> None:
+    (doubt,) = check_settings(OPENMPI, {"OMPI_MCA_coll_hcoll_enable": "1"}, "here")
+    assert "does not list coll_hcoll_enable" in doubt
+    assert check_settings(OPENMPI, {"UCX_TLS": "tcp"}, "here") == []
+
+
+def test_the_others() -> None:
+    mpich = MPICH("mpich", "mpich", *WHERE)
+    assert check_settings(mpich, {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial"}, "x") == []
+    with pytest.raises(UsageError, match="knows no") as error:
+        check_settings(mpich, {"MPIR_CVAR_BCAST_INTRA_ALGORITM": "binomial"}, "x")
+    assert "MPIR_CVAR_BCAST_INTRA_ALGORITHM" in (error.value.remedy or "")
+    intel = IntelMPI("intel", "mpich", *WHERE)
+    (doubt,) = check_settings(intel, {"I_MPI_ADJUST_BCASTT": "1"}, "x")
+    assert "it has I_MPI_ADJUST_BCAST" in doubt
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
+def test_numbers_and_words_are_told_apart(name: str) -> None:
+    found = control_variables(find_installation(str(MPIS[name].require().prefix)))
+    assert found["btl_tcp_if_include"].text and not found["btl_tcp_links"].text

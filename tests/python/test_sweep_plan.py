@@ -1,0 +1,111 @@
+"""What a campaign's plan says before anything is measured: cost, JSON, and input without hope."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stretto import cli
+from stretto.errors import StrettoError
+from stretto.sweep import plan, run
+from stretto.sweep.hosts import Hosts, find_hosts
+from stretto.sweep.outlook import hopeless
+from stretto.sweep.request import make_request
+from test_campaign_runner import FakeMPI, mpi
+
+__all__ = ["mpi"]  # the stand-in of test_campaign_runner, as a fixture
+
+VALUES = {"nodes": [2], "ppn": [1], "candidates": ["ring"], "collectives": ["allreduce"]}
+
+
+@pytest.fixture
+def here(mpi: FakeMPI, monkeypatch: pytest.MonkeyPatch) -> FakeMPI:
+    """A login node with one MPI, outside of Slurm."""
+    monkeypatch.setattr(run, "find_installation", lambda name: mpi)
+    monkeypatch.setattr(plan, "shared_launches", lambda *of: {})
+    monkeypatch.setattr(plan, "resolve", lambda names, *of: names)
+    for name in ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NODELIST"):
+        monkeypatch.delenv(name, raising=False)
+    return mpi
+
+
+def system_of(values: dict[str, object], out: Path, away: bool = False):  # type: ignore[no-untyped-def]
+    request = make_request(VALUES | values, out, "here")
+    return request, run.system_of(request, None, lambda text: None, False, away)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"launches": 2, "hosts": ["a", "b"]}, "no test can be made with fewer than 6"),
+        ({"launches": 6, "hosts": ["a", "b"]}, None),
+        ({"nodes": [1, 4], "ppn": [2]}, "4 x 2: no hosts were named, and this is no Slurm job"),
+        ({"nodes": [1], "ppn": [2]}, None),
+        ({"nodes": [1, 4], "hosts": ["a", "b"]}, "4 x 1: there are 2 nodes"),
+        ({"nodes": [1], "ppn": [1, 2]}, "1 x 1 is left out: a single rank has nothing to measure"),
+        ({"launcher": "srun"}, "srun starts ranks inside a Slurm job only"),
+    ],
+)
+def test_what_nothing_can_come_of_is_said(
+    here: FakeMPI, tmp_path: Path, values: dict[str, object], said: str | None
+) -> None:
+    request, system = system_of(values, tmp_path / "c")
+    found = hopeless(request, system)
+    assert (said is None and found == []) or any(str(said) in x for x in found), found
+    lines = run.plan_lines(request, system)
+    assert all(f"warning: {x}" in lines for x in found)
+
+
+def test_a_plan_for_a_job_does_not_count_what_the_login_node_lacks(
+    here: FakeMPI, tmp_path: Path
+) -> None:
+    for launcher in ("srun", "mpirun"):
+        request, system = system_of({"nodes": [4], "launcher": launcher}, tmp_path / "c", True)
+        assert hopeless(request, system) == []
+        assert system.hosts == Hosts((), None)
+
+
+def test_a_campaign_by_srun_can_be_planned_outside_of_slurm(here: FakeMPI, tmp_path: Path) -> None:
+    request = make_request(VALUES | {"launcher": "srun"}, tmp_path / "c", "here")
+    assert find_hosts(request, here, lambda text: None, False) == Hosts((), None)
+    with pytest.raises(StrettoError, match="no Slurm allocation"):
+        find_hosts(request, here, lambda text: None, True)
+
+
+def test_the_plan_as_json(
+    here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["tune", "--nodes", "2,4", "--ppn", "1", "--hosts", "a,b", "--candidates", "ring"]
+    words += ["--collective", "allreduce,bcast", "--bytes", "8,64", "--launches", "2"]
+    words += ["--out", str(tmp_path / "c"), "--dry-run", "--json"]
+    assert cli.main(words) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    (one,) = found["plan"]
+    assert one["mpi"] == "Open MPI 4.1.4" and one["bytes"] == [8, 64]
+    assert {x["layout"] for x in one["layouts"]} == {"2x1", "4x1"}
+    assert found["expected_s"] == sum(x["expected_s"] for x in one["layouts"])
+    assert all(x["cells"] > 0 and x["starts"] > 0 for x in one["layouts"])
+    assert len(one["warnings"]) == 2
+    assert "dry run: nothing was measured" in err and not (tmp_path / "c").exists()
+
+
+def test_a_job_is_submitted_with_its_cost(
+    here: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    file = tmp_path / "c.toml"
+    file.write_text('nodes = [2]\nppn = [1]\ncandidates = ["ring"]\ncollectives = ["allreduce"]\n')
+    words = ["campaign", "submit", str(file), "--print"]
+    assert cli.main(words) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("#!/bin/bash") and "expected in all" in err and "2 x 1" in err
+
+    def none(name: str | None) -> None:
+        raise StrettoError("no MPI was found")
+
+    monkeypatch.setattr(run, "find_installation", none)
+    assert cli.main(words) == 0
+    assert "cannot be told here: no MPI was found" in capsys.readouterr().err
