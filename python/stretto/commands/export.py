@@ -154,7 +154,9 @@ def command(
             "measurements behind a table",
         )
     if results and to == OWN:
-        answer = _write_own(results, out, as_json)
+        from stretto.commands import export_own
+
+        answer = export_own.run(results, out, as_json)
     elif results:
         wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, _collectives(without))
         answer = _write(results, to, out, wishes, mpi, as_json)
@@ -253,28 +255,6 @@ def _collectives(without: str | None) -> tuple[str, ...]:
             there = ", ".join(TUNABLE)
             raise UsageError(f"there is no collective {name!r}", "--without", f"there are {there}")
     return names
-
-
-def _write_own(results: list[Path], out: Path, as_json: bool) -> dict[str, object]:
-    """Write Stretto's own table, of all results that were named."""
-    from stretto.export.own import README, chosen_results, write_own
-
-    files, _ = chosen_results(results, None, "")
-    table, chosen, lost, command = write_own(files, out)
-    if not as_json:
-        for sentence in lost:
-            say(f"stretto: note: {sentence}")
-        say(
-            "stretto: note: there is no script to source: an LD_PRELOAD of a whole job script "
-            "would reach each of its programs"
-        )
-        print(f"{chosen} row{'s' * (chosen != 1)} in {table}; next: {command} -- CMD")
-    return {
-        "files": [str(table), str(out / README)],
-        "environment": {},
-        "rules": chosen,
-        "lost": lost,
-    }
 
 
 def _layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
