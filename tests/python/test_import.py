@@ -398,7 +398,19 @@ def test_what_intel_mpi_brings_along_prints_what_is_read(tmp_path: Path) -> None
     mpi = MPIS["intel"].require()
     program = mpi.prefix / "bin" / "IMB-MPI1"
     done = mpi.run(
-        2, [str(program), "-iter", "5", "-msglog", "3:5", "allreduce", "gather", "barrier"]
+        2,
+        [
+            str(program),
+            "-time",
+            "100",
+            "-iter",
+            "5",
+            "-msglog",
+            "3:5",
+            "allreduce",
+            "gather",
+            "barrier",
+        ],
     )
     reading = imb.read(done.stdout, "f")
     assert not reading.problems

@@ -84,7 +84,7 @@ def test_where_not_all_lines_bear_tags_none_is_one() -> None:
 def run_imb(tag: list[str]) -> str:
     mpi = MPIS["intel"].require()
     program = mpi.prefix / "bin" / "IMB-MPI1"
-    words = [str(program), "-iter", "5", "-msglog", "3:5", "allreduce", "barrier"]
+    words = [str(program), "-time", "100", "-iter", "5", "-msglog", "3:5", "allreduce", "barrier"]
     launcher, *options = mpi.launcher(2)
     done = subprocess.run(
         [launcher, *tag, *options, *words],

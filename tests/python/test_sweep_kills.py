@@ -375,7 +375,9 @@ def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert worker.run()
     outcome = conclude(request, worker, lambda text: None, True)
     said = " | ".join(outcome.left_out)
-    assert "16 x 2: no such nodes" in said and "2 x 2: 1 launches were given up" in said
+    assert (
+        "16 x 2: no such nodes" in said and "2 x 2: given up: 1 launch, failed: exit code 1" in said
+    )
     assert Counter(x for x in failing.launches if x[1] == 1)["2x2", 1] == 1, "no endless trying"
     better = Fake()
     again = worker_of(request, better)

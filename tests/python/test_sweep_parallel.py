@@ -151,7 +151,7 @@ def test_layouts_that_fit_nowhere_and_launches_that_fail(tmp_path: Path) -> None
     assert whole.sites[Layout(2, 1)].given_up == {0}
     outcome = conclude(request, whole, lambda text: None, True)
     words = " ".join(outcome.left_out)
-    assert "too few nodes" in words and "1 launches were given up" in words
+    assert "too few nodes" in words and "given up: 1 launch, failed: exit code 1" in words
     assert len(outcome.results) == 3
 
 
