@@ -397,21 +397,8 @@ def test_imb_with_another_root_in_each_call(version: str, words: str, kept: bool
 def test_what_intel_mpi_brings_along_prints_what_is_read(tmp_path: Path) -> None:
     mpi = MPIS["intel"].require()
     program = mpi.prefix / "bin" / "IMB-MPI1"
-    done = mpi.run(
-        2,
-        [
-            str(program),
-            "-time",
-            "100",
-            "-iter",
-            "5",
-            "-msglog",
-            "3:5",
-            "allreduce",
-            "gather",
-            "barrier",
-        ],
-    )
+    words = [str(program), "-time", "100", "-iter", "5", "-msglog", "3:5"]
+    done = mpi.run(2, [*words, "allreduce", "gather", "barrier"])
     reading = imb.read(done.stdout, "f")
     assert not reading.problems
     found = {t.collective: [x.bytes for x in t.lines] for t in reading.tables if t.nranks == 2}
