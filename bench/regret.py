@@ -1,7 +1,7 @@
 """What a campaign's shortcuts cost: its choices against the known best of a synthetic cluster.
 
     python bench/regret.py [--seeds 1-5] [--held-out 11-14] [--collectives 5] [--json FILE]
-                           [--apart] [--busy] [--files] [--jobs 2]
+                           [--apart] [--busy] [--noise 0.5] [--files] [--jobs 2]
 
 Candidates are formulas (latency and bandwidth terms by nodes, ranks per node and size), so that the
 best is known. Elimination and decisions are the campaign's own (`stretto.sweep`); with ``--files``
@@ -13,10 +13,12 @@ algorithms alternate in launches with the bare MPI, as those of MPICH and Open M
 ``--apart`` each has launches of its own, as Intel MPI's, and a reference is timed in every launch
 (`launch_noise.py --reference`). With ``--busy`` every layout's machine is another one for three to
 nine rounds: something beside the campaign makes small messages take five times as long, and large
-ones half as long again. Time is counted by the formula with which campaigns estimate it, starts
-included, for the campaign and (without a reference) for the exhaustive one (every candidate, every
-size, every layout, ten launches) alike; that one both with the launches that a campaign has, in
-which candidates alternate, and by hand, where each candidate has launches of its own.
+ones half as long again. ``--noise 0.5`` is a machine on which launches differ by half as much as
+on the shared one where they were measured. Time is counted by the formula with which campaigns
+estimate it, starts included, for the campaign and (without a reference) for the exhaustive one
+(every candidate, every size, every layout, ten launches) alike; that one both with the launches
+that a campaign has, in which candidates alternate, and by hand, where each candidate has launches
+of its own.
 
 All figures are simulated: they say what the search loses, nothing of any machine.
 """
@@ -77,8 +79,8 @@ Surfaces = Mapping[str, Surface]
 class Simulated:
     """Launches that take no time: measured times are the true ones with a measured spread."""
 
-    def __init__(self, surfaces: Surfaces, seed: int, busy: bool = False) -> None:
-        self.surfaces, self.noise = surfaces, Noise(seed, busy)
+    def __init__(self, surfaces: Surfaces, noise: Noise) -> None:
+        self.surfaces, self.noise = surfaces, noise
         self.spent_s = 0.0
         self.launches = 0
 
@@ -250,13 +252,14 @@ def run(
     apart: bool = False,
     busy: bool = False,
     collectives: int = 1,
+    noise: float = 1.0,
 ) -> dict[str, Any]:
     """Run one campaign on one surface (of each collective); return its regret and what it spent."""
     surfaces = {c: Surface(seed + 1000 * i) for i, c in enumerate(COLLECTIVES[:collectives])}
     every = next(iter(surfaces.values())).names
     names = [NATIVE, *every[:12], BARE, *every[12:]]
     began = time.monotonic()
-    backend = Simulated(surfaces, seed, busy)
+    backend = Simulated(surfaces, Noise(seed, busy, noise))
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="regret.", dir=base) as directory:
         request = Request(
@@ -320,6 +323,7 @@ def main() -> None:
         "--collectives", type=int, default=1, choices=range(1, len(COLLECTIVES) + 1),
         help="of a campaign, each with a surface of its own",
     )  # fmt: skip
+    parser.add_argument("--noise", type=float, default=1.0, help="share of that which was measured")
     parser.add_argument("--jobs", type=int, default=1, help="surfaces at once")
     parser.add_argument("--json", type=Path, help="write the figures there")
     arguments = parser.parse_args()
@@ -331,7 +335,7 @@ def main() -> None:
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     one = partial(
         run, launches=arguments.launches, files=arguments.files, apart=arguments.apart,
-        busy=arguments.busy, collectives=arguments.collectives,
+        busy=arguments.busy, collectives=arguments.collectives, noise=arguments.noise,
     )  # fmt: skip
     with ProcessPoolExecutor(arguments.jobs) as pool:
         every = pool.map(one, [seed for seeds in kinds.values() for seed in seeds])
@@ -355,6 +359,7 @@ def main() -> None:
                     "natives_apart": arguments.apart,
                     "busy_rounds": arguments.busy,
                     "collectives": arguments.collectives,
+                    "noise": arguments.noise,
                     "launches": arguments.launches,
                     **of,
                 }

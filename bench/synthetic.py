@@ -36,10 +36,12 @@ class Noise:
         Of the draws.
     busy
         For some rounds of each layout all times are longer.
+    share
+        Of the noise that was measured: 0.5 is half of it (of the logarithm).
     """
 
-    def __init__(self, seed: int, busy: bool = False) -> None:
-        self.seed, self.busy = seed, busy
+    def __init__(self, seed: int, busy: bool = False, share: float = 1.0) -> None:
+        self.seed, self.busy, self.share = seed, busy, share
         groups = json.loads(NOISE.read_text())["groups"]
         self.effects = [
             [g["sizes"][size]["effects"] for size in ("65536", "1048576")] for g in groups
@@ -91,7 +93,7 @@ class Noise:
             first, rounds = hour.randrange(10), hour.randrange(3, 10)
             if first <= turn < first + rounds:
                 beside = (1 - share) * BUSY[0] + share * BUSY[1]
-        return float(luck + residual + beside)
+        return float(self.share * (luck + residual) + beside)
 
 
 class Surface:
