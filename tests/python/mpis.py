@@ -30,8 +30,12 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from stretto.mpi import MPIInstallation
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -281,3 +285,14 @@ def have(program: str, package: str) -> str:
         missing(f"{program} is not installed (apt-get install {package})")
     assert path is not None
     return path
+
+
+def installation(name: str, monkeypatch: pytest.MonkeyPatch) -> MPIInstallation:
+    """The MPI as Stretto finds it, with its own environment and nothing of another's."""
+    from stretto.mpi import from_launcher
+
+    mpi = MPIS[name].require()
+    for variable, value in mpi.environment.items():
+        if os.environ.get(variable) != value:
+            monkeypatch.setenv(variable, value)
+    return from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from exports import FIVE, FOUR, TUNED, mpir, preset, tuned
-from mpis import MPIS, one_job_at_a_time
+from mpis import installation, one_job_at_a_time
 from stretto.export import intel, mpich, openmpi, probe
 from stretto.export.cases import Case
 from stretto.export.check import Plan, check, read, run
@@ -22,7 +21,6 @@ from stretto.export.output import Export, write
 from stretto.export.rules import Layout, Rule
 from stretto.export.verdicts import UNSEEN, Verdict
 from stretto.files.export import ExportManifest
-from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 
 pytestmark = pytest.mark.mpi
@@ -57,15 +55,6 @@ INTEL = [
     Rule("reduce_scatter", FIVE, 0, 4095, preset("reduce_scatter", 2)),
     Rule("reduce_scatter", FIVE, 4096, None, preset("reduce_scatter", 4)),
 ]
-
-
-def installation(name: str, monkeypatch: pytest.MonkeyPatch) -> MPIInstallation:
-    """The MPI, found with its own environment and nothing of another's."""
-    mpi = MPIS[name].require()
-    for variable, value in mpi.environment.items():
-        if os.environ.get(variable) != value:
-            monkeypatch.setenv(variable, value)
-    return from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)
 
 
 def exported(export: Export, mpi: MPIInstallation, target: str, out: Path) -> Path:

@@ -17,7 +17,7 @@ import pytest
 
 import told
 from exports import mpir, preset, result_file, tuned
-from mpis import MPIS, one_job_at_a_time
+from mpis import installation, one_job_at_a_time
 from stretto.cli import main
 from stretto.export import intel, mpich, openmpi
 from stretto.export.check import read
@@ -25,7 +25,6 @@ from stretto.export.output import Export, write
 from stretto.export.rules import Layout, Rule
 from stretto.files.bench import read_bench
 from stretto.files.export import EXPORT, NAME, ExportPoint
-from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 
 pytestmark = pytest.mark.mpi
@@ -41,15 +40,6 @@ ROWS = [
     Rule("allreduce", TWO, 0, 1023, ()),
     Rule("allreduce", TWO, 1024, None, tuned("allreduce", 1), points=POINTS),
 ]
-
-
-def installation(name: str, monkeypatch: pytest.MonkeyPatch) -> MPIInstallation:
-    """The MPI, found with its own environment and nothing of another's."""
-    mpi = MPIS[name].require()
-    for variable, value in mpi.environment.items():
-        if os.environ.get(variable) != value:
-            monkeypatch.setenv(variable, value)
-    return from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)
 
 
 def rows_for(name: str, mpi: MPIInstallation) -> Export:

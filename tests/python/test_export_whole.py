@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from exports import FIVE, tuned
+from mpis import have
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import openmpi
@@ -124,9 +125,7 @@ def test_a_mixture_of_two_exports_is_told(
 
 
 def test_the_module_file_refuses_as_well(tmp_path: Path) -> None:
-    tclsh = shutil.which("tclsh")
-    if tclsh is None:
-        pytest.skip("there is no tclsh")
+    tclsh = have("tclsh", "tcl")
     out = put(rows(4), tmp_path / "a {b")
     program = (
         "proc module-whatis {args} {}; proc setenv {n v} {puts $n=$v}; source [lindex $argv 0]"

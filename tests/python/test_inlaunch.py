@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mpis import MPIS, one_job_at_a_time
+from mpis import MPIS, installation, one_job_at_a_time
 from stretto.campaign import inlaunch, runner
 from stretto.campaign.compare import timings
 from stretto.campaign.fitting import as_begun
@@ -35,8 +34,6 @@ from stretto.campaign.variants import (
 from stretto.errors import StrettoError
 from stretto.files.bench import read_bench
 from stretto.files.identity import collect
-from stretto.mpi import from_launcher
-from stretto.mpi.base import MPIInstallation
 from test_bench_program import bench, job, lines, program
 from test_campaign_runner import FakeMPI, go, mpi, starts
 
@@ -52,14 +49,6 @@ def campaign(names: Sequence[str], shared: Mapping[str, str], **more: object) ->
     cases = tuple(make_case("allreduce", size, names) for size in (8, 64))
     values = {"nranks": 2, "cases": cases, "variants": variants_of(cases, shared), "stall_s": 20.0}
     return Settings(**(values | more))  # type: ignore[arg-type]
-
-
-def installation(name: str, monkeypatch: pytest.MonkeyPatch) -> MPIInstallation:
-    mine = MPIS[name].require()
-    for variable, value in mine.environment.items():
-        if os.environ.get(variable) != value:
-            monkeypatch.setenv(variable, value)
-    return from_launcher(Path(mine.launcher(1)[0]), mine.environment)
 
 
 # ---- which launches there are --------------------------------------------------------------------
