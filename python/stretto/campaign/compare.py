@@ -343,12 +343,12 @@ def decisive(
     for cell, candidates in times.items():
         for comparison_base in (NATIVE, BARE):
             if comparison_base in candidates:
-                native[_shape(cell)][cell.mode] = candidates[comparison_base].interval.median
+                native[shape_of_cell(cell)][cell.mode] = candidates[comparison_base].interval.median
                 break
     grouped: dict[tuple[tuple[str, int, str, str, int], str], dict[str, Comparison]]
     grouped = defaultdict(dict)
     for c in comparisons:
-        grouped[_shape(c.cell), c.candidate][c.cell.mode] = c
+        grouped[shape_of_cell(c.cell), c.candidate][c.cell.mode] = c
     out = []
     for (shape, _), by_mode in grouped.items():
         mode = deciding_mode({m: t for m, t in native[shape].items() if m in by_mode})
@@ -361,7 +361,8 @@ def decisive(
     return out
 
 
-def _shape(cell: Cell) -> tuple[str, int, str, str, int]:
+def shape_of_cell(cell: Cell) -> tuple[str, int, str, str, int]:
+    """Return the call that a cell is of, in whatever mode it was measured."""
     return cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root
 
 

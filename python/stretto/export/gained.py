@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from stretto.campaign.compare import BARE, Cell, Comparison, compare, decisive, judge, timings
+from stretto.campaign.compare import (
+    BARE,
+    Comparison,
+    compare,
+    decisive,
+    judge,
+    shape_of_cell,
+    timings,
+)
 from stretto.campaign.compare import Timing as Times
 from stretto.campaign.show import size_words
 from stretto.campaign.stats import benjamini_hochberg, geometric_mean
@@ -140,7 +148,7 @@ def _found(plans: Sequence[Timing], benches: Sequence[Bench]) -> list[Found]:
     compared = _one_family([compare(t, BARE) for t in times])
     out = []
     for plan, bench, measured, comparisons in zip(plans, benches, times, compared, strict=True):
-        chosen = {_shape(c.cell): c for c in decisive(comparisons, measured)}
+        chosen = {shape_of_cell(c.cell): c for c in decisive(comparisons, measured)}
         gone = standing_exclusions(bench.records)
         for call in plan.calls:
             case = call.case
@@ -154,10 +162,6 @@ def _found(plans: Sequence[Timing], benches: Sequence[Bench]) -> list[Found]:
 
 def _us(measured: Mapping[str, Times]) -> tuple[float, float]:
     return measured[BARE].interval.median, measured[FILES].interval.median
-
-
-def _shape(cell: Cell) -> tuple[str, int, str, str, int]:
-    return cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root
 
 
 def _failure(excluded: Excluded | None, size: int) -> str | None:

@@ -146,6 +146,9 @@ class Closing:
     def _advance(self, benches: Mapping[Layout, Bench], closed: Collection[Layout]) -> None:
         if self.over:
             return
+        if self._spent():  # nothing is fitted for a wave that cannot be
+            self.measured_s, self.over = self.spent_s, True
+            return
         past = {x: until(b, self.rounds(x) * self.plans[x].nvariants) for x, b in benches.items()}
         nvariants = {x: self.plans[x].nvariants for x in past}
         times = {x: medians(b, nvariants[x]) for x, b in past.items()}
@@ -163,7 +166,7 @@ class Closing:
             seen_s = limit_s(plans, self.policy, known, self.searched_s)
             self.limit_s = min(self.limit_s, seen_s)
         self.measured_s = self.spent_s
-        if self.limit_s - self.spent_s < LEAST_LEFT * self.limit_s:
+        if self._spent():  # by the search already
             self.over = True
             return
         decided = decide_all(past, nvariants, fitted, self._compared)
@@ -181,6 +184,12 @@ class Closing:
         self.over = not wave
         if wave:
             self.waves.append(wave)
+
+    def _spent(self) -> bool:
+        """Return whether so little time is left that no other wave is worth planning."""
+        return self.spent_s is not None and (
+            self.limit_s - self.spent_s < LEAST_LEFT * self.limit_s
+        )
 
     def _taken(
         self, bids: Sequence[Bid], known: Mapping[Layout, Known]

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from stretto.campaign.stats import FEWEST
 from stretto.sweep.elimination import Policy
 from stretto.sweep.expected import at_most_s, expected_s, limit_s
 from stretto.sweep.request import Request
 
 if TYPE_CHECKING:
     from stretto.sweep.run import System
-
-#: a two-sided rank test over fewer launches never comes below the level
-FEWEST = 6
 
 
 def hopeless(request: Request, system: System) -> list[str]:

@@ -21,7 +21,6 @@ from stretto.files.bench import Bench, format_record
 from stretto.files.identity import Identity, MPIIdentity, collect, cpu_slug, now
 from stretto.files.io import dump_json, write_atomic
 from stretto.files.table import Row, Table, read_table, write_table
-from stretto.model.platform_file import load
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.sweep.alone import alone_on
@@ -35,7 +34,6 @@ from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.outlook import hopeless, plan_json
 from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan, as_begun, make_plan
-from stretto.sweep.priced import priced
 from stretto.sweep.refine import read_simulated, refined
 from stretto.sweep.request import OWN, Request, about
 from stretto.sweep.said import regret_words, untested
@@ -339,6 +337,9 @@ def conclude(
     for layout in sorted(extra - set(benches)):
         found = interpolated(layout, decided)
         if request.platform is not None:
+            from stretto.model.platform_file import load
+            from stretto.sweep.priced import priced
+
             found, refused = priced(found, load(request.platform), mpi.family, Policy().priced)
             left_out += refused
         rows += found
