@@ -18,7 +18,7 @@ from stretto.sweep.closing import Closing
 from stretto.sweep.decide import Decided, decide_all
 from stretto.sweep.doubt import Doubt
 from stretto.sweep.elimination import Policy, shape_of
-from stretto.sweep.expected import limit_s
+from stretto.sweep.expected import SMALL, limit_s
 from stretto.sweep.layout import Layout
 from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan
@@ -137,6 +137,10 @@ def test_a_tenth_is_one_of_what_calls_take(tmp_path: Path) -> None:
     }
     told = limit_s(mine, policy, times, closing.searched_s)
     assert closing.limit_s == pytest.approx(told, rel=0.1) and told < 0.9 * announced
+    # A search that leaves next to nothing of that tenth: closing rounds get as long again.
+    part = limit_s(mine, policy, times, 0.0)
+    assert limit_s(mine, policy, times, 0.5 * part) == part
+    assert limit_s(mine, policy, times, 0.9 * part) >= SMALL * 0.9 * part
     # Calls that take longer than they were taken to: no more than was announced.
     slow = {p.layout: lambda case, name: 1e6 for p in mine}
     assert limit_s(mine, policy, slow, 0.0) > announced

@@ -17,6 +17,8 @@ from stretto.sweep.pooled import FEWEST_POINTS
 
 #: launches of each candidate with which a careful person would measure everything
 EXHAUSTIVE = 10
+#: so many times as long as the search a campaign has to have, for closing rounds to settle doubts
+ENOUGH = 1.5
 #: so many times as long as expected a small campaign may take, with its closing rounds
 SMALL = 2.0
 
@@ -45,8 +47,9 @@ def limit_s(
     """Return how long a campaign may take with its closing rounds, in seconds.
 
     A part of what it would take to measure everything `EXHAUSTIVE` times, and nothing beside it
-    (no reference). Where even the search
-    takes longer, for little can be left out of few candidates: `SMALL` times what that takes.
+    (no reference). Where that would leave closing rounds less than half the search's time, for
+    little can be left out of few candidates: `SMALL` times what the search takes, or was expected
+    to.
 
     Parameters
     ----------
@@ -61,8 +64,9 @@ def limit_s(
         EXHAUSTIVE * at_most_s(p, False, (known or {}).get(p.layout)) / p.settings.launches
         for p in plans
     )
-    search = sum(expected_s(plans, policy)) if searched_s is None else searched_s
-    return policy.share * everything if search <= policy.share * everything else SMALL * search
+    expected, part = sum(expected_s(plans, policy)), policy.share * everything
+    search = expected if searched_s is None else searched_s
+    return part if ENOUGH * search <= part else SMALL * max(search, expected)
 
 
 def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float]:
