@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import median
 
 import pytest
 from hypothesis import given
@@ -26,13 +27,14 @@ from stretto.sweep.elimination import Policy, not_begun, proven, shape_of, state
 from stretto.sweep.expected import at_most_s, expected_s
 from stretto.sweep.interpolate import around, interpolated
 from stretto.sweep.layout import Layout, guides, ordered, parse_layout
+from stretto.sweep.levelled import levelled
 from stretto.sweep.placement import Place, check_places, hang_remedy
 from stretto.sweep.priced import priced
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.run import conclude
 from stretto.sweep.status import read_status
-from stretto.sweep.times import Medians, Seen, levelled, medians
+from stretto.sweep.times import Medians, Seen, medians
 from sweeps import Fake, worker_of
 
 FILE = """
@@ -474,6 +476,29 @@ def test_times_of_a_round_are_put_side_by_side() -> None:
         n: {r: t for r, t in times.items() if r < 1} for n, times in seen.items()
     }, "one round has nothing to be put beside"
     assert levelled(dict(found), shape)["shm"] == seen["shm"], "launches are not known"
+
+
+def test_a_round_that_was_bad_for_native_alone_is_nobody_elses_luck() -> None:
+    """What was measured in it alone was told to take half as long as it does."""
+    luck = [1.0, 1.3, 0.9, 1.1, 1.0, 1.2]
+    base = {"a": 80.0, "b": 90.0, "c": 100.0, "d": 110.0}
+    launches = {}
+    for r, by in enumerate(luck):
+        launches[r] = {n: t * by for n, t in base.items()}
+        launches[r]["native"] = 100.0 * by * (2.0 if r == 2 else 1.0)
+    launches[2]["once"] = 70.0 * luck[2]
+    found = medians(bench_of(launches), 1)
+    level = levelled(found, next(iter(found)))
+    usual = median(level["native"].values())
+    assert level["once"][2] / usual == pytest.approx(0.7)
+    assert level["native"][2] / usual == pytest.approx(2.0, rel=0.25), "its own bad luck stays its"
+    for name, us in base.items():
+        assert all(t / usual == pytest.approx(us / 100) for t in level[name].values())
+    # One that crashes later is no candidate any more; what it told of these rounds stays told.
+    bench = bench_of(launches)
+    bench.records.append(Excluded(5, "allreduce", "c", 1024, "failed", ""))
+    left = medians(bench, 1)
+    assert levelled(left, next(iter(left))) == {n: t for n, t in level.items() if n != "c"}
 
 
 def test_launches_with_neither_baseline_are_put_side_by_side_by_the_reference() -> None:

@@ -15,7 +15,7 @@ from stretto.sweep.contest import Memory, contest
 from stretto.sweep.decide import decide_all
 from stretto.sweep.elimination import Policy, shape_of
 from stretto.sweep.layout import Layout, guides, ordered, teachers
-from stretto.sweep.pooled import Point, estimates, location
+from stretto.sweep.pooled import Point, estimates, jointly, location
 from stretto.sweep.times import Medians
 
 SIZES = (8, 24, 128, 1000, 4096, 36000, 131072)
@@ -251,8 +251,29 @@ def test_a_few_disturbed_launches_do_not_change_the_choice() -> None:
 def test_the_fit_does_not_overrule_the_test() -> None:
     odd = {"native": CALM, "b": CALM, "a": [1.3, 1.31, 1.32, 1.3, 1.31, 1.33, 1.3, 1.31]}
     assert chosen_at(odd)[ODD] == "b", "slower there in every launch, whatever other points say"
-    slow = {"native": CALM, "b": [2.0, 1.0] * 4, "a": [1.0, 2.1] * 4}
-    assert chosen_at(slow)[ODD] == "native", "no row without a test at its own point"
+    slow = {"native": CALM, "b": [4.0, 1.0] * 4, "a": [1.0, 4.2] * 4}
+    assert chosen_at(slow)[ODD] == "native", "half of the launches take twice what native takes"
+
+
+def test_candidates_of_a_point_are_fitted_with_one_another_in_mind() -> None:
+    """All take 1.4 times as long there, so that one which was not measured there does, too."""
+    chance = random.Random(11)
+    odd, seen = Point(4, 3, 1000), {}
+    for name, latency in (("a", 5.0), ("b", 5.2), ("c", 5.6), ("d", 6.0)):
+        seen[name] = {
+            p: tuple(
+                time_us(p, latency, 4000) * (1.4 if p == odd else 1.0) * math.exp(noise)
+                for noise in [chance.gauss(0, 0.02) for _ in range(6)]
+            )
+            for p in points()
+            if (name, p) != ("d", odd)
+        }
+    alone, together = estimates(seen, [odd]), jointly(seen, [odd])
+    for name, latency in (("a", 5.0), ("d", 6.0)):
+        true = math.log(1.4 * time_us(odd, latency, 4000))
+        assert abs(together[name][odd].mean - true) < 0.05, name
+        assert abs(alone[name][odd].mean - true) > 0.2, "by itself it is taken for a bad launch"
+    assert jointly(seen, []) == {} and jointly({}, [odd]) == {}
 
 
 def test_the_search_of_a_size_ends_when_a_test_can_be_made() -> None:

@@ -249,10 +249,10 @@ class Closing:
         if mine is None or now is None:
             return None
         gap, doubt = now.mean - mine.mean, math.hypot(mine.sd, now.sd)
-        paired = point.by_pairs(rival)
-        if paired is not None:  # both tell, each by how sure it is
-            share = doubt**2 / (doubt**2 + paired[1] ** 2)
-            gap, doubt = gap + share * (paired[0] - gap), math.sqrt(share) * paired[1]
+        for told in (point.by_pairs(rival), point.by_neighbours(rival)):
+            if told is not None:  # each tells by how sure it is
+                share = doubt**2 / (doubt**2 + told[1] ** 2)
+                gap, doubt = gap + share * (told[0] - gap), math.sqrt(share) * told[1]
         if gap + doubts * doubt <= policy.worth:
             return None
         launches = point.launches(rival)

@@ -1,8 +1,9 @@
 """From the measurements of all layouts to one table: smooth, short, and honest about its losses.
 
 Per collective, layout and size a candidate may be chosen that is significantly faster than what the
-MPI does by itself, and not more than 2% slower than the fastest of those. Among these choices a
-shortest path takes the fewest rows, the simplest choice, and what the layout before it has.
+MPI does by itself (or proven all around, with launches here that bear it out: `borne_out`), and not
+more than 2% slower than the fastest of those. Among these choices a shortest path takes the fewest
+rows, the simplest choice, and what the layout before it has.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ from stretto.campaign.compare import (
 from stretto.files.bench import Bench
 from stretto.files.rows import Row
 from stretto.mpi.algorithms.base import PREFIX
+from stretto.sweep.borne_out import Expected, Gains, borne_out, expected, gains_of
 from stretto.sweep.layout import Layout
-from stretto.sweep.pooled import Estimate, Point, estimates
+from stretto.sweep.levelled import levelled
+from stretto.sweep.pooled import Estimate, Point, jointly
 from stretto.sweep.regret import regrets_of
-from stretto.sweep.times import Medians, Shape, levelled, medians
+from stretto.sweep.times import Medians, Shape, medians
 from stretto.tune.complete import calls_of
 from stretto.tune.decide import decide, one_choice
 
@@ -122,6 +125,12 @@ class Decided:
     ----------
     ratios
         By collective, size and candidate: time / native's, of what is significantly faster.
+    borne
+        As ``ratios``, of what is proven at neighbours and borne out by the launches here.
+    expected
+        By collective, size and candidate: the gain that neighbours lead one to expect.
+    gains
+        What was measured, by collective, size and candidate.
     regrets
         By collective and size: how much slower the choice is than the best, in launches that did
         not tell which one is the best; None where there are too few.
@@ -133,6 +142,29 @@ class Decided:
     ratios: dict[str, dict[int, dict[str, float]]]
     regrets: dict[str, dict[int, float]] = field(default_factory=dict)
     comparisons: list[Comparison] = field(default_factory=list)
+    borne: dict[str, dict[int, dict[str, float]]] = field(default_factory=dict)
+    expected: dict[str, dict[int, dict[str, Expected]]] = field(default_factory=dict)
+    gains: Gains = field(default_factory=dict)
+
+
+def compare_layout(
+    bench: Bench, layout: Layout, compared: Compared | None = None
+) -> tuple[Times, list[Comparison]]:
+    """Return the times on a layout, and every candidate's comparison with the MPI.
+
+    Parameters
+    ----------
+    bench, layout, compared
+        As for `decide_layout`.
+    """
+    known = compared.get(layout) if compared is not None else None
+    if known is not None and known[0] == len(bench.records):
+        return known[1:]
+    times = timings(bench)
+    comparisons = decisive(fair(times), times)
+    if compared is not None:
+        compared[layout] = len(bench.records), times, comparisons
+    return times, comparisons
 
 
 def decide_layout(
@@ -142,6 +174,7 @@ def decide_layout(
     before: Decided | None = None,
     fitted: Fitted | None = None,
     compared: Compared | None = None,
+    gains: Mapping[Layout, Gains] | None = None,
 ) -> Decided:
     """Decide on one layout.
 
@@ -159,15 +192,14 @@ def decide_layout(
         By collective and size, what all layouts together say of the candidates' times here.
     compared
         What earlier calls have worked out; it changes the time that this takes, and nothing else.
+    gains
+        Of all layouts, this one among them; by default it stands alone.
     """
-    known = compared.get(layout) if compared is not None else None
-    if known is not None and known[0] == len(bench.records):
-        times, comparisons = known[1:]
-    else:
-        times = timings(bench)
-        comparisons = decisive(fair(times), times)
-        if compared is not None:
-            compared[layout] = len(bench.records), times, comparisons
+    times, comparisons = compare_layout(bench, layout, compared)
+    if gains is None:
+        gains = {layout: gains_of(comparisons, calls_of(times))}
+    around = expected(layout, gains)
+    borne = borne_out(gains[layout], around)
     chosen: Chosen = {}
     ratios: dict[str, dict[int, dict[str, float]]] = {}
 
@@ -175,7 +207,8 @@ def decide_layout(
         ratios[collective] = {size: dict(found) for size, found in options.items()}
         here = (fitted or {}).get(collective, {})
         told, tied = {}, {}
-        for size, seen in options.items():
+        for size, proven in options.items():
+            seen = {**borne.get(collective, {}).get(size, {}), **proven}
             told[size], tied[size] = _judged(times, collective, size, seen, here.get(size, {}))
         found = smooth(told, before.chosen.get(collective) if before is not None else None, tied)
         chosen[collective] = one_choice(collective, found, options)
@@ -190,7 +223,15 @@ def decide_layout(
         calls=calls_of(times),
     )
     return Decided(
-        layout, rows, chosen, ratios, regrets_of(bench, nvariants, chosen), list(comparisons)
+        layout,
+        rows,
+        chosen,
+        ratios,
+        regrets_of(bench, nvariants, chosen),
+        list(comparisons),
+        borne,
+        around,
+        gains[layout],
     )
 
 
@@ -274,7 +315,7 @@ def decide_all(
     fitted: Mapping[Layout, Fitted] | None = None,
     compared: Compared | None = None,
 ) -> dict[Layout, Decided]:
-    """Decide on all layouts, each with the nearest one before it in mind.
+    """Decide on all layouts, each with its neighbours and the nearest one before it in mind.
 
     Parameters
     ----------
@@ -289,6 +330,11 @@ def decide_all(
     """
     if fitted is None:
         fitted = fit_all({x: medians(b, nvariants[x]) for x, b in benches.items()})
+    compared = {} if compared is None else compared
+    gains = {}
+    for layout, bench in benches.items():
+        times, comparisons = compare_layout(bench, layout, compared)
+        gains[layout] = gains_of(comparisons, calls_of(times))
     out: dict[Layout, Decided] = {}
     for layout in sorted(benches):
         near = min(out, key=lambda x: (x.distance(layout), x), default=None)
@@ -299,6 +345,7 @@ def decide_all(
             out[near] if near is not None else None,
             fitted[layout],
             compared,
+            gains,
         )
     return out
 
@@ -335,11 +382,11 @@ def fit_all(
             asked[collective, operation, root].add(Point(layout.nodes, layout.ppn, size))
     for chain, names in seen.items():
         collective = chain[0]
-        for name, points in names.items():
-            if name in (NATIVE, BARE):
-                continue  # it changes its algorithm where it likes: nothing smooth
-            where = sorted(asked[chain] | set(points))
-            for at, found in estimates({name: points}, where).get(name, {}).items():
+        # the MPI's own choice changes its algorithm where it likes: nothing smooth
+        names = {n: p for n, p in names.items() if n not in (NATIVE, BARE)}
+        where = sorted(asked[chain].union(*names.values()))
+        for name, estimated in jointly(names, where).items():
+            for at, found in estimated.items():
                 known = out[Layout(at.nodes, at.ppn)][collective][at.bytes]
                 if name not in known or known[name].mean < found.mean:
                     known[name] = found

@@ -11,9 +11,10 @@ from stretto.sweep.contenders import in_common, share_of_wins
 from stretto.sweep.decide import Decided, Fitted
 from stretto.sweep.elimination import beside, shape_of
 from stretto.sweep.layout import Layout
+from stretto.sweep.levelled import levelled
 from stretto.sweep.plan import LayoutPlan
 from stretto.sweep.pooled import SPREAD, Estimate, location, middle
-from stretto.sweep.times import Medians, Seen, Shape, levelled
+from stretto.sweep.times import Medians, Seen, Shape
 
 #: a candidate of which so many launches were asked for is given up when it has fewer than a test
 #: needs: it crashes
@@ -24,6 +25,10 @@ WINS_BELIEF = 8
 SURE = 0.5
 #: launches of a proof, times the square of what the share of wins lies above one half
 PROOF, NEVER = 1.5, 1 << 20
+#: with fewer rounds in common two candidates' pairs tell nothing
+PAIRS = 3
+#: launches in which a candidate may be expected to bear out what its neighbours have proven
+MOST_TO_BEAR = 100
 
 
 class Doubt:
@@ -44,6 +49,9 @@ class Doubt:
         choice = decided.chosen.get(collective, {}).get(shapes[0][1], NATIVE)
         self.choice = NATIVE if choice in self._unsure else choice
         self._ratios = decided.ratios.get(collective, {})
+        self._borne = decided.borne.get(collective, {})
+        self._gains = decided.gains.get(collective, {})
+        self._expected = decided.expected.get(collective, {})
         self._levelled = [levelled(times, s) for s in shapes]
         self._fitted = [fitted.get(collective, {}).get(s[1], {}) for s in shapes]
         cases = {shape_of(c): c for c in plan.settings.cases}
@@ -90,9 +98,9 @@ class Doubt:
     def by_pairs(self, rival: str) -> tuple[float, float] | None:
         """Return by how much a rival is faster than the choice, of the logarithm, and the doubt.
 
-        By the rounds that both have, once a test can be made of them: `medians` has put all times
-        of a round side by side, so that the luck of launches is in both. None: too few, or launches
-        of their own without a reference.
+        By the rounds that both have: `medians` has put all times of a round side by side, so that
+        the luck of launches is in both. None: too few, or launches of their own without a
+        reference.
         """
         variants, found = self.plan.settings.variants, []
         for shape in self.shapes:
@@ -103,11 +111,21 @@ class Doubt:
                 names[names.index(NATIVE)] = beside(other, self._bases(), variants)[0] or NATIVE
             mine, now = (seen.get(n, {}) for n in names)
             both = sorted(self._beside(shape, names[0]) & self._beside(shape, names[1]))
-            if len(both) < FEWEST:
+            if len(both) < PAIRS:
                 return None
             found.append(middle([math.log(now[r] / mine[r]) for r in both]))
         k = len(found)
         return sum(m for m, _ in found) / k, math.sqrt(sum(sd**2 for _, sd in found)) / k
+
+    def by_neighbours(self, rival: str) -> tuple[float, float] | None:
+        """Return by how much a rival is faster than the MPI, as neighbours lead one to expect.
+
+        Of the logarithm, with the doubt; None: they have not proven it, or the choice is another.
+        """
+        told = self._expected.get(self.shapes[0][1], {}).get(rival)
+        if told is None or self.choice != NATIVE or len(self.shapes) > 1:
+            return None
+        return told.mean, math.sqrt(told.variance)
 
     def _beside(self, shape: Shape, name: str) -> set[int]:
         """Return the rounds in which a candidate's time can be set against those of others."""
@@ -121,7 +139,8 @@ class Doubt:
     def proven(self, name: str) -> bool:
         """Return whether the table might have a candidate here: it is surely faster."""
         return name not in self._unsure and all(
-            name in self._ratios.get(s[1], {}) for s in self.shapes
+            name in self._ratios.get(s[1], {}) or name in self._borne.get(s[1], {})
+            for s in self.shapes
         )
 
     def to_proof(self, name: str, gap: float) -> int:
@@ -144,7 +163,26 @@ class Doubt:
         wins = max(share_of_wins(*b, paired=True) for b in both)
         proof = min(proof, max(PAIRED_FROM, _launches(n, wins, gap, PROOF / 2)))
         # One that has taken long without success takes long yet: others may be proven sooner.
-        return max(n // 2, proof - n)
+        return min(max(n // 2, proof - n), self._to_bear_out(name, proof) - n)
+
+    def _to_bear_out(self, name: str, most: int) -> int:
+        """Return in how many launches a candidate bears out what its neighbours have proven.
+
+        Parameters
+        ----------
+        name
+            It.
+        most
+            So many are a proof; what is no less is returned as ``NEVER``.
+        """
+        size = self.shapes[0][1]
+        told = self._expected.get(size, {}).get(name)
+        gain = self._gains.get(size, {}).get(name)
+        if len(self.shapes) > 1 or told is None or gain is None or gain.outcome != "same":
+            return NEVER
+        seen = self.launches(name)
+        needed = told.launches(gain.mean, gain.sd, seen, min(most, MOST_TO_BEAR))
+        return needed if needed <= most else NEVER
 
     def _bases(self) -> list[str]:
         """Return who of native and bare was measured at every size."""

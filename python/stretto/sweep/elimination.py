@@ -99,7 +99,7 @@ class Policy:
     hopeless: int = 200
     portion: float = 0.35
     extended: int = 16
-    share: float = 0.1
+    share: float = 0.095
     short_us: float = 10.0
 
     def most_rounds(self, launches: int) -> int:

@@ -15,8 +15,9 @@ from stretto.campaign.settings import Case
 from stretto.files.table import WITHOUT_SIZE
 from stretto.sweep.elimination import Dropped, shape_of
 from stretto.sweep.layout import Layout
+from stretto.sweep.levelled import levelled
 from stretto.sweep.pooled import Estimate, Point, estimates, location
-from stretto.sweep.times import Medians, Shape, levelled
+from stretto.sweep.times import Medians, Shape
 
 #: a candidate's launches at points: what an estimate rests on
 Fitted = tuple[tuple[Point, tuple[float, ...]], ...]

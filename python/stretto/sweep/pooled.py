@@ -22,6 +22,8 @@ from scipy.linalg import cho_solve
 from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
+from stretto.mpi.algorithms.base import PREFIX
+
 #: the usual spread of a launch (of a time's logarithm): what one launch is believed to be worth
 SPREAD = 0.12
 #: and so many launches is that belief worth against those of the point itself
@@ -35,7 +37,14 @@ DEPARTURES = (0.03, 0.06, 0.12, 0.25)
 #: a term may be wrong by so much of the whole time, where it counts most
 FREE = 0.3
 #: weight of a residual above the fit falls off from so many spreads on (Student's t)
-FREEDOM = 3.0
+FREEDOM = 1.5
+#: how far off a point's candidates all may lie together: the luck of the MPI's launches there
+LEVEL = 0.3
+#: what the MPI's own algorithms have in common is its luck in their launches (`bare`), beside which
+#: `native` has another one of about this size
+ASIDE = 0.1
+#: so often what is common is taken out and all are fitted anew
+PASSES = 3
 #: fewer points than this are not fitted
 FEWEST_POINTS = 4
 #: nor more than this: the time would be felt
@@ -129,13 +138,9 @@ def estimates(
     out: dict[str, dict[Point, Estimate]] = {}
     asked = tuple(wanted)
     for name, points in seen.items():
-        data = tuple(sorted((p, tuple(t)) for p, t in points.items() if t and min(t) > 0))
-        try:
-            found = _fit(data, asked) if asked else None
-        except (RuntimeError, np.linalg.LinAlgError):  # no convergence: as if it were not fitted
-            found = None
+        found = _fitted(_shifted(_data(points), False, {}), asked) if asked else None
         if found is not None:
-            out[name] = dict(zip(asked, found, strict=True))
+            out[name] = dict(zip(asked, found[0], strict=True))
     return out
 
 
@@ -149,15 +154,111 @@ def _alone() -> None:
     threadpool_limits(limits=1, user_api="blas")
 
 
+def jointly(seen: Mapping[str, Seen], wanted: Sequence[Point]) -> dict[str, dict[Point, Estimate]]:
+    """Return the same of candidates that were measured side by side, each with the others in mind.
+
+    What was odd about a point is in all its candidates' times alike: they are set beside those of
+    the MPI, whose launches there had a luck of their own. Were each fitted by itself, this would
+    be smoothed away from a candidate of which little is known and left to one that is known well,
+    and the first would seem the faster one. So what all of a point lie off their fits (each
+    predicted without that point) is taken out before they are fitted, and put back on all of them.
+
+    Parameters
+    ----------
+    seen, wanted
+        As for `estimates`.
+    """
+    _alone()
+    level: dict[tuple[bool, Point], float] = {}
+    sure: dict[tuple[bool, Point], float] = {}
+    for _ in range(PASSES):
+        off: dict[tuple[bool, Point], list[tuple[float, float]]] = {}
+        for name, points in seen.items():
+            mine = name.startswith(PREFIX)
+            data = _data(points)
+            found = _fitted(_shifted(data, mine, level), ())
+            if found is not None:
+                for (at, _), e, v in zip(data, found[1], found[2], strict=True):
+                    off.setdefault((mine, at), []).append((e + level.get((mine, at), 0.0), v))
+        told = {at: _common(o) for at, o in off.items()}
+        level, sure = {at: x[0] for at, x in told.items()}, {at: x[1] for at, x in told.items()}
+    asked = tuple(wanted)
+    back = {}
+    for at in asked:
+        doubt = {
+            k: 1 / sure[k] + (ASIDE**2 if k[0] else 0.0)
+            for k in ((True, at), (False, at))
+            if k in level
+        }
+        weight = {k: 1 / d for k, d in doubt.items()}
+        back[at] = sum(level[k] * w for k, w in weight.items()) / (sum(weight.values()) or 1.0)
+    out: dict[str, dict[Point, Estimate]] = {}
+    for name, points in seen.items():
+        off_level = _shifted(_data(points), name.startswith(PREFIX), level)
+        found = _fitted(off_level, asked) if asked else None
+        if found is not None:
+            out[name] = {
+                at: Estimate(round(e.mean + back[at], 6), e.sd)
+                for at, e in zip(asked, found[0], strict=True)
+            }
+    return out
+
+
+def _data(points: Seen) -> tuple[tuple[Point, tuple[float, ...]], ...]:
+    return tuple(sorted((p, tuple(t)) for p, t in points.items() if t and min(t) > 0))
+
+
+def _shifted(
+    data: tuple[tuple[Point, tuple[float, ...]], ...],
+    native: bool,
+    level: Mapping[tuple[bool, Point], float],
+) -> tuple[tuple[Point, float, float], ...]:
+    """Return where launches lie at each point without what is common there, and the doubt."""
+    out = []
+    for at, times in data:
+        mean, sd = location(times)
+        out.append((at, mean - level.get((native, at), 0.0), sd))
+    return tuple(out)
+
+
+def _common(off: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return how far candidates of a point lie off together, and how sure that is (1 / variance).
+
+    Parameters
+    ----------
+    off
+        Of each candidate, how far it lies off, and the variance.
+    """
+    e, v = (np.array(x, dtype=float) for x in zip(*off, strict=True))
+    common = 0.0
+    for _ in range(3):
+        weight = 1 / (v * (1 + (e - common) ** 2 / (FREEDOM * v)))
+        common = float((weight * e).sum() / (weight.sum() + 1 / LEVEL**2))
+    return round(common, 6), float(weight.sum())
+
+
 @functools.lru_cache(maxsize=8192)
+def _fitted(
+    data: tuple[tuple[Point, float, float], ...], wanted: tuple[Point, ...]
+) -> tuple[tuple[Estimate, ...], Array, Array] | None:
+    """Return the estimates where asked, how far each point lies off, and the variance of that.
+
+    None where nothing can be fitted.
+    """
+    try:
+        return _fit(data, wanted)
+    except (RuntimeError, np.linalg.LinAlgError):  # no convergence: as if it were not fitted
+        return None
+
+
 def _fit(
-    data: tuple[tuple[Point, tuple[float, ...]], ...], wanted: tuple[Point, ...]
-) -> tuple[Estimate, ...] | None:
-    """Return the estimates at the points asked for, None where nothing can be fitted."""
+    data: tuple[tuple[Point, float, float], ...], wanted: tuple[Point, ...]
+) -> tuple[tuple[Estimate, ...], Array, Array] | None:
+    """Return what `_fitted` does."""
     if not FEWEST_POINTS <= len(data) <= MOST_POINTS:
         return None
-    points = [p for p, _ in data]
-    at, sd = (np.array(x) for x in zip(*(location(t) for _, t in data), strict=True))
+    points = [p for p, _, _ in data]
+    at, sd = np.array([m for _, m, _ in data]), np.array([s for _, _, s in data])
     basis, asked = _terms(points), _terms(wanted)
     scale = basis.max(axis=0)
     scale[scale == 0] = 1.0
@@ -172,20 +273,21 @@ def _fit(
         share, other = basis / np.exp(trend)[:, None], asked / np.exp(there)[:, None]
         most = share.max(axis=0)
         most[most == 0] = 1.0
-        gap, mean, variance, departure = _krige(
+        gap, without, mean, variance, departure = _krige(
             near, far, share / most, other / most, left, noise, departures
         )
         fitted, departures = (there + mean, variance), (departure,)
-        above = np.maximum(gap, 0.0)
+        above = gap
         noise = sd**2 * (1 + above**2 / (FREEDOM * sd**2))
     assert fitted is not None
     if not (np.all(np.isfinite(fitted[0])) and np.all(np.isfinite(fitted[1]))):
         return None
     # Rounded: jobs on nodes of several kinds must come to the same answer.
-    return tuple(
+    found = tuple(
         Estimate(round(float(m), 6), round(math.sqrt(float(v)), 6))
         for m, v in zip(*fitted, strict=True)
     )
+    return found, *without
 
 
 def _terms(points: Sequence[Point]) -> Array:
@@ -231,8 +333,10 @@ def _krige(
     left: Array,
     noise: Array,
     departures: Sequence[float],
-) -> tuple[Array, Array, Array, float]:
+) -> tuple[Array, tuple[Array, Array], Array, Array, float]:
     """Return what the fit leaves at the points, mean and variance where asked, and the departure.
+
+    Second: how far each point lies off what the others say of it, and the variance of that.
 
     Each term may be more or less than the trend has it: far from what was measured, where a term
     counts that counted for little there, the estimate is as uncertain as that.
@@ -253,4 +357,6 @@ def _krige(
     cross = tau * far + FREE**2 * other @ share.T
     own = tau + FREE**2 * (other**2).sum(axis=1)
     variance = own - np.einsum("ij,ji->i", cross, cho_solve((lower, True), cross.T))
-    return noise * solved, cross @ solved, np.maximum(variance, 1e-8), math.sqrt(tau)
+    sure = np.diag(cho_solve((lower, True), np.eye(len(left))))
+    without = (solved / sure, 1 / sure)
+    return noise * solved, without, cross @ solved, np.maximum(variance, 1e-8), math.sqrt(tau)

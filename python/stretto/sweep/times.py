@@ -2,19 +2,15 @@
 
 All that is measured in one launch is disturbed alike, far more than one candidate against another
 (docs/decisions/0019-side-by-side.md). `medians` puts native, bare and what shares their launches
-side by side in each round; `levelled` puts the rounds side by side, for a fit over sizes and
-layouts.
+side by side in each round; `levelled` (in levelled.py) puts the rounds side by side.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-
-import numpy as np
 
 from stretto.campaign.compare import BARE, NATIVE, deciding_mode
 from stretto.campaign.reference import Timed, exponent, leaves_messages
@@ -24,10 +20,6 @@ from stretto.files.bench import Bench, standing_exclusions
 Shape = tuple[str, int, str, str, int]
 #: times in us by shape, candidate and round
 Medians = Mapping[Shape, Mapping[str, Mapping[int, float]]]
-#: of the logarithm: what moves the median of some rounds by more is no luck of single launches
-BESIDE = 0.4
-#: nor what moves a single one by more: launches as a whole were seen to lie up to 2.3 times off
-LUCK = 0.92
 
 
 class Seen(dict[Shape, dict[str, dict[int, float]]]):
@@ -39,11 +31,15 @@ class Seen(dict[Shape, dict[str, dict[int, float]]]):
         By shape and candidate: the rounds in which its time has the luck of native's or bare's,
         being of their launch, or put beside them by the reference. Of others, and where the times
         were made elsewhere, nothing is known.
+    gone
+        By shape: the times of candidates that were excluded since. They are candidates no longer,
+        but what they told of their rounds' luck stays told: the past must not change.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.together: dict[Shape, dict[str, set[int]]] = {}
+        self.gone: dict[Shape, dict[str, dict[int, float]]] = {}
 
 
 def medians(bench: Bench, nvariants: int) -> Medians:
@@ -67,7 +63,8 @@ def medians(bench: Bench, nvariants: int) -> Medians:
     launches: dict[tuple[Shape, str, int], dict[str, _Time]] = defaultdict(dict)
     beside: dict[tuple[Shape, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for s in bench.samples:
-        if s.correct and s.times_us and (s.collective, s.candidate) not in gone:
+        own_gone = s.candidate in (NATIVE, BARE) and (s.collective, s.candidate) in gone
+        if s.correct and s.times_us and not own_gone:
             shape = (s.collective, s.bytes, s.datatype or "", s.operation or "", s.root or 0)
             at = shape, s.mode, s.launch // nvariants
             reference = s.reference_us if leaves_messages(s.candidate) else None
@@ -94,8 +91,13 @@ def medians(bench: Bench, nvariants: int) -> Medians:
                 if candidates.get(name):  # of the first round: later ones must not change the past
                     base[mode] = candidates[name][min(candidates[name])]
                     break
-        mode = deciding_mode(base) if base else next(iter(modes))
-        out[shape] = {c: dict(t) for c, t in modes[mode].items()}
+        left = [m for m, seen in modes.items() if any((shape[0], c) not in gone for c in seen)]
+        if not left:
+            continue
+        mode = deciding_mode(base) if base else left[0]
+        times = {c: dict(t) for c, t in modes[mode].items()}
+        out[shape] = {c: t for c, t in times.items() if (shape[0], c) not in gone}
+        out.gone[shape] = {c: t for c, t in times.items() if c not in out[shape]}
         out.together[shape] = dict(beside[shape, mode])
     return out
 
@@ -127,66 +129,3 @@ def until(bench: Bench, launches: int) -> Bench:
     """Return a bench with what was measured before a launch."""
     kept = [r for r in bench.records if getattr(r, "launch", -1) < launches]
     return bench if len(kept) == len(bench.records) else Bench(bench.header, kept)
-
-
-def levelled(
-    times: Medians,
-    shape: Shape,
-    done: int | None = None,
-) -> dict[str, dict[int, float]]:
-    """Return a shape's times by candidate and round as if all rounds had had the same luck.
-
-    Parameters
-    ----------
-    times
-        From `medians`.
-    shape
-        Which one.
-    done
-        Only the rounds before this one; by default all.
-    """
-    here = {
-        name: {r: t for r, t in sorted(seen.items()) if done is None or r < done}
-        for name, seen in times.get(shape, {}).items()
-    }
-    together = times.together.get(shape, {}) if isinstance(times, Seen) else {}
-    base = {**here.get(BARE, {}), **here.get(NATIVE, {})}
-    base = {r: t for r, t in base.items() if t > 0}
-    if not together or len(base) < 2:
-        return here
-    level = float(np.exp(np.median(np.log(list(base.values())))))
-    beside = _beside(base, level)
-    return {
-        name: {
-            r: t * level / base[r]
-            if r in base and r in together.get(name, ())
-            else t / beside.get(r, 1.0)
-            for r, t in seen.items()
-        }
-        for name, seen in here.items()
-    }
-
-
-def _beside(base: Mapping[int, float], level: float) -> dict[int, float]:
-    """Return by how much all was slower in rounds than is usual: something ran beside the campaign.
-
-    Parameters
-    ----------
-    base, level
-        Times of the MPI's own choice by round, and what is usual. What counts is the median of a
-        round and as many before as after it, two at most (at either end: of three rounds), which
-        the luck of single launches does not move beyond `BESIDE`; or the round alone, where it lies
-        further off that median than luck does.
-    """
-    rounds = sorted(base)
-    last, out = len(rounds) - 1, {}
-    if last < 2:
-        return {}
-    for i, r in enumerate(rounds):
-        side = max(1, min(2, i, last - i))
-        first = min(max(i - side, 0), last - 2 * side)
-        near = median(base[x] for x in rounds[first : first + 2 * side + 1])
-        by = (base[r] if abs(math.log(base[r] / near)) > LUCK else near) / level
-        if abs(math.log(by)) > BESIDE:
-            out[r] = by
-    return out

@@ -346,15 +346,22 @@ def _evidence(segment: Segment, found: Sequence[Comparison], source: str) -> dic
             out["launches"] = str(min(c.launches for c in tested))
             out |= {"best": least.candidate, "best_ratio": f"{least.ratio.median:.3f}"}
         return out
+    less: list[int] = []
+    if not {c.cell.collective for c in found} & set(WITHOUT_SIZE):  # those are nowhere slower
+        less = sorted({c.cell.bytes for c in found if c.outcome != "faster"})
+    proven = [c for c in found if c.cell.bytes not in less] or list(found)
     lows = [c.ratio.low if c.ratio.low is not None else c.ratio.median for c in found]
     highs = [c.ratio.high if c.ratio.high is not None else c.ratio.median for c in found]
-    return {
+    out = {
         "ratio": f"{geometric_mean([c.ratio.median for c in found]):.3f}",
         "low": f"{min(lows):.3f}",
         "high": f"{max(highs):.3f}",
-        "p": f"{max(c.q if c.q is not None else 1.0 for c in found):.2g}",
+        "p": f"{max(c.q if c.q is not None else 1.0 for c in proven):.2g}",
         "launches": launches,
         "source": source,
         "sizes": sizes,
         "modes": "+".join(sorted({c.cell.mode for c in found})),
     }
+    if less:  # neighbours have proven it, and the launches here bear it out
+        out["borne_out"] = ",".join(map(str, less))
+    return out

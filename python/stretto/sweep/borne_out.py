@@ -1,0 +1,239 @@
+"""Gains that the neighbours of a point have proven and that its own launches bear out.
+
+Some points are restless: there the launches of one candidate (or of the MPI itself) differ by 30 to
+45%, and a rank test would need hundreds of them for a gain of 10%. Around such a point the same
+candidate is often proven. What it gains changes little from one size or layout to the next, unless
+the MPI changes its algorithm between them; and that its own launches would show. So both are put
+together: the gain that the neighbours lead one to expect, with the chance that this point is
+another case altogether, and what was measured here. Where no gain at all is left with 5% or less,
+the candidate may be chosen here as if it were proven; the table says at which sizes (``carried``).
+
+A candidate needs a test at the point itself (six launches or more), two neighbours at which it is
+proven, and no test may say that it is slower.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from stretto.campaign.compare import ALPHA, BARE, NATIVE, THRESHOLD, Comparison
+from stretto.files.table import WITHOUT_SIZE
+from stretto.sweep.layout import Layout
+from stretto.sweep.pooled import middle
+from stretto.tune.complete import Call, complete
+from stretto.tune.decide import GAP, one_shape_each
+
+#: so many neighbours must have proven a gain
+NEIGHBOURS = 2
+#: how much a gain usually changes with each doubling of nodes, ranks per node and bytes (of a
+#: time's logarithm)
+CHANGES = (0.15, 0.075, 0.05)
+#: layouts that lie further apart, as factor of nodes or ranks per node, are no neighbours
+APART = 4
+#: how often a point has nothing to do with its neighbours, and where its gain lies then (of the
+#: logarithm, about none): the MPI may do something else there
+ELSE, ANYWHERE = 0.1, 0.4
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a candidate gains over the MPI at a point, of the logarithm, by its launches.
+
+    Attributes
+    ----------
+    mean, sd
+        Median of the launches, and its uncertainty.
+    outcome
+        Of the test: ``faster``, ``slower`` or ``same``.
+    """
+
+    mean: float
+    sd: float
+    outcome: str
+
+
+#: by collective, size and candidate
+Gains = Mapping[str, Mapping[int, Mapping[str, Gain]]]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The gain that neighbours lead one to expect at a point (of the logarithm)."""
+
+    mean: float
+    variance: float
+
+    def with_own(self, mean: float, sd: float) -> tuple[float, float]:
+        """Return the chance that nothing is gained, and the gain, once launches are looked at.
+
+        Parameters
+        ----------
+        mean, sd
+            What the point's own launches say.
+        """
+        weights, chances, means = [], [], []
+        for share, at, variance in (
+            (1 - ELSE, self.mean, self.variance),
+            (ELSE, 0.0, ANYWHERE**2),
+        ):
+            total = variance + sd**2
+            weights.append(share * math.exp(-0.5 * (mean - at) ** 2 / total) / math.sqrt(total))
+            where = (at * sd**2 + mean * variance) / total
+            means.append(where)
+            chances.append(0.5 * math.erfc(where / math.sqrt(2 * variance * sd**2 / total)))
+        whole = sum(weights)
+        if whole <= 0.0:  # so far from either that nothing can be said
+            return 1.0, 0.0
+        none = sum(w * c for w, c in zip(weights, chances, strict=True)) / whole
+        return none, sum(w * m for w, m in zip(weights, means, strict=True)) / whole
+
+    def bears(self, mean: float, sd: float) -> float | None:
+        """Return the gain where launches bear out what neighbours say, else None.
+
+        Half of them at least have to be faster, however little they say.
+
+        Parameters
+        ----------
+        mean, sd
+            As for `with_own`.
+        """
+        if mean <= 0.0:
+            return None
+        none, gain = self.with_own(mean, sd)
+        return gain if none <= ALPHA and gain > -math.log(1 - THRESHOLD) else None
+
+    def launches(self, mean: float, sd: float, seen: int, most: int) -> int:
+        """Return how many launches bear the gain out in all, if they go on as is expected.
+
+        Parameters
+        ----------
+        mean, sd, seen
+            As for `with_own`, and the number of launches that say so (above zero).
+        most
+            More are not looked at.
+        """
+        _, gain = self.with_own(mean, sd)
+        for n in range(seen + 1, most + 1):
+            # the further ones lie about the gain that is expected now
+            if self.bears((seen * mean + (n - seen) * gain) / n, sd * math.sqrt(seen / n)):
+                return n
+        return most + 1
+
+
+def gains_of(comparisons: Iterable[Comparison], calls: Iterable[Call]) -> Gains:
+    """Return what candidates gain on a layout, where a test was made; of shapes the worst.
+
+    Parameters
+    ----------
+    comparisons, calls
+        As for `stretto.tune.decide.decide`.
+    """
+    out: dict[str, dict[int, dict[str, Gain]]] = {}
+    for collective, sizes in complete(comparisons, calls).items():
+        if collective in WITHOUT_SIZE:  # one choice for all sizes has a rule of its own
+            continue
+        here = out[collective] = {}
+        for size, found in sizes.items():
+            here[size] = {}
+            for c in one_shape_each(found):
+                if c.candidate not in (NATIVE, BARE) and c.q is not None and c.ratios:
+                    mean, sd = middle([-math.log(r) for r in c.ratios])
+                    here[size][c.candidate] = Gain(mean, sd, c.outcome)
+    return out
+
+
+def expected(
+    layout: Layout, gains: Mapping[Layout, Gains]
+) -> dict[str, dict[int, dict[str, Expected]]]:
+    """Return the gains that neighbours lead one to expect, by collective, size and candidate.
+
+    Parameters
+    ----------
+    layout
+        Where.
+    gains
+        Of all layouts.
+    """
+    out: dict[str, dict[int, dict[str, Expected]]] = {}
+    for collective, sizes in gains[layout].items():
+        out[collective] = {}
+        for size in sizes:
+            around = list(_around(layout, collective, size, gains))
+            names = {n for _, found in around for n in found}
+            here = {n: _together([(v, f[n]) for v, f in around if n in f]) for n in sorted(names)}
+            out[collective][size] = {n: e for n, e in here.items() if e is not None}
+    return out
+
+
+def borne_out(
+    gains: Gains, told: Mapping[str, Mapping[int, Mapping[str, Expected]]]
+) -> dict[str, dict[int, dict[str, float]]]:
+    """Return time / native's of what may be chosen without a proof, by collective and size.
+
+    Parameters
+    ----------
+    gains
+        Of a layout.
+    told
+        From `expected`, for it.
+    """
+    out: dict[str, dict[int, dict[str, float]]] = {}
+    for collective, sizes in gains.items():
+        out[collective] = {}
+        for size, found in sizes.items():
+            out[collective][size] = {}
+            for name, gain in found.items():
+                around = told.get(collective, {}).get(size, {}).get(name)
+                if around is None or gain.outcome != "same":
+                    continue
+                mean = around.bears(gain.mean, gain.sd)
+                if mean is not None:
+                    out[collective][size][name] = math.exp(-mean)
+    return out
+
+
+def _around(
+    layout: Layout, collective: str, size: int, gains: Mapping[Layout, Gains]
+) -> Iterator[tuple[float, Mapping[str, Gain]]]:
+    """Yield the variance of the way to each neighbour, and what is gained there."""
+    sizes = gains[layout][collective]
+    for near in _next(size, sizes):
+        if max(near, size) <= GAP * max(min(near, size), 1):
+            yield _variance(CHANGES[2], near, size), sizes[near]
+    for axis in (0, 1):
+        mine = (layout.nodes, layout.ppn)
+        line = {
+            (x.nodes, x.ppn)[axis]: x for x in gains if (x.nodes, x.ppn)[1 - axis] == mine[1 - axis]
+        }
+        for near in _next(mine[axis], line):
+            found = gains[line[near]].get(collective, {}).get(size)
+            if found is not None and max(near, mine[axis]) <= APART * min(near, mine[axis]):
+                yield _variance(CHANGES[axis], near, mine[axis]), found
+
+
+def _next(here: int, all_of_them: Iterable[int]) -> list[int]:
+    """Return the next smaller and the next larger one, if there are any."""
+    others = list(all_of_them)
+    below, above = [x for x in others if x < here], [x for x in others if x > here]
+    return [*([max(below)] if below else []), *([min(above)] if above else [])]
+
+
+def _variance(change: float, one: int, other: int) -> float:
+    doublings = abs(math.log2(max(one, 1) / max(other, 1)))
+    return (change * max(doublings, 1.0)) ** 2
+
+
+def _together(around: list[tuple[float, Gain]]) -> Expected | None:
+    """Return what neighbours say together: each by how near and how sure it is.
+
+    Where they disagree, the point may be like any of them.
+    """
+    if sum(g.outcome == "faster" for _, g in around) < NEIGHBOURS:
+        return None
+    weights = [1 / (variance + g.sd**2) for variance, g in around]
+    whole = sum(weights)
+    mean = sum(w * g.mean for w, (_, g) in zip(weights, around, strict=True)) / whole
+    spread = sum(w * (g.mean - mean) ** 2 for w, (_, g) in zip(weights, around, strict=True))
+    return Expected(mean, (1 + spread) / whole)
