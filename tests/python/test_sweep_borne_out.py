@@ -15,7 +15,15 @@ from stretto.sweep.decide import Decided, decide_all
 from stretto.sweep.layout import Layout
 
 HERE, LEAST = Layout(4, 4), -math.log(1 - THRESHOLD)
-PROVEN, RESTLESS = Gain(0.25, 0.02, "faster"), Gain(0.2, 0.15, "same")
+PROVEN = Gain(0.25, 0.02, "faster")
+
+
+def same(mean: float, sd: float) -> Gain:
+    """What no test tells from none."""
+    return Gain(mean, sd, "same", ((mean, sd),))
+
+
+RESTLESS = same(0.2, 0.15)
 
 
 def gains(**more: dict[int, Gain]) -> dict[Layout, Gains]:
@@ -43,10 +51,12 @@ def test_what_is_proven_all_around_is_borne_out_by_restless_launches() -> None:
 @pytest.mark.parametrize(
     "own",
     [
-        Gain(-0.01, 0.15, "same"),  # half of the launches are slower
+        same(-0.01, 0.15),  # half of the launches are slower
         Gain(-0.3, 0.05, "slower"),
-        Gain(0.01, 0.01, "same"),  # sure, and no gain: the MPI does something else here
-        Gain(0.02, 0.005, "same"),
+        same(0.01, 0.01),  # sure, and no gain: the MPI does something else here
+        same(0.02, 0.005),
+        Gain(0.02, 0.2, "same", ((0.02, 0.2), (0.015, 0.01))),  # one root is sure of it
+        Gain(0.25, 0.02, "slower", ()),  # in another mode
     ],
 )
 def test_launches_that_say_otherwise_stand(own: Gain) -> None:
@@ -54,7 +64,7 @@ def test_launches_that_say_otherwise_stand(own: Gain) -> None:
 
 
 def test_two_neighbours_are_needed_and_more_that_have_no_gain_count() -> None:
-    nothing = Gain(0.0, 0.02, "same")
+    nothing = same(0.0, 0.02)
     alone = {"_4x4": {8: nothing, 512: nothing}, "_2x4": {64: nothing}, "_8x4": {64: nothing}}
     assert ratio_of(gains(**alone, _4x1={64: nothing})) is None, "one is proven"
     assert ratio_of(gains(**alone)) is None, "two are, and four have no gain"
@@ -132,3 +142,72 @@ def test_the_table_says_where_neighbours_prove_it() -> None:
 def test_no_row_where_most_launches_are_slower() -> None:
     found = decided([1.0, 1.6, 1.5, 1.55, 1.3, 0.9, 1.4, 1.35, 1.3])[HERE]
     assert found.chosen["allreduce"] == {8: "a", 64: "native", 512: "a", 4096: "a"}
+
+
+def of_modes(throughput: float, latency: list[float]) -> Decided:
+    """A layout between two where `a` is proven; at one size it is slower in a loop of calls."""
+    benches = {}
+    for layout in (Layout(2, 4), HERE, Layout(8, 4)):
+        bench = Bench(Header("0", "", Host("s", "s", 1, "", 0), MPIIdentity("m", "m", "0", ""), []))
+        for k, by in enumerate(latency):
+            bench.records.append(
+                Launch(k, layout.nodes, layout.ppn, layout.nranks, {}, 0.1, "stretto")
+            )
+            for size in SIZES:
+                steady = 10.0 * (1 + 0.003 * (k % 4))
+                odd = (layout, size) == (HERE, 64)
+                for mode, factor in (("latency", by if odd else 0.8), ("throughput", throughput)):
+                    own = factor if odd or mode == "latency" else 0.8
+                    for name, us in (("native", steady), ("a", own * steady)):
+                        bench.records.append(
+                            Sample(k, "allreduce", name, size, "MPI_FLOAT", "MPI_SUM", 0, mode, 1,
+                                   [us], True)
+                        )  # fmt: skip
+        benches[layout] = bench
+    return decide_all(benches, dict.fromkeys(benches, 1))[HERE]
+
+
+RESTLESS_TIMES = [0.8, 1.12, 0.82, 1.1, 0.56, 1.09, 0.84, 1.04, 0.72]
+
+
+def test_what_another_mode_finds_slower_is_not_borne_out() -> None:
+    """A broadcast whose root merely waits no longer: faster or the same for those who wait."""
+    for latency in ([0.8] * 9, RESTLESS_TIMES):
+        found = of_modes(2.0, latency)
+        assert found.chosen["allreduce"][64] == "native"
+        assert found.gains["allreduce"][64]["a"].outcome == "slower"
+    assert of_modes(0.8, RESTLESS_TIMES).chosen["allreduce"][64] == "a"
+
+
+def test_a_proven_candidate_is_not_displaced_by_one_that_is_slower_than_it() -> None:
+    """Launches of two kinds; the neighbours' gain is expected of it, and b has one of its own."""
+    chance = random.Random(159)
+    n, spread = chance.choice([8, 10, 14, 20]), chance.choice([0.15, 0.2, 0.25, 0.3])
+    of_a = [
+        math.exp(-0.03 - chance.choice([-spread, spread]) - chance.gauss(0, 0.03)) for _ in range(n)
+    ]
+    of_b = [math.exp(-0.22 - chance.gauss(0, 0.02)) for _ in range(n)]
+    benches = {}
+    for layout in (Layout(2, 4), HERE, Layout(8, 4)):
+        bench = Bench(Header("0", "", Host("s", "s", 1, "", 0), MPIIdentity("m", "m", "0", ""), []))
+        for k in range(n):
+            for size in SIZES:
+                steady = layout.nodes * (10 + size / 100) * (1 + 0.003 * (k % 4))
+                odd = (layout, size) == (HERE, 64)
+                by = {"native": 1.0, "a": of_a[k] if odd else 0.74}
+                by["b"] = of_b[k] if odd else 1 + 0.002 * ((k * 7) % 3 - 1)
+                for name, factor in by.items():
+                    bench.records.append(
+                        Sample(k, "allreduce", name, size, "MPI_FLOAT", "MPI_SUM", 0, "latency", 1,
+                               [factor * steady], True)
+                    )  # fmt: skip
+        benches[layout] = bench
+    found = decide_all(benches, dict.fromkeys(benches, 1))[HERE]
+    assert "a" in found.borne["allreduce"][64] and "b" in found.ratios["allreduce"][64]
+    assert found.chosen["allreduce"][64] == "b"
+
+
+def test_what_is_never_borne_out_is_not_asked_for() -> None:
+    around = Expected(0.2, 0.01)
+    for seen in (6, 99, 100, 101, 150):
+        assert around.launches(-0.3, 0.03, seen, 100) > 100

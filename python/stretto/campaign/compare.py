@@ -96,6 +96,8 @@ class Comparison:
     baseline_us: float | None = None
     #: ranks, nodes and ranks per node that it was measured on, where several are compared
     layout: tuple[int, int, int] | None = None
+    #: in another mode than the one that decides a test finds the candidate slower
+    slower_elsewhere: bool = False
 
     @property
     def launches(self) -> int:
@@ -354,7 +356,10 @@ def decisive(
         mode = deciding_mode({m: t for m, t in native[shape].items() if m in by_mode})
         chosen = by_mode[mode]
         for other in by_mode.values():
-            if other is not chosen and other.outcome == "slower" and chosen.outcome == "faster":
+            if other.cell.mode == mode or other.outcome != "slower":
+                continue
+            chosen = replace(chosen, slower_elsewhere=True)
+            if chosen.outcome == "faster":
                 why = f"{chosen.why} in {mode}, but {other.why} in {other.cell.mode}"
                 chosen = replace(chosen, outcome="same", why=why)
         out.append(chosen)

@@ -9,13 +9,14 @@ another case altogether, and what was measured here. Where no gain at all is lef
 the candidate may be chosen here as if it were proven; the table says at which sizes (``carried``).
 
 A candidate needs a test at the point itself (six launches or more), two neighbours at which it is
-proven, and no test may say that it is slower.
+proven, and no test may say that it is slower, in any mode or shape.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.campaign.compare import ALPHA, BARE, NATIVE, THRESHOLD, Comparison
@@ -23,7 +24,7 @@ from stretto.files.table import WITHOUT_SIZE
 from stretto.sweep.layout import Layout
 from stretto.sweep.pooled import middle
 from stretto.tune.complete import Call, complete
-from stretto.tune.decide import GAP, one_shape_each
+from stretto.tune.decide import GAP
 
 #: so many neighbours must have proven a gain
 NEIGHBOURS = 2
@@ -44,14 +45,18 @@ class Gain:
     Attributes
     ----------
     mean, sd
-        Median of the launches, and its uncertainty.
+        Median of the launches, and its uncertainty; of several shapes (datatypes, roots) of that
+        which surely gains least.
     outcome
-        Of the test: ``faster``, ``slower`` or ``same``.
+        Of the test: ``faster``, ``slower`` (in any mode or shape) or ``same``.
+    unproven
+        Mean and sd of each shape that is not proven.
     """
 
     mean: float
     sd: float
     outcome: str
+    unproven: tuple[tuple[float, float], ...] = ()
 
 
 #: by collective, size and candidate
@@ -123,7 +128,7 @@ class Expected:
 
 
 def gains_of(comparisons: Iterable[Comparison], calls: Iterable[Call]) -> Gains:
-    """Return what candidates gain on a layout, where a test was made; of shapes the worst.
+    """Return what candidates gain on a layout, where a test was made of all shapes.
 
     Parameters
     ----------
@@ -136,12 +141,31 @@ def gains_of(comparisons: Iterable[Comparison], calls: Iterable[Call]) -> Gains:
             continue
         here = out[collective] = {}
         for size, found in sizes.items():
-            here[size] = {}
-            for c in one_shape_each(found):
-                if c.candidate not in (NATIVE, BARE) and c.q is not None and c.ratios:
-                    mean, sd = middle([-math.log(r) for r in c.ratios])
-                    here[size][c.candidate] = Gain(mean, sd, c.outcome)
+            shapes: dict[str, list[Comparison]] = defaultdict(list)
+            for c in found:
+                if c.candidate not in (NATIVE, BARE):
+                    shapes[c.candidate].append(c)
+            here[size] = {
+                name: _gain(of_it)
+                for name, of_it in shapes.items()
+                if all(c.q is not None and c.ratios for c in of_it)
+            }
     return out
+
+
+def _gain(shapes: Sequence[Comparison]) -> Gain:
+    """Return what a candidate gains at a size.
+
+    Parameters
+    ----------
+    shapes
+        Its comparison in each: at least one.
+    """
+    told = [(c, middle([-math.log(r) for r in c.ratios])) for c in shapes]
+    slower = any(c.outcome == "slower" or c.slower_elsewhere for c in shapes)
+    unproven = tuple(gain for c, gain in told if c.outcome != "faster")
+    mean, sd = min((gain for _, gain in told), key=lambda g: (g[0] - g[1], g))
+    return Gain(mean, sd, "slower" if slower else "same" if unproven else "faster", unproven)
 
 
 def expected(
@@ -188,9 +212,10 @@ def borne_out(
                 around = told.get(collective, {}).get(size, {}).get(name)
                 if around is None or gain.outcome != "same":
                     continue
-                mean = around.bears(gain.mean, gain.sd)
-                if mean is not None:
-                    out[collective][size][name] = math.exp(-mean)
+                means = [around.bears(*own) for own in gain.unproven]
+                borne = [m for m in means if m is not None]
+                if len(borne) == len(means) > 0:  # in each of its shapes
+                    out[collective][size][name] = math.exp(-min(borne))
     return out
 
 

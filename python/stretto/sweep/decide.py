@@ -208,7 +208,8 @@ def decide_layout(
         here = (fitted or {}).get(collective, {})
         told, tied = {}, {}
         for size, proven in options.items():
-            seen = {**borne.get(collective, {}).get(size, {}), **proven}
+            more = borne.get(collective, {}).get(size, {})
+            seen = {**_unbeaten(times, collective, size, more, proven), **proven}
             told[size], tied[size] = _judged(times, collective, size, seen, here.get(size, {}))
         found = smooth(told, before.chosen.get(collective) if before is not None else None, tied)
         chosen[collective] = one_choice(collective, found, options)
@@ -263,6 +264,28 @@ def _judged(
         elif lag + math.hypot(fitted[name].sd, fitted[best].sd) > math.log1p(TIED):
             tied.discard(name)
     return out, tied
+
+
+def _unbeaten(
+    times: Times,
+    collective: str,
+    size: int,
+    borne: Mapping[str, float],
+    proven: Collection[str],
+) -> dict[str, float]:
+    """Return those of the borne out candidates that no test finds slower than a proven one."""
+    out = dict(borne)
+    for cell, found in times.items():
+        if (cell.collective, cell.bytes) != (collective, size):
+            continue
+        for name in [n for n in out if n in found]:
+            for other in [p for p in proven if p in found and p != name]:
+                ratio, _, p, _ = compare_times(
+                    *beside_another(found, name, other), found[name].kinds
+                )
+                if p is not None and p < ALPHA and ratio.median > 1:
+                    out.pop(name, None)
+    return out
 
 
 def _beaten(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from stretto.campaign.compare import ALPHA, BARE, NATIVE
 from stretto.campaign.stats import FEWEST, PAIRED_FROM
+from stretto.sweep.borne_out import Expected, Gain
 from stretto.sweep.contenders import in_common, share_of_wins
 from stretto.sweep.decide import Decided, Fitted
 from stretto.sweep.elimination import beside, shape_of
@@ -122,8 +123,11 @@ class Doubt:
 
         Of the logarithm, with the doubt; None: they have not proven it, or the choice is another.
         """
-        told = self._expected.get(self.shapes[0][1], {}).get(rival)
-        if told is None or self.choice != NATIVE or len(self.shapes) > 1:
+        size = self.shapes[0][1]
+        told, own = (x.get(size, {}).get(rival) for x in (self._expected, self._gains))
+        if not isinstance(told, Expected) or self.choice != NATIVE or len(self.shapes) > 1:
+            return None
+        if isinstance(own, Gain) and own.outcome == "slower":
             return None
         return told.mean, math.sqrt(told.variance)
 
@@ -180,8 +184,8 @@ class Doubt:
         gain = self._gains.get(size, {}).get(name)
         if len(self.shapes) > 1 or told is None or gain is None or gain.outcome != "same":
             return NEVER
-        seen = self.launches(name)
-        needed = told.launches(gain.mean, gain.sd, seen, min(most, MOST_TO_BEAR))
+        seen, most = self.launches(name), min(most, MOST_TO_BEAR)
+        needed = max(told.launches(*own, seen, most) for own in gain.unproven)
         return needed if needed <= most else NEVER
 
     def _bases(self) -> list[str]:

@@ -56,7 +56,7 @@ def levelled(
     }
     gone = times.gone.get(shape, {}) if isinstance(times, Seen) else {}
     every = here | {n: _before(seen, done) for n, seen in gone.items()}
-    for group in _groups(every):
+    for group in _groups({n: seen for n, seen in every.items() if seen}):  # later ones tell nothing
         ahead = {
             name: {
                 r: math.log(t / base[r])

@@ -237,7 +237,7 @@ def _common(off: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return round(common, 6), float(weight.sum())
 
 
-@functools.lru_cache(maxsize=8192)
+@functools.lru_cache(maxsize=2048)
 def _fitted(
     data: tuple[tuple[Point, float, float], ...], wanted: tuple[Point, ...]
 ) -> tuple[tuple[Estimate, ...], Array, Array] | None:
