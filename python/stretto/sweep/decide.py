@@ -280,10 +280,8 @@ def _unbeaten(
             continue
         for name in [n for n in out if n in found]:
             for other in [p for p in proven if p in found and p != name]:
-                ratio, _, p, _ = compare_times(
-                    *beside_another(found, name, other), found[name].kinds
-                )
-                if p is not None and p < ALPHA and ratio.median > 1:
+                ratio, p = _against(found, name, other)
+                if p is not None and p < ALPHA and ratio > 1:
                     out.pop(name, None)
     return out
 
@@ -329,7 +327,13 @@ def _tied(
 
 def _told_apart(found: Mapping[str, Timing], name: str, other: str) -> float | None:
     """Return the p of a test of two candidates; None where none can be made."""
-    return compare_times(*beside_another(found, name, other), found[name].kinds)[2]
+    return _against(found, name, other)[1]
+
+
+def _against(found: Mapping[str, Timing], name: str, other: str) -> tuple[float, float | None]:
+    """Return a candidate's time / another's, and the p of `_told_apart`."""
+    ratio, _, p, _ = compare_times(*beside_another(found, name, other), found[name].kinds)
+    return ratio.median, p
 
 
 def decide_all(

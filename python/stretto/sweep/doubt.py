@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from stretto.campaign.compare import ALPHA, BARE, NATIVE
 from stretto.campaign.stats import FEWEST, PAIRED_FROM
-from stretto.sweep.borne_out import Expected, Gain
 from stretto.sweep.contenders import in_common, share_of_wins
 from stretto.sweep.decide import Decided, Fitted
 from stretto.sweep.elimination import beside, shape_of
@@ -124,10 +123,11 @@ class Doubt:
         Of the logarithm, with the doubt; None: they have not proven it, or the choice is another.
         """
         size = self.shapes[0][1]
-        told, own = (x.get(size, {}).get(rival) for x in (self._expected, self._gains))
-        if not isinstance(told, Expected) or self.choice != NATIVE or len(self.shapes) > 1:
+        told = self._expected.get(size, {}).get(rival)
+        own = self._gains.get(size, {}).get(rival)
+        if told is None or self.choice != NATIVE or len(self.shapes) > 1:
             return None
-        if isinstance(own, Gain) and own.outcome == "slower":
+        if own is not None and own.outcome == "slower":
             return None
         return told.mean, math.sqrt(told.variance)
 

@@ -36,7 +36,7 @@ REACH = (2.0, 3.0, 4.0)
 DEPARTURES = (0.03, 0.06, 0.12, 0.25)
 #: a term may be wrong by so much of the whole time, where it counts most
 FREE = 0.3
-#: weight of a residual above the fit falls off from so many spreads on (Student's t)
+#: weight of a residual falls off from so many spreads on (Student's t)
 FREEDOM = 1.5
 #: how far off a point's candidates all may lie together: the luck of the MPI's launches there
 LEVEL = 0.3
@@ -170,7 +170,7 @@ def jointly(seen: Mapping[str, Seen], wanted: Sequence[Point]) -> dict[str, dict
     """
     _alone()
     level: dict[tuple[bool, Point], float] = {}
-    sure: dict[tuple[bool, Point], float] = {}
+    sure: dict[tuple[bool, Point], float] = {}  # 1 / variance
     for _ in range(PASSES):
         off: dict[tuple[bool, Point], list[tuple[float, float]]] = {}
         for name, points in seen.items():
@@ -277,8 +277,7 @@ def _fit(
             near, far, share / most, other / most, left, noise, departures
         )
         fitted, departures = (there + mean, variance), (departure,)
-        above = gap
-        noise = sd**2 * (1 + above**2 / (FREEDOM * sd**2))
+        noise = sd**2 * (1 + gap**2 / (FREEDOM * sd**2))
     assert fitted is not None
     if not (np.all(np.isfinite(fitted[0])) and np.all(np.isfinite(fitted[1]))):
         return None
