@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison
 from stretto.campaign.settings import Case, Settings
 from stretto.campaign.stats import Interval
 from stretto.files.bench import Bench, Header, Sample, read_bench
+from stretto.sweep.borne_out import Expected, Gain
 from stretto.sweep.closing import Closing
 from stretto.sweep.decide import Decided, decide_all
 from stretto.sweep.doubt import Doubt
@@ -186,6 +188,29 @@ def test_a_proof_that_others_may_undo_is_none_yet(tmp_path: Path, q: float, sure
     # Where it is no faster (at one of several sizes that have one row) there is no proof to lose.
     same = replace(decided, comparisons=[replace(found, q=0.8, outcome="same")])
     assert Doubt(plan, (shape,), {}, same, {}, {}).choice == "shm"
+
+
+def test_neighbours_tell_who_may_take_the_place_of_any_choice(tmp_path: Path) -> None:
+    (plan, *_) = plans(small(tmp_path / "c"))
+    shape = shape_of(plan.settings.cases[0])
+    collective, size = shape[:2]
+
+    def told(choice: str, expected: dict[str, Expected], **own: Gain) -> tuple[float, float] | None:
+        decided = Decided(
+            plan.layout, [], {collective: {size: choice}}, {collective: {}},
+            expected={collective: {size: expected}}, gains={collective: {size: own}},
+        )  # fmt: skip
+        return Doubt(plan, (shape,), {}, decided, {}, {}).by_neighbours("ring")
+
+    ring, shm = Expected(0.5, 0.01), Expected(0.2, 0.0044)
+    assert told(NATIVE, {"ring": ring}) == (0.5, 0.1), "over the MPI"
+    assert told("shm", {"ring": ring, "shm": shm}) == pytest.approx((0.3, 0.12))
+    assert told("shm", {"ring": ring}, shm=Gain(0.1, 0.05, "faster")) == pytest.approx(
+        (0.4, math.sqrt(0.0125))
+    ), "over what the choice's own launches say"
+    assert told("shm", {"ring": ring}) is None, "nobody knows the choice"
+    assert told("shm", {"shm": shm}) is None, "nor the rival"
+    assert told(NATIVE, {"ring": ring}, ring=Gain(-0.3, 0.05, "slower")) is None
 
 
 def test_without_time_left_nothing_is_begun(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

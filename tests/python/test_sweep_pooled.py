@@ -14,8 +14,10 @@ from stretto.files.identity import Host, MPIIdentity
 from stretto.sweep.contest import Memory, contest
 from stretto.sweep.decide import decide_all
 from stretto.sweep.elimination import Policy, shape_of
+from stretto.sweep.kriged import Point
 from stretto.sweep.layout import Layout, guides, ordered, teachers
-from stretto.sweep.pooled import Point, estimates, jointly, location
+from stretto.sweep.location import location
+from stretto.sweep.pooled import estimates
 from stretto.sweep.times import Medians
 
 SIZES = (8, 24, 128, 1000, 4096, 36000, 131072)
@@ -268,12 +270,61 @@ def test_candidates_of_a_point_are_fitted_with_one_another_in_mind() -> None:
             for p in points()
             if (name, p) != ("d", odd)
         }
-    alone, together = estimates(seen, [odd]), jointly(seen, [odd])
+    together, without = estimates(seen, [odd]), estimates({"d": seen["d"]}, [odd])
     for name, latency in (("a", 5.0), ("d", 6.0)):
         true = math.log(1.4 * time_us(odd, latency, 4000))
         assert abs(together[name][odd].mean - true) < 0.05, name
-        assert abs(alone[name][odd].mean - true) > 0.2, "by itself it is taken for a bad launch"
-    assert jointly(seen, []) == {} and jointly({}, [odd]) == {}
+    assert abs(without["d"][odd].mean - true) > 0.2, "others alone tell it"
+    assert estimates(seen, []) == {} and estimates({}, [odd]) == {}
+
+
+def test_what_a_layout_has_in_common_is_no_candidates_own() -> None:
+    """The MPI's launches of one layout were all slow: that must not part who was measured there
+    once from who was measured often."""
+    chance = random.Random(12)
+    seen: dict[str, dict[Point, tuple[float, ...]]] = {}
+    names = {f"c{i}": 5.0 * 1.04**i for i in range(8)}
+    for i, (name, latency) in enumerate(names.items()):
+        seen[name] = {}
+        for p in points():
+            here = (p.nodes, p.ppn) == (2, 1)
+            times = [time_us(p, latency, 4000) * math.exp(chance.gauss(0, 0.03)) for _ in range(6)]
+            seen[name][p] = tuple(t * (0.6 if here else 1) for t in times[: 1 if i % 2 else 6])
+    found = estimates(seen, [p for p in points() if (p.nodes, p.ppn) == (2, 1)])
+    for p in found["c0"]:
+        told = [found[n][p].mean - math.log(time_us(p, x, 4000)) for n, x in names.items()]
+        assert max(told) - min(told) < 0.06, p
+        assert abs(sum(told) / len(told) - math.log(0.6)) < 0.15, "and it is put back on all"
+
+
+def test_what_smaller_sizes_rule_out_is_not_measured_at_the_others() -> None:
+    """All candidates begin at every other size only, where no other layout tells anything."""
+    layout, policy = Layout(4, 3), Policy()
+    sizes = (8, 24, 128, 512, 1000, 4096, 16384, 36000, 131072)
+    names = ("native", *NAMES, *(f"slow{i}" for i in range(20)))
+    cases = tuple(make_case("allreduce", s, names) for s in sizes)
+    settings = Settings(layout.nranks, cases, variants_of(cases), ppn=layout.ppn, launches=12)
+    times: dict[tuple[str, int, str, str, int], dict[str, dict[int, float]]] = {}
+    measured: list[dict[int, set[str]]] = []
+    for turn in range(8):
+        found = contest(settings, layout, times, {}, [], turn, policy)
+        measured.append({c.bytes: set(c.candidates) for c in found.cases})
+        for case in found.cases:
+            for name in case.candidates:
+                us = true_us(layout, case.bytes, "d" if name.startswith("slow") else name)
+                us *= 5 if name.startswith("slow") else 1
+                times.setdefault(shape_of(case), {}).setdefault(name, {})[turn] = us
+    assert set(measured[0]) == {8, 128, 1000, 16384}, "every other one, the largest not among them"
+    assert all(n == set(names) for n in measured[0].values())
+    assert set(measured[1]) == set(sizes) == set(measured[5])
+    for size in set(sizes) - set(measured[0]):
+        assert not any(n.startswith("slow") for n in measured[1][size]), size
+        best = min(NAMES, key=lambda n: true_us(layout, size, n))
+        assert best in measured[1][size] and best in measured[6][size], size
+    assert measured[7] == {}, "six launches of each"
+    known = {s: {n: {0: t[0]} for n, t in seen.items() if 0 in t} for s, seen in times.items()}
+    elsewhere = contest(settings, Layout(4, 2), {}, {layout: known}, [], 0, policy)
+    assert {c.bytes for c in elsewhere.cases} == set(sizes), "where another layout tells, all begin"
 
 
 def test_the_search_of_a_size_ends_when_a_test_can_be_made() -> None:

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from stretto.campaign.compare import ALPHA, BARE, NATIVE, THRESHOLD, Comparison
 from stretto.files.table import WITHOUT_SIZE
 from stretto.sweep.layout import Layout
-from stretto.sweep.pooled import middle
+from stretto.sweep.location import middle
 from stretto.tune.complete import Call, complete
 from stretto.tune.decide import GAP
 
 #: so many neighbours must have proven a gain
-NEIGHBOURS = 2
+NEIGHBOURS = 1
 #: how much a gain usually changes with each doubling of nodes, ranks per node and bytes (of a
 #: time's logarithm)
 CHANGES = (0.15, 0.075, 0.05)
@@ -36,6 +36,8 @@ APART = 4
 #: how often a point has nothing to do with its neighbours, and where its gain lies then (of the
 #: logarithm, about none): the MPI may do something else there
 ELSE, ANYWHERE = 0.1, 0.4
+#: how far off the others one neighbour may lie before it counts for less (Student's t)
+FREEDOM = 3.0
 
 
 @dataclass(frozen=True)
@@ -253,12 +255,27 @@ def _variance(change: float, one: int, other: int) -> float:
 def _together(around: list[tuple[float, Gain]]) -> Expected | None:
     """Return what neighbours say together: each by how near and how sure it is.
 
-    Where they disagree, the point may be like any of them.
+    Where they disagree, the point may be like any of them; but one that is alone with what it says
+    counts less, the further it is off (Student's t).
     """
     if sum(g.outcome == "faster" for _, g in around) < NEIGHBOURS:
         return None
-    weights = [1 / (variance + g.sd**2) for variance, g in around]
-    whole = sum(weights)
-    mean = sum(w * g.mean for w, (_, g) in zip(weights, around, strict=True)) / whole
-    spread = sum(w * (g.mean - mean) ** 2 for w, (_, g) in zip(weights, around, strict=True))
-    return Expected(mean, (1 + spread) / whole)
+    doubts = [variance + g.sd**2 for variance, g in around]
+    means = [g.mean for _, g in around]
+    mean = _middle_of(means, doubts)
+    weights: list[float] = []
+    for _ in range(5):
+        weights = [1 / (v + (g - mean) ** 2 / FREEDOM) for g, v in zip(means, doubts, strict=True)]
+        mean = sum(w * g for w, g in zip(weights, means, strict=True)) / sum(weights)
+    spread = sum(w * (g - mean) ** 2 for w, g in zip(weights, means, strict=True))
+    return Expected(mean, (1 + spread) / sum(weights))
+
+
+def _middle_of(means: list[float], doubts: list[float]) -> float:
+    """Return the median of values, each counted by how sure it is."""
+    left = 0.5 * sum(1 / v for v in doubts)
+    for mean, v in sorted(zip(means, doubts, strict=True)):
+        left -= 1 / v
+        if left <= 0:
+            return mean
+    return max(means)

@@ -170,17 +170,13 @@ class Closing:
             self.over = True
             return
         decided = decide_all(past, nvariants, fitted, self._compared)
-        wave: Wave = {}
-        for doubts in (self.policy.doubts, *self.policy.spare_doubts):  # while time is left
-            bids = [
-                b
-                for x in sorted(past)
-                if x not in closed
-                for b in self._bids(past[x], times[x], decided[x], fitted[x], doubts)
-            ]
-            wave = self._taken(bids, known)
-            if wave:
-                break
+        bids = [
+            b
+            for x in sorted(past)
+            if x not in closed
+            for b in self._bids(past[x], times[x], decided[x], fitted[x])
+        ]
+        wave: Wave = self._taken(bids, known)
         self.over = not wave
         if wave:
             self.waves.append(wave)
@@ -222,9 +218,7 @@ class Closing:
         self.spent_s += sum(cost.values())
         return {x: _together(self.plans[x], b) for x, b in sorted(taken.items())}
 
-    def _bids(
-        self, bench: Bench, times: Medians, decided: Decided, fitted: Fitted, doubts: float
-    ) -> list[Bid]:
+    def _bids(self, bench: Bench, times: Medians, decided: Decided, fitted: Fitted) -> list[Bid]:
         """Return the best bid of each point of a layout."""
         plan = self.plans[decided.layout]
         spare = plan.rounds(self.policy) - self.rounds(plan.layout)
@@ -236,12 +230,12 @@ class Closing:
             for shapes in [tuple(chain)] if together else [(s,) for s in chain]:
                 point = Doubt(plan, shapes, times, decided, fitted, self._asked)
                 rivals = [r for r in point.rivals() if (chain[0][0], r) not in gone]
-                found = [b for r in rivals if (b := self._bid(point, r, spare, doubts))]
+                found = [b for r in rivals if (b := self._bid(point, r, spare))]
                 if found:
                     out.append(max(found, key=lambda b: (b.value / b.need, b.names)))
         return out
 
-    def _bid(self, point: Doubt, rival: str, spare: int, doubts: float) -> Bid | None:
+    def _bid(self, point: Doubt, rival: str, spare: int) -> Bid | None:
         """Return what a candidate bids to take a choice's place; None: it is not worth its time."""
         policy, choice = self.policy, point.choice
         # A row was proven by launches of its own point: by these, too, native is to be the faster.
@@ -253,7 +247,7 @@ class Closing:
             if told is not None:  # each tells by how sure it is
                 share = doubt**2 / (doubt**2 + told[1] ** 2)
                 gap, doubt = gap + share * (told[0] - gap), math.sqrt(share) * told[1]
-        if gap + doubts * doubt <= policy.worth:
+        if gap + policy.open_doubts * doubt <= policy.worth:
             return None
         launches = point.launches(rival)
         need = max(FEWEST - launches, policy.few)

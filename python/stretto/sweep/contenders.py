@@ -76,10 +76,10 @@ def doubtful(f: Field, shape: Shape, done: int, policy: Policy) -> bool:
     if f.launches(shape, done) < policy.worried:
         return False
     seen = f.times.get(shape, {})
-    names = [n for n in f.alive[shape] if n in f.kept and f.kept[n][1] and n in seen]
+    names = [n for n in f.alive[shape] if n in f.fitted and n in seen]
     if not names:
         return False
-    best = min(names, key=lambda n: (f.kept[n][1][f.at(shape)].mean, n))
+    best = min(names, key=lambda n: (f.fitted[n][f.at(shape)].mean, n))
     base, paired = beside(best, [n for n in f.alive[shape] if n in seen], f.variants)
     if base is None:
         return False

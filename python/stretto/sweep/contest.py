@@ -17,8 +17,8 @@ from stretto.campaign.stats import FEWEST
 from stretto.sweep.contenders import GAIN, bare_where_it_tells, doubtful, settle
 from stretto.sweep.elimination import Dropped, Policy, State, chains, not_begun, shape_of, state
 from stretto.sweep.field import Field, make_field, same
+from stretto.sweep.kriged import FEWEST_POINTS, Estimate
 from stretto.sweep.layout import Layout
-from stretto.sweep.pooled import FEWEST_POINTS, Estimate
 from stretto.sweep.times import Medians, Shape
 
 #: a size that takes more than this share of a layout's time is dear: where no other layout tells
@@ -114,7 +114,7 @@ def _run(
             layout, cases, times, others, unlikely, settings.variants, settings.launches,
             dear_sizes(settings, cases, COSTLY),
         )  # fmt: skip
-    late = set() if f.elsewhere else costly_sizes(settings, cases)
+    begins = {} if f.elsewhere else begins_with(settings, cases)
     for done in range(first, turn + 1):
         if len(f.over) == len(f.chain):
             break
@@ -124,14 +124,12 @@ def _run(
         settle(f, done)
         for shape in f.chain:
             bare_where_it_tells(f, shape, done, policy)
-    if turn >= AFTER:
-        late = set()
     if memory is not None:
         memory[key] = turn, f.past(turn), dict(others), f
     left = [
         replace(case, candidates=tuple(n for n in case.candidates if n in f.alive[shape]))
         for shape, case in zip(f.chain, cases, strict=True)
-        if shape not in f.over and shape not in late
+        if shape not in f.over and turn >= begins.get(shape, 0)
     ]
     dropped = [*f.never, *(d for s in f.chain for d in f.waiting[s].values())]
     return State(tuple(c for c in left if c.candidates), tuple(dropped))
@@ -161,6 +159,22 @@ def costly_sizes(settings: Settings, cases: Sequence[Case]) -> set[Shape]:
     limit = BEYOND * max(s[1] for s in kept)
     each = {shape_of(c): cost[shape_of(c)] / len(c.candidates) for c in cases}
     return {s for s in cost if s not in kept and s[1] <= limit and each[s] > COSTLY_S}
+
+
+def begins_with(settings: Settings, cases: Sequence[Case]) -> dict[Shape, int]:
+    """Return the round in which each size begins where no other layout tells who is hopeless.
+
+    All candidates are measured at every other size first, the largest not among them: it takes the
+    most time, and most of it with candidates that smaller sizes rule out. What lies between begins
+    a round later, with whoever has a chance there by then.
+    """
+    costly = costly_sizes(settings, cases)
+    out = {shape_of(c): AFTER if shape_of(c) in costly else 0 for c in cases}
+    kept = [s for s in out if s not in costly]
+    first = kept[: len(kept) - 1 : 2]
+    if len(first) >= LEAST_SIZES:
+        out |= {s: 1 for s in kept if s not in first}
+    return out
 
 
 def _rejudge(f: Field, done: int, policy: Policy) -> None:

@@ -29,9 +29,10 @@ from stretto.files.bench import Bench
 from stretto.files.rows import Row
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.sweep.borne_out import Expected, Gains, borne_out, expected, gains_of
+from stretto.sweep.kriged import Estimate, Point
 from stretto.sweep.layout import Layout
 from stretto.sweep.levelled import levelled
-from stretto.sweep.pooled import Estimate, Point, jointly
+from stretto.sweep.pooled import estimates
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.times import Medians, Shape, medians
 from stretto.tune.complete import calls_of
@@ -412,7 +413,7 @@ def fit_all(
         # the MPI's own choice changes its algorithm where it likes: nothing smooth
         names = {n: p for n, p in names.items() if n not in (NATIVE, BARE)}
         where = sorted(asked[chain].union(*names.values()))
-        for name, estimated in jointly(names, where).items():
+        for name, estimated in estimates(names, where).items():
             for at, found in estimated.items():
                 known = out[Layout(at.nodes, at.ppn)][collective][at.bytes]
                 if name not in known or known[name].mean < found.mean:

@@ -10,10 +10,11 @@ from stretto.campaign.stats import FEWEST, PAIRED_FROM
 from stretto.sweep.contenders import in_common, share_of_wins
 from stretto.sweep.decide import Decided, Fitted
 from stretto.sweep.elimination import beside, shape_of
+from stretto.sweep.kriged import Estimate
 from stretto.sweep.layout import Layout
 from stretto.sweep.levelled import levelled
+from stretto.sweep.location import SPREAD, location, middle
 from stretto.sweep.plan import LayoutPlan
-from stretto.sweep.pooled import SPREAD, Estimate, location, middle
 from stretto.sweep.times import Medians, Seen, Shape
 
 #: a candidate of which so many launches were asked for is given up when it has fewer than a test
@@ -118,18 +119,27 @@ class Doubt:
         return sum(m for m, _ in found) / k, math.sqrt(sum(sd**2 for _, sd in found)) / k
 
     def by_neighbours(self, rival: str) -> tuple[float, float] | None:
-        """Return by how much a rival is faster than the MPI, as neighbours lead one to expect.
+        """Return by how much a rival is faster than the choice, as neighbours lead one to expect.
 
-        Of the logarithm, with the doubt; None: they have not proven it, or the choice is another.
+        Of the logarithm, with the doubt; None: they have not proven it.
         """
         size = self.shapes[0][1]
-        told = self._expected.get(size, {}).get(rival)
-        own = self._gains.get(size, {}).get(rival)
-        if told is None or self.choice != NATIVE or len(self.shapes) > 1:
+        told = self._expected.get(size, {})
+        own = self._gains.get(size, {})
+        if rival not in told or len(self.shapes) > 1:
             return None
-        if own is not None and own.outcome == "slower":
+        if rival in own and own[rival].outcome == "slower":
             return None
-        return told.mean, math.sqrt(told.variance)
+        mean, variance = told[rival].mean, told[rival].variance
+        if self.choice == NATIVE:
+            return mean, math.sqrt(variance)
+        if self.choice in told:
+            now, doubt2 = told[self.choice].mean, told[self.choice].variance
+        elif self.choice in own:
+            now, doubt2 = own[self.choice].mean, own[self.choice].sd ** 2
+        else:
+            return None
+        return mean - now, math.sqrt(variance + doubt2)
 
     def _beside(self, shape: Shape, name: str) -> set[int]:
         """Return the rounds in which a candidate's time can be set against those of others."""

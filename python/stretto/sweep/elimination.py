@@ -47,8 +47,6 @@ class Policy:
     gain, doubts
         Where a fit is possible (`stretto.sweep.contest`): a candidate is measured while, within so
         many standard deviations, it may be faster than the best by so much (of the logarithm).
-    spare_doubts
-        In the closing rounds, when nobody may be faster within `doubts` and time is left.
     chances
         After so many launches at a size: how many candidates may have that chance.
     latest
@@ -58,9 +56,10 @@ class Policy:
         share of all pairs of launches, those that come next are measured as well.
     dear_chances
         As `chances`, at sizes that take more than a tenth of a layout's time.
-    worth
-        In the closing rounds (`stretto.sweep.closing`): a candidate is measured on where, within
-        `doubts` standard deviations, it may be faster than the choice by so much of the logarithm.
+    worth, open_doubts
+        In the closing rounds (`stretto.sweep.closing`): a candidate is measured on where, within so
+        many standard deviations, it may be faster than the choice by `worth` of the logarithm. What
+        is unlikely bids little, and is taken where it costs little: in launches that are due.
     matters
         And gains up to this are worth nothing there.
     few, most_at_once
@@ -86,13 +85,13 @@ class Policy:
     priced: float = 3.0
     gain: float = 0.02
     doubts: float = 2.0
-    spare_doubts: tuple[float, ...] = (3.0, 4.0)
     chances: tuple[tuple[int, int], ...] = ((0, 12), (1, 6), (2, 4), (3, 3), (4, 2))
     latest: int = 3
     worried: int = 4
     clear: float = 0.85
     dear_chances: tuple[tuple[int, int], ...] = ((0, 9), (1, 4), (2, 2), (4, 1))
     worth: float = 0.06
+    open_doubts: float = 4.0
     matters: float = 0.05
     few: int = 3
     most_at_once: int = 24

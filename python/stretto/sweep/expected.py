@@ -9,11 +9,11 @@ from dataclasses import replace
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.settings import Case
 from stretto.campaign.stats import FEWEST
-from stretto.sweep.contest import AFTER, COSTLY, costly_sizes, dear_sizes
+from stretto.sweep.contest import COSTLY, begins_with, dear_sizes
 from stretto.sweep.elimination import Policy, chains, shape_of
+from stretto.sweep.kriged import FEWEST_POINTS
 from stretto.sweep.layout import Layout, guides
 from stretto.sweep.plan import Known, LayoutPlan, round_s
-from stretto.sweep.pooled import FEWEST_POINTS
 
 #: launches of each candidate with which a careful person would measure everything
 EXHAUSTIVE = 10
@@ -72,10 +72,10 @@ def limit_s(
 def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float]:
     """Return about how long each layout takes, in seconds: with elimination, as it usually goes.
 
-    Where nothing is known yet, all candidates are measured in the first round (at sizes that cost
-    much, some rounds later and fewer); then as many as the policy gives a chance; once a test can
-    be made, one contender at half of the sizes. `bench/regret.py` prints this beside what its
-    campaigns took.
+    Where nothing is known yet, all candidates are measured in the first round (at every other size;
+    fewer at those between, a round later, and at sizes that cost much, some rounds later); then as
+    many as the policy gives a chance; once a test can be made, one contender at half of the sizes.
+    `bench/regret.py` prints this beside what its campaigns took.
 
     Parameters
     ----------
@@ -108,14 +108,14 @@ def _cases(plan: LayoutPlan, turn: int, policy: Policy, guided: bool, layouts: i
         cases = [by_shape[x] for x in chain]
         fitted = len(chain) > 1 and len(chain) * layouts >= FEWEST_POINTS
         dear = dear_sizes(plan.settings, cases, COSTLY) if fitted else set()
-        late = costly_sizes(plan.settings, cases) if fitted and not guided else set()
+        begins = begins_with(plan.settings, cases) if fitted and not guided else {}
         for i, (shape, case) in enumerate(zip(chain, cases, strict=True)):
-            launches = turn - AFTER if shape in late else turn
+            launches = turn - begins.get(shape, 0)
             if launches < 0 or (turn >= FEWEST and i % 2):
                 continue
             if turn >= FEWEST:
                 most = 1
-            elif launches == 0 and not guided and shape not in late:
+            elif turn == 0 and not guided:
                 most = len(case.candidates)
             elif fitted:
                 most = policy.with_chances(launches, shape in dear)

@@ -14,13 +14,12 @@ from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.settings import Case
 from stretto.files.table import WITHOUT_SIZE
 from stretto.sweep.elimination import Dropped, shape_of
+from stretto.sweep.kriged import Estimate, Point
 from stretto.sweep.layout import Layout
 from stretto.sweep.levelled import levelled
-from stretto.sweep.pooled import Estimate, Point, estimates, location
+from stretto.sweep.location import location
+from stretto.sweep.pooled import estimates
 from stretto.sweep.times import Medians, Shape
-
-#: a candidate's launches at points: what an estimate rests on
-Fitted = tuple[tuple[Point, tuple[float, ...]], ...]
 
 
 @dataclass
@@ -56,7 +55,7 @@ class Field:
     )
     over: set[Shape] = field(default_factory=set)
     since: dict[tuple[Shape, str], int] = field(default_factory=dict)
-    kept: dict[str, tuple[Fitted, Mapping[Point, Estimate]]] = field(default_factory=dict)
+    fitted: Mapping[str, Mapping[Point, Estimate]] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -93,23 +92,19 @@ class Field:
         mine = tuple(levelled(self.times, shape, done).get(name, {}).values()) if name else ()
         return Estimate(*location(mine)) if mine else None
 
-    def fit(self, done: int) -> dict[str, Mapping[Point, Estimate]]:
+    def fit(self, done: int) -> Mapping[str, Mapping[Point, Estimate]]:
         """Return the estimates for all candidates at the chain's sizes, after so many rounds."""
         names = {n for s in self.chain for n in (*self.alive[s], *self.waiting[s])}
         here = {s: levelled(self.times, s, done) for s in self.chain}
-        wanted = list(dict.fromkeys(self.at(s) for s in self.chain))
-        out: dict[str, Mapping[Point, Estimate]] = {}
+        seen: dict[str, dict[Point, tuple[float, ...]]] = {}
         for name in sorted(names - {NATIVE, BARE}):
-            mine = tuple((self.at(s), tuple(here[s].get(name, {}).values())) for s in self.chain)
-            if name not in self.kept or self.kept[name][0] != mine:
-                points: dict[Point, tuple[float, ...]] = {}
-                for at, seen in [*self.elsewhere[name], *mine]:
-                    if seen:
-                        points[at] = (*points.get(at, ()), *seen)
-                self.kept[name] = mine, estimates({name: points}, wanted).get(name, {})
-            if self.kept[name][1]:
-                out[name] = self.kept[name][1]
-        return out
+            points = seen[name] = {}
+            mine = [(self.at(s), tuple(here[s].get(name, {}).values())) for s in self.chain]
+            for at, launches in [*self.elsewhere[name], *mine]:
+                if launches:
+                    points[at] = (*points.get(at, ()), *launches)
+        self.fitted = estimates(seen, [self.at(s) for s in self.chain])
+        return self.fitted
 
     def measure(self, shape: Shape, name: str, done: int) -> None:
         """Begin (again) with a candidate at a size."""
