@@ -8,7 +8,7 @@ together: the gain that the neighbours lead one to expect, with the chance that 
 another case altogether, and what was measured here. Where no gain at all is left with 5% or less,
 the candidate may be chosen here as if it were proven; the table says at which sizes (``carried``).
 
-A candidate needs a test at the point itself (six launches or more), two neighbours at which it is
+A candidate needs a test at the point itself (six launches or more) and a neighbour at which it is
 proven, and no test may say that it is slower, in any mode or shape.
 """
 

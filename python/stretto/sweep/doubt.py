@@ -99,13 +99,11 @@ class Doubt:
     def by_pairs(self, rival: str) -> tuple[float, float] | None:
         """Return by how much a rival is faster than the choice, of the logarithm, and the doubt.
 
-        By the rounds that both have: `medians` has put all times of a round side by side, so that
-        the luck of launches is in both. None: too few, or launches of their own without a
-        reference.
+        By the rounds that both have, in which the luck of launches is taken out of both, or is in
+        both. None: too few, or launches of their own without a reference.
         """
         variants, found = self.plan.settings.variants, []
-        for shape in self.shapes:
-            seen = self.times.get(shape, {})
+        for shape, seen in zip(self.shapes, self._levelled, strict=True):
             names = [rival, self.choice]
             if NATIVE in names:  # or bare, where that is in the launches of the other one
                 other = names[1 - names.index(NATIVE)]

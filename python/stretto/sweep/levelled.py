@@ -3,7 +3,8 @@
 What all candidates of a launch have in common in a round is taken out of it: not by the MPI's own
 time alone, which has a luck of its own there that would be put into all the others, but by all of
 them (a median polish by candidates and rounds; Tukey, Exploratory Data Analysis, 1977, 11). A
-candidate that has only a round or two, among many others, is known by that far better.
+candidate that has only a round or two, among many others, is known by that far better. Where they
+share a launch with the MPI's own choice, neighbouring sizes tell its luck, too (`launches`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.mpi.algorithms.base import PREFIX
+from stretto.sweep.launches import of_launches
 from stretto.sweep.times import Medians, Seen, Shape
 
 #: of the logarithm: what moves the median of some rounds by more is no luck of single launches
@@ -54,6 +56,10 @@ def levelled(
     out = {
         name: {r: t / beside.get(r, 1.0) for r, t in seen.items()} for name, seen in here.items()
     }
+    if isinstance(times, Seen):
+        by_launch = of_launches(times, shape, done)
+        if by_launch is not None:
+            return {n: {**seen, **by_launch.get(n, {})} for n, seen in out.items()}
     gone = times.gone.get(shape, {}) if isinstance(times, Seen) else {}
     every = here | {n: _before(seen, done) for n, seen in gone.items()}
     for group in _groups({n: seen for n, seen in every.items() if seen}):  # later ones tell nothing

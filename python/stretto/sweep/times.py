@@ -20,6 +20,8 @@ from stretto.files.bench import Bench, standing_exclusions
 Shape = tuple[str, int, str, str, int]
 #: times in us by shape, candidate and round
 Medians = Mapping[Shape, Mapping[str, Mapping[int, float]]]
+#: the same of some shapes
+Levels = dict[Shape, dict[str, dict[int, float]]]
 
 
 class Seen(dict[Shape, dict[str, dict[int, float]]]):
@@ -31,6 +33,8 @@ class Seen(dict[Shape, dict[str, dict[int, float]]]):
         By shape and candidate: the rounds in which its time has the luck of native's or bare's,
         being of their launch, or put beside them by the reference. Of others, and where the times
         were made elsewhere, nothing is known.
+    raw
+        By shape, candidate and round: the launch and the time in us as it was measured there.
     gone
         By shape: the times of candidates that were excluded since. They are candidates no longer,
         but what they told of their rounds' luck stays told: the past must not change.
@@ -39,7 +43,10 @@ class Seen(dict[Shape, dict[str, dict[int, float]]]):
     def __init__(self) -> None:
         super().__init__()
         self.together: dict[Shape, dict[str, set[int]]] = {}
+        self.raw: dict[Shape, dict[str, dict[int, tuple[int, float]]]] = {}
         self.gone: dict[Shape, dict[str, dict[int, float]]] = {}
+        #: what `levelled` has worked out: chains by their shapes' common part, and rounds
+        self.levels: dict[tuple[str, str, int, int | None], Levels | None] = {}
 
 
 def medians(bench: Bench, nvariants: int) -> Medians:
@@ -62,6 +69,8 @@ def medians(bench: Bench, nvariants: int) -> Medians:
     gone = standing_exclusions(bench.records)
     launches: dict[tuple[Shape, str, int], dict[str, _Time]] = defaultdict(dict)
     beside: dict[tuple[Shape, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    raw: dict[tuple[Shape, str], dict[str, dict[int, tuple[int, float]]]]
+    raw = defaultdict(lambda: defaultdict(dict))
     for s in bench.samples:
         own_gone = s.candidate in (NATIVE, BARE) and (s.collective, s.candidate) in gone
         if s.correct and s.times_us and not own_gone:
@@ -81,6 +90,7 @@ def medians(bench: Bench, nvariants: int) -> Medians:
             # by the two alone: another candidate's exclusion must not change this one's past
             scale = _scale(time, native, bare, (before[own], before[name]))
             found[shape][mode][name][turn] = time.us * (scale or 1.0)
+            raw[shape, mode][name][turn] = time.launch, time.us
             if scale is not None:
                 beside[shape, mode][name].add(turn)
     out = Seen()
@@ -99,6 +109,7 @@ def medians(bench: Bench, nvariants: int) -> Medians:
         out[shape] = {c: t for c, t in times.items() if (shape[0], c) not in gone}
         out.gone[shape] = {c: t for c, t in times.items() if c not in out[shape]}
         out.together[shape] = dict(beside[shape, mode])
+        out.raw[shape] = dict(raw[shape, mode])
     return out
 
 
