@@ -73,16 +73,17 @@ def _levels(times: Seen, chain: Sequence[Shape], done: int | None) -> Levels | N
     found = {kind: _polished(rows) for kind, rows in kinds.items()}
     offset = _offsets(found[NATIVE], found[BARE], chain)
     out: Levels = {}
-    for kind, (_, luck) in found.items():
+    for kind, (usual, luck) in found.items():
         for row in kinds[kind]:
             here = out.setdefault(row.shape, {}).setdefault(row.name, {})
             more = offset.get(row.shape, 0.0) if kind == BARE else 0.0
-            here.update(
-                {
-                    r: math.exp(at - luck.get((row.shape, r), 0.0) + more)
-                    for r, at in row.seen.items()
-                }
-            )
+            middle = usual.get((row.shape, row.name))
+            for r, at in row.seen.items():
+                by, grown = luck.get((row.shape, r), (0.0, 1.0))
+                off = at - by
+                if middle is not None:  # of k that tell the luck each shows less of its own
+                    off = middle + grown * (off - middle)
+                here[r] = math.exp(off + more)
     return {s: n for s, n in out.items() if any((s, x) in m for m, _ in found.values() for x in n)}
 
 
@@ -95,8 +96,9 @@ def _kind(times: Seen, shape: Shape, rounds: Mapping[int, tuple[int, float]]) ->
     return None
 
 
-#: by size and candidate its usual time, and by size and round the launch's luck, in logarithms
-_Polished = tuple[dict[tuple[Shape, str], float], dict[tuple[Shape, int], float]]
+#: in logarithms: by size and candidate its usual time, and by size and round the launch's luck and
+#: what each one's own is to be multiplied by beside it
+_Polished = tuple[dict[tuple[Shape, str], float], dict[tuple[Shape, int], tuple[float, float]]]
 
 
 def _polished(rows: Sequence[_Row]) -> _Polished:
@@ -115,6 +117,10 @@ def _polished(rows: Sequence[_Row]) -> _Polished:
     own = {z: np.flatnonzero(bytes_of == z) for z in sizes}
     middle = _medians(at, 1)
     luck: dict[int, Array] = {}
+    grown: dict[int, Array] = {}
+    for z in sizes:
+        many = np.maximum((~np.isnan(at[near[z]])).sum(axis=0), 2)
+        grown[z] = np.sqrt(many / (many - 1))
     for _ in range(POLISH):
         off = at - middle[:, None]
         for z in sizes:
@@ -123,7 +129,11 @@ def _polished(rows: Sequence[_Row]) -> _Polished:
                 middle[own[z]] = _medians(at[own[z]] - luck[z], 1)
     usual = {(row.shape, row.name): float(m) for row, m in zip(told, middle, strict=True)}
     shapes = {row.shape for row in rows}
-    return usual, {(s, r): float(luck[s[1]][i]) for s in shapes for r, i in rounds.items()}
+    return usual, {
+        (s, r): (float(luck[s[1]][i]), float(grown[s[1]][i]))
+        for s in shapes
+        for r, i in rounds.items()
+    }
 
 
 def _medians(values: Array, axis: int) -> Array:

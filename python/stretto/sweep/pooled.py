@@ -158,5 +158,8 @@ class _Common:
 
     def solve(self) -> None:
         """Find what is common from what all curves told."""
-        whole = np.eye(2 * self._k) + self._precision @ self._covariance
-        self._told = np.linalg.solve(whole, self._sum)
+        told = np.flatnonzero(self._precision.any(axis=1))
+        pairs = np.ix_(told, told)
+        whole = np.eye(told.size) + self._precision[pairs] @ self._covariance[pairs]
+        self._told = np.zeros(2 * self._k)
+        self._told[told] = np.linalg.solve(whole, self._sum[told])
