@@ -176,7 +176,7 @@ class Closing:
             if x not in closed
             for b in self._bids(past[x], times[x], decided[x], fitted[x])
         ]
-        wave: Wave = self._taken(bids, known)
+        wave = self._taken(bids, known)
         self.over = not wave
         if wave:
             self.waves.append(wave)

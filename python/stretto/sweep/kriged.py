@@ -25,7 +25,6 @@ DEPARTURES = (0.03, 0.06, 0.12, 0.25)
 FREE = 0.5
 #: weight of a residual falls off from so many spreads on (Student's t)
 FREEDOM = 0.7
-GROW = 0.0
 #: fewer points than this are not fitted
 FEWEST_POINTS = 4
 #: nor more than this: the time would be felt
@@ -75,8 +74,6 @@ class Curve:
         self._at = np.array([mean for mean, _ in told])
         self._sd2 = np.array([sd for _, sd in told]) ** 2
         self._noise = self._sd2
-        launches = np.array([len(seen[p]) for p in self.points])
-        self._freedom = FREEDOM * launches**GROW
         self._basis = _terms(self.points)
         self._places = _coordinates(self.points)
         self._near = _alike(self._places, self._places)
@@ -106,7 +103,7 @@ class Curve:
         self.left, self._shares = at - trend, shares / self._most
         self._krige()
         gap = self._noise * self._solved
-        self._noise = self._sd2 + gap**2 / self._freedom
+        self._noise = self._sd2 + gap**2 / FREEDOM
 
     def _krige(self) -> None:
         """Find the departure from the terms that is likeliest, and solve."""
@@ -177,8 +174,13 @@ def _coordinates(points: Sequence[Point]) -> Array:
 
 
 def _alike(a: Array, b: Array) -> Array:
-    """Return the correlation of points (Matern's, with one derivative)."""
-    d = math.sqrt(3) * np.sqrt(((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
+    """Return the correlation of points (Matern, with one derivative)."""
+    return matern(np.sqrt(((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2)))
+
+
+def matern(apart: Array) -> Array:
+    """Return the correlation of what lies so far apart, as a multiple of the reach."""
+    d = math.sqrt(3) * apart
     return np.asarray((1 + d) * np.exp(-d), dtype=np.float64)
 
 

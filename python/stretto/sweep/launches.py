@@ -13,17 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stretto.campaign.compare import BARE, NATIVE
+from stretto.sweep.location import Array
 from stretto.sweep.times import Levels, Seen, Shape
 
 #: sizes within so many doublings of bytes have a launch's luck alike
 ALIKE = 4.0
 #: times that launches' luck and candidates' times are made anew from one another
 POLISH = 4
-
-Array = NDArray[np.float64]
 
 
 def of_launches(times: Seen, shape: Shape, done: int | None) -> dict[str, dict[int, float]] | None:

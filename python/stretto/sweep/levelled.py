@@ -18,15 +18,13 @@ import numpy as np
 
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.mpi.algorithms.base import PREFIX
-from stretto.sweep.launches import of_launches
+from stretto.sweep.launches import POLISH, of_launches
 from stretto.sweep.times import Medians, Seen, Shape
 
 #: of the logarithm: what moves the median of some rounds by more is no luck of single launches
 BESIDE = 0.4
 #: nor what moves a single one by more: launches as a whole were seen to lie up to 2.3 times off
 LUCK = 0.92
-#: times that rounds' luck and candidates' times are made anew from one another
-POLISH = 4
 
 
 def levelled(

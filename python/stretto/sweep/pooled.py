@@ -15,7 +15,6 @@ stands in for a test: a row of a table rests on launches of its own point.
 from __future__ import annotations
 
 import functools
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -31,6 +30,7 @@ from stretto.sweep.kriged import (
     Estimate,
     Point,
     Seen,
+    matern,
     points_of,
 )
 from stretto.sweep.location import Array
@@ -122,11 +122,11 @@ class _Common:
         where = np.array([(p.nodes, p.ppn) for p in every])
         same = (where[:, None, :] == where[None, :, :]).all(axis=2)
         size = np.log2(np.array([p.bytes + 8.0 for p in every]))
-        apart = math.sqrt(3) * np.abs(size[:, None] - size[None, :]) / STEADY
+        alike = matern(np.abs(size[:, None] - size[None, :]) / STEADY)
         # What one candidate alone has is its own: there is nobody to have it in common with.
         many = np.array([count[p] > 1 for p in every])
         point, layout = np.diag(1.0 * many), same * (same @ many > 0)
-        self._base = LAYOUT**2 * layout * (1 + apart) * np.exp(-apart) + LEVEL**2 * point
+        self._base = LAYOUT**2 * layout * alike + LEVEL**2 * point
         aside = self._base + ASIDE**2 * point
         self._covariance = np.block([[aside, self._base], [self._base, aside]])
         self._told = np.zeros(2 * self._k)
