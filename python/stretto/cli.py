@@ -13,11 +13,12 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from stretto import __version__
 from stretto.errors import (
@@ -101,6 +102,34 @@ def available() -> list[tuple[str, str]]:
     return [c for c in COMMANDS if importlib.util.find_spec(f"stretto.commands.{c[0]}")]
 
 
+class _Stopped(Exception):
+    """Ctrl-C on its way through Typer, which makes the bare exit code 130 of a KeyboardInterrupt.
+
+    A command may end with 130 by itself: a campaign that is not complete, of which nobody has
+    interrupted anything.
+    """
+
+
+@contextlib.contextmanager
+def _told_apart() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise _Stopped from interrupt
+
+
+class _Root(TyperGroup):
+    """All commands; an interrupt in any of them comes out of it as `_Stopped`."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        with _told_apart():
+            return super().make_context(*args, **more)
+
+    def invoke(self, *args: Any, **more: Any) -> Any:
+        with _told_apart():
+            return super().invoke(*args, **more)
+
+
 def _placeholder() -> None:
     """Stand in, in the list of commands, for one that is not being run."""
 
@@ -121,6 +150,7 @@ def build_app(name: str | None) -> typer.Typer:
     """
     app = typer.Typer(
         name="stretto",
+        cls=_Root,
         help="Make MPI collectives fast on your cluster, for applications you cannot change.",
         epilog="Example: stretto diagnose -- mpirun -n 64 ./app",
         no_args_is_help=True,
@@ -182,14 +212,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         with interruptible():
             result = build_app(name)(arguments, prog_name="stretto", standalone_mode=False)
         sys.stdout.flush()
-        if result == EXIT_INTERRUPTED:  # Typer 0.16 and later, from a KeyboardInterrupt
-            return _interrupted(Interrupted.latest or KeyboardInterrupt())
         return result if isinstance(result, int) else EXIT_DONE
     except StrettoError as error:
         for line in error.lines():
             say(line)
         return error.exit_code
-    except (KeyboardInterrupt, typer.Abort) as error:
+    except (KeyboardInterrupt, _Stopped, typer.Abort) as error:
         return _interrupted(error)
     except BrokenPipeError:
         # The reader of our output has gone (as in `stretto ... | head`): nobody is left to tell.

@@ -10,7 +10,6 @@ import contextlib
 import errno
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 EXIT_DONE = 0
 EXIT_FAULT = 1
@@ -78,13 +77,9 @@ class CommandFailedError(StrettoError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a sentence on what was kept."""
 
-    #: the latest one, for Typer turns a KeyboardInterrupt into a bare exit code
-    latest: ClassVar[Interrupted | None] = None
-
     def __init__(self, kept: str) -> None:
         super().__init__(kept)
         self.kept = kept
-        Interrupted.latest = self
 
 
 @contextlib.contextmanager

@@ -162,6 +162,70 @@ def test_two_campaigns_of_one_mpi_stay_apart(
     assert "several machines" in found["notes"][0]
 
 
+#: where three files lie, and what they are called then
+APART = [
+    (("a/x", "b/x", "c/x"), ("(a)", "(b)", "(c)")),
+    (("r/a", "r/b", "r/c"), ("(a)", "(b)", "(c)")),
+    (("a/x/1", "b/x/1", "c/x/1"), ("(a)", "(b)", "(c)")),
+    (("a/x", "a/y", "b/x"), ("(a/x)", "(a/y)", "(b/x)")),
+]
+
+
+@pytest.mark.parametrize(("places", "expected"), APART)
+def test_files_that_hold_the_same_are_never_called_the_same(
+    tmp_path: Path, places: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    """The second and the third of one file name were mixed, and ratios between them printed."""
+    paths = []
+    for factor, place in enumerate(places, start=1):
+        path = tmp_path / f"{place}.bench.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        times = {"bare": 10.0 * factor, "native:x=1": 5.0 * factor}
+        paths.append(results(path, OPENMPI, {("bcast", 8): times}))
+    files = sources([(p, read_bench(p)) for p in paths])
+    assert [f.mpi for f in files] == [f"Open MPI 4.1.4 {word}" for word in expected]
+    (ranking,) = rank(files, {})
+    assert len(ranking.distances) == 3
+    for distance in ranking.distances:
+        assert distance.own.best.file == distance.default.file
+        assert distance.own.ratio == pytest.approx(2.0, rel=0.01)
+
+
+def test_names_tell_files_apart_whatever_they_are_called(tmp_path: Path) -> None:
+    """An ending more or less, or a link: the last resort is the whole path."""
+    for name in ("a", "a.bench.jsonl"):
+        results(tmp_path / name, OPENMPI, {("bcast", 8): {"bare": 9}})
+    (tmp_path / "link").symlink_to("a")
+    paths = [tmp_path / name for name in ("a", "a.bench.jsonl", "link")]
+    files = sources([(p, read_bench(p)) for p in paths])
+    assert [f.path for f in files] == paths[:2]
+    assert [f.mpi for f in files] == [f"Open MPI 4.1.4 ({p.resolve()})" for p in paths[:2]]
+
+
+def test_layouts_of_one_campaign_have_one_name(tmp_path: Path) -> None:
+    """Of two campaigns each, its directory's; of one, none is needed."""
+    files = []
+    for campaign in ("old", "new"):
+        (tmp_path / campaign).mkdir()
+        for layout, size in (("1x3", 8), ("1x6", 64)):
+            path = tmp_path / campaign / f"{layout}.bench.jsonl"
+            results(path, OPENMPI, {("bcast", size): {"bare": 9}})
+            files.append((path, read_bench(path)))
+    assert {f.mpi for f in sources(files[:2])} == {"Open MPI 4.1.4"}
+    assert [f.mpi.split()[-1] for f in sources(files)] == ["(old)", "(old)", "(new)", "(new)"]
+
+
+def test_a_file_named_twice_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    results(Path("a.bench.jsonl"), OPENMPI, {("bcast", 8): {"bare": 9}})
+    same = ["a.bench.jsonl", str(tmp_path), str(tmp_path / ".." / tmp_path.name / "a.bench.jsonl")]
+    assert main(["compare", *same, "--json"]) == 0
+    (call,) = json.loads(capsys.readouterr().out)["calls"]
+    assert [e["mpi"] for e in call["entries"]] == ["Open MPI 4.1.4"]
+
+
 def test_algorithms_have_the_mpis_own_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

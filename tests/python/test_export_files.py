@@ -292,7 +292,7 @@ def test_a_row_that_begins_too_early_behind_hans_file(tmp_path: Path) -> None:
     assert not examine(manifest, tmp_path, environment, None)
     path.write_text(before.replace("1001 4 0 0", "500 4 0 0"))
     assert path.read_text() != before
-    (fault,) = examine(manifest, tmp_path, environment, None)
+    fault, _ = examine(manifest, tmp_path, environment, None)  # and that it was changed
     assert fault.row == 0 and path.name in fault.place
     assert "on 4 ranks is to be the MPI's decision, and the file says" in fault.message
 

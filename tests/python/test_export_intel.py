@@ -44,6 +44,18 @@ def test_intel_for_the_layout_asked_for() -> None:
     )
 
 
+def test_intel_says_where_nothing_was_measured(tmp_path: Path) -> None:
+    """Between sizes too far apart it is nobody's decision that a preset would be in the way of."""
+    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
+    fast = {"bare": 10.0, "native:I_MPI_ADJUST_ALLREDUCE=2": 5.0}
+    times = {("allreduce", n): fast for n in (8, 64, 1024, 16384, 1 << 19)}
+    path = result_file(tmp_path / "x.bench.jsonl", times, mpi=mpi)
+    export = intel.adjust(read_results([path]).rules().rules)
+    (lost,) = (x for x in export.lost if "left out" in x)
+    assert "and to 524287 nothing was measured: measure sizes at most 16 times apart" in lost
+    assert not export.environment
+
+
 def test_intel_presets_never_hold_where_they_were_slower(tmp_path: Path) -> None:
     """What is left to the MPI behind the last preset's sizes counts as well as what is before."""
     mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")

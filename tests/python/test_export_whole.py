@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -116,9 +117,9 @@ def test_a_mixture_of_two_exports_is_told(
     shutil.copy(old / openmpi.RULES_FILE, new / openmpi.RULES_FILE)
     assert EXPORT.read(new / NAME).strangers(new) == [openmpi.RULES_FILE]
     assert not EXPORT.read(old / NAME).strangers(old)
-    main(["export", "--check", "--out", str(new), "--most-ranks", "2"])
-    said = capsys.readouterr().err
-    assert f"warning: {new / openmpi.RULES_FILE} is not the file that was written with" in said
+    assert main(["export", "--check", "--out", str(new), "--most-ranks", "2"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"is not as it was written with this list of rows [{new / openmpi.RULES_FILE}]" in said
     put(rows(3), old, "two")
     shutil.copy(new / NAME, old / NAME)
     assert sourced(old)[0] == "nothing"
@@ -139,3 +140,58 @@ def test_the_module_file_refuses_as_well(tmp_path: Path) -> None:
     assert f"{FILENAME}={out / openmpi.RULES_FILE}" in loaded().stdout
     (out / NAME).unlink()
     assert loaded().stdout == "" and "is not the list of this export's rows" in loaded().stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        (openmpi.RULES_FILE, "# ", "# so much as "),
+        (openmpi.RULES_FILE, None, "# another row, of a collective that has none\n"),
+        (openmpi.PARAMETERS_FILE, None, "garbage = 5\n"),
+    ],
+)
+def test_a_file_that_was_changed_is_wrong_whatever_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, old: str | None, new: str
+) -> None:
+    """Rows beside those in the list would be met by no call that is looked at."""
+    out = put(rows(3), tmp_path / "out")
+    call = ["export", "--check", "--out", str(out), "--most-ranks", "2"]
+    assert main(call) == 0
+    text = (out / name).read_text()
+    (out / name).write_text(text + new if old is None else text.replace(old, new, 1))
+    capsys.readouterr()
+    assert main(call) == 1
+    said = capsys.readouterr()
+    assert "1 wrong beside them" in said.out
+    assert "is not as it was written with this list of rows" in said.err
+    assert f"at: {out / name}" in said.err and "write the export again" in said.err
+
+
+def test_what_would_be_written_needs_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = put(rows(3), tmp_path / "out")
+    call = ["export", "--check", "--out", str(out), "--most-ranks", "2"]
+    assert main([*call, "--to", "openmpi-5"]) == 0
+    for more, words in (
+        (["--to", "mpich"], "holds an export for openmpi-5, not for mpich"),
+        (["--nodes", "2"], "--nodes says what is written"),
+        (["--without", "bcast"], "--without says what is written"),
+        (["--keep-order"], "--keep-order says what is written"),
+    ):
+        capsys.readouterr()
+        assert main([*call, *more]) == 2
+        assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["nodes", "ppn", "nranks"])
+def test_a_list_of_rows_on_no_ranks_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str
+) -> None:
+    out = put(rows(3), tmp_path / "out")
+    value = json.loads((out / NAME).read_text())
+    value["rows"][0][key] = 0
+    (out / NAME).write_text(json.dumps(value))
+    assert main(["export", "--check", "--out", str(out)]) == 1
+    said = capsys.readouterr().err
+    assert "a row makes no sense" in said and "defect" not in said

@@ -21,6 +21,7 @@ from stretto.files.table import read_table, write_table
 from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
+from stretto.sweep.conclude import conclude
 from stretto.sweep.contenders import share_of_wins
 from stretto.sweep.decide import LOSS, Decided, complexity, smooth
 from stretto.sweep.elimination import Policy, not_begun, proven, shape_of, state
@@ -32,7 +33,6 @@ from stretto.sweep.placement import Place, check_places, hang_remedy
 from stretto.sweep.priced import priced
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.regret import regrets_of
-from stretto.sweep.run import conclude
 from stretto.sweep.status import read_status
 from stretto.sweep.times import Medians, Seen, medians
 from sweeps import Fake, worker_of
@@ -78,14 +78,14 @@ def test_a_campaign_file_and_options_over_it(tmp_path: Path) -> None:
         ("bytes = [1.5]", "sizes"),
         ("bytes = []", "bytes must be sizes"),
         ("collectives = ['neighbor_alltoall']", "no collective"),
-        ("launches = 0", "at least 1"),
+        ("launches = 0", "from 1 to 200"),
         ("eliminate = 1", "true or false"),
         ("launcher = 'ssh'", "one of"),
         ("interpolate = ['4']", "no layout"),
         ("hosts = [1]", "list of words"),
         ("budget = 'soon'", "not a time"),
-        ("launches = inf", "at least 1"),
-        ("launches = nan", "at least 1"),
+        ("launches = inf", "a whole number"),
+        ("launches = nan", "a whole number"),
         ("platform = []", "one word"),
         ("hosts = []", "list of words"),
     ],

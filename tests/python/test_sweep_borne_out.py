@@ -71,12 +71,20 @@ def test_neighbours_without_a_gain_count_against_those_that_have_proven_one() ->
     assert ratio_of(gains(_8x4={64: nothing})) is not None, "one of six has none"
 
 
-def test_one_proof_is_needed_and_is_enough_where_no_neighbour_speaks_against_it() -> None:
+def test_one_proof_near_is_needed_and_is_enough() -> None:
     likely = same(0.25, 0.1)  # too restless for a proof, as the point itself
-    around = {"_4x4": {8: likely, 512: likely}, "_2x4": {64: likely}, "_8x4": {64: likely}}
-    assert ratio_of(gains(**around, _4x1={64: likely})) is not None, "one is proven"
-    none = gains(**around, _4x1={64: likely}, _4x16={64: likely})
-    assert expected(HERE, none)["allreduce"][64] == {}, "none is"
+    layouts = [HERE, Layout(2, 4), Layout(8, 4), Layout(4, 1), Layout(4, 16)]
+    none = {f"_{x.name}": {size: likely for size in (8, 64, 512)} for x in layouts}
+    none["_4x4"][64] = RESTLESS
+    assert expected(HERE, gains(**none))["allreduce"][64] == {}
+    for where, size in ((Layout(4, 16), 64), (Layout(8, 4), 512), (Layout(16, 1), 8)):
+        one = gains(**none)  # at a neighbour, at a neighbour's neighbour, and at one of the next
+        one.setdefault(where, {"allreduce": {}})["allreduce"][size] = {"a": PROVEN}
+        assert ratio_of(one) is not None, (where, size)
+    for where, size in ((Layout(32, 4), 64), (HERE, 2048), (Layout(4, 64), 64)):
+        far = gains(**none)
+        far.setdefault(where, {"allreduce": {}})["allreduce"][size] = {"a": PROVEN}
+        assert ratio_of(far) is None, (where, size)
 
 
 def test_one_neighbour_that_is_another_case_does_not_unsettle_the_others() -> None:

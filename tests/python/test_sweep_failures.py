@@ -19,9 +19,10 @@ from stretto.files.bench_writer import BenchWriter
 from stretto.files.io import dump_json
 from stretto.mpi.openmpi import OpenMPI
 from stretto.sweep import command, greeting
+from stretto.sweep.conclude import Outcome, conclude
 from stretto.sweep.layout import Layout
 from stretto.sweep.request import about
-from stretto.sweep.run import CAMPAIGN, Outcome, conclude
+from stretto.sweep.run import CAMPAIGN
 from stretto.sweep.site import LEFT_OUT
 from stretto.sweep.status import read_status, status_lines
 
@@ -93,9 +94,13 @@ def test_an_mpi_that_does_not_come_up(
         monkeypatch.setenv("OMPI_MCA_btl_tcp_if_include", "lo")
         run = greeting.process.run
 
-        def until_it_has_begun(words, environ, log, watch):  # type: ignore[no-untyped-def]
+        def until_it_has_begun(words, environ, log, watch, **more):  # type: ignore[no-untyped-def]
             output = log.parent / "output"
-            return run(words, environ, log, lambda: output.exists() and output.stat().st_size > 9)
+
+            def begun() -> bool:
+                return output.exists() and output.stat().st_size > 9
+
+            return run(words, environ, log, begun, **more)
 
         monkeypatch.setattr(greeting.process, "run", until_it_has_begun)
     if how == "single":

@@ -14,10 +14,10 @@ from stretto.campaign.stats import FEWEST
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
+from stretto.sweep.conclude import conclude
 from stretto.sweep.layout import Layout
 from stretto.sweep.parallel import cut, levels, side_by_side
 from stretto.sweep.request import Request
-from stretto.sweep.run import conclude
 from stretto.sweep.worker import Worker
 from sweeps import Fake, request_of, worker_of
 

@@ -37,6 +37,7 @@ def run(
     log: Path,
     watch: Callable[[], bool],
     cwd: Path | None = None,
+    scratch: Path | None = None,
 ) -> Ended:
     """Run a command in a process group of its own until it ends or `watch` says stop.
 
@@ -51,6 +52,8 @@ def run(
         File that gets stdout and stderr.
     watch
         Called some twenty times a second; True stops the command.
+    scratch
+        A directory to be removed where this process is killed.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(interruptible())
@@ -60,7 +63,7 @@ def run(
             raise from_oserror(error, "cannot write the launch's output", log) from error
         null = subprocess.DEVNULL
         stopped = False
-        with Guarded(command, environ, cwd, null, stream, stream, GRACE_S) as process:
+        with Guarded(command, environ, cwd, null, stream, stream, GRACE_S, scratch) as process:
             while not process.wait(POLL_S):
                 if told.is_set() and threading.current_thread() is not threading.main_thread():
                     raise KeyboardInterrupt  # signals are the main thread's

@@ -169,7 +169,9 @@ class Campaign:
             reader = Reader(self, launch, cases, output, status, progress)
             began = time.monotonic()
             try:
-                ended = process.run(command, environ, directory / "log", reader.watch)
+                ended = process.run(
+                    command, environ, directory / "log", reader.watch, scratch=directory.resolve()
+                )
             finally:
                 reader.read()
             self._conclude(launch, ended, reader, time.monotonic() - began)

@@ -59,6 +59,7 @@ def submit(
     and gives way before its time ends.
     """
     import os
+    import shlex
 
     from stretto.errors import UsageError
     from stretto.sweep.command import request_of
@@ -79,4 +80,4 @@ def submit(
     if as_json:
         print_json({"job": number, "script": str(path), "directory": str(request.out)})
         return
-    print(f"job {number}: {path}; next: stretto campaign status {request.out}")
+    print(f"job {number}: {path}; next: stretto campaign status {shlex.quote(str(request.out))}")

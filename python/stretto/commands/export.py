@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -162,6 +163,16 @@ def command(
         answer = _write(results, to, out, wishes, mpi, as_json)
     elif not (check or timed):
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
+    else:
+        written = {
+            "--nodes": nodes is not None,
+            "--ppn": ppn is not None,
+            "--without": without is not None,
+            "--keep-order": keep_order,
+            "--plain-calls": plain_calls,
+            "--beyond-measured": beyond,
+        }
+        _is_this(out, to, [name for name, said in written.items() if said])
     verdicts = _check(out, mpi, hosts, most_ranks, as_json) if check else []
     wrong = [v for v in verdicts if v.status == "wrong"]
     fault = None
@@ -235,7 +246,10 @@ def _write(
             what = "nothing that these files have words for" if found.lost else "nothing"
             say(f"stretto: {what} was significantly faster than what the MPI does by itself")
         rows = f"{len(export.rows)} rule{'s' * (len(export.rows) != 1)} in {out}"
-        print(rows + (f"; next: source {out / 'stretto-native.sh'}" if export.rows else ""))
+        print(
+            rows
+            + (f"; next: source {quote(str(out / 'stretto-native.sh'))}" if export.rows else "")
+        )
     return {
         "files": [str(p) for p in written],
         "environment": EXPORT.read(out / NAME).environment,
@@ -266,6 +280,23 @@ def _layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> N
         there = ", ".join(f"{x.nodes} x {x.ppn}" for x in layouts)
         raise UsageError(
             f"no results are of {asked}", option, f"name one that was measured: {there}"
+        )
+
+
+def _is_this(out: Path, to: str | None, wishes: list[str]) -> None:
+    """Refuse what would have other files written, where no results are named to write any from."""
+    target = _manifest(out).target
+    if to not in (None, target):
+        raise UsageError(
+            f"{out} holds an export for {target}, not for {to}",
+            "--to",
+            "name the directory of that one (--out), or results to write it from",
+        )
+    if wishes:
+        raise UsageError(
+            f"{wishes[0]} says what is written, and no results are named to write from",
+            wishes[0],
+            f"name them as well, or leave it out to look at what is in {out}",
         )
 
 
@@ -305,13 +336,18 @@ def _fits(mpi: MPIIdentity, to: str) -> None:
 def _installed(target: str, mpi: str | None, measured: MPIIdentity) -> MPIInstallation | None:
     """Return the MPI that an export is for: the measured one; None where none of it is here."""
     from stretto.export.installed import take
+    from stretto.mpi.detect import TITLES
 
     if target == "mvapich" and mpi is None:
         return None  # its results are told from MPICH's by nobody
     taken = take(TARGETS[target], measured, mpi, target[-1] if target[-2:-1] == "-" else "")
     found = taken.installation
     if found is not None and found.family != TARGETS[target]:
-        raise UsageError(f"{found.name} cannot read files for {target}", "--mpi")
+        raise UsageError(
+            f"{found.name} cannot read files for {target}",
+            "--mpi",
+            f"name a {TITLES[TARGETS[target]]}: its prefix or its launcher",
+        )
     if taken.note:
         say(f"stretto: note: {taken.note}")
     return found
@@ -367,6 +403,7 @@ def _check(
     warnings += [
         f"{out / name} is not the file that was written with this list of rows"
         for name in manifest.strangers(out)
+        if name not in manifest.files  # which `check` calls wrong
     ]
     for words in warnings:
         say(f"stretto: warning: {words}")

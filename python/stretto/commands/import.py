@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -186,7 +187,8 @@ def _import(
     for path, (launches, samples) in done.files.items():
         print(f"{path}: {launches} launches, {samples} values ({kind})")
     first = next(iter(done.files))
-    print(f"next: stretto tune --from {first}, stretto compare {out}/*.bench.jsonl")
+    tune = shlex.join(["stretto", "tune", "--from", str(first)])
+    print(f"next: {tune}, stretto compare {shlex.quote(str(out))}/*.bench.jsonl")
 
 
 def _only(launches: int) -> str:

@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 import shlex
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,6 +19,7 @@ from stretto.cli import CommandLine, print_json, say
 from stretto.errors import StrettoError, UsageError
 
 if TYPE_CHECKING:
+    from stretto.files.verdict import Metric
     from stretto.launch.job import Job
     from stretto.launch.resize import Point
     from stretto.scaling.measure import Tuned
@@ -134,6 +136,8 @@ def command(
     directory = (out or Path(f"stretto-scale-{app_name(first)}")).absolute()
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is not a directory", "--out", "name another")
+    if svg is not None:
+        _check_charts(svg.absolute())
     place = Place(Path.cwd(), directory / COPIES, reset_command, in_place)
     check_copy(place)
     tuned = {} if native_only else tables_for(jobs, table)
@@ -172,20 +176,48 @@ def command(
         scale = Measuring(wanted, say).run(header)
     found = analyse(scale.runs, header.metric, price)
     if found is None:
-        why = scale.runs[-1].detail if scale.runs else "the budget left no time for any"
-        raise StrettoError(
-            f"no run succeeded: {why}", shlex.join(words), "make one of them run by hand first"
-        )
+        raise _nothing(scale.runs[-1].detail if scale.runs else None, words, wanted_metric)
     from stretto.report.scaling_page import write
 
+    if not as_json:  # before anything that is written can fail
+        print("\n".join([*table_lines(found, header.metric), "", *sentences(found, price)]))
     page = path.with_name(path.name.replace(".scale.jsonl", ".scale.html"))
     written = write(scale, found, price, path, page, svg)
     if as_json:
         report = findings_json(found, header.metric, price)
         print_json({**report, "file": str(path), "written": [str(p) for p in written]})
         return
-    print("\n".join([*table_lines(found, header.metric), "", *sentences(found, price)]))
     say(f"stretto: runs are in {path}, the page is {page}")
+
+
+def _check_charts(directory: Path) -> None:
+    """Refuse a directory that cannot be made or written to: the charts come after all runs."""
+    there = next(p for p in (directory, *directory.parents) if os.path.lexists(p))
+    if not there.is_dir():
+        raise UsageError(f"{there} is not a directory", "--svg", "name another")
+    try:  # permissions alone do not tell: file systems are read-only, full, or of a server
+        with tempfile.TemporaryDirectory(prefix=".stretto-", dir=there):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"nothing can be written into {there}: {error.strerror}", "--svg", "name another"
+        ) from error
+
+
+def _nothing(why: str | None, words: list[str], metric: Metric) -> StrettoError:
+    """Return what to say where no run counts; `why` the last one does not, None without any."""
+    from stretto.scaling.words import NO_FIGURE, as_typed
+
+    place = shlex.join(words)
+    if why is None:
+        why = "the budget left no time for any"
+    elif why.startswith(NO_FIGURE):
+        return StrettoError(
+            f"no run has a figure: {why}", place,
+            f"change {as_typed(metric)} so that its group is the number in what CMD prints, and "
+            "add --restart, as the file of these runs keeps the old one",
+        )  # fmt: skip
+    return StrettoError(f"no run succeeded: {why}", place, "make one of them run by hand first")
 
 
 def points_of(

@@ -89,17 +89,23 @@ def examine(
         if environment.get(name) != value
     ]
     faults += _elsewhere(manifest, directory, environment)
+    # rows, communicators and collectives that are not in the list: no call of it would meet them
+    strange = [
+        Fault("is not as it was written with this list of rows", str(directory / name))
+        for name in manifest.strangers(directory)
+        if name in manifest.files
+    ]
     try:
         judge = _judge(manifest, directory, environment, installation)
     except StrettoError as error:
-        return [*faults, Fault(error.message, error.place or str(directory), None)]
+        return [*faults, Fault(error.message, error.place or str(directory), None), *strange]
     seen: set[tuple[int | None, str]] = set()
     for case in _also_on_one_node(manifest):
         found = judge(case) if judge else None
         if found and (case.row, found[1]) not in seen:
             seen.add((case.row, found[1]))
             faults.append(Fault(found[0], found[1], case.row))
-    return faults
+    return [*faults, *strange]
 
 
 def _also_on_one_node(manifest: ExportManifest) -> Iterator[Case]:

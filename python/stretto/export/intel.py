@@ -28,6 +28,7 @@ from stretto.export.output import Export
 from stretto.export.rules import Layout, Rule
 from stretto.export.sizes import intel_bytes
 from stretto.files.export import REMEDY
+from stretto.tune.decide import GAP
 
 #: ranks and bytes without end, as the MPI's own documentation writes them
 MOST = 2147483647
@@ -65,9 +66,14 @@ def adjust(
         ]
         filled = [r for r in filled if not r.default]
         if open_ended:
+            first = open_ended[0]
+            why = "where no preset was as good as its decision"
+            if not first.measured:
+                to = "" if first.high is None else f" to {first.high}"
+                why = f"and{to} nothing was measured: measure sizes at most {GAP} times apart"
             export.lost.append(
                 f"{collective} is left out: Intel MPI cannot be told to decide by itself from "
-                f"{open_ended[0].low} bytes on, where no preset was as good as its decision"
+                f"{first.low} bytes on, {why}"
             )
             continue
         names = {name for r in filled for name, _ in r.settings}

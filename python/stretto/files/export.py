@@ -149,7 +149,11 @@ def _check(value: ExportManifest, place: str) -> None:
     for row in value.rows:
         if row.collective not in TUNABLE:
             raise StrettoError(f"there is no rule for {row.collective!r}", place, REMEDY)
-        if row.nranks < 1 or row.low < 0 or (row.high is not None and row.high < row.low):
+        if (
+            min(row.nranks, row.nodes, row.ppn) < 1
+            or row.low < 0
+            or (row.high is not None and row.high < row.low)
+        ):
             raise StrettoError(f"a row makes no sense: {row.words}", place, REMEDY)
         if any(len(pair) != 2 for pair in row.settings):
             raise StrettoError(f"settings are names and values: {row.words}", place, REMEDY)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from stretto import __version__
 from stretto.campaign.compare import cell_of
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, from_oserror
 from stretto.files.bench import Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import now
 from stretto.imports.gather import Asked, Item, Layout, Which
-from stretto.imports.natives import UNKNOWN
+from stretto.imports.natives import UNKNOWN, written
 from stretto.imports.printed import REDUCTIONS
 
 
@@ -40,6 +40,7 @@ class Imported:
     left_out: list[str] = field(default_factory=list)
 
 
+_CANNOT = "cannot write the results"
 _WORDS: dict[Which, str] = {"max": "largest over the ranks", "avg": "mean over the ranks"}
 
 
@@ -118,14 +119,18 @@ def write(
             "measure sizes at which something is sent",
         )  # fmt: skip
     counts: dict[tuple[Any, ...], int] = defaultdict(int)
-    _refuse_taken(groups, out)
-    for layout, members in sorted(groups.items(), key=lambda g: g[0].name):
-        path = out / layout.name
-        header = _header(layout, members, asked, value, form, command)
-        launches = samples = 0
-        part = path.with_name(f".{path.name}.part")
-        part.unlink(missing_ok=True)
-        try:
+    parts: dict[Path, Path] = {}
+    at = out
+    try:
+        _refuse_no_directory(out)
+        _refuse_taken(groups, out)
+        for layout, members in sorted(groups.items(), key=lambda g: g[0].name):
+            at = out / layout.name
+            header = _header(layout, members, asked, value, form, command)
+            samples = 0
+            part = at.with_name(f".{at.name}.part")
+            part.unlink(missing_ok=True)
+            parts[at] = part
             with BenchWriter(part, header) as writer:
                 for number, item in enumerate(sorted(members, key=lambda i: i.order)):
                     for record in _records(number, item, value):
@@ -133,30 +138,51 @@ def write(
                         if isinstance(record, Sample):
                             samples += 1
                             counts[layout, record.candidate, cell_of(record)] += 1
-                    launches += 1
-            part.replace(path)
-        finally:
+            done.files[at] = (len(members), samples)
+        # All or none: what stood there already would be refused when this is done again.
+        for at, part in parts.items():
+            part.replace(at)
+    except OSError as error:
+        raise from_oserror(error, _CANNOT, at) from error
+    except StrettoError as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError) and not isinstance(cause, BlockingIOError):
+            # It speaks of the part, and of what is kept.
+            raise from_oserror(cause, _CANNOT, at) from error
+        raise
+    finally:
+        for part in parts.values():
             with contextlib.suppress(OSError):
                 part.unlink()
-        done.files[path] = (launches, samples)
     done.fewest = min(counts.values(), default=0)
     return done
 
 
-def _refuse_taken(layouts: Iterable[Layout], out: Path) -> None:
+def _refuse_no_directory(out: Path) -> None:
+    """Refuse a place for the results at or above which something else is."""
+    there = next(p for p in (out, *out.parents) if p.exists() or p.is_symlink())
+    if not there.is_dir():
+        raise StrettoError(
+            "this is no directory, and the results are files in one", there,
+            "name a directory, which need not exist: --out imported",
+        )  # fmt: skip
+
+
+def _refuse_taken(groups: Mapping[Layout, Sequence[Item]], out: Path) -> None:
     """Refuse, before anything is written, a file that exists or that two MPIs would both be."""
     mine: dict[str, Layout] = {}
-    for layout in layouts:
+    for layout in groups:
         path, other = out / layout.name, mine.setdefault(layout.name, layout)
         if other is not layout:
             mpis = (other.mpi, layout.mpi)
             words = sorted(m.library.removesuffix(" (imported)") for m in mpis)
-            version = layout.mpi.version
-            whole = layout.mpi.family + ("" if version == UNKNOWN else f"@{version}")
+            both = (*groups[other], *groups[layout])
+            whole = written(layout.mpi)
+            names = sorted({i.called for i in both if i.called is not None})
             raise StrettoError(
                 f"{' and '.join(words)} would both be {path.name}; builds are never mixed", path,
                 "if they are one MPI, say so: "
-                + " ".join(f"--mpi {w.partition('@')[0]}={whole}" for w in words)
+                + " ".join(f"--mpi {name}={whole}" for name in names)
                 + "; otherwise import them by themselves, each with its own --out",
             )  # fmt: skip
         if path.exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,13 +14,15 @@ from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.io import read_text
 from stretto.imports.copies import copied
-from stretto.imports.natives import UNKNOWN, Naming, identity_of
+from stretto.imports.natives import UNKNOWN, Naming, agreed, identity_of, version_of, written
 from stretto.imports.pattern import Facts, match
 from stretto.imports.printed import Printed, Reading
 
 Which = Literal["max", "avg"]
 WHAT = "a benchmark's output"
 MOST_BYTES = 64 << 20
+#: what a shell hands over in place of a file's name: ``<(zcat a.log.gz)``
+_HANDED_OVER = re.compile(r"/dev/(?:stdin|fd/[0-9]+)|/proc/self/fd/[0-9]+")
 #: two launches do not print so many digits alike; a table of one short line they might
 DIGITS = 40
 
@@ -69,26 +72,35 @@ class Layout:
 
 @dataclass(frozen=True)
 class Item:
-    """One table with all that is known of it: one launch."""
+    """One table with all that is known of it: one launch; `called` is its MPI's name at {mpi}."""
 
     table: Printed
     layout: Layout
     collective: str
     candidate: str
     order: tuple[int, str]
+    called: str | None
 
 
-def files_in(paths: Sequence[Path]) -> Iterator[Path]:
-    """Yield the files named, and those in the directories named, in the order of their numbers."""
+def files_in(paths: Sequence[Path], left_out: list[str]) -> Iterator[Path]:
+    """Yield the files named, and those in the directories named, in the order of their numbers.
+
+    Parameters
+    ----------
+    paths
+        Files and directories.
+    left_out
+        Gets a sentence for each entry of a directory that is no file.
+    """
     for path in paths:
         if not path.is_dir():
             yield path
             continue
-        found = _files_below(path)
+        found = _files_below(path, left_out)
         yield from sorted(found, key=lambda p: [_natural(part) for part in p.parts])
 
 
-def _files_below(directory: Path) -> list[Path]:
+def _files_below(directory: Path, left_out: list[str]) -> list[Path]:
     """Return all files below a directory, each directory once: by its own name before a link's."""
     files: list[Path] = []
     been: set[Path] = set()
@@ -103,10 +115,18 @@ def _files_below(directory: Path) -> list[Path]:
         except OSError as error:
             raise from_oserror(error, "cannot read the directory", at) from error
         for entry in entries:
-            if not entry.is_dir():
-                files.append(entry)
-            else:
+            try:
+                mode = entry.stat().st_mode
+            except OSError as error:
+                what = "a link that cannot be followed" if entry.is_symlink() else "cannot be read"
+                left_out.append(f"{entry}: {what}: {error.strerror}")
+                continue
+            if stat.S_ISDIR(mode):
                 (links if entry.is_symlink() else waiting).append(entry)
+            elif stat.S_ISREG(mode):
+                files.append(entry)
+            else:  # reading might never end
+                left_out.append(f"{entry}: a pipe, a socket or a device, and no file")
     return files
 
 
@@ -136,12 +156,15 @@ def gather(
     """
     found: list[tuple[Path, Facts, Reading]] = []
     seen: dict[object, Path] = {}
-    for path in files_in(paths):
+    names: set[str] = set()
+    for path in files_in(paths, left_out):
         facts = match(asked.patterns, path) if asked.patterns else Facts()
         if facts is None:
             which = "--pattern" if len(asked.patterns) == 1 else "any --pattern"
             left_out.append(f"{path}: its name has not the form of {which}")
             continue
+        if facts.mpi is not None:
+            names.add(facts.mpi)
         if path.is_file() and path.stat().st_size > MOST_BYTES:
             left_out.append(f"{path}: too large to be what a benchmark printed")
             continue
@@ -155,6 +178,8 @@ def gather(
         if not reading.tables:
             left_out.append(f"{path}: there is no table of a collective in it")
         found.append((path, facts, reading))
+    if found:
+        _check_names(asked.by_name, names)
     items: list[Item] = []
     copies = copied([(facts, reading.tables) for _, facts, reading in found])
     for path, facts, reading in found:
@@ -166,7 +191,26 @@ def gather(
             for t in reading.tables
             if t.place not in mine
         ]
+    if items and naming.setting is not None and not naming.named:
+        raise UsageError(
+            "--setting says what chooses an algorithm, but no file's algorithm is known",
+            "--setting",
+            "name it: {algorithm} in --pattern, or --algorithm",
+        )
     return _as_warm(items, left_out)
+
+
+def _check_names(by_name: Mapping[str, MPIIdentity], names: set[str]) -> None:
+    """Refuse what --mpi says of a name that no file has: a slip of the pen changes the MPI."""
+    for name in by_name:
+        if name not in names:
+            have = f"there is {', '.join(sorted(names))}; " if names else ""
+            raise UsageError(
+                f"no file has the name {name!r} at {{mpi}}",
+                f"--mpi {name}={written(by_name[name])}",
+                f"{have}{{mpi}} in --pattern says where the name stands; the MPI of all files "
+                f"goes without one: --mpi {written(by_name[name])}",
+            )
 
 
 def _same(path: Path, copies: Mapping[str, str], tables: int) -> str:
@@ -206,9 +250,17 @@ def _twin(path: Path, text: str, facts: Facts, seen: dict[object, Path]) -> Path
 def _text(path: Path) -> str:
     """Return a file's text; whatever else a job printed into it must not stop the reading."""
     try:
+        regular = stat.S_ISREG(path.stat().st_mode)
+        if not regular and not _HANDED_OVER.fullmatch(path.as_posix()):
+            raise StrettoError(
+                "this is a pipe, a socket or a device, from which reading might never end",
+                path,
+                f"give a file, or what a shell reads for you: <(cat {path})",
+            )
         data = path.read_bytes()
     except OSError:
-        return read_text(path, WHAT)  # which explains
+        # which explains
+        return read_text(path, WHAT, "check the path for typing mistakes, and where links lead")
     # what PowerShell's > makes of an output
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return data.decode("utf-16" if wide else "utf-8", "replace")
@@ -239,9 +291,11 @@ def _place(table: Printed, facts: Facts, asked: Asked, naming: Naming) -> Item:
     try:
         candidate = naming.candidate(mpi, collective, facts.algorithm)
     except StrettoError as error:
-        raise StrettoError(error.message, table.place, error.remedy) from error
+        place = error.place or table.place
+        raise StrettoError(error.message, place, error.remedy, error.exit_code) from error
     order = (facts.launch if facts.launch is not None else -1, table.place.rpartition(":")[0])
-    return Item(table, Layout(mpi, nodes, ppn, nranks), collective, candidate, order)
+    layout = Layout(mpi, nodes, ppn, nranks)
+    return Item(table, layout, collective, candidate, order, facts.mpi)
 
 
 def _layout(table: Printed, facts: Facts) -> tuple[int, int, int]:
@@ -286,25 +340,45 @@ def _layout(table: Printed, facts: Facts) -> tuple[int, int, int]:
 
 
 def _mpi(facts: Facts, asked: Asked, place: str) -> MPIIdentity:
-    if facts.mpi is not None:
-        known = asked.by_name.get(facts.mpi)
-        return _of(known, facts, place) if known else identity_of(facts.mpi, facts.version)
+    """Return the MPI: what is said of the name goes before the name, and must fit what is for all.
+
+    Of what --mpi says of a name, what it says of all files takes nothing back: it is for the rest.
+    """
+    if facts.mpi is None:
+        if asked.mpi is None:
+            raise UsageError(
+                f"with which MPI this was measured is not known ({place})",
+                "--mpi",
+                "say it: --mpi openmpi@4.0.1, or {mpi} in --pattern",
+            )
+        return _of(asked.mpi, facts, place, "--mpi", "")
+    named = asked.by_name.get(facts.mpi)
+    by = "--mpi" if named else repr(facts.mpi)
+    mpi = _of(named or identity_of(facts.mpi, place), facts, place, by, f"{facts.mpi}=")
     if asked.mpi is None:
-        raise UsageError(
-            f"with which MPI this was measured is not known ({place})",
-            "--mpi",
-            "say it: --mpi openmpi@4.0.1, or {mpi} in --pattern",
-        )
-    return _of(asked.mpi, facts, place)
+        return mpi
+    version = agreed(mpi.version, asked.mpi.version)
+    if mpi.family == asked.mpi.family and version is not None:
+        # A name of its own may be a build of its own.
+        plain = facts.mpi == mpi.family
+        return replace(mpi, version=version, library=(asked.mpi if plain else mpi).library)
+    if named:
+        return mpi
+    raise StrettoError(
+        f"the file's name says {written(mpi)}, --mpi {written(asked.mpi)}", place,
+        f"correct --mpi, or say what the name means: --mpi {facts.mpi}={written(asked.mpi)}",
+    )  # fmt: skip
 
 
-def _of(mpi: MPIIdentity, facts: Facts, place: str) -> MPIIdentity:
-    """Return an MPI that --mpi names with the version that the place says."""
+def _of(mpi: MPIIdentity, facts: Facts, place: str, by: str, name: str) -> MPIIdentity:
+    """Return an MPI that --mpi or the place names with the version that the place says."""
     if facts.version is None:
         return mpi
-    if mpi.version != UNKNOWN and not f"{facts.version}.".startswith(f"{mpi.version}."):
+    said = version_of(facts.version, place)
+    version = agreed(said, mpi.version)
+    if version is None:
         raise StrettoError(
-            f"the file's name says version {facts.version}, --mpi {mpi.version}", place,
-            f"say the version in one place: --mpi {mpi.family}",
+            f"the file's name says version {said}, {by} {mpi.version}", place,
+            f"say the version in one place: --mpi {name}{mpi.family}",
         )  # fmt: skip
-    return replace(mpi, version=facts.version)
+    return replace(mpi, version=version)

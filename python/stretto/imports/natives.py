@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stretto.campaign.compare import BARE
 from stretto.errors import StrettoError, UsageError
@@ -26,29 +26,80 @@ _ABIS: dict[Family, Abi] = {"openmpi": "openmpi", "mpich": "mpich", "intel": "mp
 _PLAIN = ("tuned", "mpir", "preset")
 #: words for what the MPI does by itself
 _DEFAULTS = ("", "default", "native", "auto", "bare")
+#: the fields of a template of settings
+_FIELDS = re.compile(r"\{(?:collective|COLLECTIVE|algorithm)\}")
+#: the settings that choose an MPI's algorithms, as its users set them
+_SETTINGS: dict[Family, str] = {
+    "openmpi": "coll_tuned_use_dynamic_rules=1,coll_tuned_{collective}_algorithm={algorithm}",
+    "mpich": "MPIR_CVAR_{COLLECTIVE}_INTRA_ALGORITHM={algorithm}",
+    "intel": "I_MPI_ADJUST_{COLLECTIVE}={algorithm}",
+}
+#: it becomes part of a file's name
+_VERSION = re.compile(r"(?:v(?=[0-9]))?([0-9A-Za-z][0-9A-Za-z.+_-]*)")
 #: the setting that takes a number of coll/tuned's, in a template
 _TUNED = re.compile(r"coll_tuned_(\{collective\}|[a-z_]+)_algorithm=\{algorithm\}")
 
 
-def identity_of(words: str, version: str | None = None) -> MPIIdentity:
+def version_of(text: str, place: str = "--mpi") -> str:
+    """Return a version, without the ``v`` that some write before it; refuse what is none.
+
+    Parameters
+    ----------
+    text
+        ``4.1.4``, ``v5.0.6rc1``.
+    place
+        Where it was said.
+    """
+    found = _VERSION.fullmatch(text)
+    if found is None:
+        raise UsageError(
+            f"{text!r} is no version of an MPI",
+            place,
+            "give letters, digits, dots and dashes: --mpi openmpi@4.1.4",
+        )
+    return found.group(1)
+
+
+def agreed(*versions: str) -> str | None:
+    """Return the most exact of some versions (4.1.4 of 4 and 4.1.4), None if two contradict."""
+    best = UNKNOWN
+    for version in versions:
+        if best == UNKNOWN or f"{version}.".startswith(f"{best}."):
+            best = version
+        elif version != UNKNOWN and not f"{best}.".startswith(f"{version}."):
+            return None
+    return best
+
+
+def written(mpi: MPIIdentity) -> str:
+    """Return an MPI as ``--mpi`` takes it."""
+    return mpi.family + ("" if mpi.version == UNKNOWN else f"@{mpi.version}")
+
+
+def identity_of(words: str, place: str = "--mpi") -> MPIIdentity:
     """Return the MPI that ``openmpi4``, ``intelmpi`` or ``openmpi@4.0.1`` means.
 
     Parameters
     ----------
     words
         A name, with the version behind it or not.
-    version
-        Its version, where it is known from elsewhere.
+    place
+        Where it was said.
     """
-    name, _, given = words.partition("@")
+    name, at, given = words.partition("@")
     for pattern, family in _FAMILIES:
         found = re.fullmatch(rf"(?:{pattern})[-_]?v?([0-9][0-9.]*[a-z0-9]*)?", name.lower())
         if found:
-            known = version or given or found.group(1) or UNKNOWN
+            own = found.group(1) or UNKNOWN
+            known = agreed(own, version_of(given, place) if at else UNKNOWN)
+            if known is None:
+                raise UsageError(
+                    f"{words!r} names two versions", place, f"say one: --mpi {family}@{given}"
+                )
             return MPIIdentity(family, _ABIS[family], known, f"{words} (imported)")
     raise UsageError(
         f"{words!r} is no MPI that is known here",
-        "--mpi",
+        place,
         f"say which one it is: --mpi {name or 'NAME'}=openmpi@4.0.1 (or mpich@..., intel@...)",
     )
 
@@ -60,10 +111,16 @@ class Naming:
     Parameters
     ----------
     setting
-        Template of the settings, ``coll_tuned_{collective}_algorithm={algorithm}``; None: the
-        MPI that is installed here is asked.
+        Template of the settings, ``coll_tuned_{collective}_algorithm={algorithm}``; without
+        ``{algorithm}`` the settings of one algorithm; None: the MPI that is installed here is
+        asked.
     note
         Takes a sentence for the user.
+
+    Attributes
+    ----------
+    named
+        Whether any algorithm was, be it as the default.
     """
 
     setting: str | None
@@ -71,6 +128,17 @@ class Naming:
 
     def __post_init__(self) -> None:
         self._known: dict[MPIIdentity, list[Algorithm]] = {}
+        self._only: str | None = None
+        self.named = False
+        if self.setting is not None:
+            if re.search("[{}]", _FIELDS.sub("", self.setting)):
+                raise UsageError(
+                    f"the braces in {self.setting!r} are none of {{collective}}, {{COLLECTIVE}} "
+                    "and {algorithm}",
+                    "--setting",
+                    f"such as {_SETTINGS['openmpi']}",
+                )
+            _check_form(_FIELDS.sub("x", self.setting), self.setting)
 
     def candidate(self, mpi: MPIIdentity, collective: str, algorithm: str | None) -> str:
         """Return the candidate for an algorithm.
@@ -85,6 +153,7 @@ class Naming:
             ``7``, ``knomial``; None or ``default``: the MPI's own decision, which is ``bare``, as
             is Open MPI's 0. Intel MPI's 0 is a preset like any other.
         """
+        self.named = self.named or algorithm is not None
         if (algorithm or "").lower() in _DEFAULTS:
             return BARE
         assert algorithm is not None
@@ -94,9 +163,7 @@ class Naming:
             self.note("Open MPI's algorithm 0 is its own decision (bare)")
             return BARE
         if self.setting is not None:
-            return PREFIX + self.setting.replace("{collective}", collective).replace(
-                "{COLLECTIVE}", collective.upper()
-            ).replace("{algorithm}", algorithm)
+            return PREFIX + self._by_template(self.setting, collective, algorithm)
         mine = [a for a in self._algorithms(mpi) if a.collective == collective]
         mine.sort(key=lambda a: a.component not in _PLAIN)
         for a in mine:
@@ -107,8 +174,25 @@ class Naming:
             f"for {collective}",
             None,
             f"it has {', '.join(f'{a.value} {a.name}' for a in mine) or 'none'}; or give the "
-            "settings by --setting 'NAME_{collective}=...{algorithm}'",
+            f"settings: --setting '{_SETTINGS[mpi.family]}'",
         )
+
+    def _by_template(self, setting: str, collective: str, algorithm: str) -> str:
+        if "{algorithm}" not in setting:
+            self._only = self._only or algorithm
+            if algorithm != self._only:  # whose times would be those of one candidate
+                raise UsageError(
+                    f"--setting {setting} stands for one algorithm, and these are several: "
+                    f"{self._only}, {algorithm}",
+                    "--setting",
+                    "put {algorithm} where its number or name stands, or import each algorithm's "
+                    "files by themselves, each with its own --out",
+                )
+        values = {"collective": collective, "COLLECTIVE": collective.upper()}
+        values["algorithm"] = algorithm
+        text = _FIELDS.sub(lambda m: values[m.group()[1:-1]], setting)
+        _check_form(text, text)
+        return text
 
     def _of_tuned(self) -> bool:
         """Whether the numbers are those of coll/tuned."""
@@ -128,10 +212,11 @@ class Naming:
                 f"{mpi.family} {mpi.version} is not installed here{have}, so that nobody can be "
                 "asked what its algorithms' numbers mean",
                 None,
-                "give the settings that chose them, for Open MPI --setting "
-                "'coll_tuned_use_dynamic_rules=1,coll_tuned_{collective}_algorithm={algorithm}', "
-                "for Intel MPI --setting 'I_MPI_ADJUST_{COLLECTIVE}={algorithm}'",
+                "put the bin directory of one of that version on PATH (or load its module), or "
+                f"give the settings that chose them: --setting '{_SETTINGS[mpi.family]}'",
             )
+        # what someone put on PATH for this purpose goes before what is found elsewhere
+        same.sort(key=lambda i: not f"{i.version}.".startswith(f"{mpi.version}."))
         if same[0].version != mpi.version:
             self.note(
                 f"algorithms of {mpi.family} {mpi.version} are taken to be those of {same[0].name}"
@@ -142,6 +227,16 @@ class Naming:
 def _as_new(installed: str, wanted: str) -> bool:
     """Whether an installed version is of the wanted one's major version (any, if unknown)."""
     return wanted == UNKNOWN or installed.split(".")[0] == wanted.split(".")[0]
+
+
+def _check_form(text: str, given: str) -> None:
+    """Refuse what is not ``NAME=VALUE,NAME=VALUE``, which nobody could set."""
+    if not all(re.fullmatch(r"[A-Za-z_]\w*=\S+", part) for part in text.split(",")):
+        raise UsageError(
+            f"{given!r} is not of the form NAME=VALUE,NAME=VALUE",
+            "--setting",
+            f"such as {_SETTINGS['openmpi']}",
+        )
 
 
 def assigned(given: Sequence[str]) -> tuple[dict[str, MPIIdentity], MPIIdentity | None]:
@@ -155,9 +250,19 @@ def assigned(given: Sequence[str]) -> tuple[dict[str, MPIIdentity], MPIIdentity 
     by_name: dict[str, MPIIdentity] = {}
     everywhere: MPIIdentity | None = None
     for text in given:
-        name, equals, words = text.partition("=")
+        name, equals, words = text.rpartition("=")
+        mpi = identity_of(words)
+        # by whatever words it is called, it is one MPI
+        mpi = replace(mpi, library=f"{written(mpi)} (imported)")
+        if name in by_name if equals else everywhere is not None:
+            raise UsageError(
+                f"--mpi says twice what {f'{name} is' if equals else 'the MPI of all files is'}",
+                f"--mpi {text}",
+                "say it once; of some of the files, by the name that stands at {mpi} in their "
+                "places: --mpi NAME=openmpi@4.0.1",
+            )
         if equals:
-            by_name[name] = identity_of(words)
+            by_name[name] = mpi
         else:
-            everywhere = identity_of(text)
+            everywhere = mpi
     return by_name, everywhere

@@ -42,6 +42,10 @@ _SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES = "size", "avg latency(us)", "min l
 _DERIVED = "transmit size"
 _PLAIN = (_SIZE, _AVERAGE)
 _FULL = (_SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES)
+#: until version 3.x the only time of a collective, also the mean over the ranks
+_OLD = (_SIZE, "latency(us)")
+#: a column with its unit, which begins the heading of a table without sizes
+_UNIT = re.compile(r"[a-z. ]+\((?:[nmu\u00b5]?s|[kmg]i?b/s)\)")
 
 
 @dataclass
@@ -80,7 +84,7 @@ class _Reader:
             self._begin(self.run, place)
             self.skipping = self.run is None
         elif _ANY_TITLE.match(text):
-            self._skip(place, text)
+            self._skip(_left_out(place, text))
         elif datatype := _DATATYPE.match(text):
             self._datatype(datatype.group(1), place)
         elif text.startswith("#"):
@@ -98,10 +102,10 @@ class _Reader:
         if self.table is not None:
             self.out.tables.append(self.table)
 
-    def _skip(self, place: str, text: str) -> None:
+    def _skip(self, problem: str) -> None:
         self.run = self.table = self.columns = None
         self.skipping = True
-        self.out.problems.append(_left_out(place, text))
+        self.out.problems.append(problem)
 
     def _end(self) -> None:
         self.table, self.ended = None, True
@@ -117,11 +121,14 @@ class _Reader:
 
     def _heading(self, text: str, place: str) -> None:
         named = _columns(text)
-        if named is None:
-            if self.columns is not None and _is_heading(text):
-                self._skip(place, text)  # another program's table, whose title is missing
-            return
         if self.skipping:
+            return
+        if self.run is not None and not self.ended and _names(text) == _OLD:
+            named = _PLAIN  # with a collective's title; one without may be of two ranks
+        if named is None:
+            # Another program's table, or of another time or unit: numbers like any others.
+            if _is_heading(text):
+                self._skip(_unknown_columns(place, text))
             return
         if self.ended:  # whose table this is, no title says
             self.run = None
@@ -202,13 +209,27 @@ def _left_out(place: str, title: str) -> str:
     return f"{place}: {title.lstrip('# ')}: not one of {', '.join(SAME_SIZES)}; left out"
 
 
+def _unknown_columns(place: str, heading: str) -> str:
+    return (
+        f"{place}: {heading.lstrip('# ')[:60]}: no columns of a collective's mean latency in "
+        "microseconds; left out, as far as the next title"
+    )
+
+
+def _names(line: str) -> tuple[str, ...]:
+    text = line.lstrip("#").strip().lower().replace(" (", "(")
+    for known in (_PLAIN, _FULL):  # whatever became of the spaces
+        if text.split() == " ".join(known).split():
+            return known
+    return tuple(re.split(r"\s{2,}|\t+", text))
+
+
 def _is_heading(line: str) -> bool:
-    return line.strip().lstrip("#").split()[:1] == ["Size"]
+    return line.lstrip("#").split()[:1] == ["Size"] or bool(_UNIT.fullmatch(_names(line)[0]))
 
 
 def _columns(line: str) -> tuple[str, ...] | None:
-    words = re.split(r"\s{2,}|\t+", line.strip().lstrip("#").strip())
-    names = tuple(w.lower() for w in words)
+    names = _names(line)
     return names if _AVERAGE in names else None
 
 

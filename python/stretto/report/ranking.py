@@ -6,9 +6,10 @@ Reads bench results of several MPIs. An MPI's default is what it does with nothi
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -140,30 +141,63 @@ class Source:
 
 
 def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
-    """Name the MPI of each file; two files that hold the same are told apart by their names.
+    """Name the MPI of each file; files that hold the same are told apart by their paths.
 
     Parameters
     ----------
     files
-        Results files with their contents.
+        Results files with their contents; one that is there twice counts once.
     """
-    seen: dict[str, set[tuple[object, ...]]] = defaultdict(set)
-    hosts = {(b.header.host.name, b.header.host.cpu) for _, b in files}
-    out = []
+    once: dict[Path, tuple[Path, Bench]] = {}
     for path, bench in files:
+        once.setdefault(path.resolve(), (path, bench))
+    kept = list(once.values())
+    hosts = {(b.header.host.name, b.header.host.cpu) for _, b in kept}
+    groups: dict[str, list[tuple[Path, Bench]]] = defaultdict(list)
+    for path, bench in kept:
         head = bench.header
         name = f"{TITLES[head.mpi.family]} {head.mpi.version}"
-        if len(hosts) > 1:
-            name += f" on {head.host.name}"
-        where = {r.launch: (r.nodes, r.ppn, r.nranks) for r in bench.launches}
-        held: set[tuple[object, ...]] = {
-            (*where[s.launch], s.collective, s.candidate, s.bytes) for s in bench.samples
-        }
-        if seen[name] & held:
-            name += f" ({path.name.removesuffix('.bench.jsonl')})"
-        seen[name] |= held
-        out.append(Source(path, bench, name))
-    return out
+        groups[name + (f" on {head.host.name}" if len(hosts) > 1 else "")].append((path, bench))
+    called: dict[Path, str] = {}
+    for name, group in groups.items():
+        held = [_held(bench) for _, bench in group]
+        words = next(w for w in _words([p for p, _ in group]) if not _mixed(w, held))
+        for (path, _), word in zip(group, words, strict=True):
+            called[path] = f"{name} ({word})" if word else name
+    return [Source(path, bench, called[path]) for path, bench in kept]
+
+
+def _held(bench: Bench) -> set[tuple[object, ...]]:
+    """Return what a file has times of."""
+    where = {r.launch: (r.nodes, r.ppn, r.nranks) for r in bench.launches}
+    return {(*where[s.launch], s.collective, s.candidate, s.bytes) for s in bench.samples}
+
+
+def _words(paths: Sequence[Path]) -> Iterator[list[str]]:
+    """Yield words for files of one MPI, the shortest first; the last ones are all different.
+
+    None at all, the files' names, one directory's name (``old``, ``new``), the ends of the paths.
+    """
+    yield [""] * len(paths)
+    parts = []  # from the file's own name upwards
+    for path in paths:
+        whole = Path(os.path.normpath(path.absolute()))
+        parts.append([whole.name.removesuffix(".bench.jsonl"), *reversed(whole.parts[1:-1])])
+    for level in range(min(map(len, parts))):
+        yield [own[level] for own in parts]
+    for length in range(2, max(map(len, parts))):
+        yield ["/".join(reversed(own[:length])) for own in parts]
+    yield [str(path.resolve()) for path in paths]
+
+
+def _mixed(words: Sequence[str], held: Sequence[set[tuple[object, ...]]]) -> bool:
+    """Return whether files with the same word hold the same."""
+    seen: dict[str, set[tuple[object, ...]]] = defaultdict(set)
+    for word, found in zip(words, held, strict=True):
+        if seen[word] & found:
+            return True
+        seen[word] |= found
+    return False
 
 
 def _kind(candidate: str) -> Kind:

@@ -24,6 +24,7 @@ from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.resize import Point, resize
 from stretto.launch.said import telling
 from stretto.progress import Progress
+from stretto.scaling.words import no_figure, refuse_other
 from stretto.tune.outside import for_copies
 from stretto.tune.place import Place, fresh
 from stretto.tune.trials import Trial, find_value, once
@@ -155,6 +156,7 @@ class Measuring:
 
     def run(self, header: Header) -> Scale:
         """Make all runs that are missing, as far as the budget goes."""
+        refuse_other(self.w.path, header)
         with ScaleWriter(self.w.path, header) as writer:
             self.runs = of_table(writer.previous.runs, self.w.tuned)
             self.before = len(self.runs)
@@ -297,9 +299,7 @@ class Measuring:
                 return replace(draft, detail=error.message)
         value = find_value(self.w.metric, result)
         if value is None or value <= 0:
-            what = "nothing" if value is None else f"{value}, which is no time or rate,"
-            detail = f"it printed {what} for --metric {self.w.metric.pattern!r}"
-            return replace(draft, detail=detail)
+            return replace(draft, detail=no_figure(self.w.metric, result, value)[:500])
         calls = found.calls if tuned is not None and found.finished else None
         return replace(
             draft, value=value, status=0, ranks=found.loaded if tuned else None, calls=calls,

@@ -8,8 +8,8 @@ together: the gain that the neighbours lead one to expect, with the chance that 
 another case altogether, and what was measured here. Where no gain at all is left with 5% or less,
 the candidate may be chosen here as if it were proven; the table says at which sizes (``carried``).
 
-A candidate needs a test at the point itself (six launches or more) and a neighbour at which it is
-proven, and no test may say that it is slower, in any mode or shape.
+A candidate needs a test at the point itself (six launches or more) and a proof near it, and no test
+may say that it is slower, in any mode or shape.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ from stretto.sweep.location import middle
 from stretto.tune.complete import Call, complete
 from stretto.tune.decide import GAP
 
-#: so many neighbours must have proven a gain
-NEIGHBOURS = 1
 #: how much a gain usually changes with each doubling of nodes, ranks per node and bytes (of a
 #: time's logarithm)
 CHANGES = (0.15, 0.075, 0.05)
-#: layouts that lie further apart, as factor of nodes or ranks per node, are no neighbours
+#: layouts that lie further apart, as factor of nodes or ranks per node, are not near
 APART = 4
 #: how often a point has nothing to do with its neighbours, and where its gain lies then (of the
 #: logarithm, about none): the MPI may do something else there
@@ -187,9 +185,9 @@ def expected(
         out[collective] = {}
         for size in sizes:
             around = list(_around(layout, collective, size, gains))
-            names = {n for _, found in around for n in found}
-            here = {n: _together([(v, f[n]) for v, f in around if n in f]) for n in sorted(names)}
-            out[collective][size] = {n: e for n, e in here.items() if e is not None}
+            names = _proven_near(layout, collective, size, gains)
+            here = {n: [(v, f[n]) for v, f in around if n in f] for n in sorted(names)}
+            out[collective][size] = {n: _together(found) for n, found in here.items() if found}
     return out
 
 
@@ -221,13 +219,32 @@ def borne_out(
     return out
 
 
+def _proven_near(
+    layout: Layout, collective: str, size: int, gains: Mapping[Layout, Gains]
+) -> set[str]:
+    """Return the candidates that are proven near a point, or at it.
+
+    Its neighbours may be as restless as it is itself; what they say of a gain counts all the same,
+    if somewhere near them it is proven that there is one.
+    """
+    return {
+        name
+        for x, found in gains.items()
+        if _near(x.nodes, layout.nodes, APART) and _near(x.ppn, layout.ppn, APART)
+        for other, here in found.get(collective, {}).items()
+        if _near(other, size, GAP)
+        for name, gain in here.items()
+        if gain.outcome == "faster"
+    }
+
+
 def _around(
     layout: Layout, collective: str, size: int, gains: Mapping[Layout, Gains]
 ) -> Iterator[tuple[float, Mapping[str, Gain]]]:
     """Yield the variance of the way to each neighbour, and what is gained there."""
     sizes = gains[layout][collective]
     for near in _next(size, sizes):
-        if max(near, size) <= GAP * max(min(near, size), 1):
+        if _near(near, size, GAP):
             yield _variance(CHANGES[2], near, size), sizes[near]
     for axis in (0, 1):
         mine = (layout.nodes, layout.ppn)
@@ -236,7 +253,7 @@ def _around(
         }
         for near in _next(mine[axis], line):
             found = gains[line[near]].get(collective, {}).get(size)
-            if found is not None and max(near, mine[axis]) <= APART * min(near, mine[axis]):
+            if found is not None and _near(near, mine[axis], APART):
                 yield _variance(CHANGES[axis], near, mine[axis]), found
 
 
@@ -247,19 +264,22 @@ def _next(here: int, all_of_them: Iterable[int]) -> list[int]:
     return [*([max(below)] if below else []), *([min(above)] if above else [])]
 
 
+def _near(one: int, other: int, times: int) -> bool:
+    """Return whether two sizes, or numbers of nodes or ranks, are at most so many times apart."""
+    return max(one, other) <= times * max(min(one, other), 1)
+
+
 def _variance(change: float, one: int, other: int) -> float:
     doublings = abs(math.log2(max(one, 1) / max(other, 1)))
     return (change * max(doublings, 1.0)) ** 2
 
 
-def _together(around: list[tuple[float, Gain]]) -> Expected | None:
-    """Return what neighbours say together: each by how near and how sure it is.
+def _together(around: list[tuple[float, Gain]]) -> Expected:
+    """Return what neighbours (one at least) say together: each by how near and how sure it is.
 
     Where they disagree, the point may be like any of them; but one that is alone with what it says
     counts less, the further it is off (Student's t).
     """
-    if sum(g.outcome == "faster" for _, g in around) < NEIGHBOURS:
-        return None
     doubts = [variance + g.sd**2 for variance, g in around]
     means = [g.mean for _, g in around]
     mean = _middle_of(means, doubts)

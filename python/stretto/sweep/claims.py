@@ -29,8 +29,11 @@ from stretto.errors import from_oserror
 
 #: a holder touches its claim so often (s)
 BEAT_S = 10.0
-#: on another machine a claim that was not touched for so long is stale (s, by the file system)
+#: on another machine a claim that is not touched while one looks for so long is stale (s)
 STALE_S = 150.0
+#: and for so long, where by the file system it was not touched for `STALE_S` before (s); its time
+#: alone is no proof: a file server's clock may step, and some take the clock of who writes
+WATCH_S = 3 * BEAT_S
 State = Literal["open", "held", "done"]
 _NAME = re.compile(r"(\d+)\.(\d+)(\.end)?\Z")
 
@@ -54,6 +57,11 @@ class Holder:
     started: str
     job: str = ""
 
+    @property
+    def host(self) -> str:
+        """Its host, without the domain."""
+        return self.place.split(" ")[0].split(".")[0]
+
 
 def me() -> Holder:
     """Return this process as a holder."""
@@ -74,6 +82,17 @@ def _read(path: str) -> str:
         return Path(path).read_text().strip()
     except OSError:
         return ""
+
+
+def _parsed(text: str) -> Holder | None:
+    """Return the holder that a claim names, None when it is not whole."""
+    try:
+        holder = Holder(**json.loads(text))
+    except (ValueError, TypeError):
+        return None
+    words = (holder.place, holder.started, holder.job)
+    good = isinstance(holder.pid, int) and all(isinstance(w, str) for w in words)
+    return holder if good else None
 
 
 def _started(pid: int) -> str | None:
@@ -120,6 +139,15 @@ def job_ended(job: str) -> bool:
     return not done.stdout.strip()
 
 
+@dataclass(frozen=True)
+class _Watch:
+    """What was seen of a claim: its last touch, when that was looked at, and how long it stands."""
+
+    touched: int
+    at: float
+    still_s: float
+
+
 class Claims:
     """The claims of one layout.
 
@@ -130,7 +158,14 @@ class Claims:
     holder
         This process, by default.
     stale_s
-        Age at which a claim of a holder that cannot be asked for is stale.
+        Time without a touch after which a claim of a holder that cannot be asked for is stale.
+
+    Attributes
+    ----------
+    clock
+        Tells durations.
+    glance
+        Nothing will be taken: a claim that is old by the file system passes for stale at once.
     """
 
     def __init__(
@@ -139,8 +174,11 @@ class Claims:
         self.directory = directory
         self.holder = holder or me()
         self.stale_s = stale_s
+        self.clock: Callable[[], float] = time.monotonic
+        self.glance = False
+        self._watched: dict[str, _Watch] = {}
         self._asked: dict[str, tuple[float, bool]] = {}
-        self._done: set[int] = set()  # that is for ever: no need to read it again
+        self._done: dict[int, int] = {}  # the generation that was, which need not be read again
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -173,12 +211,12 @@ class Claims:
         if not known:
             return "open", 0
         latest = max(known)
-        if launch in self._done:
+        if self._done.get(launch) == latest:
             return "done", latest
         if known[latest]:
             if _read(str(self._path(launch, latest, ".end"))) != "done":
                 return "open", latest
-            self._done.add(launch)
+            self._done[launch] = latest
             return "done", latest
         return ("open" if self._stale(self._path(launch, latest)) else "held"), latest
 
@@ -200,25 +238,54 @@ class Claims:
     def _path(self, launch: int, generation: int, end: str = "") -> Path:
         return self.directory / f"{launch:05d}.{generation}{end}"
 
+    def holder_of(self, launch: int, generation: int) -> Holder | None:
+        """Return who made a claim, None where that cannot be read."""
+        return _parsed(_read(str(self._path(launch, generation))))
+
+    def gone(self, holder: Holder) -> bool:
+        """Return whether a holder is known to have ended."""
+        return gone(holder, self.holder, self._job_ended)
+
     def _stale(self, path: Path) -> bool:
+        """Return whether the holder of a claim has ended, or does not touch it any more.
+
+        Only durations by this process's own clock count: a holder that lives touches its claim in
+        them, whatever time that is by the file server, and one from the future comes of age, too.
+        """
         try:
             with path.open(
                 encoding="utf-8", errors="replace"
             ) as stream:  # opening asks an NFS server anew
                 text = stream.read()
-                touched = os.fstat(stream.fileno()).st_mtime
+                status = os.fstat(stream.fileno())
         except OSError:
             return False
-        try:
-            holder = Holder(**json.loads(text))
-        except (ValueError, TypeError):
-            # Cut off by a kill or a full disk, where links are not to be had: nobody can be asked.
-            return self._file_system_time() - touched > self.stale_s
-        if gone(holder, self.holder, self._job_ended):
+        # None: cut off by a kill or a full disk, where links are not to be had; none can be asked
+        holder = _parsed(text)
+        if holder is not None:
+            if self.gone(holder):
+                return True
+            if holder.place == self.holder.place:
+                return False
+        still = self._still_s(path.name, status.st_mtime_ns)
+        if still >= self.stale_s:
             return True
-        if holder.place == self.holder.place:
+        if still < min(WATCH_S, self.stale_s) and not self.glance:
             return False
-        return self._file_system_time() - touched > self.stale_s
+        return self._file_system_time() - status.st_mtime > self.stale_s
+
+    def _still_s(self, name: str, touched: int) -> float:
+        """Return for how long this process has seen a claim untouched.
+
+        Of the time between two looks a beat counts at most: where this process stood still, or the
+        file server, nobody could have seen a touch.
+        """
+        now, last = self.clock(), self._watched.get(name)
+        still = 0.0
+        if last is not None and last.touched == touched:
+            still = last.still_s + min(max(0.0, now - last.at), BEAT_S)
+        self._watched[name] = _Watch(touched, now, still)
+        return still
 
     def _job_ended(self, job: str) -> bool:
         """Ask Slurm, at most twice a minute for each job."""

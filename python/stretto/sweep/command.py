@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,8 +13,9 @@ from typing import Any
 from stretto.campaign.request import split_candidates
 from stretto.cli import print_json
 from stretto.errors import EXIT_INTERRUPTED, StrettoError, UsageError
+from stretto.sweep.conclude import Outcome
 from stretto.sweep.request import Request, make_request, read_values
-from stretto.sweep.run import Outcome, run_campaign
+from stretto.sweep.run import run_campaign
 
 
 def request_of(file: Path | None, options: Mapping[str, str | int | bool | None]) -> Request:
@@ -66,7 +69,17 @@ def tune_campaign(
     request = request_of(file, options)
     plans: list[dict[str, Any]] = []
     words = ["stretto", *sys.argv[1:]]
-    outcomes = run_campaign(request, words, say, yes, dry_run, plans=plans)
+    try:
+        outcomes = run_campaign(request, words, say, yes, dry_run, plans=plans)
+    except (StrettoError, OSError) as error:
+        gone = removed(request, error)
+        if gone is None:
+            raise
+        raise StrettoError(
+            "this was removed while the campaign ran", gone,
+            "measurements in it are gone, unless it was moved: move it back, and the same command "
+            "goes on; without it the command begins anew",
+        ) from error  # fmt: skip
     if dry_run:
         if as_json:
             print_json({
@@ -90,10 +103,33 @@ def tune_campaign(
     if not all(o.complete for o in outcomes):
         say(
             f"stretto: not complete: everything so far is in {request.out}; the same command goes "
-            f"on, and `stretto campaign status {request.out}` shows how far it is"
+            f"on, and `stretto campaign status {shlex.quote(str(request.out))}` shows how far it is"
         )
         return EXIT_INTERRUPTED
     return 0
+
+
+def removed(request: Request, error: BaseException) -> Path | None:
+    """Return what was taken away from below a running campaign, None where it failed otherwise.
+
+    Parameters
+    ----------
+    request, error
+        The campaign, and what has ended it.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, FileNotFoundError):
+        cause = cause.__cause__ or cause.__context__
+    if cause is None or cause.filename is None:
+        return None
+    missing = Path(os.fsdecode(cause.filename)).absolute()
+    # right below it lies campaign.json, the first file: where that fails it never was there
+    below = any(
+        x in missing.parent.parents for x in (request.out.absolute(), request.out.resolve())
+    )
+    if not below or (request.refine is not None and missing == request.refine.absolute()):
+        return None
+    return next((p for p in reversed(missing.parents) if not p.exists()), None)
 
 
 def lines_of(outcome: Outcome) -> list[str]:
@@ -123,8 +159,9 @@ def lines_of(outcome: Outcome) -> list[str]:
         out.append(f"  {outcome.regret}")
     out += [f"  left out: {sentence}" for sentence in outcome.left_out]
     if outcome.table is not None:
+        results = shlex.quote(str(outcome.results[0].parent))
         out.append(f"  table: {outcome.table} (stretto run --table ...)")
-        out.append(f"  results for stretto export: {outcome.results[0].parent}/*.bench.jsonl")
+        out.append(f"  results for stretto export: {results}/*.bench.jsonl")
     return out
 
 

@@ -21,7 +21,7 @@ from stretto.sweep.times import Medians, Seen, Shape
 #: needs: it crashes
 LOST = FEWEST
 #: so many launches is the usual share of wins worth, against the one that was seen
-WINS_BELIEF = 8
+WINS_BELIEF = 24
 #: part of what is allowed that q may be, for a proof to count as one before the last wave
 SURE = 0.5
 #: launches of a proof, times the square of what the share of wins lies above one half
@@ -163,19 +163,27 @@ class Doubt:
         name
             A candidate.
         gap
-            By how much it is faster (of the logarithm), as far as that is known.
+            By how much it is faster than the choice (of the logarithm), as far as that is known.
         """
-        n = self.launches(name)
+        n, gain = self.launches(name), gap + self._gained()
         base, _ = beside(name, self._bases(), self.plan.settings.variants)
         seen = [self.times.get(s, {}) for s in self.shapes]
         both = [in_common(t.get(name, {}), t.get(base or "", {})) for t in seen]
         # The rank sum of n and n launches lies (wins - 1/2) sqrt(6 n) standard deviations off, the
         # signed ranks of n pairs sqrt(12 n): the test that is made takes what tells sooner.
-        proof = _launches(n, max(share_of_wins(*b) for b in both), gap, PROOF)
+        proof = _launches(n, max(share_of_wins(*b) for b in both), gain, PROOF)
         wins = max(share_of_wins(*b, paired=True) for b in both)
-        proof = min(proof, max(PAIRED_FROM, _launches(n, wins, gap, PROOF / 2)))
+        proof = min(proof, max(PAIRED_FROM, _launches(n, wins, gain, PROOF / 2)))
         # One that has taken long without success takes long yet: others may be proven sooner.
         return min(max(n // 2, proof - n), self._to_bear_out(name, proof) - n)
+
+    def _gained(self) -> float:
+        """Return by how much the choice is faster than what a proof is made against."""
+        found = []
+        for _, size, *_ in self.shapes:
+            known = {**self._borne.get(size, {}), **self._ratios.get(size, {})}
+            found.append(-math.log(known.get(self.choice, 1.0)))
+        return sum(found) / len(found)
 
     def _to_bear_out(self, name: str, most: int) -> int:
         """Return in how many launches a candidate bears out what its neighbours have proven.
@@ -219,19 +227,19 @@ def _unsure(decided: Decided, shapes: tuple[Shape, ...]) -> set[str]:
     }
 
 
-def _launches(n: int, wins: float, gap: float, proof: float) -> int:
+def _launches(n: int, wins: float, gain: float, proof: float) -> int:
     """Return how many launches a proof takes in all.
 
     Parameters
     ----------
     n, wins
         Launches so far, and the share of wins in them.
-    gap
-        As for `Doubt.to_proof`.
+    gain
+        By how much the candidate is faster than the MPI (of the logarithm).
     proof
         Launches times the square of what the share of wins lies above one half.
     """
     # Few launches say little of their wins: usual ones are disturbed upwards, one in two.
-    usual = 1 - 0.5 * math.exp(-max(gap, 0.0) / SPREAD)
+    usual = 1 - 0.5 * math.exp(-max(gain, 0.0) / SPREAD)
     wins = (n * wins + WINS_BELIEF * usual) / (n + WINS_BELIEF)
     return NEVER if wins <= 0.5 else math.ceil(proof / (wins - 0.5) ** 2)

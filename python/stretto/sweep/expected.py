@@ -9,7 +9,7 @@ from dataclasses import replace
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.settings import Case
 from stretto.campaign.stats import FEWEST
-from stretto.sweep.contest import COSTLY, begins_with, dear_sizes
+from stretto.sweep.contest import AFTER, COSTLY, begins_with, dear_sizes
 from stretto.sweep.elimination import Policy, chains, shape_of
 from stretto.sweep.kriged import FEWEST_POINTS
 from stretto.sweep.layout import Layout, guides
@@ -90,11 +90,12 @@ def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float
     out = []
     for plan in plans:
         guided = bool(guides(plan.layout, order))
-        rounds = range(plan.settings.launches)
+        alike = FEWEST + AFTER  # all rounds from here on: whatever begins late has begun
         out.append(
             sum(
-                round_s(plan, t, _cases(plan, t, policy, guided, len(plans)), policy)
-                for t in rounds
+                (max(1, plan.settings.launches - t) if t == alike else 1)
+                * round_s(plan, t, _cases(plan, t, policy, guided, len(plans)), policy)
+                for t in range(min(plan.settings.launches, alike + 1))
             )
         )
     return out

@@ -26,6 +26,8 @@ from stretto.sweep.placement import LIMIT_S, HangError
 
 #: s: more for each rank, of which thousands take their time in MPI_Init
 RANK_S = 0.02
+#: bytes that a launch and what it says need at least
+ROOM = 1 << 16
 #: what says where an MPI's messages go
 INTERFACES = {
     "openmpi": (
@@ -78,12 +80,23 @@ def greet(
             job.write_text(text, "utf-8")
             command, environ = command_line(settings, installation, 0, job, start)
             ended = process.run(
-                command, environ, directory / "log", lambda: time.monotonic() > deadline
-            )
+                command, environ, directory / "log", lambda: time.monotonic() > deadline,
+                scratch=directory,
+            )  # fmt: skip
             lines = output.read_text("utf-8", "replace") if output.exists() else ""
+            if ended.stopped or ended.status != 0:
+                _look_for_room(directory)
     except OSError as error:
         raise from_oserror(error, "cannot start a first job", place) from error
     _judge(installation, layout, command, environ, ended, lines, limit)
+
+
+def _look_for_room(directory: Path) -> None:
+    """Raise an OSError where a launch cannot write: then its ranks die without a word, too."""
+    with (directory / "room").open("wb") as stream:
+        stream.write(bytes(ROOM))
+        stream.flush()
+        os.fsync(stream.fileno())  # quotas of network file systems show here
 
 
 def _judge(

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stretto.campaign.commandline import Starter
 from stretto.campaign.idle import cores, threads
@@ -43,6 +43,8 @@ class Hosts:
         Physical ones that ranks may use on each of them; None where nobody knows.
     threads
         Their hardware threads; None where nobody knows.
+    nodes
+        What each of them calls itself; empty where nobody asked.
     """
 
     names: tuple[str, ...]
@@ -50,6 +52,7 @@ class Hosts:
     mpi_type: str | None = None
     cores: int | None = None
     threads: int | None = None
+    nodes: tuple[str, ...] = field(default=(), compare=False)
 
     def shared_by(self, layout: Layout) -> bool:
         """Return whether a layout has more ranks on a node than cores, as far as is known."""
@@ -183,8 +186,9 @@ def find_hosts(
     # a job's processors are hardware threads as a rule: it never has more cores than it has those
     most = [n for n in (mine or 0, *(p.threads for p in of)) if n > 0]
     return Hosts(
-        tuple(kinds[cpu]), cpu, mpi_type, min(known, default=None), min(most, default=None)
-    )
+        tuple(kinds[cpu]), cpu, mpi_type, min(known, default=None), min(most, default=None),
+        tuple(p.host for p in of),
+    )  # fmt: skip
 
 
 def _kinds(

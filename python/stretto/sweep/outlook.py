@@ -9,6 +9,7 @@ from stretto.campaign.stats import FEWEST
 from stretto.sweep.elimination import Policy
 from stretto.sweep.expected import at_most_s, expected_s, limit_s
 from stretto.sweep.request import Request
+from stretto.sweep.said import few_words
 
 if TYPE_CHECKING:
     from stretto.sweep.run import System
@@ -24,10 +25,7 @@ def hopeless(request: Request, system: System) -> list[str]:
     """
     out = []
     if request.launches < FEWEST:
-        out.append(
-            f"{request.launches} launches of each candidate: no test can be made with fewer than "
-            f"{FEWEST}, so that native stays everywhere (--launches {FEWEST} or more)"
-        )
+        out.append(few_words(system.base, system.plans))
     if request.alone:
         out.append("1 x 1 is left out: a single rank has nothing to measure")
     have = len(system.hosts.names)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from stretto.campaign.settings import (
 from stretto.errors import UsageError
 from stretto.files.io import read_text
 from stretto.files.table import TUNABLE
+from stretto.plan import MOST_RANKS
 from stretto.sweep.layout import Layout, ordered, parse_layout
 
 if sys.version_info >= (3, 11):
@@ -32,6 +35,14 @@ SIZES = "8:1M:4,24,1000,36000,600000"
 #: stands for all of Stretto's own algorithms that fit
 OWN = "own"
 LAUNCHERS = ("auto", "mpirun", "srun")
+#: more than anybody waits for, and up to them a plan is made within seconds as a rule: its time
+#: grows with launches x layouts, and where the order of layouts is sought with their third power
+MOST_LAUNCHES = 200
+MOST_LAYOUTS = 256
+#: launches make seeds of their own of it, which a 64-bit word has to hold
+MOST_SEED = 10**12
+#: so many digits are a mistake; much longer ones Python refuses to read
+_ENDLESS = re.compile(r"\d{19}")
 EXAMPLE = """collectives = ["allreduce", "bcast"]
 nodes = [1, 2, 4]
 ppn = [1, 2]
@@ -118,15 +129,40 @@ def _words(value: Any, key: str) -> tuple[str, ...]:
     return tuple(x.strip() for x in items)
 
 
+def _hosts(value: Any, key: str) -> tuple[str, ...]:
+    """Return names of nodes: a list, or as ``--hosts`` has them, with commas between."""
+    names = [x.strip() for word in _words(value, key) for x in word.split(",") if x.strip()]
+    if not names:
+        raise UsageError(f"{key} names no node", key, f'write for example {key} = ["a", "b"]')
+    double = next((x for x, times in Counter(names).items() if times > 1), None)
+    if double is not None:  # of a list with a line for each rank, say
+        raise UsageError(
+            f"{double} is named twice", key,
+            "name each node once; how many ranks it gets, ppn (--ppn) says",
+        )  # fmt: skip
+    return tuple(names)
+
+
 def _counts(value: Any, key: str) -> tuple[int, ...]:
     if isinstance(value, str):
-        return tuple(parse_counts(value, key))
-    items = value if isinstance(value, list) else [value]
-    if not items or not all(isinstance(x, int) and not isinstance(x, bool) for x in items):
+        if _ENDLESS.search(value):
+            raise _too_many(key)
+        found: list[Any] = parse_counts(value, key)
+    else:
+        found = value if isinstance(value, list) else [value]
+    if not found or not all(isinstance(x, int) and not isinstance(x, bool) for x in found):
         raise UsageError(f"{key} must be whole numbers", key, f"write for example {key} = [1, 2]")
-    if min(items) < 1:
+    if min(found) < 1:
         raise UsageError(f"{key} must be at least 1", key, f"write for example {key} = [1, 2]")
-    return tuple(dict.fromkeys(items))
+    if max(found) > MOST_RANKS:
+        raise _too_many(key)
+    return tuple(dict.fromkeys(found))
+
+
+def _too_many(key: str) -> UsageError:
+    return UsageError(
+        f"{key} must be at most {MOST_RANKS}", key, "a campaign has no more ranks in all"
+    )
 
 
 def _sizes(value: Any, key: str) -> tuple[int, ...]:
@@ -135,19 +171,20 @@ def _sizes(value: Any, key: str) -> tuple[int, ...]:
     if not items:
         raise UsageError(f"{key} must be sizes", key, f'write for example {key} = "8:1M:4,24"')
     for x in items:
-        if isinstance(x, bool) or not isinstance(x, int | str):
+        if isinstance(x, bool) or not isinstance(x, int | str) or _ENDLESS.search(str(x)):
             raise UsageError(f"{key} must be sizes", key, f'write for example {key} = "8:1M:4,24"')
         found |= {parse_size(str(x))} if isinstance(x, int) else set(parse_sizes(x))
     return tuple(sorted(found))
 
 
-def _number(kind: type, least: float) -> Callable[[Any, str], Any]:
-    def read(value: Any, key: str) -> Any:
+def _whole(least: int, most: int) -> Callable[[Any, str], int]:
+    def read(value: Any, key: str) -> int:
         good = isinstance(value, int | float) and not isinstance(value, bool)
-        good = good and math.isfinite(value)
-        if not good or (kind is int and value != int(value)) or value < least:
-            raise UsageError(f"{key} must be a number of at least {least:g}", key, "correct it")
-        return kind(value)
+        if not good or not math.isfinite(value) or value != int(value):
+            raise UsageError(f"{key} must be a whole number", key, f"write for example {key} = 12")
+        if not least <= value <= most:
+            raise UsageError(f"{key} must be from {least} to {most}", key, "correct it")
+        return int(value)
 
     return read
 
@@ -185,10 +222,10 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
     "ppn": _counts,
     "bytes": _sizes,
     "candidates": _words,
-    "hosts": _words,
-    "launches": _number(int, 1),
+    "hosts": _hosts,
+    "launches": _whole(1, MOST_LAUNCHES),
     "eliminate": _truth,
-    "seed": _number(int, 0),
+    "seed": _whole(0, MOST_SEED),
     "budget": _time,
     "stall": _time,
     "platform": _text,
@@ -215,7 +252,7 @@ def read_values(path: Path) -> dict[str, Any]:
     text = read_text(path, "a campaign file", f"write one, for example:\n{EXAMPLE}")
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # a number of thousands of digits is one as well
         raise UsageError(f"this is not TOML: {error}", str(path), "correct the line") from error
 
 
@@ -249,6 +286,7 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
     if "refine" in read:
         read["refine"] = default_out.parent / read["refine"]
     ppn = ppn or ((2,) if nodes == (1,) else (1,))
+    _refuse_vast(nodes, ppn, read.get("interpolate", ()), place)
     layouts = tuple(Layout(n, p) for n in nodes for p in ppn if n * p > 1)
     read["alone"] = 1 in nodes and 1 in ppn
     if not layouts:
@@ -258,6 +296,28 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
             raise UsageError(f"{name} is left to the MPI", place, f"take of {', '.join(TUNABLE)}")
     fields = {_FIELDS.get(key, key): value for key, value in read.items()}
     return Request(out=out, layouts=layouts, **fields)
+
+
+def _refuse_vast(
+    nodes: Sequence[int], ppn: Sequence[int], interpolate: Sequence[Layout], place: str
+) -> None:
+    """Refuse what could be neither planned nor measured by anybody."""
+    most = f"at most {MOST_RANKS} in all (nodes x ppn)"
+    if max(nodes) * max(ppn) > MOST_RANKS:
+        words = Layout(max(nodes), max(ppn)).words
+        raise UsageError(
+            f"{words} is more ranks than can be looked at", f"{place}: nodes, ppn", most
+        )
+    for layout in interpolate:
+        if layout.nranks > MOST_RANKS:
+            words = f"{layout.words} is more ranks than can be looked at"
+            raise UsageError(words, f"{place}: interpolate", most)
+    if len(nodes) * len(ppn) > MOST_LAYOUTS:
+        raise UsageError(
+            f"{len(nodes)} numbers of nodes and {len(ppn)} of ranks per node are "
+            f"{len(nodes) * len(ppn)} layouts", f"{place}: nodes, ppn",
+            f"take at most {MOST_LAYOUTS}; interpolate = [...] gives those between them rows, too",
+        )  # fmt: skip
 
 
 def about(request: Request, command: list[str]) -> dict[str, Any]:

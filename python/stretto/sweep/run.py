@@ -5,71 +5,37 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from stretto.campaign import programs
 from stretto.campaign.candidates import refuse_unknown
 from stretto.campaign.cost import ask, duration
-from stretto.campaign.fitting import require_layout
 from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, crowd_words
 from stretto.campaign.natives import unlisted
 from stretto.campaign.show import size_words
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
-from stretto.files.bench import Bench, format_record
-from stretto.files.identity import Identity, MPIIdentity, collect, cpu_slug, now
+from stretto.files.identity import Identity, collect, cpu_slug, now
 from stretto.files.io import dump_json, write_atomic
-from stretto.files.table import Row, Table, read_table, write_table
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.sweep.alone import alone_on
 from stretto.sweep.backend import Backend, Launches
-from stretto.sweep.decide import decide_all
+from stretto.sweep.conclude import Outcome, conclude
 from stretto.sweep.elimination import Policy
 from stretto.sweep.expected import at_most_s, expected_s, limit_s
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
-from stretto.sweep.interpolate import interpolated
 from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.outlook import hopeless, plan_json
 from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import LayoutPlan, as_begun, make_plan
-from stretto.sweep.refine import read_simulated, refined
+from stretto.sweep.refine import read_simulated
 from stretto.sweep.request import OWN, Request, about
-from stretto.sweep.said import regret_words, untested
-from stretto.sweep.site import given_up_words
 from stretto.sweep.stopping import stops_gently
 from stretto.sweep.worker import Worker
 
 CAMPAIGN = "campaign.json"
-
-
-@dataclass
-class Outcome:
-    """What came of a campaign with one MPI.
-
-    Attributes
-    ----------
-    complete
-        Everything is measured: no launch was given up, no layout left out.
-    left_out
-        A sentence for each layout that was not measured, or not all of it.
-    ended
-        This start could do no more; otherwise it was stopped, or others are at work.
-    remedy
-        What to do about the first layout that was left out.
-    """
-
-    mpi: str
-    table: Path | None
-    results: list[Path]
-    rows: list[Row]
-    regret: str | None
-    complete: bool
-    left_out: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    ended: bool = True
-    remedy: str | None = None
 
 
 @dataclass(frozen=True)
@@ -275,7 +241,7 @@ def measure_system(
         names = system.hosts.names or (os.uname().nodename,)
     identity = replace(system.identity, created=now())
     worker = worker_of(backend, quiet)
-    with alone_on(request.out, names), stops_gently(worker, say):
+    with alone_on(request.out, names, system.hosts.nodes), stops_gently(worker, say):
         if request.parallel and len(names) > 1:
             complete = side_by_side(worker, names, lane_of, say)
         else:
@@ -283,120 +249,3 @@ def measure_system(
     outcome = conclude(request, worker, say, complete)
     outcome.notes = list(dict.fromkeys(n for x in backends for n in x.notes))
     return outcome
-
-
-def conclude(
-    request: Request, worker: Worker, say: Callable[[str], None], complete: bool
-) -> Outcome:
-    """Write the results of each layout, and the table.
-
-    Parameters
-    ----------
-    request, worker, say
-        The campaign, and what measured it.
-    complete
-        Nothing is left that this start could measure.
-    """
-    ended = complete
-    benches: dict[Any, Bench] = {}
-    results: list[Path] = []
-    left_out: list[str] = []
-    remedy: str | None = None
-    for site in worker.all():
-        layout, merged = site.plan.layout, site.folder.merged()
-        for sentence in merged.aside:
-            say(f"stretto: warning: not used: {sentence}")
-        if site.closed is not None:
-            left_out.append(f"{layout.words}: {site.closed}")
-            remedy = remedy or site.remedy
-        failed = site.failed()
-        if failed:
-            left_out.append(
-                f"{layout.words}: {given_up_words(failed)}; the same command tries them again"
-            )
-        complete = complete and site.closed is None and not failed
-        if not merged.bench.samples:
-            continue
-        path = worker.base / f"{layout.name}.bench.jsonl"
-        try:
-            require_layout(merged.bench, layout.nodes, layout.ppn, path)
-        except StrettoError as error:
-            left_out.append(f"{layout.words}: {error}")
-            continue
-        records = [merged.bench.header, *merged.bench.records]
-        write_atomic(path, "".join(format_record(r) for r in records), "the results")
-        results.append(path)
-        benches[layout] = merged.bench
-    mpi = worker.identity.mpi
-    name = f"{mpi.family}-{mpi.version}"
-    if not benches:
-        return Outcome(name, None, [], [], None, complete, left_out, ended=ended, remedy=remedy)
-    decided = decide_all(benches, {x: worker.sites[x].plan.nvariants for x in benches})
-    rows = [r for d in decided.values() for r in d.rows]
-    extra = set(request.interpolate) | {s.plan.layout for s in worker.all()}
-    for layout in sorted(extra - set(benches)):
-        found = interpolated(layout, decided)
-        if request.platform is not None:
-            from stretto.model.platform_file import load
-            from stretto.sweep.priced import priced
-
-            found, refused = priced(found, load(request.platform), mpi.family, Policy().priced)
-            left_out += refused
-        rows += found
-        if not found:
-            left_out.append(f"{layout.words}: lies outside what was measured: no rows for it")
-    if request.refine is not None:
-        rows, kept = refined(rows, read_simulated(request.refine, mpi.family))
-        say(f"stretto: {kept} rows are simulated ({request.refine}): nobody measured there")
-    path = table_place(request.out, mpi, worker.node_cpu or worker.identity.host.cpu)
-    write_campaign_table(path, worker.identity, worker.node_cpu, rows)
-    few = [d for d in decided.values() if untested(d)]
-    if few:
-        say(
-            f"stretto: warning: {sum(untested(d) for d in few)} points have fewer than 6 launches: "
-            "no test can be made there, and native stays"
-        )
-    return Outcome(
-        name, path, results, rows, regret_words(list(decided.values())), complete, left_out,
-        ended=ended, remedy=remedy,
-    )  # fmt: skip
-
-
-def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
-    """Return where the table of an MPI on a kind of node goes: never over another kind's.
-
-    Parameters
-    ----------
-    out
-        The campaign's directory.
-    mpi, cpu
-        What it is for.
-    """
-    path = out / f"{mpi.family}-{mpi.version}.table"
-    try:
-        other = cpu_slug(read_table(path).cpu) != cpu_slug(cpu) if path.exists() else False
-    except StrettoError:
-        other = False  # damaged: made anew
-    return path.with_name(f"{mpi.family}-{mpi.version}.{cpu_slug(cpu)}.table") if other else path
-
-
-def write_campaign_table(
-    path: Path, identity: Identity, node_cpu: str | None, rows: list[Row]
-) -> None:
-    """Write one table with the rows of all layouts.
-
-    Parameters
-    ----------
-    path
-        Where.
-    identity, node_cpu
-        The system that was measured.
-    rows
-        Of all layouts.
-    """
-    host, mpi = identity.host, identity.mpi
-    table = Table(
-        mpi.family, mpi.version, None, None, identity.created, identity.stretto, host.name,
-        node_cpu or host.cpu, rows,
-    )  # fmt: skip
-    write_table(table, path)

@@ -1,14 +1,18 @@
-"""What is told of a campaign's table as a whole."""
+"""What is told of a campaign's table as a whole, and of its launches before there is one."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from stretto.campaign.compare import Comparison
+from stretto.campaign.stats import FEWEST
 from stretto.sweep.decide import Decided
+from stretto.sweep.plan import LayoutPlan
 from stretto.tune.decide import one_shape_each
 
 
@@ -28,6 +32,33 @@ def regret_words(found: Sequence[Decided]) -> str | None:
         f"{100 * np.median(every):.1f}%, worst {100 * max(every):.1f}% slower, over "
         f"{len(every)} points"
     )
+
+
+def few_words(base: Path, plans: Sequence[LayoutPlan]) -> str:
+    """Return what comes of fewer launches than a test needs.
+
+    Parameters
+    ----------
+    base, plans
+        Where the results of an MPI go, and what is asked for: a campaign may have more already.
+    """
+    asked = plans[0].settings.launches
+    out = (
+        f"{asked} launch{'es' if asked > 1 else ''} of each candidate: no test can be made with "
+        f"fewer than {FEWEST}, "
+    )
+    if any(_rounds(base / p.layout.name / "claims", p.nvariants) >= FEWEST for p in plans):
+        return out + (
+            f"so that native stays wherever there are no {FEWEST} yet; points that have them are "
+            f"judged as before (--launches {FEWEST} or more)"
+        )
+    return out + f"so that native stays everywhere (--launches {FEWEST} or more)"
+
+
+def _rounds(claims: Path, nvariants: int) -> int:
+    """Return how many rounds of a layout were begun, by the names of its claims."""
+    found = [re.match(r"\d+", x.name) for x in claims.glob("[0-9]*.end")]
+    return max((int(m[0]) // nvariants + 1 for m in found if m), default=0)
 
 
 def untested(found: Decided) -> int:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import os
 import random
+import re
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from stretto.campaign.ledger import Ledger
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, Excluded, Header, Sample
 from stretto.files.bench_writer import BenchWriter
@@ -19,12 +25,17 @@ from stretto.files.io import dump_json, write_atomic
 from stretto.sweep.claims import Claims, Holder
 from stretto.sweep.contest import Memory
 from stretto.sweep.elimination import State
-from stretto.sweep.folder import Folder, session_path
+from stretto.sweep.folder import ENDING, Folder, session_path
 from stretto.sweep.layout import Layout
 from stretto.sweep.plan import LayoutPlan
 
 #: says, in the layout's directory, why a start has left it out
 LEFT_OUT = "left_out.json"
+#: the directory of a launch under way, beside the results file of its start
+_UNDER_WAY = re.compile(
+    rf"\.(?P<results>[^.]+\.(?P<host>[^.]+)\.(?P<pid>\d+)(\.\d+)?{re.escape(ENDING)})"
+    r"\.launch(?P<launch>\d+)\."
+)
 #: one thread at a time takes a name for its file, and makes the file
 _NAMING = threading.Lock()
 
@@ -40,6 +51,9 @@ class Site:
     teachers: list[Layout]  # its guides, and those that they learned from
     writer: BenchWriter | None = None
     given_up: set[int] = field(default_factory=set)
+    doubted: set[int] = field(default_factory=set)  # were done; the files hold no end of them
+    lost: bool = False  # it was said that some of it is not
+    looked: tuple[int, int, Ledger] | None = None  # round, records, and what they leave to be done
     fruitless: int = 0
     closed: str | None = None  # why it cannot be measured by this process
     prepared: bool = False
@@ -48,6 +62,20 @@ class Site:
     known: dict[int, State] = field(default_factory=dict)  # what is worth measuring in a round
     memory: Memory = field(default_factory=dict)
     remedy: str | None = None  # what to do where it is closed
+
+    def doubt(self) -> None:
+        """Take launches that earlier starts have done for done only if the files hold their end.
+
+        Files may have been damaged since, or lost. Where another process is at work nothing is
+        doubted: it has looked, and its latest file may not be seen here yet.
+        """
+        listing = self.claims.listing()
+        states = {k: self.claims.state(k, listing)[0] for k in listing}
+        if "held" in states.values():
+            return
+        ends = self.folder.merged().bench.ends
+        whole = {k for k, end in ends.items() if end.status == "ok"}
+        self.doubted = {k for k, state in states.items() if state == "done" and k not in whole}
 
     def leave_out(self, why: str, remedy: str | None, by: str) -> None:
         """Close the layout for this process, and leave word of it for `campaign status`.
@@ -67,6 +95,40 @@ class Site:
         with contextlib.suppress(OSError):
             (self.folder.directory / LEFT_OUT).unlink(missing_ok=True)
 
+    def clear(self) -> None:
+        """Remove the directories of launches whose starts were killed, nobody else's."""
+        every = self.folder.directory.glob(f".*{ENDING}.launch*")
+        found = [(path, _UNDER_WAY.match(path.name)) for path in every]
+        listing = self.claims.listing() if found else {}  # later: each has been claimed before
+        for path, words in found:
+            if words is None:
+                continue
+            launch, who = int(words["launch"]), (words["host"], int(words["pid"]))
+            known = listing.get(launch, {})
+            if self._let_go(launch, who, known, self.folder.directory / words["results"]):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _let_go(
+        self, launch: int, who: tuple[str, int], known: Mapping[int, bool], results: Path
+    ) -> bool:
+        """Return whether a process that had a launch surely does not work on it any more.
+
+        Where it cannot be asked for, its claim must have been taken over as a stale one, and nobody
+        hold its results file.
+        """
+        claims, found = self.claims, False
+        for generation, ended in known.items():
+            holder = claims.holder_of(launch, generation)
+            if holder is None or (holder.host, holder.pid) != who:
+                continue
+            found = True
+            if ended or claims.gone(holder):
+                continue
+            here = holder.place == claims.holder.place
+            if here or generation == max(known) or not _unlocked(results):
+                return False
+        return found
+
     def opened(
         self, identity: Identity, command: list[str], node_cpu: str | None, holder: Holder
     ) -> BenchWriter:
@@ -80,6 +142,7 @@ class Site:
             Who writes.
         """
         if self.writer is None:
+            self.clear()
             record = {**self.plan.settings.record(), "cases": [], "node_cpu": node_cpu}
             header = Header(
                 identity.stretto, identity.created, identity.host, identity.mpi, command, record
@@ -132,6 +195,23 @@ class Unit:
     generation: int
     turn: int
     cases: State
+
+
+def _unlocked(results: Path) -> bool:
+    """Return whether nobody appends to a results file; False where that cannot be known."""
+    try:
+        handle = os.open(results, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
 
 
 def gains(bench: Bench) -> int:

@@ -12,12 +12,13 @@ from stretto.errors import StrettoError
 from stretto.files.bench import Bench, standing_exclusions
 from stretto.files.identity import Identity
 from stretto.files.io import check_schema, parse_json, read_text
+from stretto.sweep.conclude import table_place
 from stretto.sweep.elimination import Policy, State
 from stretto.sweep.expected import expected_s
 from stretto.sweep.layout import ordered, parse_layout
 from stretto.sweep.pace import pace
 from stretto.sweep.plan import FILE, LayoutPlan, read_plan, round_s
-from stretto.sweep.run import CAMPAIGN, table_place
+from stretto.sweep.run import CAMPAIGN
 from stretto.sweep.site import Site, given_up_words
 from stretto.sweep.worker import Worker
 
@@ -107,10 +108,14 @@ def _worker(base: Path, about: dict[str, Any], policy: Policy | None) -> Worker:
     # The campaign's own order: the latest start may have added layouts that are not begun yet.
     known = [x for x in about["layouts"] if x in plans]
     names = [*known, *(x.name for x in ordered(map(parse_layout, set(plans) - set(known))))]
-    return Worker(
+    worker = Worker(
         [plans[n] for n in names], base, _Nobody(), identity, [], lambda text: None, policy,
         quiet=True, node_cpu=node_cpu,
     )  # fmt: skip
+    for site in worker.all():
+        site.claims.glance = True  # nothing is taken here
+        site.doubt()
+    return worker
 
 
 def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) -> dict[str, Any]:
@@ -149,6 +154,12 @@ def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]
     total = plan.settings.total() + sum(k >= plan.settings.total() for k in states)
     done = sum(s == "done" for s in states.values())
     turn = worker.turn(site, listing)
+    if turn is not None:  # of later rounds nobody can say yet what they lack
+        done -= sum(
+            s == "done" and worker.lacks(site, turn, k)
+            for k, s in states.items()
+            if k in site.plan.launches_of(turn)
+        )
     blocked = [g.name for g in site.guides if not _complete(worker, worker.sites[g])]
     alive = State((), ()) if turn is None else worker.cases(site, turn)
     dropped = worker.search(site, asked if turn is None else min(turn, asked)).dropped

@@ -101,7 +101,8 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
             *(f"export {k}={shlex.quote(v)}" for k, v in keep.items()),
             "told=",
             *_QUEUE,
-            f"{shlex.join(words)} &",
+            # what a script starts with & ignores SIGINT, unless it is told not to
+            f"(trap - INT; exec {shlex.join(words)}) &",
             "campaign=$!",
             "trap 'told=1; kill -USR1 \"$campaign\" 2>/dev/null' USR1 TERM",
             'while wait "$campaign"; code=$?; [ "$code" -gt 128 ]; do  # a signal ends wait, too',

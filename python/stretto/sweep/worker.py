@@ -27,6 +27,7 @@ from stretto.sweep.expected import expected_s
 from stretto.sweep.folder import Folder
 from stretto.sweep.layout import Layout, guides, teachers
 from stretto.sweep.plan import LayoutPlan, keep_plan
+from stretto.sweep.refused import refused
 from stretto.sweep.site import Site, Unit, gains
 from stretto.sweep.times import Medians, medians, until
 
@@ -116,6 +117,8 @@ class Worker:
                 guides(plan.layout, order) if policy is not None else [],
                 teachers(plan.layout, order) if policy is not None else [],
             )
+        for site in self.sites.values():
+            site.doubt()
         self.mine = [self.sites[x] for x in (order if only is None else only)]
         self.closing = Closing(plans, policy) if policy is not None else None
 
@@ -146,6 +149,7 @@ class Worker:
             for site in self.all():
                 if site.writer is not None:
                     site.writer.close()
+                site.clear()
 
     @property
     def title(self) -> str:
@@ -223,6 +227,8 @@ class Worker:
         ledger = Ledger(settings, bench.records)
         for launch in site.order(turn, found):
             status, generation = site.claims.state(launch, listing)
+            if status == "done" and self.lacks(site, turn, launch):
+                status = "open"
             if status == "open" and launch not in site.given_up:
                 if ledger.pending(launch):
                     return Unit(site, launch, generation, turn, found)
@@ -254,9 +260,31 @@ class Worker:
             for launch in launches:
                 if launch in site.given_up:
                     continue
-                if site.claims.state(launch, plain)[0] != "done":
+                state = site.claims.state(launch, plain)[0]
+                if state != "done" or self.lacks(site, turn, launch):
                     return turn
         return None
+
+    def lacks(self, site: Site, turn: int, launch: int) -> bool:
+        """Return whether of a launch that an earlier start has done the files hold less.
+
+        Parameters
+        ----------
+        site, turn, launch
+            The layout, a round whose predecessors are complete, and one of its launches.
+        """
+        if launch not in site.doubted:
+            return False
+        records = site.folder.merged().bench.records
+        if site.looked is None or site.looked[:2] != (turn, len(records)):
+            settings = site.plan.in_round(turn, self.cases(site, turn).cases, self.policy)
+            ledger = Ledger(settings, records)
+            ledger.gone |= {(r.collective, r.candidate) for r in ledger.again}  # then as well
+            site.looked = turn, len(records), ledger
+        if site.looked[2].pending(launch):
+            return True
+        site.doubted.discard(launch)
+        return False
 
     def cases(self, site: Site, turn: int) -> State:
         """Return what is worth measuring in a round of a layout."""
@@ -302,6 +330,10 @@ class Worker:
         if claim is None:
             return  # another process was faster
         done = False
+        if unit.launch in site.doubted and not site.lost:
+            site.lost = True
+            words = site.plan.layout.words
+            self.say(f"stretto: warning: {words}: what was measured is not in the files any more")
         try:
             before = site.folder.merged().bench
             settings = site.plan.in_round(unit.turn, unit.cases.cases, self.policy)
@@ -310,10 +342,17 @@ class Worker:
             done = self.backend.measure(settings, unit.launch, writer, before)
             after = site.folder.merged().bench
             gained = gains(after) > known
+            out = [] if done or gained else refused(settings, unit.launch, after)
+            for record in out:
+                writer.write(record)
         finally:
             claim.end(done)
+            site.doubted.discard(unit.launch)
         if not done:
             site.given_up.add(unit.launch)
+        if out:  # once more, and where that is of no use either its launches lack nothing
+            kind = settings.variant_of(unit.launch)
+            site.given_up -= {k for k in site.given_up if settings.variant_of(k) == kind}
         site.fruitless = 0 if done or gained else site.fruitless + 1
         if not site.fruitless or site.fruitless % FRUITLESS:
             return

@@ -1,0 +1,87 @@
+"""In words: the metric, why a run has no figure, and what other results are of."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from stretto.errors import StrettoError
+from stretto.files.io import read_text
+from stretto.files.scale import WHAT, Header, parse_scale
+from stretto.files.verdict import Metric
+from stretto.launch.execute import Result
+from stretto.launch.said import telling
+from stretto.mpi.detect import TITLES
+
+#: of a run that succeeded and counts for nothing all the same: the metric is to be mended
+NO_FIGURE = "it ran, but "
+
+
+def as_typed(metric: Metric) -> str:
+    """Return the options that ask for a metric."""
+    if metric.pattern is None:
+        return "wall time (no --metric)"
+    out = f"--metric {shlex.quote(metric.pattern)}"
+    if metric.better != Metric.better:
+        out += f" --metric-better {metric.better}"
+    return out + (f" --metric-unit {shlex.quote(metric.unit)}" if metric.unit else "")
+
+
+def no_figure(metric: Metric, result: Result, value: float | None) -> str:
+    """Return why a run that succeeded has no figure, with what its output ends with.
+
+    Parameters
+    ----------
+    metric
+        With an expression.
+    result
+        Of the run.
+    value
+        What was found; None: nothing, or no number.
+    """
+    said = result.stdout + "\n" + result.stderr
+    found = re.findall(metric.pattern or "", said, re.MULTILINE)
+    option = f"--metric {shlex.quote(metric.pattern or '')}"
+    if value is not None:
+        return f"{NO_FIGURE}{option} found {value:g} in its output, which is no time or rate"
+    if found:
+        return f"{NO_FIGURE}{option} found {_short(found[-1])} in its output, which is no number"
+    words = telling(result.stdout, width=300, end=True) or telling(result.stderr, end=True)
+    end = f"its output ends with: {words}" if words else "it printed nothing at all"
+    return f"{NO_FIGURE}{option} found nothing in its output; {end}"
+
+
+def _short(text: str) -> str:
+    return f"'{text}'" if len(text) <= 60 else f"'{text[:60]}...'"
+
+
+def refuse_other(path: Path, header: Header) -> None:
+    """Refuse results of another command, metric or MPI, before they are opened to go on.
+
+    Parameters
+    ----------
+    path
+        The results file; it need not be there.
+    header
+        What is asked for now.
+    """
+    text = read_text(path, WHAT) if path.exists() else ""
+    if "\n" not in text:
+        return  # its first line was never finished: it is begun anew
+    old = parse_scale(text, str(path)).header
+    for name, a, b in (
+        ("command", shlex.join(old.command), shlex.join(header.command)),
+        ("metric", as_typed(old.metric), as_typed(header.metric)),
+        ("MPI", _mpi(old), _mpi(header)),
+    ):
+        if a != b:
+            raise StrettoError(
+                f"these results are of another {name}: {a}, not {b}",
+                f"{path}:1",
+                "begin again with --restart (the old file is kept), or name another --out",
+            )
+
+
+def _mpi(header: Header) -> str:
+    return f"{TITLES[header.mpi.family]} {header.mpi.version}"

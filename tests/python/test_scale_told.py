@@ -1,0 +1,161 @@
+"""``stretto scale``: figures that are not found, other results, and charts that cannot be kept."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from stretto.cli import main
+from stretto.errors import StrettoError
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.scale import Header, ScaleWriter, read_scale
+from stretto.files.verdict import Metric
+from stretto.launch.execute import Result
+from stretto.scaling.words import as_typed, no_figure, refuse_other
+
+NEVER = r"never: (\d+)"
+
+
+def header(metric: Metric) -> Header:
+    mpi = MPIIdentity("openmpi", "openmpi", "4.1.4")
+    return Header("0", "t", Host("h", "c", 2, "k", 1), mpi, ["./job.sh", "{n}"], metric)
+
+
+def expression(pattern: str, **more: str) -> Metric:
+    return Metric(pattern, pattern=pattern, **{"unit": "", **more})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What comes behind the options: a script that runs no MPI, under a launcher that is none."""
+    launcher = tmp_path / "bin" / "mpirun"
+    launcher.parent.mkdir()
+    launcher.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'\n")
+    where = tmp_path / "case"
+    where.mkdir()
+    (where / "job.sh").write_text("#!/bin/sh\necho speed: 12 steps/s\necho all done\n")
+    for path in (launcher, where / "job.sh"):
+        path.chmod(0o755)
+    monkeypatch.chdir(where)
+    return ["--mpi", str(launcher), "-o", str(tmp_path / "out"), "-y", "--", "./job.sh", "{n}"]
+
+
+def scale(*words: str) -> int:
+    """Without a turn among the MPI jobs: none is started."""
+    return main(["scale", "--ranks", "1,2", "--repeats", "1", *words])
+
+
+def test_a_metric_that_finds_nothing_is_what_is_to_be_mended(
+    script: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not the runs: they were fine."""
+    assert scale("--metric", NEVER, *script) == 1
+    said = capsys.readouterr().err
+    error = said[said.index("error:") :]
+    assert "no run succeeded" not in said and "by hand" not in said
+    assert f"--metric '{NEVER}' found nothing in its output" in error, "as typed"
+    assert "ends with: speed: 12 steps/s / all done" in error
+    (remedy,) = [x for x in error.splitlines() if x.startswith("  try:")]
+    assert f"'{NEVER}'" in remedy and "--restart" in remedy
+    assert scale("--restart", "--metric", r"speed: (\d+)", *script) == 0
+    assert " 12 " in capsys.readouterr().out
+
+
+def test_what_is_no_number_was_found_all_the_same(
+    script: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert scale("--metric", "steps(/s)", *script) == 1
+    said = capsys.readouterr().err
+    assert "--metric 'steps(/s)' found '/s' in its output, which is no number" in said
+    assert "nothing" not in said
+
+
+def test_why_a_run_has_no_figure() -> None:
+    found = expression(r"r: (\S+)")
+    assert "found 'nan' in its output, which is no number" in no_figure(
+        found, Result(0, 1.0, "r: 1\nr: nan\n"), None
+    )
+    assert "found 0 in its output, which is no time" in no_figure(
+        found, Result(0, 1.0, "r: 0\n"), 0.0
+    )
+    assert "printed nothing at all" in no_figure(found, Result(0, 1.0, "\n"), None)
+    assert "ends with: late" in no_figure(found, Result(0, 1.0, "", "late\n"), None)
+
+
+def test_runs_that_fail_are_still_to_be_run_by_hand(
+    script: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("job.sh").write_text("#!/bin/sh\necho no licence >&2\nexit 7\n")
+    assert scale("--metric", NEVER, *script) == 1
+    said = capsys.readouterr().err
+    assert "no run succeeded: it ended with 7" in said and "by hand" in said
+
+
+def test_results_of_another_kind_are_told_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.scale.jsonl"
+    refuse_other(path, header(Metric()))
+    path.write_text('{"schema"')  # killed while it was begun
+    refuse_other(path, header(Metric()))
+    rate = expression(NEVER, better="higher", unit="it/s")
+    typed = f"--metric '{NEVER}' --metric-better higher --metric-unit it/s"
+    assert as_typed(rate) == typed
+    path.unlink()
+    with ScaleWriter(path, header(rate)):
+        pass
+    refuse_other(path, header(rate))
+    other = header(rate)
+    for change, words in (
+        ({"metric": Metric()}, f"another metric: {typed}, not wall time (no --metric)"),
+        ({"metric": expression(NEVER)}, f"another metric: {typed}, not --metric '{NEVER}'"),
+        ({"command": ["./a b"]}, "another command: ./job.sh '{n}', not './a b'"),
+        (
+            {"mpi": MPIIdentity("mpich", "mpich", "4.0")},
+            "another MPI: Open MPI 4.1.4, not MPICH 4.0",
+        ),
+    ):
+        with pytest.raises(StrettoError) as caught:
+            refuse_other(path, dataclasses.replace(other, **change))
+        assert caught.value.message == f"these results are of {words}"
+        assert "--restart" in str(caught.value.remedy) and "--out" in str(caught.value.remedy)
+
+
+def test_another_metric_between_two_calls_is_refused_in_words(
+    script: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert scale(*script) == 0
+    assert scale("--metric", r"speed: (\d+)", *script) == 1
+    said = capsys.readouterr().err
+    assert r"not --metric 'speed: (\d+)'" in said and "Metric(" not in said
+
+
+@pytest.mark.parametrize("where", ["job.sh", "job.sh/a/b", "gone", "/proc/charts"])
+def test_charts_that_cannot_be_kept_are_refused_before_the_first_run(
+    script: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str
+) -> None:
+    Path("gone").symlink_to("nowhere")
+    assert scale("--svg", where, *script) == 2
+    said = capsys.readouterr().err
+    assert "at: --svg" in said and "first one run" not in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_check_of_the_charts_leaves_nothing(script: list[str]) -> None:
+    before = sorted(Path.cwd().iterdir())
+    assert scale("--svg", "new/charts", "--dry-run", *script) == 0
+    assert sorted(Path.cwd().iterdir()) == before
+    assert scale("--svg", "new/charts", *script) == 0
+    assert list(Path("new/charts").glob("*.svg"))
+
+
+def test_what_was_found_is_printed_before_the_charts_are_written(
+    script: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A job may take the place of the charts while it runs."""
+    Path("job.sh").write_text(f"#!/bin/sh\n: > {tmp_path}/charts\n")
+    assert scale("--svg", str(tmp_path / "charts"), *script) == 1
+    out = capsys.readouterr()
+    assert "speed-up" in out.out and "a file of that name" in out.err
+    (file,) = (tmp_path / "out").glob("*.scale.jsonl")
+    assert [r.status for r in read_scale(file).runs] == [0, 0]
