@@ -10,14 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stretto.cli import print_json, say
+from stretto.commands.export_refusals import (
+    OWN,
+    TARGETS,
+    collectives,
+    fits,
+    is_free,
+    is_this,
+    layout_is_there,
+    manifest_of,
+)
 from stretto.errors import StrettoError, UsageError
 
 if TYPE_CHECKING:
-    from stretto.export.rules import Results
     from stretto.export.targets import Wishes
     from stretto.export.verdicts import Verdict
-    from stretto.files.export import ExportManifest
-    from stretto.files.identity import Family, MPIIdentity
+    from stretto.files.identity import MPIIdentity
     from stretto.mpi import MPIInstallation
 
 EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
@@ -25,18 +33,6 @@ stretto export --to openmpi-5 --out tuning --check a.bench.jsonl
 source tuning/stretto-native.sh
 stretto export --check --out tuning              # once more, without writing
 stretto export --time --out tuning               # what all of it gains, launch by launch"""
-
-#: target -> family of the results that it is made from
-TARGETS: dict[str, Family] = {
-    "openmpi-4": "openmpi",
-    "openmpi-5": "openmpi",
-    "openmpi-6": "openmpi",
-    "mpich": "mpich",
-    "mvapich": "mpich",
-    "intel": "intel",
-}
-#: the table of Stretto's own algorithms
-OWN = "stretto"
 
 
 #: results and options in any order: nothing of a user's command stands here
@@ -159,7 +155,7 @@ def command(
 
         answer = export_own.run(results, out, as_json)
     elif results:
-        wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, _collectives(without))
+        wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, collectives(without))
         answer = _write(results, to, out, wishes, mpi, as_json)
     elif not (check or timed):
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
@@ -172,7 +168,7 @@ def command(
             "--plain-calls": plain_calls,
             "--beyond-measured": beyond,
         }
-        _is_this(out, to, [name for name, said in written.items() if said])
+        is_this(out, to, [name for name, said in written.items() if said])
     verdicts = _check(out, mpi, hosts, most_ranks, as_json) if check else []
     wrong = [v for v in verdicts if v.status == "wrong"]
     fault = None
@@ -221,8 +217,8 @@ def _write(
     major = to[-1] if to[-2:-1] == "-" else ""
     results, elsewhere = chosen_results(results, TARGETS[to], major)
     measured = read_results(results)
-    _fits(measured.mpi, to)
-    _layout_is_there(measured, *wishes.prefer)
+    fits(measured.mpi, to)
+    layout_is_there(measured, *wishes.prefer)
     # MPICH's files are made from what is in the library that was measured
     trees = _installed(to, mpi, measured.mpi) if to in ("mpich", "mvapich") else None
     files_of = writer_for(to, measured.mpi.version, trees or mpi, wishes)
@@ -237,7 +233,7 @@ def _write(
     export.lost = [COLD] * measured.cold + lost + export.lost
     files = ", ".join(str(p) for p in results)
     title = f"stretto: native tuning for {to} from {files}"
-    _is_free(out, to)
+    is_free(out, to)
     written = write(export, out, title, to, measured.mpi)
     if not as_json:
         for sentence in export.lost:
@@ -256,81 +252,6 @@ def _write(
         "rules": len(export.rows),
         "lost": export.lost,
     }
-
-
-def _collectives(without: str | None) -> tuple[str, ...]:
-    """Return the collectives that are to have no rows."""
-    from stretto.files.table import TUNABLE
-
-    words = (w.strip().lower().removeprefix("mpi_") for w in (without or "").split(","))
-    names = tuple(w for w in words if w)
-    for name in names:
-        if name not in TUNABLE:
-            there = ", ".join(TUNABLE)
-            raise UsageError(f"there is no collective {name!r}", "--without", f"there are {there}")
-    return names
-
-
-def _layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
-    """Refuse a layout that nobody measured."""
-    layouts = sorted({x for x, _ in measured.benches}, key=lambda x: (x.nranks, x.nodes))
-    if not any(nodes in (None, x.nodes) and ppn in (None, x.ppn) for x in layouts):
-        option = "--nodes" if nodes is not None else "--ppn"
-        asked = f"{nodes or 'any nodes'} x {ppn or 'any ranks'}"
-        there = ", ".join(f"{x.nodes} x {x.ppn}" for x in layouts)
-        raise UsageError(
-            f"no results are of {asked}", option, f"name one that was measured: {there}"
-        )
-
-
-def _is_this(out: Path, to: str | None, wishes: list[str]) -> None:
-    """Refuse what would have other files written, where no results are named to write any from."""
-    target = _manifest(out).target
-    if to not in (None, target):
-        raise UsageError(
-            f"{out} holds an export for {target}, not for {to}",
-            "--to",
-            "name the directory of that one (--out), or results to write it from",
-        )
-    if wishes:
-        raise UsageError(
-            f"{wishes[0]} says what is written, and no results are named to write from",
-            wishes[0],
-            f"name them as well, or leave it out to look at what is in {out}",
-        )
-
-
-def _is_free(out: Path, to: str) -> None:
-    """Refuse a directory with another target's export, whose script would be replaced."""
-    from stretto.files.export import EXPORT, NAME
-
-    try:
-        there = EXPORT.read(out / NAME).target
-    except StrettoError:
-        return  # none, or one that is no use
-    if there != to:
-        raise UsageError(
-            f"{out} holds an export for {there}, whose script and list of rows would be replaced",
-            "--out",
-            f"name a directory of its own: --out {out}-{to}",
-        )
-
-
-def _fits(mpi: MPIIdentity, to: str) -> None:
-    """Refuse results of another MPI, and say where versions differ."""
-    if mpi.family != TARGETS[to]:
-        raise UsageError(
-            f"these results are of {mpi.family} {mpi.version}: what is fast in "
-            f"one MPI says nothing of another",
-            "--to",
-            f"measure with {TARGETS[to]}, or export to one of "
-            + ", ".join(t for t, f in TARGETS.items() if f == mpi.family),
-        )
-    if to[-2:] in ("-4", "-5", "-6") and not mpi.version.startswith(to[-1]):
-        say(
-            f"stretto: warning: measured with {mpi.version}; the same number may mean "
-            f"another algorithm in {to}"
-        )
 
 
 def _installed(target: str, mpi: str | None, measured: MPIIdentity) -> MPIInstallation | None:
@@ -353,18 +274,9 @@ def _installed(target: str, mpi: str | None, measured: MPIIdentity) -> MPIInstal
     return found
 
 
-def _manifest(out: Path) -> ExportManifest:
-    from stretto.files.export import EXPORT, NAME
-
-    manifest = EXPORT.read(out / NAME)
-    if manifest.target not in TARGETS:
-        raise StrettoError(f"there is no export to {manifest.target!r}", out / NAME)
-    return manifest
-
-
 def _mpi_of(out: Path, mpi: str | None) -> MPIInstallation:
     """Return the MPI to time an export with; it must be here."""
-    manifest = _manifest(out)
+    manifest = manifest_of(out)
     found = _installed(manifest.target, mpi, manifest.mpi)
     if found is None:
         raise UsageError(
@@ -395,7 +307,7 @@ def _check(
     from stretto.export.mpich import as_rule
     from stretto.export.users import conflicts
 
-    manifest = _manifest(out)
+    manifest = manifest_of(out)
     collectives = [r.collective for r in manifest.rows]
     warnings = conflicts(manifest.target, collectives, manifest.environment, os.environ)
     if manifest.target.startswith("openmpi"):  # an older export has such rows without a word

@@ -1,0 +1,149 @@
+"""What ``stretto export`` refuses before it reads or writes files: targets, layouts, places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stretto.cli import say
+from stretto.errors import StrettoError, UsageError
+
+if TYPE_CHECKING:
+    from stretto.export.rules import Results
+    from stretto.files.export import ExportManifest
+    from stretto.files.identity import Family, MPIIdentity
+
+#: target -> family of the results that it is made from
+TARGETS: dict[str, Family] = {
+    "openmpi-4": "openmpi",
+    "openmpi-5": "openmpi",
+    "openmpi-6": "openmpi",
+    "mpich": "mpich",
+    "mvapich": "mpich",
+    "intel": "intel",
+}
+#: the table of Stretto's own algorithms
+OWN = "stretto"
+
+
+def manifest_of(out: Path) -> ExportManifest:
+    """Return an export's list of rows; of a target that nobody knows it is refused."""
+    from stretto.files.export import EXPORT, NAME
+
+    manifest = EXPORT.read(out / NAME)
+    if manifest.target not in TARGETS:
+        raise StrettoError(f"there is no export to {manifest.target!r}", out / NAME)
+    return manifest
+
+
+def collectives(without: str | None) -> tuple[str, ...]:
+    """Return the collectives that are to have no rows.
+
+    Parameters
+    ----------
+    without
+        What ``--without`` says.
+    """
+    from stretto.files.table import TUNABLE
+
+    words = (w.strip().lower().removeprefix("mpi_") for w in (without or "").split(","))
+    names = tuple(w for w in words if w)
+    for name in names:
+        if name not in TUNABLE:
+            there = ", ".join(TUNABLE)
+            raise UsageError(f"there is no collective {name!r}", "--without", f"there are {there}")
+    return names
+
+
+def layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
+    """Refuse a layout that nobody measured.
+
+    Parameters
+    ----------
+    measured
+        The results.
+    nodes, ppn
+        Of ``--nodes`` and ``--ppn``.
+    """
+    layouts = sorted({x for x, _ in measured.benches}, key=lambda x: (x.nranks, x.nodes))
+    if not any(nodes in (None, x.nodes) and ppn in (None, x.ppn) for x in layouts):
+        option = "--nodes" if nodes is not None else "--ppn"
+        asked = f"{nodes or 'any nodes'} x {ppn or 'any ranks'}"
+        there = ", ".join(f"{x.nodes} x {x.ppn}" for x in layouts)
+        raise UsageError(
+            f"no results are of {asked}", option, f"name one that was measured: {there}"
+        )
+
+
+def is_this(out: Path, to: str | None, wishes: list[str]) -> None:
+    """Refuse what would have other files written, where no results are named to write any from.
+
+    Parameters
+    ----------
+    out
+        The export's directory.
+    to
+        The target, if one was named.
+    wishes
+        Options that say what is written.
+    """
+    target = manifest_of(out).target
+    if to not in (None, target):
+        raise UsageError(
+            f"{out} holds an export for {target}, not for {to}",
+            "--to",
+            "name the directory of that one (--out), or results to write it from",
+        )
+    if wishes:
+        raise UsageError(
+            f"{wishes[0]} says what is written, and no results are named to write from",
+            wishes[0],
+            f"name them as well, or leave it out to look at what is in {out}",
+        )
+
+
+def is_free(out: Path, to: str) -> None:
+    """Refuse a directory with another target's export, whose script would be replaced.
+
+    Parameters
+    ----------
+    out, to
+        The directory, and the target.
+    """
+    from stretto.files.export import EXPORT, NAME
+
+    try:
+        there = EXPORT.read(out / NAME).target
+    except StrettoError:
+        return  # none, or one that is no use
+    if there != to:
+        raise UsageError(
+            f"{out} holds an export for {there}, whose script and list of rows would be replaced",
+            "--out",
+            f"name a directory of its own: --out {out}-{to}",
+        )
+
+
+def fits(mpi: MPIIdentity, to: str) -> None:
+    """Refuse results of another MPI, and say where versions differ.
+
+    Parameters
+    ----------
+    mpi
+        That was measured.
+    to
+        The target.
+    """
+    if mpi.family != TARGETS[to]:
+        raise UsageError(
+            f"these results are of {mpi.family} {mpi.version}: what is fast in "
+            f"one MPI says nothing of another",
+            "--to",
+            f"measure with {TARGETS[to]}, or export to one of "
+            + ", ".join(t for t, f in TARGETS.items() if f == mpi.family),
+        )
+    if to[-2:] in ("-4", "-5", "-6") and not mpi.version.startswith(to[-1]):
+        say(
+            f"stretto: warning: measured with {mpi.version}; the same number may mean "
+            f"another algorithm in {to}"
+        )
