@@ -81,6 +81,25 @@ def test_where_not_all_lines_bear_tags_none_is_one() -> None:
     assert not osu.read(mixed, "f").tables, "of two launchers"
 
 
+def in_pieces(text: str, tag: str, seed: int) -> str:
+    """As hydra hands on what it reads in pieces: a tag before each, and before its line's end."""
+    chance, out = random.Random(seed), []
+    for line in text.splitlines():
+        out.append(tag)
+        for letter in line:
+            out.append(letter + (tag if chance.random() < 0.2 else ""))
+        out.append(tag * chance.randint(0, 1) + "\n")
+    return "".join(out)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_tags_in_the_midst_of_lines(seed: int) -> None:
+    """Intel MPI's -prepend-rank on a busy machine: tables were lost without a word."""
+    reading = osu.read(in_pieces(OSU, "[3] ", seed), "f")
+    assert {t.collective: t.lines for t in reading.tables} == lines_of(OSU)
+    assert not reading.problems
+
+
 def run_imb(tag: list[str]) -> str:
     mpi = MPIS["intel"].require()
     program = mpi.prefix / "bin" / "IMB-MPI1"

@@ -2,7 +2,8 @@
 
 Open MPI's ``--tag-output`` (and ``--output tag``, ``rank``), ``srun -l``, and ``-prepend-rank`` of
 MPICH's and Intel MPI's hydra. What several ranks print stands there line by line, in whatever
-order; one rank's empty line or title says nothing of what another one prints.
+order; one rank's empty line or title says nothing of what another one prints. hydra, on a busy
+machine, puts its tag before each piece of a line that it reads by itself, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _TAGS = (
     re.compile(r" *(\d+):(?: |$)"),
     re.compile(r"(\[\d+\])(?: |$)"),
 )
+#: whose tags may stand in the midst of lines
+_HYDRA = _TAGS[2]
 
 #: lines with their numbers in the file
 Stream = list[tuple[int, str]]
@@ -40,8 +43,12 @@ def streams(text: str, place: str, problems: list[str]) -> list[Stream]:
         out: dict[str, Stream] = defaultdict(list)
         last = ""
         for (at, line), tag in zip(lines, tags, strict=True):
+            rest = ""
             if tag is not None:
                 last = tag.group(1)
-            out[last].append((at, line[tag.end() :] if tag is not None else ""))
+                rest = line[tag.end() :]
+                if pattern is _HYDRA:
+                    rest = rest.replace(f"{last} ", "")
+            out[last].append((at, rest))
         return list(out.values())
     return [lines]
