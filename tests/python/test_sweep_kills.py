@@ -30,7 +30,6 @@ from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.placement import Place
 from stretto.sweep.request import Request
 from stretto.sweep.status import read_status, status_lines
-from stretto.sweep.stopping import stops_gently
 from stretto.sweep.worker import Worker
 from sweeps import Fake, request_of, worker_of
 
@@ -414,30 +413,6 @@ def test_another_plan_is_refused_and_more_launches_are_not(tmp_path: Path) -> No
     more = Fake()
     assert worker_of(replace(request, launches=2), more).run()
     assert {launch for _, launch in more.launches} == {4, 5, 6}, "7 is hopeless by now"
-
-
-def test_a_launch_that_outlasts_the_warning_is_ended_in_a_slurm_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Slurm would end the job at its limit, and not put it into the queue again."""
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setattr("stretto.sweep.stopping.GRACE_S", 0.1)
-    request = small(tmp_path, layouts=(Layout(1, 2),))
-    backend = Fake()
-    worker = worker_of(request, backend)
-
-    def between() -> None:
-        if backend.cells == 3:
-            signal.raise_signal(signal.SIGUSR1)
-            time.sleep(30)
-
-    backend.between = between
-    with pytest.raises(KeyboardInterrupt), stops_gently(worker, lambda text: None):
-        worker.run()
-    assert worker.stopping.is_set()
-    (end,) = worker.base.glob("*/claims/*.end")
-    assert end.read_text() == "free\n"
-    assert worker_of(request, Fake()).run(), "another start goes on"
 
 
 def test_one_process_on_a_node(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -29,14 +29,6 @@ AWAY = Holder("elsewhere.cluster boot ns", 41, "1")
 DEAD = 2**22 + 1  # the number of no process: beyond what the kernel gives
 
 
-@pytest.fixture
-def ignored() -> Iterator[None]:
-    """SIGINT as a script's background job has it."""
-    old = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    yield
-    signal.signal(signal.SIGINT, old)
-
-
 def one_layout(out: Path) -> tuple[Worker, Fake]:
     backend = Fake()
     request = request_of(
@@ -50,27 +42,37 @@ def in_a_slurm_job(monkeypatch: pytest.MonkeyPatch, grace_s: float) -> None:
     monkeypatch.setattr("stretto.sweep.stopping.GRACE_S", grace_s)
 
 
-@pytest.mark.usefixtures("ignored")
-def test_a_launch_is_ended_where_interrupts_are_ignored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("interrupt", [signal.default_int_handler, signal.SIG_IGN])
+def test_a_launch_that_outlasts_the_warning_is_ended_in_a_slurm_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupt: object
 ) -> None:
-    """As in the batch script: bash starts the campaign with & and has it ignore SIGINT."""
+    """Slurm would end the job at its limit, and not put it into the queue again.
+
+    Also where SIGINT is ignored, as by what a batch script starts with &.
+    """
     in_a_slurm_job(monkeypatch, 0.1)
-    worker, backend = one_layout(tmp_path)
-    before = signal.getsignal(signal.SIGUSR1)
+    old = signal.signal(signal.SIGINT, interrupt)  # type: ignore[arg-type]
+    try:
+        worker, backend = one_layout(tmp_path)
+        before = signal.getsignal(signal.SIGUSR1)
 
-    def between() -> None:
-        if backend.cells == 3:
-            signal.raise_signal(signal.SIGUSR1)
-            time.sleep(60)
+        def between() -> None:
+            if backend.cells == 3:
+                signal.raise_signal(signal.SIGUSR1)
+                time.sleep(60)
 
-    backend.between = between
-    with pytest.raises(KeyboardInterrupt), stops_gently(worker, lambda text: None):
-        worker.run()
-    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN, "as it was"
-    assert signal.getsignal(signal.SIGUSR1) == before
+        backend.between = between
+        with pytest.raises(KeyboardInterrupt), stops_gently(worker, lambda text: None):
+            worker.run()
+        assert signal.getsignal(signal.SIGINT) == interrupt, "as it was"
+        assert signal.getsignal(signal.SIGUSR1) == before
+    finally:
+        signal.signal(signal.SIGINT, old)
+    assert worker.stopping.is_set()
     (end,) = worker.base.glob("*/claims/*.end")
     assert end.read_text() == "free\n"
+    again, _ = one_layout(tmp_path)
+    assert again.run(), "another start goes on"
 
 
 def test_who_is_interrupted_is_not_interrupted_again_when_the_grace_is_over(

@@ -42,8 +42,6 @@ _SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES = "size", "avg latency(us)", "min l
 _DERIVED = "transmit size"
 _PLAIN = (_SIZE, _AVERAGE)
 _FULL = (_SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES)
-#: until version 3.x the only time of a collective, also the mean over the ranks
-_OLD = (_SIZE, "latency(us)")
 #: a column with its unit, which begins the heading of a table without sizes
 _UNIT = re.compile(r"[a-z. ]+\((?:[nmu\u00b5]?s|[kmg]i?b/s)\)")
 
@@ -123,8 +121,6 @@ class _Reader:
         named = _columns(text)
         if self.skipping:
             return
-        if self.run is not None and not self.ended and _names(text) == _OLD:
-            named = _PLAIN  # with a collective's title; one without may be of two ranks
         if named is None:
             # Another program's table, or of another time or unit: numbers like any others.
             if _is_heading(text):

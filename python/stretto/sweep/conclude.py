@@ -96,7 +96,7 @@ def conclude(
         write_atomic(path, "".join(format_record(r) for r in records), "the results")
         results.append(path)
         benches[layout] = merged.bench
-    for layout, (bench, many) in _earlier(worker, request.launches).items():
+    for layout, (bench, many) in _earlier(worker, request.launches, say).items():
         say(f"stretto: note: {layout.words}, measured by other starts here, is in the table, too")
         benches[layout], nvariants[layout] = bench, many
     mpi = worker.identity.mpi
@@ -134,7 +134,9 @@ def conclude(
     )  # fmt: skip
 
 
-def _earlier(worker: Worker, launches: int) -> dict[Layout, tuple[Bench, int]]:
+def _earlier(
+    worker: Worker, launches: int, say: Callable[[str], None]
+) -> dict[Layout, tuple[Bench, int]]:
     """Return what was measured in a campaign's directory on layouts that this start does not name.
 
     With how many launches a round of it has.
@@ -145,13 +147,15 @@ def _earlier(worker: Worker, launches: int) -> dict[Layout, tuple[Bench, int]]:
         What measured the others.
     launches
         That each candidate gets.
+    say
+        Prints a sentence to the user.
     """
     out: dict[Layout, tuple[Bench, int]] = {}
     for path in sorted(worker.base.glob(f"*/{FILE}")):
         try:
             plan, _, _ = read_plan(path, launches)
         except StrettoError as error:
-            worker.say(f"stretto: warning: not used: {error}")
+            say(f"stretto: warning: not used: {error}")
             continue
         if plan.layout in worker.sites:
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from stretto.campaign.settings import Settings
-from stretto.campaign.variants import SHARED
 from stretto.files.bench import Bench, Excluded
 from stretto.mpi.algorithms.base import PREFIX
 
@@ -27,12 +26,13 @@ def refused(settings: Settings, launch: int, bench: Bench) -> list[Excluded]:
         All that was measured on the layout, this launch with it.
     """
     kind = settings.variant_of(launch)
-    if not kind.startswith(PREFIX) or kind.startswith(SHARED) or launch not in bench.ends:
+    ends = bench.ends
+    if not kind.startswith(PREFIX) or launch not in ends:
         return []
-    ended = [k for k in bench.ends if settings.variant_of(k) == kind]
+    ended = [k for k in ends if settings.variant_of(k) == kind]
     measured = {s.launch for s in bench.samples}
     if len(ended) < LAUNCHES or not measured or measured.intersection(ended):
         return []
-    detail = f"{len(ended)} launches brought nothing, the last: {bench.ends[launch].detail}"
+    detail = f"{len(ended)} launches brought nothing, the last: {ends[launch].detail}"
     first = {case.collective: case for case in reversed(settings.cases_of(kind))}
     return [Excluded(launch, c, kind, x.bytes, "failed", detail) for c, x in first.items()]

@@ -108,14 +108,10 @@ def _worker(base: Path, about: dict[str, Any], policy: Policy | None) -> Worker:
     # The campaign's own order: the latest start may have added layouts that are not begun yet.
     known = [x for x in about["layouts"] if x in plans]
     names = [*known, *(x.name for x in ordered(map(parse_layout, set(plans) - set(known))))]
-    worker = Worker(
+    return Worker(
         [plans[n] for n in names], base, _Nobody(), identity, [], lambda text: None, policy,
-        quiet=True, node_cpu=node_cpu,
+        quiet=True, node_cpu=node_cpu, glance=True,
     )  # fmt: skip
-    for site in worker.all():
-        site.claims.glance = True  # nothing is taken here
-        site.doubt()
-    return worker
 
 
 def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) -> dict[str, Any]:

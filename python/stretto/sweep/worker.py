@@ -67,6 +67,8 @@ class Worker:
     only
         The layouts that this one measures, those that it prefers first; None: all. The others are
         looked at only.
+    glance
+        As in `Claims`: this one only says how far the campaign is.
 
     Attributes
     ----------
@@ -90,6 +92,7 @@ class Worker:
         stale_s: float | None = None,
         node_cpu: str | None = None,
         only: Sequence[Layout] | None = None,
+        glance: bool = False,
     ) -> None:
         self.base = base
         self.backend = backend
@@ -118,6 +121,7 @@ class Worker:
                 teachers(plan.layout, order) if policy is not None else [],
             )
         for site in self.sites.values():
+            site.claims.glance = glance
             site.doubt()
         self.mine = [self.sites[x] for x in (order if only is None else only)]
         self.closing = Closing(plans, policy) if policy is not None else None
