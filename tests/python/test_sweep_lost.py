@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -84,6 +87,26 @@ def test_a_process_that_works_is_not_doubted(tmp_path: Path) -> None:
     assert worker_of(request, Fake()).sites[ONE].doubted
 
 
+def test_a_process_that_dies_is_doubted_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim of another host looks like a living one's for a while: nothing is doubted at once."""
+    request = small(tmp_path, layouts=(ONE,))
+    first = worker_of(request, Fake())
+    assert first.run()
+    before = taken(first)
+    (path,) = first.base.glob("*/*.bench.jsonl")
+    path.unlink()
+    held = worker_of(request, Fake()).sites[ONE].claims.take(10_000, 0)
+    assert held is not None
+    monkeypatch.setattr("stretto.sweep.site.SEEN_S", 0.5)
+    worker = worker_of(request, Fake(), poll_s=0.1)
+    held.end(done=False)  # which another host's kill would do by its silence
+    assert not worker.sites[ONE].doubted and not worker.settled(worker.sites[ONE])
+    assert worker.run()
+    assert taken(worker) == before and worker.said  # type: ignore[attr-defined]
+
+
 def test_the_table_has_all_layouts_of_the_directory(tmp_path: Path) -> None:
     both = small(tmp_path, layouts=(ONE, Layout(2, 2)))
     worker = worker_of(both, Fake())
@@ -136,3 +159,25 @@ def test_where_nothing_comes_up_no_candidate_is_to_blame(tmp_path: Path) -> None
     worker = worker_of(request, Fake(fails=lambda layout, launch: True))
     assert worker.run() and worker.sites[ONE].closed
     assert not worker.sites[ONE].folder.merged().bench.excluded
+
+
+def test_a_status_writes_nothing(tmp_path: Path) -> None:
+    """Whoever may read a campaign may look: also where a claim is missing, or of a dead host."""
+    request = small(tmp_path, layouts=(ONE,))
+    worker = worker_of(request, Fake())
+    assert worker.run()
+    assert read_status_of(request)["complete"]
+    claims = worker.sites[ONE].claims
+    (claims.directory / "00003.1.end").unlink()
+    far = replace(claims.holder, place="elsewhere")
+    (claims.directory / "00003.1").write_text(json.dumps(asdict(far)))
+    for age, complete in ((0.0, False), (1000.0, True)):
+        os.utime(claims.directory / "00003.1", times=(time.time() - age,) * 2)
+        before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*") if "real" not in p.parts}
+        status = read_status_of(request)
+        assert status["complete"] is complete, "measured, though it was not let go of"
+        (system,) = status["systems"]  # type: ignore[misc]
+        assert system["layouts"][0]["held"] == ([] if complete else [3])
+        assert before == {
+            p: p.stat().st_mtime_ns for p in tmp_path.rglob("*") if "real" not in p.parts
+        }

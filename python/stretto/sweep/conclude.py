@@ -22,7 +22,7 @@ from stretto.sweep.refine import read_simulated, refined
 from stretto.sweep.request import Request
 from stretto.sweep.said import regret_words, untested
 from stretto.sweep.site import given_up_words
-from stretto.sweep.worker import Worker
+from stretto.sweep.standing import Standing
 
 
 @dataclass
@@ -54,24 +54,24 @@ class Outcome:
 
 
 def conclude(
-    request: Request, worker: Worker, say: Callable[[str], None], complete: bool
+    request: Request, standing: Standing, say: Callable[[str], None], complete: bool
 ) -> Outcome:
     """Write the results of each layout, and the table.
 
     Parameters
     ----------
-    request, worker, say
-        The campaign, and what measured it.
+    request, standing, say
+        The campaign, and how it stands.
     complete
         Nothing is left that this start could measure.
     """
     ended = complete
     benches: dict[Layout, Bench] = {}
-    nvariants = {site.plan.layout: site.plan.nvariants for site in worker.all()}
+    nvariants = {site.plan.layout: site.plan.nvariants for site in standing.all()}
     results: list[Path] = []
     left_out: list[str] = []
     remedy: str | None = None
-    for site in worker.all():
+    for site in standing.all():
         layout, merged = site.plan.layout, site.folder.merged()
         for sentence in merged.aside:
             say(f"stretto: warning: not used: {sentence}")
@@ -86,7 +86,7 @@ def conclude(
         complete = complete and site.closed is None and not failed
         if not merged.bench.samples:
             continue
-        path = worker.base / f"{layout.name}.bench.jsonl"
+        path = standing.base / f"{layout.name}.bench.jsonl"
         try:
             require_layout(merged.bench, layout.nodes, layout.ppn, path)
         except StrettoError as error:
@@ -96,16 +96,16 @@ def conclude(
         write_atomic(path, "".join(format_record(r) for r in records), "the results")
         results.append(path)
         benches[layout] = merged.bench
-    for layout, (bench, many) in _earlier(worker, request.launches, say).items():
+    for layout, (bench, many) in _earlier(standing, request.launches, say).items():
         say(f"stretto: note: {layout.words}, measured by other starts here, is in the table, too")
         benches[layout], nvariants[layout] = bench, many
-    mpi = worker.identity.mpi
+    mpi = standing.identity.mpi
     name = f"{mpi.family}-{mpi.version}"
     if not benches:
         return Outcome(name, None, [], [], None, complete, left_out, ended=ended, remedy=remedy)
     decided = decide_all(benches, {x: nvariants[x] for x in benches})
     rows = [r for d in decided.values() for r in d.rows]
-    extra = set(request.interpolate) | {s.plan.layout for s in worker.all()}
+    extra = set(request.interpolate) | {s.plan.layout for s in standing.all()}
     for layout in sorted(extra - set(benches)):
         found = interpolated(layout, decided)
         if request.platform is not None:
@@ -120,8 +120,8 @@ def conclude(
     if request.refine is not None:
         rows, kept = refined(rows, read_simulated(request.refine, mpi.family))
         say(f"stretto: {kept} rows are simulated ({request.refine}): nobody measured there")
-    path = table_place(request.out, mpi, worker.node_cpu or worker.identity.host.cpu)
-    write_campaign_table(path, worker.identity, worker.node_cpu, rows)
+    path = table_place(request.out, mpi, standing.node_cpu or standing.identity.host.cpu)
+    write_campaign_table(path, standing.identity, standing.node_cpu, rows)
     few = [d for d in decided.values() if untested(d)]
     if few:
         say(
@@ -135,7 +135,7 @@ def conclude(
 
 
 def _earlier(
-    worker: Worker, launches: int, say: Callable[[str], None]
+    standing: Standing, launches: int, say: Callable[[str], None]
 ) -> dict[Layout, tuple[Bench, int]]:
     """Return what was measured in a campaign's directory on layouts that this start does not name.
 
@@ -143,7 +143,7 @@ def _earlier(
 
     Parameters
     ----------
-    worker
+    standing
         What measured the others.
     launches
         That each candidate gets.
@@ -151,15 +151,15 @@ def _earlier(
         Prints a sentence to the user.
     """
     out: dict[Layout, tuple[Bench, int]] = {}
-    for path in sorted(worker.base.glob(f"*/{FILE}")):
+    for path in sorted(standing.base.glob(f"*/{FILE}")):
         try:
             plan, _, _ = read_plan(path, launches)
         except StrettoError as error:
             say(f"stretto: warning: not used: {error}")
             continue
-        if plan.layout in worker.sites:
+        if plan.layout in standing.sites:
             continue
-        folder = Folder(path.parent, worker.identity, plan.settings.modes, worker.node_cpu)
+        folder = Folder(path.parent, standing.identity, plan.settings.modes, standing.node_cpu)
         bench = folder.merged().bench
         if bench.samples:
             out[plan.layout] = bench, plan.nvariants

@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,9 @@ _UNDER_WAY = re.compile(
     rf"\.(?P<results>[^.]+\.(?P<host>[^.]+)\.(?P<pid>\d+)(\.\d+)?{re.escape(ENDING)})"
     r"\.launch(?P<launch>\d+)\."
 )
+#: s: after so long what another process has written can be seen (clients of NFS keep for up to a
+#: minute what they know of a directory)
+SEEN_S = 90.0
 #: one thread at a time takes a name for its file, and makes the file
 _NAMING = threading.Lock()
 
@@ -52,6 +56,8 @@ class Site:
     writer: BenchWriter | None = None
     given_up: set[int] = field(default_factory=set)
     doubted: set[int] = field(default_factory=set)  # were done; the files hold no end of them
+    suspects: set[int] = field(default_factory=set)  # the same, as long as others are at work
+    began: float = field(default_factory=time.monotonic)
     lost: bool = False  # it was said that some of it is not
     looked: tuple[int, int, Ledger] | None = None  # round, records, and what they leave to be done
     fruitless: int = 0
@@ -66,16 +72,39 @@ class Site:
     def doubt(self) -> None:
         """Take launches that earlier starts have done for done only if the files hold their end.
 
-        Files may have been damaged since, or lost. Where another process is at work nothing is
-        doubted: it has looked, and its latest file may not be seen here yet.
+        Files may have been damaged since, or lost. As long as another process is at work they are
+        suspects only: it has looked, and its latest file may not be seen here yet.
         """
         listing = self.claims.listing()
         states = {k: self.claims.state(k, listing)[0] for k in listing}
-        if "held" in states.values():
-            return
+        self.suspects = {k for k, state in states.items() if state == "done"} - self._whole()
+        if "held" not in states.values():
+            self.doubted, self.suspects = self.suspects, set()
+
+    def look_again(self, listing: dict[int, dict[int, bool]]) -> bool:
+        """Doubt the suspects when whoever was at work is gone; return whether there are any.
+
+        Parameters
+        ----------
+        listing
+            The claims.
+        """
+        if not self.suspects or time.monotonic() - self.began < SEEN_S:
+            return False
+        if any(self.claims.state(k, listing)[0] == "held" for k in listing):
+            return False
+        found, self.suspects = self.suspects - self._whole(), set()
+        self.doubted |= found
+        if found:  # what rests on rounds that are not complete after all
+            self.known.clear()
+            self.memory.clear()
+            self.looked = None
+        return bool(found)
+
+    def _whole(self) -> set[int]:
+        """Return the launches whose end the files hold."""
         ends = self.folder.merged().bench.ends
-        whole = {k for k, end in ends.items() if end.status == "ok"}
-        self.doubted = {k for k, state in states.items() if state == "done" and k not in whole}
+        return {k for k, end in ends.items() if end.status == "ok"}
 
     def leave_out(self, why: str, remedy: str | None, by: str) -> None:
         """Close the layout for this process, and leave word of it for `campaign status`.

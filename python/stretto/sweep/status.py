@@ -9,7 +9,7 @@ from typing import Any
 from stretto.campaign.cost import duration
 from stretto.campaign.ledger import Ledger
 from stretto.errors import StrettoError
-from stretto.files.bench import Bench, standing_exclusions
+from stretto.files.bench import standing_exclusions
 from stretto.files.identity import Identity
 from stretto.files.io import check_schema, parse_json, read_text
 from stretto.sweep.conclude import table_place
@@ -20,24 +20,11 @@ from stretto.sweep.pace import pace
 from stretto.sweep.plan import FILE, LayoutPlan, read_plan, round_s
 from stretto.sweep.run import CAMPAIGN
 from stretto.sweep.site import Site, given_up_words
-from stretto.sweep.worker import Worker
+from stretto.sweep.standing import Standing
 
 _WHAT = "a campaign's directory"
 #: from such a factor on it is said that launches take longer than they were estimated to
 SLOW = 1.5
-
-
-class _Nobody:
-    """Stands where a campaign has what measures: nothing is measured here."""
-
-    def fits(self, layout: object) -> str | None:
-        return None
-
-    def prepare(self, layout: object, oversubscribed: bool) -> str:
-        raise AssertionError("a campaign's status measures nothing")
-
-    def measure(self, settings: object, launch: int, writer: object, before: Bench) -> bool:
-        raise AssertionError("a campaign's status measures nothing")
 
 
 def read_status(directory: Path) -> dict[str, Any]:
@@ -52,8 +39,8 @@ def read_status(directory: Path) -> dict[str, Any]:
     policy = Policy() if about.get("eliminate", True) else None
     systems = []
     for base in _bases(directory):
-        worker = _worker(base, about, policy)
-        systems.append(_system(worker, base, directory, policy))
+        standing = _standing(base, about, policy)
+        systems.append(_system(standing, base, directory, policy))
     return {
         "directory": str(directory),
         "launches": about["launches"],
@@ -96,7 +83,7 @@ def _bases(directory: Path) -> Iterator[Path]:
             yield base
 
 
-def _worker(base: Path, about: dict[str, Any], policy: Policy | None) -> Worker:
+def _standing(base: Path, about: dict[str, Any], policy: Policy | None) -> Standing:
     plans: dict[str, LayoutPlan] = {}
     identity: Identity | None = None
     node_cpu: str | None = None
@@ -108,30 +95,31 @@ def _worker(base: Path, about: dict[str, Any], policy: Policy | None) -> Worker:
     # The campaign's own order: the latest start may have added layouts that are not begun yet.
     known = [x for x in about["layouts"] if x in plans]
     names = [*known, *(x.name for x in ordered(map(parse_layout, set(plans) - set(known))))]
-    return Worker(
-        [plans[n] for n in names], base, _Nobody(), identity, [], lambda text: None, policy,
-        quiet=True, node_cpu=node_cpu, glance=True,
-    )  # fmt: skip
+    return Standing(
+        [plans[n] for n in names], base, identity, policy, node_cpu=node_cpu, glance=True
+    )
 
 
-def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) -> dict[str, Any]:
-    worker.close()
-    layouts = [_layout(worker, site, policy) for site in worker.all()]
-    left, closing = sum(x["left_s"] for x in layouts), worker.closing
+def _system(
+    standing: Standing, base: Path, directory: Path, policy: Policy | None
+) -> dict[str, Any]:
+    standing.close()
+    layouts = [_layout(standing, site, policy) for site in standing.all()]
+    left, closing = sum(x["left_s"] for x in layouts), standing.closing
     if closing is not None and not closing.over:  # it takes what it may, or a little less
         spent = closing.spent_s
         if spent is None:  # the search is not over: as it usually goes
-            spent = sum(expected_s([site.plan for site in worker.all()], policy))
+            spent = sum(expected_s([site.plan for site in standing.all()], policy))
         left += max(0.0, closing.limit_s - spent)
-    seen = pace(((x.plan, x.folder.merged().bench.records) for x in worker.all()), policy)
+    seen = pace(((x.plan, x.folder.merged().bench.records) for x in standing.all()), policy)
     left *= seen
     for x in layouts:
         x["left_s"] *= seen
-    mpi = worker.identity.mpi
-    table = table_place(directory, mpi, worker.node_cpu or worker.identity.host.cpu)
+    mpi = standing.identity.mpi
+    table = table_place(directory, mpi, standing.node_cpu or standing.identity.host.cpu)
     return {
         "mpi": f"{mpi.family} {mpi.version}",
-        "cpu": worker.node_cpu or worker.identity.host.cpu,
+        "cpu": standing.node_cpu or standing.identity.host.cpu,
         "directory": str(base),
         "layouts": layouts,
         "complete": all(x["complete"] for x in layouts),
@@ -141,7 +129,7 @@ def _system(worker: Worker, base: Path, directory: Path, policy: Policy | None) 
     }
 
 
-def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]:
+def _layout(standing: Standing, site: Site, policy: Policy | None) -> dict[str, Any]:
     plan, merged = site.plan, site.folder.merged()
     listing = site.claims.listing()
     asked = plan.settings.launches
@@ -149,17 +137,17 @@ def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]
     # A round after those asked for has the launches that it needs, and no others.
     total = plan.settings.total() + sum(k >= plan.settings.total() for k in states)
     done = sum(s == "done" for s in states.values())
-    turn = worker.turn(site, listing)
+    turn = standing.turn(site, listing)
     if turn is not None:  # of later rounds nobody can say yet what they lack
         done -= sum(
-            s == "done" and worker.lacks(site, turn, k)
+            s == "done" and standing.lacks(site, turn, k)
             for k, s in states.items()
             if k in site.plan.launches_of(turn)
         )
-    blocked = [g.name for g in site.guides if not _complete(worker, worker.sites[g])]
-    alive = State((), ()) if turn is None else worker.cases(site, turn)
-    dropped = worker.search(site, asked if turn is None else min(turn, asked)).dropped
-    complete = turn is None and (worker.closing is None or worker.closing.over)
+    blocked = [g.name for g in site.guides if not _complete(standing, standing.sites[g])]
+    alive = State((), ()) if turn is None else standing.cases(site, turn)
+    dropped = standing.search(site, asked if turn is None else min(turn, asked)).dropped
+    complete = turn is None and (standing.closing is None or standing.closing.over)
     gone = standing_exclusions(merged.bench.records)
     left = 0.0
     if turn is not None:
@@ -200,8 +188,8 @@ def _layout(worker: Worker, site: Site, policy: Policy | None) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _complete(worker: Worker, site: Site) -> bool:
-    turn = worker.turn(site, site.claims.listing())
+def _complete(standing: Standing, site: Site) -> bool:
+    turn = standing.turn(site, site.claims.listing())
     return turn is None or turn >= site.plan.settings.launches
 
 

@@ -7,10 +7,9 @@ nothing else, and any number of these processes may work on one directory.
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from stretto.campaign.ledger import Ledger
@@ -19,17 +18,13 @@ from stretto.files.identity import Identity
 from stretto.mpi.base import TITLES
 from stretto.progress import Progress
 from stretto.sweep.backend import Backend
-from stretto.sweep.claims import Claims, Holder, me
-from stretto.sweep.closing import Closing
-from stretto.sweep.contest import contest
-from stretto.sweep.elimination import Policy, State
-from stretto.sweep.expected import expected_s
-from stretto.sweep.folder import Folder
-from stretto.sweep.layout import Layout, guides, teachers
+from stretto.sweep.claims import Holder
+from stretto.sweep.elimination import Policy
+from stretto.sweep.layout import Layout
 from stretto.sweep.plan import LayoutPlan, keep_plan
 from stretto.sweep.refused import refused
 from stretto.sweep.site import Site, Unit, gains
-from stretto.sweep.times import Medians, medians, until
+from stretto.sweep.standing import Standing
 
 #: s: between two looks at what other processes have done, when there is nothing to do oneself
 POLL_S = 2.0
@@ -39,36 +34,28 @@ FRUITLESS = 3
 HOPELESS = 6
 
 
-class Worker:
-    """Measures a campaign of one MPI.
+class Worker(Standing):
+    """Measures a campaign of one MPI: what is missing by how it stands.
 
     Parameters
     ----------
-    plans
-        Of all layouts, in the order of measuring.
-    base
-        Directory of this MPI's results; each layout has its own below.
+    plans, base, identity, policy, holder, stale_s, node_cpu
+        As in `Standing`; the directories are made.
     backend
         Measures.
-    identity, command
+    command
         For the headers of the files.
     say
         Prints a sentence to the user.
-    policy
-        When candidates are dropped; None: never.
     stop_at
         By `time.monotonic`; no launch is begun after it.
     quiet
         No progress bar.
     poll_s
         See `POLL_S`.
-    holder, stale_s
-        For the claims.
     only
         The layouts that this one measures, those that it prefers first; None: all. The others are
         looked at only.
-    glance
-        As in `Claims`: this one only says how far the campaign is.
 
     Attributes
     ----------
@@ -92,39 +79,20 @@ class Worker:
         stale_s: float | None = None,
         node_cpu: str | None = None,
         only: Sequence[Layout] | None = None,
-        glance: bool = False,
     ) -> None:
-        self.base = base
-        self.backend = backend
-        self.identity = identity
-        self.command = command
-        self.say = say
-        self.policy = policy
-        self.stop_at = stop_at
-        self.quiet = quiet
-        self.poll_s = poll_s
-        self.holder = holder or me()
-        self.stopping = threading.Event()
-        self.node_cpu = node_cpu
-        order = [p.layout for p in plans]
-        more = {} if stale_s is None else {"stale_s": stale_s}
-        self.sites: dict[Layout, Site] = {}
         for plan in plans:
             directory = base / plan.layout.name
             directory.mkdir(parents=True, exist_ok=True)
             keep_plan(directory, plan, identity, node_cpu)
-            self.sites[plan.layout] = Site(
-                plan,
-                Folder(directory, identity, plan.settings.modes, node_cpu),
-                Claims(directory / "claims", self.holder, **more),
-                guides(plan.layout, order) if policy is not None else [],
-                teachers(plan.layout, order) if policy is not None else [],
-            )
-        for site in self.sites.values():
-            site.claims.glance = glance
-            site.doubt()
-        self.mine = [self.sites[x] for x in (order if only is None else only)]
-        self.closing = Closing(plans, policy) if policy is not None else None
+        super().__init__(plans, base, identity, policy, holder, stale_s, node_cpu)
+        self.backend = backend
+        self.command = command
+        self.say = say
+        self.stop_at = stop_at
+        self.quiet = quiet
+        self.poll_s = poll_s
+        self.stopping = threading.Event()
+        self.mine = self.all() if only is None else [self.sites[x] for x in only]
 
     def run(self) -> bool:
         """Measure until nothing is left for this process; return whether the campaign is complete.
@@ -161,10 +129,6 @@ class Worker:
         mpi = self.identity.mpi
         return f"measuring {TITLES[mpi.family]} {mpi.version}"
 
-    def all(self) -> list[Site]:
-        """Return all layouts, in the order of measuring."""
-        return list(self.sites.values())
-
     def enough(self) -> bool:
         """Return whether no further launch is to be begun."""
         late = self.stop_at is not None and time.monotonic() >= self.stop_at
@@ -187,44 +151,16 @@ class Worker:
                 return unit
         return None
 
-    def settled(self, site: Site) -> bool:
-        """Return whether a layout's search is final as far as this start goes: others may learn."""
-        if not site.searched and site.closed is None:
-            if not all(self.settled(self.sites[x]) for x in site.teachers):
-                return False
-            self._unit_of(site)
-        return site.searched or site.closed is not None
-
-    def finished(self, site: Site) -> bool:
-        """Return whether nothing is left for this start on a layout, closing rounds included."""
-        self.close()
-        if not site.over and self.settled(site) and site.closed is None:
-            self._unit_of(site)
-        return site.over or site.closed is not None
-
-    def close(self) -> None:
-        """Plan the next closing rounds as soon as all rounds before them are complete."""
-        closing = self.closing
-        while closing is not None and not closing.over:
-            planned = len(closing.waves)  # lanes share it: another one may be faster
-            if not all(self.settled(s) for s in self.all()):
-                return
-            open_sites = [s for s in self.all() if s.closed is None]
-            if any(self.turn(s, s.claims.listing()) is not None for s in open_sites):
-                return
-            benches = {s.plan.layout: s.folder.merged().bench for s in self.all()}
-            closed = {s.plan.layout for s in self.all() if s.closed is not None}
-            closing.advance({x: b for x, b in benches.items() if b.samples}, closed, planned)
+    def look(self, site: Site) -> None:
+        """As in `Standing`; launches of which nothing is left to be measured become done."""
+        self._unit_of(site)
 
     def _unit_of(self, site: Site) -> Unit | None:
-        """Return the first launch of the present round that is free; marks the layout as over."""
+        """Return the first launch of the present round that is free, once it was looked at."""
         listing = site.claims.listing()
         bench = site.folder.merged().bench
-        turn = self.turn(site, listing)
-        if turn is None or turn >= site.plan.settings.launches:
-            site.searched = True
+        turn = self.noted(site, listing)
         if turn is None:
-            site.over = self.closing is None or self.closing.over
             return None
         found = self.cases(site, turn)
         settings = site.plan.in_round(turn, found.cases, self.policy)
@@ -241,90 +177,6 @@ class Worker:
                     claim.end(done=True)
                     listing = site.claims.listing()
         return self._unit_of(site) if self.turn(site, listing) != turn else None
-
-    def turn(self, site: Site, listing: Mapping[int, Mapping[int, bool]]) -> int | None:
-        """Return the first round that is not complete, None when all are that are planned.
-
-        After the rounds that were asked for come the closing ones, a wave at a time.
-
-        Parameters
-        ----------
-        site
-            The layout.
-        listing
-            Its claims.
-        """
-        plain = {k: dict(v) for k, v in listing.items()}
-        asked = site.plan.settings.launches
-        rounds = asked if self.closing is None else self.closing.rounds(site.plan.layout)
-        for turn in range(rounds):
-            launches: Sequence[int] = site.plan.launches_of(turn)
-            if turn >= asked:
-                launches = site.launches_of(turn, self.cases(site, turn))
-            for launch in launches:
-                if launch in site.given_up:
-                    continue
-                state = site.claims.state(launch, plain)[0]
-                if state != "done" or self.lacks(site, turn, launch):
-                    return turn
-        return None
-
-    def lacks(self, site: Site, turn: int, launch: int) -> bool:
-        """Return whether of a launch that an earlier start has done the files hold less.
-
-        Parameters
-        ----------
-        site, turn, launch
-            The layout, a round whose predecessors are complete, and one of its launches.
-        """
-        if launch not in site.doubted:
-            return False
-        records = site.folder.merged().bench.records
-        if site.looked is None or site.looked[:2] != (turn, len(records)):
-            settings = site.plan.in_round(turn, self.cases(site, turn).cases, self.policy)
-            ledger = Ledger(settings, records)
-            ledger.gone |= {(r.collective, r.candidate) for r in ledger.again}  # then as well
-            site.looked = turn, len(records), ledger
-        if site.looked[2].pending(launch):
-            return True
-        site.doubted.discard(launch)
-        return False
-
-    def cases(self, site: Site, turn: int) -> State:
-        """Return what is worth measuring in a round of a layout."""
-        if self.closing is not None and turn >= site.plan.settings.launches:
-            return State(self.closing.cases(site.plan.layout, turn), ())
-        return self.search(site, turn)
-
-    def search(self, site: Site, turn: int) -> State:
-        """Return what the rounds before one leave to be measured, and whom they have dropped."""
-        if self.policy is None:
-            return State(site.plan.settings.cases, ())
-        if turn in site.known:
-            return site.known[turn]  # it rests on the rounds before, which are complete
-        found = contest(
-            site.plan.settings,
-            site.plan.layout,
-            self.times(site),
-            {x: self.searched(self.sites[x]) for x in site.teachers},
-            [self.searched(self.sites[x]) for x in site.guides],
-            turn,
-            self.policy,
-            site.plan.unlikely,
-            site.memory,
-        )
-        site.known[turn] = found
-        return found
-
-    def times(self, site: Site) -> Medians:
-        """Return a layout's medians by shape, candidate and round."""
-        return medians(site.folder.merged().bench, site.plan.nvariants)
-
-    def searched(self, site: Site) -> Medians:
-        """Return what a layout's rounds before the closing ones tell: what others learn from it."""
-        plan = site.plan
-        asked = until(site.folder.merged().bench, plan.settings.launches * plan.nvariants)
-        return medians(asked, plan.nvariants)
 
     def _measure(self, unit: Unit) -> None:
         site = unit.site
@@ -392,43 +244,19 @@ class Worker:
         return [s.claims.listing() for s in self.all() if not s.over and s.closed is None]
 
     def _others_work(self) -> bool:
-        """Return whether another process holds a launch that this one has to wait for."""
+        """Return whether another process holds a launch that this one has to wait for.
+
+        Or did a moment ago, and what it has measured may not be seen yet.
+        """
         for site in self.all():
             if site.over or site.closed is not None:
                 continue
+            if site.suspects:
+                return True
             listing = site.claims.listing()
             if any(site.claims.state(k, listing)[0] == "held" for k in listing):
                 return True
         return False
-
-    def done(self) -> int:
-        """Return how many launches of complete rounds are done."""
-        done = 0
-        for site in self.all():
-            turn, asked = self.turn(site, site.claims.listing()), site.plan.settings.launches
-            done += (asked if turn is None else min(turn, asked)) * site.plan.nvariants
-        return done
-
-    @functools.cached_property
-    def _usual_s(self) -> float:
-        """What the search takes, as it usually goes."""
-        return sum(expected_s([s.plan for s in self.all()], self.policy))
-
-    def progress(self) -> tuple[int, int]:
-        """Return how far the campaign is, in launches: done, and in all.
-
-        Closing rounds count as so many launches as the search would have had in their time; of
-        them nobody knows how many there will be, but they end with the time they may take.
-        """
-        asked = sum(s.plan.nvariants * s.plan.settings.launches for s in self.all())
-        closing, done = self.closing, self.done()
-        if closing is None or closing.over:
-            return done, max(asked, done)
-        if not closing.searched_s or closing.measured_s is None:
-            more = closing.limit_s / self._usual_s if self._usual_s else 1.0
-            return done, round(asked * max(1.0, more))
-        whole = asked / closing.searched_s
-        return round(whole * closing.measured_s), round(whole * closing.limit_s)
 
     def _show(self, progress: Progress, unit: Unit) -> None:
         plan = unit.site.plan
