@@ -11,9 +11,9 @@ from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.scale import Header, ScaleWriter, read_scale
-from stretto.files.verdict import Metric
+from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result
-from stretto.scaling.words import as_typed, no_figure, refuse_other
+from stretto.scaling.words import no_figure, refuse_other
 
 NEVER = r"never: (\d+)"
 

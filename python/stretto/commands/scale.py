@@ -206,7 +206,8 @@ def _check_charts(directory: Path) -> None:
 
 def _nothing(why: str | None, words: list[str], metric: Metric) -> StrettoError:
     """Return what to say where no run counts; `why` the last one does not, None without any."""
-    from stretto.scaling.words import NO_FIGURE, as_typed
+    from stretto.files.verdict import as_typed
+    from stretto.scaling.words import NO_FIGURE
 
     place = shlex.join(words)
     if why is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,6 +35,16 @@ class Metric:
     unit: str = "s"
     better: Literal["lower", "higher"] = "lower"
     pattern: str | None = None
+
+
+def as_typed(metric: Metric) -> str:
+    """Return the options that ask for a metric."""
+    if metric.pattern is None:
+        return "wall time (no --metric)"
+    out = f"--metric {shlex.quote(metric.pattern)}"
+    if metric.better != Metric.better:
+        out += f" --metric-better {metric.better}"
+    return out + (f" --metric-unit {shlex.quote(metric.unit)}" if metric.unit else "")
 
 
 @dataclass

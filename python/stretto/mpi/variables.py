@@ -7,6 +7,7 @@ to be installed. It is asked in a process of its own, and the answer is kept in 
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -111,21 +112,27 @@ def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
         The MPI; its library is loaded in a process of its own.
     """
     libmpi = _library(installation)
+    answer = cached("variables-4", libmpi, lambda: _ask(installation, libmpi, {}))
     try:
-        rows = json.loads(cached("variables-4", libmpi, lambda: _ask(installation, libmpi, {})))
-        return {
-            name: Variable(
-                name,
-                words,
-                tuple((int(v), str(item)) for v, item in items),
-                value,
-                scope in _CONSTANT,
-                bool(text),
-            )
-            for name, words, items, value, scope, text in rows
-        }
+        return dict(_parsed(answer))
     except (ValueError, TypeError) as error:
         raise StrettoError(f"the MPI's list of settings cannot be read: {error}", libmpi) from error
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(answer: str) -> Mapping[str, Variable]:
+    """Return the variables in an answer: there are thousands, and they are asked for often."""
+    return {
+        name: Variable(
+            name,
+            words,
+            tuple((int(v), str(item)) for v, item in items),
+            value,
+            scope in _CONSTANT,
+            bool(text),
+        )
+        for name, words, items, value, scope, text in json.loads(answer)
+    }
 
 
 def _ask(installation: MPIInstallation, libmpi: Path, settings: Mapping[str, str]) -> str:

@@ -9,23 +9,13 @@ from pathlib import Path
 from stretto.errors import StrettoError
 from stretto.files.io import read_text
 from stretto.files.scale import WHAT, Header, parse_scale
-from stretto.files.verdict import Metric
+from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
 from stretto.mpi.detect import TITLES
 
 #: of a run that succeeded and counts for nothing all the same: the metric is to be mended
 NO_FIGURE = "it ran, but "
-
-
-def as_typed(metric: Metric) -> str:
-    """Return the options that ask for a metric."""
-    if metric.pattern is None:
-        return "wall time (no --metric)"
-    out = f"--metric {shlex.quote(metric.pattern)}"
-    if metric.better != Metric.better:
-        out += f" --metric-better {metric.better}"
-    return out + (f" --metric-unit {shlex.quote(metric.unit)}" if metric.unit else "")
 
 
 def no_figure(metric: Metric, result: Result, value: float | None) -> str:

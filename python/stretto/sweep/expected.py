@@ -43,6 +43,7 @@ def limit_s(
     policy: Policy,
     known: Mapping[Layout, Known] | None = None,
     searched_s: float | None = None,
+    expected: Sequence[float] | None = None,
 ) -> float:
     """Return how long a campaign may take with its closing rounds, in seconds.
 
@@ -59,14 +60,17 @@ def limit_s(
         By layout, how long calls take; None: nothing is measured yet.
     searched_s
         What the search has taken; None: as it is expected to.
+    expected
+        From `expected_s`; None: it is asked for.
     """
     everything = sum(
         EXHAUSTIVE * at_most_s(p, False, (known or {}).get(p.layout)) / p.settings.launches
         for p in plans
     )
-    expected, part = sum(expected_s(plans, policy)), policy.share * everything
-    search = expected if searched_s is None else searched_s
-    return part if ENOUGH * search <= part else SMALL * max(search, expected)
+    usual = sum(expected_s(plans, policy) if expected is None else expected)
+    part = policy.share * everything
+    search = usual if searched_s is None else searched_s
+    return part if ENOUGH * search <= part else SMALL * max(search, usual)
 
 
 def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float]:

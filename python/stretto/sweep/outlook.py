@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from stretto.campaign.stats import FEWEST
-from stretto.sweep.elimination import Policy
-from stretto.sweep.expected import at_most_s, expected_s, limit_s
+from stretto.sweep.expected import at_most_s
 from stretto.sweep.request import Request
 from stretto.sweep.said import few_words
 
@@ -51,8 +50,7 @@ def plan_json(request: Request, system: System) -> dict[str, Any]:
     request, system
         As for `hopeless`.
     """
-    policy = Policy() if request.eliminate else None
-    guesses = expected_s(system.plans, policy)
+    guesses = system.expected_s
     cases = [c for plan in system.plans for c in plan.settings.cases]
     return {
         "mpi": system.installation.name,
@@ -75,6 +73,6 @@ def plan_json(request: Request, system: System) -> dict[str, Any]:
             for plan, guess in zip(system.plans, guesses, strict=True)
         ],
         "expected_s": sum(guesses),
-        "with_closing_s": limit_s(system.plans, Policy()) if request.eliminate else None,
+        "with_closing_s": system.limit_s,
         "warnings": hopeless(request, system),
     }

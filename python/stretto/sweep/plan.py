@@ -90,13 +90,13 @@ class LayoutPlan:
 
 
 def candidates_for(
-    request: Request, installation: MPIInstallation, layout: Layout, collective: str, size: int
+    request: Request, installation: MPIInstallation, layout: Layout, collective: str
 ) -> list[str]:
-    """Return the candidates for a collective on a layout.
+    """Return the candidates for a collective on a layout, bare not among them.
 
     Parameters
     ----------
-    request, installation, layout, collective, size
+    request, installation, layout, collective
         The campaign, its MPI, and the call.
     """
     names: list[str] = []
@@ -106,12 +106,11 @@ def candidates_for(
         elif has_interposer(installation.abi):
             names += own_choices(collective, layout.nodes, layout.nranks)
     names = resolve(names, installation, collective, layout.nranks, layout.nodes)
-    found = [
+    return [
         c
         for c in s.check_candidates(collective, names)
         if c.startswith(("native", BARE)) or choice_problem(collective, c) is None
     ]
-    return with_bare(found, size, layout.nodes)
 
 
 def make_plan(
@@ -132,14 +131,16 @@ def make_plan(
     candidates
         For a collective at a size; by default what the request says, of this MPI.
     """
-    of = candidates or (lambda c, n: candidates_for(request, installation, layout, c, n))
     cases = []
     for collective in request.collectives:
         sizes = [0] if collective == "barrier" else list(request.sizes)
         if collective in s.REDUCTIONS:
             sizes = [x for x in sizes if x % 4 == 0]
+        found = [] if candidates else candidates_for(request, installation, layout, collective)
         for size in sizes:
-            names = of(collective, size)
+            names = with_bare(found, size, layout.nodes)
+            if candidates is not None:
+                names = candidates(collective, size)
             if len(names) > 1:
                 cases.append(s.make_case(collective, size, names))
     if not cases:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -46,6 +47,8 @@ class System:
     ----------
     base
         Where its results go.
+    policy
+        When candidates are dropped; None: never.
     away
         It will be measured in a batch job: nothing is known of the nodes.
     """
@@ -55,7 +58,20 @@ class System:
     hosts: Hosts
     base: Path
     plans: list[LayoutPlan]
+    policy: Policy | None
     away: bool = False
+
+    @functools.cached_property
+    def expected_s(self) -> list[float]:
+        """About how long each layout takes."""
+        return expected_s(self.plans, self.policy)
+
+    @functools.cached_property
+    def limit_s(self) -> float | None:
+        """What all may take with closing rounds; None: there are none."""
+        if self.policy is None:
+            return None
+        return limit_s(self.plans, self.policy, expected=self.expected_s)
 
 
 def system_of(
@@ -95,7 +111,8 @@ def system_of(
         shared = request.shared_cores or hosts.shared_by(layout)
         plan = make_plan(request, installation, layout, shared)
         plans.append(as_begun(base / layout.name, plan))
-    return System(installation, identity, hosts, base, plans, away)
+    policy = Policy() if request.eliminate else None
+    return System(installation, identity, hosts, base, plans, policy, away)
 
 
 def plan_lines(request: Request, system: System) -> list[str]:
@@ -114,9 +131,7 @@ def plan_lines(request: Request, system: System) -> list[str]:
         f"up to {request.launches} launches of each candidate; results in {system.base}",
         f"  {'layout':>9}  {'ranks':>6}  {'cells':>6}  {'starts':>7}  {'expected':>12}  at most",
     ]
-    for plan, guess in zip(
-        system.plans, expected_s(system.plans, Policy() if request.eliminate else None), strict=True
-    ):
+    for plan, guess in zip(system.plans, system.expected_s, strict=True):
         cells = sum(len(c.candidates) for c in plan.settings.cases)
         most = at_most_s(plan)
         out.append(
@@ -124,10 +139,10 @@ def plan_lines(request: Request, system: System) -> list[str]:
             f"{plan.settings.total():>7}  {duration(guess):>12}  {duration(most)}"
         )
     closing = ""
-    if request.eliminate:
-        limit = duration(limit_s(system.plans, Policy()))
+    if system.limit_s is not None:
+        limit = duration(system.limit_s)
         closing = f"; with closing rounds, as far as they are worth it, at most {limit}"
-    out.append(f"  expected in all: about {duration(total_s(request, system))}{closing}")
+    out.append(f"  expected in all: about {duration(sum(system.expected_s))}{closing}")
     out += [f"warning: {sentence}" for sentence in hopeless(request, system)]
     hosts = system.hosts
     crowded = [p.layout for p in system.plans if hosts.shared_by(p.layout)]
@@ -136,11 +151,6 @@ def plan_lines(request: Request, system: System) -> list[str]:
         if found:
             out.append(f"warning: {', '.join(found)}: {words} ({hosts.cores} cores on a node)")
     return out
-
-
-def total_s(request: Request, system: System) -> float:
-    """Return about how long all layouts take, in seconds."""
-    return sum(expected_s(system.plans, Policy() if request.eliminate else None))
 
 
 def run_campaign(
@@ -177,7 +187,7 @@ def run_campaign(
     if dry_run:
         say("stretto: dry run: nothing was measured")
         return []
-    ask(sum(total_s(request, x) for x in systems), yes or request.budget_s is not None)
+    ask(sum(sum(x.expected_s) for x in systems), yes or request.budget_s is not None)
     write_atomic(request.out / CAMPAIGN, dump_json(about(request, command)), "the campaign")
     stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
     out = []
@@ -229,7 +239,7 @@ def measure_system(
     def worker_of(measures: Backend, silent: bool, only: Sequence[Layout] | None = None) -> Worker:
         return Worker(
             system.plans, system.base, measures, identity, command, say,
-            Policy() if request.eliminate else None, stop_at, silent,
+            system.policy, stop_at, silent,
             node_cpu=system.hosts.cpu, only=only,
         )  # fmt: skip
 

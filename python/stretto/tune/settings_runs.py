@@ -11,7 +11,7 @@ from stretto.campaign.compare import compare_times
 from stretto.campaign.stats import Interval, median_interval
 from stretto.errors import CommandFailedError, from_oserror
 from stretto.files.settings import NATIVE, SettingRun, SettingsFile, write_settings
-from stretto.files.verdict import Gain, Run
+from stretto.files.verdict import Gain, Run, as_typed
 from stretto.launch.evidence import require_native
 from stretto.launch.said import telling
 from stretto.mpi.settings import Setting
@@ -153,5 +153,5 @@ class SettingRuns(Stage):
             run.value = find_value(self.o.metric, result)
             if run.value is None or run.value <= 0:
                 run.value, run.status = None, 1
-                run.detail = f"it printed nothing that --metric {self.o.metric.pattern!r} can use"
+                run.detail = f"it printed nothing that {as_typed(self.o.metric)} can use"
         return run

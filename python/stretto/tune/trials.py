@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,7 +73,9 @@ def make_metric(pattern: str | None, better: str, unit: str | None) -> Metric:
         groups = re.compile(pattern).groups
     except re.error as error:
         raise UsageError(
-            f"--metric {pattern!r} is not a regular expression: {error}", None, "quote it"
+            f"--metric {shlex.quote(pattern)} is not a regular expression: {error}",
+            None,
+            "quote it",
         ) from error
     if groups != 1:
         raise UsageError(

@@ -12,7 +12,15 @@ from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_o
 from stretto.files.identity import collect
 from stretto.files.profile import Profile
 from stretto.files.table import Row, Table
-from stretto.files.verdict import Compared, Gain, Run, Verdict, read_verdict, write_verdict
+from stretto.files.verdict import (
+    Compared,
+    Gain,
+    Run,
+    Verdict,
+    as_typed,
+    read_verdict,
+    write_verdict,
+)
 from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.library import library_for
 from stretto.launch.said import telling
@@ -247,7 +255,7 @@ class Verifying(Measured):
         value = find_value(self.o.metric, result)
         if value is None:
             raise StrettoError(
-                f"the command printed nothing that matches --metric {self.o.metric.pattern!r}",
+                f"the command printed nothing that matches {as_typed(self.o.metric)}",
                 kept.printed(draft),
                 "try the expression on that file with grep -P",
             )
