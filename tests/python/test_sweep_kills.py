@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import stretto.sweep.claims as claims_module
 import stretto.sweep.closing as closing_module
 import stretto.sweep.status as status_module
 import sweeps
@@ -23,7 +24,7 @@ from stretto.errors import StrettoError
 from stretto.files.bench import Excluded, Sample, format_record, read_bench
 from stretto.files.identity import MPIIdentity
 from stretto.sweep.alone import alone_on
-from stretto.sweep.claims import Claims, Holder, gone, me
+from stretto.sweep.claims import Claims, Holder, gone, job_ended, me
 from stretto.sweep.conclude import conclude
 from stretto.sweep.hosts import Hosts, cores_of_job, find_hosts, named_here
 from stretto.sweep.layout import Layout, ordered
@@ -343,6 +344,25 @@ def test_claims_of_batch_jobs() -> None:
     assert gone(other, mine, lambda job: bool(asked.append(job)) or True) and asked == ["8"]
     assert not gone(other, mine, lambda job: False)
     assert not gone(replace(before, job=""), mine)
+    # of two clusters that share a file system each has a job 7
+    mine, before = replace(mine, job="7.1@one"), replace(before, job="7.0@two")
+    assert not gone(before, mine, lambda job: job != "7@two")
+    assert gone(replace(before, job="7.0@one"), mine)
+
+
+def test_jobs_of_other_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm knows nothing of them, which does not mean that they have ended."""
+    for name, text in (
+        ("squeue", 'echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1'),
+        ("scontrol", 'echo "ClusterName             = one"'),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("SLURM_CLUSTER_NAME", raising=False)
+    claims_module._cluster.cache_clear()
+    assert job_ended("8@one") and job_ended("8") and not job_ended("8@two")
+    claims_module._cluster.cache_clear()
 
 
 def test_other_systems_are_never_mixed(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import json
 import os
 import re
@@ -49,7 +50,7 @@ class Holder:
     pid, started
         Its number, and when it began in the kernel's ticks.
     job
-        Slurm's job (and restart) that it runs in; empty: none.
+        Slurm's job that it runs in, as NUMBER.RESTART@CLUSTER; empty: none.
     """
 
     place: str
@@ -73,6 +74,8 @@ def me() -> Holder:
     job = os.environ.get("SLURM_JOB_ID", "")
     if job:
         job += "." + os.environ.get("SLURM_RESTART_COUNT", "0")
+        cluster = os.environ.get("SLURM_CLUSTER_NAME", "")
+        job += f"@{cluster}" if cluster else ""
     place = f"{os.uname().nodename} {boot} {namespace}".strip()
     return Holder(place, os.getpid(), _started(os.getpid()) or "", job)
 
@@ -114,29 +117,56 @@ def gone(holder: Holder, mine: Holder, ask_slurm: Callable[[str], bool] | None =
     """
     if holder.place == mine.place:
         return _started(holder.pid) != holder.started
-    number, _, restart = holder.job.partition(".")
+    run, _, cluster = holder.job.partition("@")
+    number, _, restart = run.partition(".")
     if not number:
         return False
-    own, _, own_restart = mine.job.partition(".")
-    if number == own:  # the same job, put into the queue again: what ran before is dead
-        return restart != own_restart
-    return (ask_slurm or job_ended)(number)
+    own_run, _, own_cluster = mine.job.partition("@")
+    own, _, own_restart = own_run.partition(".")
+    if number == own and cluster == own_cluster:
+        return restart != own_restart  # put into the queue again: what ran before is dead
+    return (ask_slurm or job_ended)(number if not cluster else f"{number}@{cluster}")
 
 
 def job_ended(job: str) -> bool:
-    """Return whether Slurm says that a job is no longer there; False where it cannot be asked."""
-    if shutil.which("squeue") is None:
+    """Return whether Slurm says that a job is no longer there; False where it cannot be asked.
+
+    Parameters
+    ----------
+    job
+        NUMBER@CLUSTER, or its number alone. Another cluster that shares the file system has numbers
+        of its own, and its jobs are not known here, however well they live.
+    """
+    number, _, cluster = job.partition("@")
+    if shutil.which("squeue") is None or (cluster and cluster != _cluster()):
         return False
-    try:
-        done = subprocess.run(
-            ["squeue", "-h", "-j", job, "-o", "%T"],
-            capture_output=True, text=True, timeout=20, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
+    done = _slurm("squeue", "-h", "-j", number, "-o", "%T")
+    if done is None:
         return False
     if done.returncode != 0:
         return "Invalid job id" in done.stderr
     return not done.stdout.strip()
+
+
+@functools.lru_cache(maxsize=1)
+def _cluster() -> str:
+    """Return what Slurm's cluster is called here; empty where that cannot be known."""
+    inside = os.environ.get("SLURM_CLUSTER_NAME", "")
+    if inside or shutil.which("scontrol") is None:
+        return inside
+    done = _slurm("scontrol", "show", "config")
+    found = re.search(r"^ClusterName\s*=\s*(\S+)", done.stdout if done else "", re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _slurm(*words: str) -> subprocess.CompletedProcess[str] | None:
+    """Run one of Slurm's commands; None where it cannot be run, or does not answer."""
+    try:
+        return subprocess.run(
+            words, capture_output=True, text=True, timeout=20, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
 
 
 @dataclass(frozen=True)
