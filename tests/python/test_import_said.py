@@ -340,6 +340,7 @@ def test_what_is_no_file_is_left_out(tmp_path: Path, imports: Import) -> None:
     (logs / "to-pipe.log").symlink_to("pipe.log")
     (logs / "lost.log").symlink_to("not-there")
     (logs / "round.log").symlink_to("round.log")
+    (logs / "mem.log").symlink_to("/proc/self/mem")  # a regular file; to read it is an error
     with socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(logs / "s.log"))
     assert imports(logs, "--mpi", "openmpi@4.1.4").code == 0, imports.said
@@ -348,6 +349,8 @@ def test_what_is_no_file_is_left_out(tmp_path: Path, imports: Import) -> None:
         assert f"/{name}: a pipe, a socket or a device" in imports.said
     for name in ("lost.log", "round.log"):
         assert f"/{name}: a link that cannot be followed" in imports.said
+    assert "/mem.log: cannot read a benchmark's output: Input/output error" in imports.said
+    assert imports(logs / "mem.log", "--mpi", "openmpi@4.1.4").code == 1, "it was asked for"
 
 
 @pytest.mark.timeout(60)

@@ -113,7 +113,10 @@ def _files_below(directory: Path, left_out: list[str]) -> list[Path]:
         try:
             entries = sorted(at.iterdir())
         except OSError as error:
-            raise from_oserror(error, "cannot read the directory", at) from error
+            if at == directory:
+                raise from_oserror(error, "cannot read the directory", at) from error
+            left_out.append(f"{at}: cannot be read: {error.strerror}")
+            continue
         for entry in entries:
             try:
                 mode = entry.stat().st_mode
@@ -168,7 +171,13 @@ def gather(
         if path.is_file() and path.stat().st_size > MOST_BYTES:
             left_out.append(f"{path}: too large to be what a benchmark printed")
             continue
-        text = _text(path)
+        try:
+            text = _text(path)
+        except StrettoError as error:
+            if path in paths:
+                raise
+            left_out.append(str(error))
+            continue
         other = _twin(path, text, facts, seen)
         if other is not None:  # as a second launch it would make chance look like significance
             left_out.append(f"{path}: the same measurement as {other}, which counts once")
