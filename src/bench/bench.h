@@ -110,6 +110,15 @@ long stretto_bench_reduced(int operation, int to, size_t i, int upto, int nranks
 void stretto_bench_put(int datatype, void *buffer, size_t i, long value);
 bool stretto_bench_is(int datatype, const void *buffer, size_t i, long value);
 
+/* ---- control.c: what ranks tell one another, over single messages ---------------------------- */
+
+/* All collective over comm; an MPI error code. */
+int stretto_bench_control_bcast(void *data, size_t bytes, int root, MPI_Comm comm);
+/* The largest of all ranks, for each value; in place. */
+int stretto_bench_control_max(double *values, int n, MPI_Comm comm);
+int stretto_bench_control_any(bool mine, bool *any, MPI_Comm comm);
+int stretto_bench_control_barrier(MPI_Comm comm);
+
 /* ---- clock.c: one time for all ranks --------------------------------------------------------- */
 
 typedef struct stretto_bench_clock stretto_bench_clock;
@@ -261,7 +270,7 @@ int stretto_bench_fingerprint(stretto_bench_output *out, const stretto_bench_job
 
 typedef struct {
     const stretto_bench_job *job;
-    MPI_Comm work, control; /* control never has a choice set: it is the MPI's own */
+    MPI_Comm work, control; /* control: for control.c */
     int rank, nranks;
     stretto_bench_clock *clock;
     stretto_bench_output *out;                                           /* rank 0, else NULL */

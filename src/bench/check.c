@@ -118,10 +118,10 @@ static int check_barrier(stretto_bench_call *call, MPI_Comm control,
         nanosleep(&(struct timespec){0, 2 * 1000 * 1000}, NULL);
     double entered = stretto_bench_clock_now(clock);
     int rc = stretto_bench_call_run(call, 1);
-    double left = stretto_bench_clock_now(clock), last = 0, tolerance = 0;
+    double left = stretto_bench_clock_now(clock), last = entered, tolerance = 0;
     if (rc != MPI_SUCCESS)
         return rc;
-    rc = MPI_Allreduce(&entered, &last, 1, MPI_DOUBLE, MPI_MAX, control);
+    rc = stretto_bench_control_max(&last, 1, control);
     tolerance = 1e-6 * (1 + 3 * stretto_bench_clock_error_us(clock));
     *right = left >= last - tolerance;
     if (!*right)
@@ -137,7 +137,7 @@ int stretto_bench_call_check(stretto_bench_call *call, MPI_Comm control,
     memset(detail, 0, detail_size);
     for (int generation = 0; generation < GENERATIONS && *correct; generation++) {
         bool right = true;
-        int rc, first = 0;
+        int rc;
         if (call->shape->collective == STRETTO_BENCH_BARRIER)
             rc = check_barrier(call, control, clock, generation, &right, detail, detail_size);
         else {
@@ -149,13 +149,13 @@ int stretto_bench_call_check(stretto_bench_call *call, MPI_Comm control,
         }
         if (rc != MPI_SUCCESS)
             return rc;
-        int mine = right ? call->nranks : call->rank;
-        rc = MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, control);
+        double first = -(right ? call->nranks : call->rank); /* the least, negative: the largest */
+        rc = stretto_bench_control_max(&first, 1, control);
         if (rc != MPI_SUCCESS)
             return rc;
-        if (first < call->nranks) {
+        if (-first < call->nranks) {
             *correct = false;
-            return MPI_Bcast(detail, (int)detail_size, MPI_CHAR, first, control);
+            return stretto_bench_control_bcast(detail, detail_size, (int)-first, control);
         }
     }
     return MPI_SUCCESS;

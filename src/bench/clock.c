@@ -130,32 +130,36 @@ int stretto_bench_clock_sync(stretto_bench_clock *clock) {
         }
     }
     if (!clock->fake)
-        MPI_Bcast(clock->model, 3, MPI_DOUBLE, 0, clock->node);
-    error *= 1e6;
-    return MPI_Allreduce(&error, &clock->error_us, 1, MPI_DOUBLE, MPI_MAX, clock->comm);
+        stretto_bench_control_bcast(clock->model, sizeof clock->model, 0, clock->node);
+    clock->error_us = 1e6 * error;
+    return stretto_bench_control_max(&clock->error_us, 1, clock->comm);
 }
 
 /* Who shares a clock with whom. */
 static int find_nodes(stretto_bench_clock *clock) {
-    int color = 0, size = 0, me = 0;
+    int size = 0, me = 0;
     int rc = MPI_Comm_split_type(clock->comm, MPI_COMM_TYPE_SHARED, clock->rank, MPI_INFO_NULL,
                                  &clock->node);
     if (rc != MPI_SUCCESS)
         return rc;
     MPI_Comm_rank(clock->node, &me);
     MPI_Comm_size(clock->node, &size);
-    MPI_Allreduce(&size, &clock->ppn, 1, MPI_INT, MPI_MAX, clock->comm);
+    double most = size;
+    rc = stretto_bench_control_max(&most, 1, clock->comm);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    clock->ppn = (int)most;
     clock->leader = me == 0 || clock->fake;
-    color = clock->leader ? clock->rank : -1;
-    int *all = malloc((size_t)clock->nranks * sizeof *all);
+    double *all = calloc((size_t)clock->nranks, sizeof *all); /* whether it is a leader, by rank */
     clock->leaders = malloc((size_t)clock->nranks * sizeof *clock->leaders);
     if (!all || !clock->leaders) {
         free(all);
         return MPI_ERR_OTHER;
     }
-    rc = MPI_Allgather(&color, 1, MPI_INT, all, 1, MPI_INT, clock->comm);
+    all[clock->rank] = clock->leader;
+    rc = stretto_bench_control_max(all, clock->nranks, clock->comm);
     for (int r = 0; r < clock->nranks; r++)
-        if (all[r] >= 0)
+        if (all[r] > 0)
             clock->leaders[clock->nodes++] = r;
     free(all);
     return rc;
@@ -179,7 +183,7 @@ stretto_bench_clock *stretto_bench_clock_new(MPI_Comm comm, const stretto_bench_
         stretto_bench_clock_free(clock);
         return NULL;
     }
-    MPI_Bcast(&clock->origin, 1, MPI_DOUBLE, 0, clock->node);
+    stretto_bench_control_bcast(&clock->origin, sizeof clock->origin, 0, clock->node);
     double begin = monotonic();
     for (int i = 0; i < 1000; i++)
         (void)stretto_bench_clock_now(clock);
@@ -207,14 +211,14 @@ void stretto_bench_clock_free(stretto_bench_clock *clock) {
 }
 
 double stretto_bench_clock_true_error_us(const stretto_bench_clock *clock) {
-    double error = 0, worst = 0;
+    double error = 0;
     if (clock->fake) {
         /* On one machine the true time is the shared clock: rank 0's is not skewed. */
         double truth = monotonic() - clock->origin;
         error = fabs(stretto_bench_clock_now(clock) - truth) * 1e6;
     }
-    MPI_Allreduce(&error, &worst, 1, MPI_DOUBLE, MPI_MAX, clock->comm);
-    return worst;
+    stretto_bench_control_max(&error, 1, clock->comm);
+    return error;
 }
 
 double stretto_bench_clock_error_us(const stretto_bench_clock *clock) {

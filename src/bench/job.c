@@ -274,15 +274,15 @@ int stretto_bench_job_read(stretto_bench_job *job, const char *path, MPI_Comm co
         }
     } else
         snprintf(error, error_size, "%s: cannot be read on rank 0", path);
-    if (MPI_Bcast(&size, 1, MPI_LONG, 0, comm) != MPI_SUCCESS || size < 0)
+    if (stretto_bench_control_bcast(&size, sizeof size, 0, comm) != MPI_SUCCESS || size < 0)
         return -1;
     if (rank != 0)
         job->text = calloc(1, (size_t)size + 1);
-    if (!job->text) { /* the others wait in the Bcast: there is no way on */
+    if (!job->text) { /* the others wait for it: there is no way on */
         fprintf(stderr, "stretto-bench: out of memory for the job (%ld bytes)\n", size);
         MPI_Abort(comm, 1);
     }
-    MPI_Bcast(job->text, (int)size, MPI_CHAR, 0, comm);
+    stretto_bench_control_bcast(job->text, (size_t)size, 0, comm);
     return parse(job, path, nranks, error, error_size);
 }
 

@@ -57,7 +57,7 @@ static int run(const char *path) {
     char error[ERROR] = "", library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
     stretto_bench_job job;
     stretto_bench bench = {.job = &job, .begin = seconds()};
-    int failed = 0, any = 0;
+    bool failed = false, any = false;
     MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bench.nranks);
     bench.work = bench.control = MPI_COMM_NULL;
@@ -80,7 +80,7 @@ static int run(const char *path) {
         bench.out = stretto_bench_output_open(&job, error, sizeof error);
         failed = bench.out == NULL;
     }
-    MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, bench.control);
+    stretto_bench_control_any(failed, &any, bench.control);
     if (any)
         goto done;
     double true_error = stretto_bench_clock_true_error_us(bench.clock);

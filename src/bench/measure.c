@@ -181,7 +181,7 @@ static int rounds(stretto_bench_case_run *m) {
         done++;
         stop = bench->rank == 0 ? enough(m, done, until, share) : 0;
         if (rc == MPI_SUCCESS)
-            rc = MPI_Bcast(&stop, 1, MPI_INT, 0, bench->control);
+            rc = stretto_bench_control_bcast(&stop, sizeof stop, 0, bench->control);
     }
     free(order);
     return rc;
@@ -272,8 +272,8 @@ int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t e
         opened = -1;
     }
     m.candidates = calloc((size_t)m.n, sizeof *m.candidates);
-    int bad = opened != 0 || !m.candidates, any = 0;
-    rc = MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, bench->control);
+    bool bad = opened != 0 || !m.candidates, any = false;
+    rc = stretto_bench_control_any(bad, &any, bench->control);
     if (rc != MPI_SUCCESS || any) {
         if (!bad)
             snprintf(error, error_size, "another rank has no memory for %zu bytes", shape->bytes);
@@ -305,7 +305,7 @@ int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t e
     if (written != 0)
         snprintf(error, error_size, "the results could not be written");
     if (rc == MPI_SUCCESS)
-        rc = MPI_Bcast(&written, 1, MPI_INT, 0, bench->control);
+        rc = stretto_bench_control_bcast(&written, sizeof written, 0, bench->control);
 done:
     for (int i = 0; m.candidates && i < m.n; i++) {
         free(m.candidates[i].throughput.us);

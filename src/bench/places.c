@@ -19,10 +19,11 @@ int stretto_bench_place_open(stretto_bench_case_run *m, stretto_bench_candidate 
     char why[256] = "";
     if (c->choice->nsettings == 0)
         return MPI_SUCCESS;
-    int failed = stretto_bench_settings_write(c->choice, c->detail, sizeof c->detail) != 0;
+    bool any = false;
+    bool failed = stretto_bench_settings_write(c->choice, c->detail, sizeof c->detail) != 0;
     if (!failed && stretto_bench_settings_restore(why, sizeof why) != 0)
         return broken(why);
-    int any = 0, rc = MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, m->bench->control);
+    int rc = stretto_bench_control_any(failed, &any, m->bench->control);
     if (rc != MPI_SUCCESS)
         return rc;
     if (any) {

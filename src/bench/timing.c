@@ -43,7 +43,7 @@ static bool wait_until(const stretto_bench_clock *clock, double when) {
 /* Rank 0 names a time soon. */
 static int agree(stretto_bench_case_run *m, double *when) {
     *when = stretto_bench_clock_now(m->bench->clock) + m->lead;
-    return MPI_Bcast(when, 1, MPI_DOUBLE, 0, m->bench->control);
+    return stretto_bench_control_bcast(when, sizeof *when, 0, m->bench->control);
 }
 
 int stretto_bench_batch(stretto_bench_case_run *m, int n, double *us) {
@@ -51,7 +51,7 @@ int stretto_bench_batch(stretto_bench_case_run *m, int n, double *us) {
     double begin, taken;
     int rc;
     if (bench->job->yield) {
-        rc = MPI_Barrier(bench->control);
+        rc = stretto_bench_control_barrier(bench->control);
         if (rc != MPI_SUCCESS)
             return rc;
         begin = stretto_bench_seconds();
@@ -68,7 +68,7 @@ int stretto_bench_batch(stretto_bench_case_run *m, int n, double *us) {
     if (rc != MPI_SUCCESS)
         return rc;
     double worst = taken;
-    rc = MPI_Allreduce(&taken, &worst, 1, MPI_DOUBLE, MPI_MAX, bench->control);
+    rc = stretto_bench_control_max(&worst, 1, bench->control);
     *us = worst >= STRETTO_BENCH_MISSED ? STRETTO_BENCH_MISSED : 1e6 * worst / n;
     if (worst >= STRETTO_BENCH_MISSED && m->lead < 0.02)
         m->lead *= 1.5; /* the same on all ranks: worst is */
@@ -91,7 +91,7 @@ int stretto_bench_take_throughput(stretto_bench_case_run *m, stretto_bench_candi
 
 int stretto_bench_take_latency(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
-    double ends[MOST_WINDOWS], worst[MOST_WINDOWS], begin;
+    double ends[MOST_WINDOWS], begin;
     double window = 2 * c->estimate + m->gap;
     int n = (int)(1e-6 * bench->job->batch_us / window);
     n = n < 3 ? 3 : n > MOST_WINDOWS ? MOST_WINDOWS : n;
@@ -105,13 +105,13 @@ int stretto_bench_take_latency(stretto_bench_case_run *m, stretto_bench_candidat
         ends[i] = there ? stretto_bench_clock_now(bench->clock) - at : STRETTO_BENCH_MISSED;
     }
     if (rc == MPI_SUCCESS)
-        rc = MPI_Allreduce(ends, worst, n, MPI_DOUBLE, MPI_MAX, bench->control);
+        rc = stretto_bench_control_max(ends, n, bench->control);
     if (rc != MPI_SUCCESS)
         return rc;
     for (int i = 0; i < n; i++)
-        if (worst[i] >= STRETTO_BENCH_MISSED)
+        if (ends[i] >= STRETTO_BENCH_MISSED)
             missed++;
-        else if (bench->rank == 0 && keep(&c->latency, 1e6 * worst[i]) != 0)
+        else if (bench->rank == 0 && keep(&c->latency, 1e6 * ends[i]) != 0)
             return MPI_ERR_OTHER;
     c->latency.missed += missed;
     if (4 * missed > n && m->gap < 0.1)

@@ -129,6 +129,40 @@ def test_the_library_carries_out_what_is_chosen(name: str, tmp_path: Path) -> No
     assert all(s["done_by"].startswith("native") for s in theirs if "done_by" in s)
 
 
+@pytest.mark.parametrize(("name", "ranks"), [("openmpi4", 3), ("intel", 2)])
+def test_a_wrong_algorithm_is_wrong_and_no_more(name: str, ranks: int, tmp_path: Path) -> None:
+    """Where it is the MPI's for the whole process, nothing else of the launch may rest on it."""
+    source = "#include <mpi.h>\n#include <string.h>\n" + "".join(
+        f"int MPI_{name}({declared}) {{ int rc = PMPI_{name}({passed}), z = 0; "
+        "PMPI_Type_size(d, &z); memset(r, 0, (size_t)n * z); return rc; }\n"
+        for name, declared, passed in (
+            ("Allreduce", "const void *s, void *r, int n, MPI_Datatype d, MPI_Op o, MPI_Comm c",
+             "s, r, n, d, o, c"),
+            ("Bcast", "void *r, int n, MPI_Datatype d, int root, MPI_Comm c", "r, n, d, root, c"),
+        )
+    )  # fmt: skip
+    (tmp_path / "wrong.c").write_text(source)
+    mpi = ALL[name].require()
+    shim = mpi.compile(tmp_path / "wrong.c", tmp_path / "wrong.so", "-shared", "-fPIC")
+    cases = """case allreduce 64 MPI_DOUBLE MPI_SUM 0
+candidate bare
+case bcast 64 MPI_BYTE MPI_SUM 0
+candidate bare
+case allgather 64 MPI_BYTE MPI_SUM 0
+candidate bare
+case barrier 0 MPI_BYTE MPI_SUM 0
+candidate bare
+"""
+    done = bench(name, tmp_path, job(tmp_path, cases), ranks, LD_PRELOAD=str(shim))
+    assert done.returncode == 0, done.stderr
+    launch, *samples = lines(tmp_path)
+    assert (launch["nodes"], launch["ppn"], launch["nranks"]) == (1, ranks, ranks)
+    found = {(s["collective"], s["correct"]) for s in samples}
+    assert found == {("allreduce", False), ("bcast", False), ("allgather", True),
+                     ("barrier", True)}  # fmt: skip
+    assert all("is not" in s["detail"] for s in samples if not s["correct"]), samples
+
+
 @pytest.mark.parametrize(("name", "ranks"), [("openmpi4", 4), ("mpich", 3)])
 def test_blocks_of_different_sizes_are_right_too(name: str, ranks: int, tmp_path: Path) -> None:
     """Each check has one call with ragged blocks, of which some are empty at the least size."""
