@@ -35,13 +35,14 @@ from stretto.campaign.settings import Settings
 from stretto.files.bench import Bench, LaunchEnd, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.table import read_table
+from stretto.sweep.begun import read_about
 from stretto.sweep.conclude import conclude
 from stretto.sweep.elimination import Policy
 from stretto.sweep.folder import Folder
 from stretto.sweep.layout import Layout
 from stretto.sweep.plan import read_plan
 from stretto.sweep.request import Request
-from stretto.sweep.status import read_about, read_status
+from stretto.sweep.status import read_status
 from stretto.sweep.worker import Worker
 
 CAMPAIGN = """

@@ -34,6 +34,12 @@ class Progress:
         Where to show it (stderr by default).
     before
         Steps that were done before: they took none of this time.
+
+    Attributes
+    ----------
+    word
+        How it ended, for the last line: "done" unless whoever uses it says another, such as
+        "stopped" or "ended". After an exception it is "stopped" whatever was said.
     """
 
     def __init__(
@@ -48,6 +54,7 @@ class Progress:
         self.total = total
         self.done = self._before = before
         self.note = ""
+        self.word = "done"
         self._quiet = quiet
         self._stream = stream if stream is not None else sys.stderr
         self._start = time.monotonic()
@@ -71,7 +78,7 @@ class Progress:
         if self._rich is not None:
             self._rich.stop()
         elif self._shown:
-            word = "done" if kind is None else "stopped"
+            word = self.word if kind is None else "stopped"
             self._plain(f"{word} after {self._elapsed():.0f} s")
 
     def advance(self, steps: float = 1, note: str | None = None) -> None:

@@ -144,6 +144,15 @@ def test_a_campaign_measures_everything_once(mpi: FakeMPI, tmp_path: Path) -> No
     found = [c for c in compare(timings(bench)) if c.candidate == "shm"]
     assert [c.outcome for c in found] == ["faster", "faster"]
     assert not list(tmp_path.glob(".r.bench.jsonl*")), "nothing is left behind"
+    assert all(x.hosts is None for x in bench.launches)
+
+
+def test_a_launch_says_where_it_was(mpi: FakeMPI, tmp_path: Path) -> None:
+    """In a campaign a spare node may take over in the midst."""
+    bench, _ = go(mpi, settings(hosts=("a", "b")), tmp_path / "r.bench.jsonl")
+    assert bench.launches and all(x.hosts == ["a", "b"] for x in bench.launches)
+    kept = read_bench(tmp_path / "r.bench.jsonl").launches
+    assert kept == bench.launches
 
 
 def test_going_on_measures_only_what_is_missing(mpi: FakeMPI, tmp_path: Path) -> None:

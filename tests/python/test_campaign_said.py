@@ -14,7 +14,7 @@ import sweeps
 from stretto import cli
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.io import write_atomic
-from stretto.sweep import command, greeting, run, submit
+from stretto.sweep import begun, command, greeting, submit
 from stretto.sweep.claims import Claims
 from stretto.sweep.layout import Layout
 from stretto.sweep.said import few_words
@@ -134,4 +134,4 @@ def test_fewer_launches_than_there_are(tmp_path: Path) -> None:
     words = few_words(worker.base, plans)
     assert words.startswith("3 launches of each candidate: no test can be made with fewer than 6")
     assert "everywhere" not in words and "are judged as before" in words
-    assert run.CAMPAIGN == "campaign.json"
+    assert begun.CAMPAIGN == "campaign.json"

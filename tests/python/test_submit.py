@@ -1,4 +1,4 @@
-"""The batch script of a campaign: when its job goes into the queue again, and when not."""
+"""The batch script of a campaign: its time, and when its job goes into the queue again."""
 
 from __future__ import annotations
 
@@ -7,25 +7,78 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from stretto import cli
+from stretto.errors import UsageError
+from stretto.files.bench import Excluded, LaunchEnd, Record, Sample, format_record
 from stretto.sweep.layout import Layout
+from stretto.sweep.limit import LEAST_S, seconds
 from stretto.sweep.submit import Job, script
 from sweeps import request_of
 
 CAMPAIGN = """#!/bin/bash
-trap 'exit 130' USR1
-touch "$(dirname "$0")/begun"
+here=$(dirname "$0")
+trap 'cat "$here/gain" >> "$here/out of/openmpi-4.1.4/cpu/1x2/a.bench.jsonl"; exit 130' USR1
+touch "$here/begun"
 while :; do sleep 0.02; done
 """
 RUNNING = "RUNNING                       N/A                           None"
+SAMPLE = Sample(0, "bcast", "ring", 8, "byte", None, 0, "latency", 1, [1.0], True)
+EXCLUDED = Excluded(0, "bcast", "ring", 8, "hung")
+END = LaunchEnd(0, "failed", "the MPI does not come up")
 
 
 def program(path: Path, text: str) -> None:
     path.write_text(text)
     path.chmod(0o755)
+
+
+@dataclass
+class Ended:
+    """What came of a job: its exit code, what it was asked about, put into the queue and said."""
+
+    code: int
+    asked: str
+    requeued: str
+    log: str
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a stand-in for the campaign, of which a record is there already."""
+    program(tmp_path / "campaign", CAMPAIGN)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "campaign"))
+    results = tmp_path / "out of/openmpi-4.1.4/cpu/1x2/a.bench.jsonl"
+    results.parent.mkdir(parents=True)
+    results.write_text(format_record(SAMPLE))
+    return tmp_path
+
+
+def job_of(
+    here: Path, told: signal.Signals, state: str, jobs: int, restarts: int, gain: Record
+) -> Ended:
+    """Run a job that is told to stop, and until then has measured what is named."""
+    (here / "gain").write_text(format_record(gain))
+    program(here / "squeue", f'#!/bin/sh\necho "$3" >> "{here}/asked"\necho "{state}"\n')
+    program(here / "scontrol", f'#!/bin/sh\necho "$@" >> "{here}/requeued"\n')
+    request = request_of(here / "out of", layouts=(Layout(1, 2),))
+    text = script(request, here / "c.toml", Job(jobs=jobs), {})
+    job = {"SLURM_JOB_ID": "7"} | ({"SLURM_RESTART_COUNT": str(restarts)} if restarts else {})
+    if jobs > 1:
+        job |= {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"}
+    env = os.environ | {"PATH": f"{here}:{os.environ['PATH']}"} | job
+    process = subprocess.Popen(["bash", "-c", text], env=env, stdout=subprocess.PIPE, text=True)
+    while not (here / "begun").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(told)
+    out, _ = process.communicate(timeout=60)
+    texts = [p.read_text() if p.exists() else "" for p in (here / "asked", here / "requeued")]
+    return Ended(process.returncode, *texts, out)
 
 
 @pytest.mark.parametrize(
@@ -42,32 +95,81 @@ def program(path: Path, text: str) -> None:
 )
 @pytest.mark.parametrize("array", [False, True])
 def test_only_what_was_not_cancelled_goes_on(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    told: signal.Signals,
-    state: str,
-    again: bool,
-    array: bool,
+    here: Path, told: signal.Signals, state: str, again: bool, array: bool
 ) -> None:
     """What squeue says was seen with Slurm 22.05."""
-    program(tmp_path / "campaign", CAMPAIGN)
-    program(tmp_path / "squeue", f'#!/bin/sh\necho "$3" >> "{tmp_path}/asked"\necho "{state}"\n')
-    program(tmp_path / "scontrol", f'#!/bin/sh\necho "$@" >> "{tmp_path}/requeued"\n')
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "campaign"))
-    request = request_of(tmp_path / "out", layouts=(Layout(1, 2),))
-    text = script(request, tmp_path / "c.toml", Job(jobs=2 if array else 1), {})
-    job = {"SLURM_JOB_ID": "7"}
-    if array:
-        job |= {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"}
-    env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"} | job
-    process = subprocess.Popen(["bash", "-c", text], env=env, stdout=subprocess.PIPE, text=True)
-    while not (tmp_path / "begun").exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(told)
-    out, _ = process.communicate(timeout=60)
+    ended = job_of(here, told, state, 2 if array else 1, 3, SAMPLE)
     name = "7_2" if array else "7"
-    assert process.returncode == 130 and (tmp_path / "asked").read_text() == f"{name}\n"
-    asked = tmp_path / "requeued"
-    assert (asked.read_text() if asked.exists() else "") == (f"requeue {name}\n" if again else "")
-    assert ("goes into the queue again" in out, "was cancelled" in out) == (again, not again)
+    assert ended.code == 130 and ended.asked == f"{name}\n"
+    assert ended.requeued == (f"requeue {name}\n" if again else "")
+    words = ("goes into the queue again" in ended.log, "was cancelled" in ended.log)
+    assert words == (again, not again)
+
+
+@pytest.mark.parametrize(
+    ("told", "restarts", "gain", "again"),
+    [
+        (signal.SIGUSR1, 1, END, False),
+        (signal.SIGUSR1, 1, SAMPLE, True),
+        (signal.SIGUSR1, 1, EXCLUDED, True),  # known to be of no use: that is less to measure
+        (signal.SIGUSR1, 0, END, True),  # told by hand, say, right after its start
+        (signal.SIGTERM, 1, END, True),  # a preemption comes at any time
+    ],
+)
+def test_a_job_that_measures_nothing_does_not_come_back_for_ever(
+    here: Path, told: signal.Signals, restarts: int, gain: Record, again: bool
+) -> None:
+    ended = job_of(here, told, RUNNING, 1, restarts, gain)
+    assert ended.code == 130
+    assert ended.requeued == ("requeue 7\n" if again else "")
+    assert ("measured nothing" in ended.log and "--time" in ended.log) == (not again)
+    assert ("goes into the queue again" in ended.log) == again
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ("30", 1800), ("5:00", 300), ("90:30", 5430), ("4:00:00", 14400), ("4:0:0", 14400),
+        ("1-0", 86400), ("1-12", 129600), ("0-0:10", 600), ("2-1:30:05", 178205),
+        ("0", None), ("0:00", None), ("UNLIMITED", None), ("infinite", None), (" 60 ", 3600),
+    ],
+)  # fmt: skip
+def test_times_as_sbatch_takes_them(tmp_path: Path, typed: str, wanted: int | None) -> None:
+    assert seconds(typed, "--time") == wanted
+    request = request_of(tmp_path / "out", layouts=(Layout(1, 2),))
+    assert f"#SBATCH --time={typed.strip()}\n" in script(request, tmp_path / "c", Job(typed), {})
+
+
+@pytest.mark.parametrize("typed", ["", "x", "1:2:3:4", "-5", "4h", "1-", "1.5", "1:300", "9" * 20])
+def test_what_is_no_time_is_refused(typed: str) -> None:
+    with pytest.raises(UsageError, match="is no time for sbatch") as error:
+        seconds(typed, "--time")
+    assert error.value.place == "--time" and "H:MM:SS" in (error.value.remedy or "")
+
+
+@pytest.mark.parametrize("typed", ["1", "2", "2:00", "0:30", "4", "0-0:04", "00:04:59"])
+def test_a_time_in_which_nothing_can_be_measured_is_refused(tmp_path: Path, typed: str) -> None:
+    """Such a job would be put into the queue again after a launch or none, for ever."""
+    request = request_of(tmp_path / "out", layouts=(Layout(1, 2),))
+    given = [("--time", Job(typed))]
+    given += [("--sbatch", Job(options=(x.format(typed),))) for x in (
+        "--time={}", "-t{}", "-t {}", "-p hpc --time '{}'", "--time-min={}")]  # fmt: skip
+    for place, job in given:
+        with pytest.raises(UsageError, match="too short") as error:
+            script(request, tmp_path / "c", job, {})
+        assert error.value.place == place
+        assert f"{LEAST_S // 60} minutes" in (error.value.remedy or "")
+    for options in (("--partition=t",), ("-t 30",), ("--tasks-per-node=2",), ("-p short-t1",)):
+        script(request, tmp_path / "c", Job(options=options), {})
+
+
+def test_a_short_time_is_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text('ppn = [2]\ncollectives = ["bcast"]\ncandidates = ["own"]\nbytes = "8"\n')
+    for more in ([], ["--print"]):
+        assert cli.main(["campaign", "submit", str(file), "--time", "2:00", *more]) == 2
+        said = capsys.readouterr()
+        assert "'2:00' is too short" in said.err and not said.out
+    assert list(tmp_path.iterdir()) == [file]

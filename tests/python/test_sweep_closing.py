@@ -363,13 +363,11 @@ def test_lanes_close_together(
 
 
 def test_status_tells_of_closing_rounds(tmp_path: Path) -> None:
-    from stretto.files.io import dump_json, write_atomic
-    from stretto.sweep.request import about
-    from stretto.sweep.run import CAMPAIGN
+    from stretto.sweep.begun import keep_about
 
     request = small(tmp_path)
     base = request.out / "openmpi-4.1.4" / "a-cpu"
-    write_atomic(request.out / CAMPAIGN, dump_json(about(request, ["t"])), "the campaign")
+    keep_about(request, ["t"])
     worker = worker_of(request, Fake(wild=WILD), base=base)
     assert worker.closing is not None
     seen: list[int | None] = []

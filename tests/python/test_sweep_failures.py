@@ -16,13 +16,11 @@ import sweeps
 from stretto.errors import EXIT_INTERRUPTED, StrettoError
 from stretto.files.bench import Bench, Launch, LaunchEnd
 from stretto.files.bench_writer import BenchWriter
-from stretto.files.io import dump_json
 from stretto.mpi.openmpi import OpenMPI
 from stretto.sweep import command, greeting
+from stretto.sweep.begun import keep_about
 from stretto.sweep.conclude import Outcome, conclude
 from stretto.sweep.layout import Layout
-from stretto.sweep.request import about
-from stretto.sweep.run import CAMPAIGN
 from stretto.sweep.site import LEFT_OUT
 from stretto.sweep.status import read_status, status_lines
 
@@ -142,7 +140,7 @@ LAYOUTS = (Layout(1, 2), Layout(2, 1))
 
 def begun(request) -> None:  # type: ignore[no-untyped-def]
     request.out.mkdir(parents=True, exist_ok=True)
-    (request.out / CAMPAIGN).write_text(dump_json(about(request, ["t"])))
+    keep_about(request, ["t"])
 
 
 @pytest.mark.parametrize(("status", "launches"), [("timeout", 3), ("failed", 6)])

@@ -82,6 +82,7 @@ class Reader:
                 candidates,
                 float(str(error)) if error is not None else None,
                 settings.variant_of(self.launch),
+                list(settings.hosts) or None,
             )
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 from stretto.campaign.cost import ask, duration
 from stretto.campaign.idle import cores, crowd_words, idle_warning, threads
 from stretto.campaign.ledger import time_left
+from stretto.campaign.names import read_names
 from stretto.campaign.settings import Settings
 from stretto.campaign.show import size_words
 from stretto.errors import UsageError
@@ -44,7 +45,7 @@ def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> W
         The options.
     """
     installation = find_installation(mpi)
-    names = tuple(h for h in (hosts or "").split(",") if h)
+    names = read_names([hosts], "--hosts") if hosts else ()
     nodes = len(names) or (max(1, -(-nranks // ppn)) if ppn else 1)
     each = min(ppn, nranks) if ppn else -(-nranks // nodes)
     if ppn and names:

@@ -40,7 +40,9 @@ def status(
 @app.command("submit")
 def submit(
     file: Annotated[Path, typer.Argument(help="The campaign's file.")],
-    time: Annotated[str, typer.Option(help="Limit for each job, as sbatch takes it.")] = "4:00:00",
+    time: Annotated[
+        str, typer.Option(help="Limit for each job, as sbatch takes it; at least 5 minutes.")
+    ] = "4:00:00",
     jobs: Annotated[
         int, typer.Option(min=1, help="Jobs at once (an array), each on nodes of its own.")
     ] = 1,

@@ -48,7 +48,10 @@ class Header:
 
 @dataclass
 class Launch:
-    """One start of the measuring program; `candidates` by collective."""
+    """One start of the measuring program; `candidates` by collective.
+
+    `hosts` are the nodes that it was started on, where they were named.
+    """
 
     launch: int
     nodes: int
@@ -59,6 +62,7 @@ class Launch:
     variant: str = (
         "stretto"  # "bare": without the interposer; "native:SETTINGS", "natives:START": variants.py
     )
+    hosts: list[str] | None = None
 
 
 @dataclass

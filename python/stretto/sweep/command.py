@@ -36,7 +36,7 @@ def request_of(file: Path | None, options: Mapping[str, str | int | bool | None]
     for key, value in given.items():
         if key == "candidates":
             values[key] = split_candidates(str(value))
-        elif key in ("hosts", "mpis", "collectives", "interpolate"):
+        elif key in ("mpis", "collectives", "interpolate"):
             values[key] = [x for x in str(value).split(",") if x]
         elif key in ("out", "refine"):
             values[key] = str(Path(str(value)).absolute())

@@ -18,6 +18,7 @@ from stretto.sweep.backend import Launches
 from stretto.sweep.layout import Layout
 from stretto.sweep.placement import Place, probe
 from stretto.sweep.request import Request
+from stretto.sweep.smt import per_core
 
 #: what `srun --mpi=` wants for each family, the first that this Slurm has
 MPI_TYPES = {
@@ -65,7 +66,20 @@ def cores_of_job(environ: Mapping[str, str]) -> int | None:
     Parameters
     ----------
     environ
-        The environment, where ``SLURM_JOB_CPUS_PER_NODE`` reads like ``36(x8),18``.
+        The environment, where ``SLURM_JOB_CPUS_PER_NODE`` reads like ``36(x8),18``; hardware
+        threads of one core, which it may count, count once.
+    """
+    fewest = cpus_of_job(environ)
+    return None if fewest is None else -(-fewest // per_core(environ))
+
+
+def cpus_of_job(environ: Mapping[str, str]) -> int | None:
+    """Return the processors, as Slurm counts them, that a job may use on each node, the fewest.
+
+    Parameters
+    ----------
+    environ
+        As in `cores_of_job`.
     """
     words = environ.get("SLURM_JOB_CPUS_PER_NODE", "")
     found = [re.fullmatch(r"([0-9]+)(\(x[0-9]+\))?", word) for word in words.split(",")]
@@ -161,8 +175,9 @@ def find_hosts(
     if not names:
         return Hosts((), None, mpi_type, cores(), threads())
     mine = cores_of_job(os.environ) if inside else None
+    lent = cpus_of_job(os.environ) if inside else None
     if not ask_nodes:
-        return Hosts(names, None, mpi_type, mine)
+        return Hosts(names, None, mpi_type, mine, lent)
     starter = srun_starter(mpi_type) if mpi_type else None
     kinds: dict[str, list[str]] = defaultdict(list)
     have: dict[str, Place] = {}
@@ -183,8 +198,8 @@ def find_hosts(
         )
     of = [have[name] for name in kinds[cpu]]
     known = [n for n in (mine or 0, *(p.cores for p in of)) if n > 0]
-    # a job's processors are hardware threads as a rule: it never has more cores than it has those
-    most = [n for n in (mine or 0, *(p.threads for p in of)) if n > 0]
+    # a job has no more hardware threads to put ranks on than Slurm counts, cores or threads
+    most = [n for n in (lent or 0, *(p.threads for p in of)) if n > 0]
     return Hosts(
         tuple(kinds[cpu]), cpu, mpi_type, min(known, default=None), min(most, default=None),
         tuple(p.host for p in of),
@@ -204,10 +219,16 @@ def _kinds(
         start = starter(layout, hosts) if starter is not None else None
         return probe(installation, layout, hosts, start)
 
+    first: StrettoError | None = None
     try:
-        return list(zip(names, ask(names), strict=True))
+        found = list(zip(names, ask(names), strict=True))
+        pair = _double(found)
+        if pair is None:
+            return found
+        # two names of one node, or a launcher that puts two ranks there: each by itself tells
+        _refuse_double([(name, ask([name])[0]) for name in pair])
     except StrettoError as error:
-        if len(names) == 1:
+        if len(names) == 1 or isinstance(error, DoubleError):
             raise
         first = error
     out: list[tuple[str, Place]] = []
@@ -218,9 +239,36 @@ def _kinds(
         except StrettoError as error:
             lost.append(name)
             if lost == list(names[:2]):
-                raise first from error  # it is not the nodes: do not wait for all of them
+                raise first or error from error  # not the nodes: do not wait for all of them
             say(f"stretto: warning: {name} does not start programs and is left out: {error}")
+    _refuse_double(out)
     return out
+
+
+class DoubleError(StrettoError):
+    """One node was named twice, by different names."""
+
+
+def _double(found: Sequence[tuple[str, Place]]) -> tuple[str, str] | None:
+    """Return two names whose nodes call themselves the same, None where there are none."""
+    names: dict[str, str] = {}
+    for name, place in found:
+        if place.host in names:
+            return names[place.host], name
+        names[place.host] = name
+    return None
+
+
+def _refuse_double(found: Sequence[tuple[str, Place]]) -> None:
+    """Refuse two names of one node: its ranks would be no ranks of two nodes."""
+    pair = _double(found)
+    if pair is not None:
+        host = dict(found)[pair[0]].host
+        raise DoubleError(
+            f"{pair[0]} and {pair[1]} are the same node: both call themselves {host}",
+            "hosts",
+            "name each node once; how many ranks it gets, ppn (--ppn) says",
+        )
 
 
 def find_mpi_type(installation: MPIInstallation) -> str:

@@ -73,6 +73,7 @@ def plan_json(request: Request, system: System) -> dict[str, Any]:
             for plan, guess in zip(system.plans, guesses, strict=True)
         ],
         "expected_s": sum(guesses),
+        "left_s": system.ahead_s,
         "with_closing_s": system.limit_s,
         "warnings": hopeless(request, system),
     }

@@ -71,6 +71,7 @@ def side_by_side(
     said: set[int] = set()
     title, quiet = whole.title, whole.quiet
     with Progress(title, quiet=quiet, before=whole.progress()[0]) as progress:
+        progress.word = "ended"
         while True:
             before = _state(whole)
             for nodes, layouts in levels(whole.sites):
@@ -86,7 +87,11 @@ def side_by_side(
                 _together(whole, lanes, progress)
                 _learn(whole, lanes, left)
             if all(whole.finished(s) for s in whole.all()):
+                if all(s.over for s in whole.all()):
+                    progress.word = "done"
                 return True
+            if whole.enough():
+                progress.word = "stopped"
             if whole.enough() or _state(whole) == before:
                 return False
 
@@ -113,11 +118,11 @@ def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> Non
             lane.run()
         except BaseException as error:  # of a thread: it is raised below
             errors.append(error)
-            whole.stopping.set()
+            whole.ended.set()
 
     threads = []
     for lane in lanes:
-        lane.stopping, lane.closing = whole.stopping, whole.closing
+        lane.stopping, lane.ended, lane.closing = whole.stopping, whole.ended, whole.closing
         for site in whole.all():
             lane.sites[site.plan.layout].closed = site.closed
             lane.sites[site.plan.layout].given_up |= site.given_up
@@ -132,7 +137,7 @@ def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> Non
                 progress.update(done, f"{len(lanes)} at once", total)
     except BaseException:
         told.set()
-        whole.stopping.set()
+        whole.ended.set()
         for thread in threads:
             if thread.ident is not None:
                 thread.join()

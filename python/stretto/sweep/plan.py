@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from stretto.mpi.base import MPIInstallation
 from stretto.sweep.elimination import Policy, shape_of
 from stretto.sweep.layout import Layout
 from stretto.sweep.request import OWN, Request
+from stretto.sweep.surroundings import deciding, differing
 from stretto.sweep.times import Shape
 
 SCHEMA, VERSION = "stretto-layout", 1
@@ -226,31 +228,51 @@ def as_begun(directory: Path, plan: LayoutPlan) -> LayoutPlan:
 def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: str | None) -> None:
     """Write the plan beside the results, or refuse one that differs from what is there.
 
+    Parameters
+    ----------
+    directory, plan, identity
+        As for `check_plan`.
+    node_cpu
+        What the nodes are.
+    """
+    check_plan(directory, plan, identity)
+    path = directory / FILE
+    if not path.exists():  # of two jobs that come here at once, both write the same
+        value = {**_value(plan, identity), "node_cpu": node_cpu}
+        write_atomic(path, json.dumps(value, ensure_ascii=False) + "\n", WHAT)
+
+
+def _value(plan: LayoutPlan, identity: Identity) -> dict[str, Any]:
+    """Return what is kept of a plan."""
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        **encode(identity),
+        "environment": deciding(identity.mpi.family, os.environ),
+        "nodes": plan.layout.nodes,
+        "ppn": plan.layout.ppn,
+        **{k: v for k, v in plan.settings.record().items() if k in FROZEN},
+    }
+
+
+def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
+    """Refuse a plan that differs from what is there; nothing is written.
+
     Launches are numbered by the plan's list of variants: results of two plans cannot be mixed.
 
     Parameters
     ----------
     directory
-        Of the layout.
+        Of the layout, which need not be there.
     plan
         Of this start.
-    identity, node_cpu
+    identity
         Of the system that is measured.
     """
     path = directory / FILE
-    value = {
-        "schema": SCHEMA,
-        "version": VERSION,
-        **encode(identity),
-        "node_cpu": node_cpu,
-        "nodes": plan.layout.nodes,
-        "ppn": plan.layout.ppn,
-        **{k: v for k, v in plan.settings.record().items() if k in FROZEN},
-    }
-    if not path.exists():  # of two jobs that come here at once, both write the same
-        write_atomic(path, json.dumps(value, ensure_ascii=False) + "\n", WHAT)
+    if not path.exists():
         return
-    before = _read(path)
+    value, before = _value(plan, identity), _read(path)
     built, mine = before["mpi"].get("library", ""), identity.mpi.library
     if built and mine and built != mine:
         raise StrettoError(
@@ -266,6 +288,15 @@ def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: s
                 "give back what it was begun with, or name another directory (out = ...); more "
                 "launches and more layouts may be added at any time",
             )
+    then = before.get("environment")
+    words = differing(then, value["environment"]) if isinstance(then, dict) else None
+    if words is not None:
+        raise StrettoError(
+            f"the campaign was begun with {words}",
+            path,
+            "another network, or other algorithms, are never mixed in: set the environment as it "
+            "was (load the same modules), or name another directory (out = ...)",
+        )
     shared = before.get("oversubscribed")
     if shared is not None and shared != value["oversubscribed"]:
         raise StrettoError(
@@ -312,8 +343,15 @@ def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | No
 
 
 def _read(path: Path) -> dict[str, Any]:
-    value = parse_json(read_text(path, WHAT), str(path), WHAT)
-    check_schema(value, SCHEMA, VERSION, str(path), WHAT)
+    try:
+        value = parse_json(read_text(path, WHAT), str(path), WHAT)
+        check_schema(value, SCHEMA, VERSION, str(path), WHAT)
+    except StrettoError as error:
+        error.remedy = (
+            "take it from a copy, or remove it and give the command with which the layout was "
+            "begun, which writes it anew"
+        )
+        raise
     return value
 
 

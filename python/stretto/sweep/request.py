@@ -6,12 +6,12 @@ import difflib
 import math
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stretto.campaign.names import read_names
 from stretto.campaign.settings import (
     parse_collectives,
     parse_counts,
@@ -23,7 +23,7 @@ from stretto.errors import UsageError
 from stretto.files.io import read_text
 from stretto.files.table import TUNABLE
 from stretto.plan import MOST_RANKS
-from stretto.sweep.layout import Layout, ordered, parse_layout
+from stretto.sweep.layout import Layout, parse_layout
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -131,16 +131,7 @@ def _words(value: Any, key: str) -> tuple[str, ...]:
 
 def _hosts(value: Any, key: str) -> tuple[str, ...]:
     """Return names of nodes: a list, or as ``--hosts`` has them, with commas between."""
-    names = [x.strip() for word in _words(value, key) for x in word.split(",") if x.strip()]
-    if not names:
-        raise UsageError(f"{key} names no node", key, f'write for example {key} = ["a", "b"]')
-    double = next((x for x, times in Counter(names).items() if times > 1), None)
-    if double is not None:  # of a list with a line for each rank, say
-        raise UsageError(
-            f"{double} is named twice", key,
-            "name each node once; how many ranks it gets, ppn (--ppn) says",
-        )  # fmt: skip
-    return tuple(names)
+    return read_names(_words(value, key), key)
 
 
 def _counts(value: Any, key: str) -> tuple[int, ...]:
@@ -318,26 +309,3 @@ def _refuse_vast(
             f"{len(nodes) * len(ppn)} layouts", f"{place}: nodes, ppn",
             f"take at most {MOST_LAYOUTS}; interpolate = [...] gives those between them rows, too",
         )  # fmt: skip
-
-
-def about(request: Request, command: list[str]) -> dict[str, Any]:
-    """Return what a campaign's directory says of how it was begun.
-
-    Parameters
-    ----------
-    request, command
-        The campaign, and the words that asked for it.
-    """
-    return {
-        "schema": "stretto-campaign",
-        "version": 1,
-        "command": command,
-        "file": None if request.file is None else str(request.file),
-        "mpis": list(request.mpis),
-        "layouts": [x.name for x in ordered(request.layouts)],
-        "interpolate": [x.name for x in request.interpolate],
-        "refine": None if request.refine is None else str(request.refine),
-        "launches": request.launches,
-        "eliminate": request.eliminate,
-        "platform": request.platform,
-    }

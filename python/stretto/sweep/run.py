@@ -18,11 +18,11 @@ from stretto.campaign.natives import unlisted
 from stretto.campaign.show import size_words
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.identity import Identity, collect, cpu_slug, now
-from stretto.files.io import dump_json, write_atomic
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.sweep.alone import alone_on
 from stretto.sweep.backend import Backend, Launches
+from stretto.sweep.begun import earlier, keep_about, refuse_other, with_earlier
 from stretto.sweep.conclude import Outcome, conclude
 from stretto.sweep.elimination import Policy
 from stretto.sweep.expected import at_most_s, expected_s, limit_s
@@ -30,13 +30,13 @@ from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.outlook import hopeless, plan_json
 from stretto.sweep.parallel import side_by_side
-from stretto.sweep.plan import LayoutPlan, as_begun, make_plan
+from stretto.sweep.plan import FILE, LayoutPlan, as_begun, check_plan, make_plan
 from stretto.sweep.refine import read_simulated
-from stretto.sweep.request import OWN, Request, about
-from stretto.sweep.stopping import stops_gently
+from stretto.sweep.request import OWN, Request
+from stretto.sweep.standing import Standing
+from stretto.sweep.status import left_s
+from stretto.sweep.stopping import Told, stops_gently
 from stretto.sweep.worker import Worker
-
-CAMPAIGN = "campaign.json"
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,23 @@ class System:
         if self.policy is None:
             return None
         return limit_s(self.plans, self.policy, expected=self.expected_s)
+
+    @functools.cached_property
+    def left_s(self) -> float | None:
+        """About how long what is missing takes; None: nothing was measured yet."""
+        if self.away or not any((self.base / p.layout.name / FILE).exists() for p in self.plans):
+            return None
+        return left_s(
+            Standing(
+                self.plans, self.base, self.identity, self.policy,
+                node_cpu=self.hosts.cpu, glance=True,
+            )
+        )  # fmt: skip
+
+    @property
+    def ahead_s(self) -> float:
+        """About how long a start of it takes."""
+        return sum(self.expected_s) if self.left_s is None else self.left_s
 
 
 def system_of(
@@ -111,6 +128,12 @@ def system_of(
         shared = request.shared_cores or hosts.shared_by(layout)
         plan = make_plan(request, installation, layout, shared)
         plans.append(as_begun(base / layout.name, plan))
+        if plan.settings.variants != plans[-1].settings.variants:
+            say(
+                f"stretto: note: {layout.words} goes on with the launches with which it was begun, "
+                "whatever --separate-launches says now"
+            )
+        check_plan(base / layout.name, plans[-1], identity)
     policy = Policy() if request.eliminate else None
     return System(installation, identity, hosts, base, plans, policy, away)
 
@@ -143,6 +166,9 @@ def plan_lines(request: Request, system: System) -> list[str]:
         limit = duration(system.limit_s)
         closing = f"; with closing rounds, as far as they are worth it, at most {limit}"
     out.append(f"  expected in all: about {duration(sum(system.expected_s))}{closing}")
+    if system.left_s is not None:
+        left = f"all but about {duration(system.left_s)} of it" if system.left_s else "all of it"
+        out.append(f"  measured already: {left}")
     out += [f"warning: {sentence}" for sentence in hopeless(request, system)]
     hosts = system.hosts
     crowded = [p.layout for p in system.plans if hosts.shared_by(p.layout)]
@@ -178,6 +204,7 @@ def run_campaign(
         Gets the plan of each MPI as plain values.
     """
     names: Sequence[str | None] = [only] if only else list(request.mpis) or [None]
+    refuse_other(request, earlier(request.out))
     systems = [system_of(request, name, say, ask_nodes=not dry_run) for name in names]
     for system in systems:
         for line in plan_lines(request, system):
@@ -187,15 +214,20 @@ def run_campaign(
     if dry_run:
         say("stretto: dry run: nothing was measured")
         return []
-    ask(sum(sum(x.expected_s) for x in systems), yes or request.budget_s is not None)
-    write_atomic(request.out / CAMPAIGN, dump_json(about(request, command)), "the campaign")
+    ask(sum(x.ahead_s for x in systems), yes or request.budget_s is not None)
     stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
     out = []
     kept = f"all measurements are in {request.out}; the same command goes on"
-    with keeping(kept):
+    told = Told()
+    with keeping(kept), stops_gently(told, say):
         for system in systems:
+            if told.stopping.is_set():
+                why = [f"{system.installation.name}: told to stop before it was begun"]
+                name = f"{system.identity.mpi.family}-{system.identity.mpi.version}"
+                out.append(Outcome(name, None, [], [], None, False, why, ended=False))
+                continue
             try:
-                out.append(measure_system(request, system, command, say, stop_at))
+                out.append(measure_system(request, system, command, say, stop_at, told))
             except StrettoError as error:
                 if len(systems) == 1 or error.exit_code != EXIT_FAULT:
                     raise
@@ -213,6 +245,7 @@ def measure_system(
     command: list[str],
     say: Callable[[str], None],
     stop_at: float | None,
+    told: Told,
     backend: Backend | None = None,
     quiet: bool = False,
 ) -> Outcome:
@@ -224,6 +257,8 @@ def measure_system(
         As in `run_campaign`.
     stop_at
         By `time.monotonic`; None: when all is measured.
+    told
+        Says when a launch under way is to be the last.
     backend
         Measures; by default real launches.
     quiet
@@ -240,7 +275,7 @@ def measure_system(
         return Worker(
             system.plans, system.base, measures, identity, command, say,
             system.policy, stop_at, silent,
-            node_cpu=system.hosts.cpu, only=only,
+            node_cpu=system.hosts.cpu, only=only, stopping=told.stopping,
         )  # fmt: skip
 
     def lane_of(hosts: tuple[str, ...], only: tuple[Layout, ...]) -> Worker:
@@ -251,11 +286,13 @@ def measure_system(
         names = system.hosts.names or (os.uname().nodename,)
     identity = replace(system.identity, created=now())
     worker = worker_of(backend, quiet)
-    with alone_on(request.out, names, system.hosts.nodes), stops_gently(worker, say):
+    with alone_on(request.out, names, system.hosts.nodes):
+        rows = with_earlier(request, earlier(request.out), say)
+        keep_about(request, command)
         if request.parallel and len(names) > 1:
             complete = side_by_side(worker, names, lane_of, say)
         else:
             complete = worker.run()
-    outcome = conclude(request, worker, say, complete)
+    outcome = conclude(rows, worker, say, complete)
     outcome.notes = list(dict.fromkeys(n for x in backends for n in x.notes))
     return outcome

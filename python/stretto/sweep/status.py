@@ -11,18 +11,17 @@ from stretto.campaign.ledger import Ledger
 from stretto.errors import StrettoError
 from stretto.files.bench import standing_exclusions
 from stretto.files.identity import Identity
-from stretto.files.io import check_schema, parse_json, read_text
+from stretto.sweep.begun import launches_of, read_about
 from stretto.sweep.conclude import table_place
 from stretto.sweep.elimination import Policy, State
 from stretto.sweep.expected import expected_s
+from stretto.sweep.folder import ENDING
 from stretto.sweep.layout import ordered, parse_layout
 from stretto.sweep.pace import pace
 from stretto.sweep.plan import FILE, LayoutPlan, read_plan, round_s
-from stretto.sweep.run import CAMPAIGN
 from stretto.sweep.site import Site, given_up_words
 from stretto.sweep.standing import Standing
 
-_WHAT = "a campaign's directory"
 #: from such a factor on it is said that launches take longer than they were estimated to
 SLOW = 1.5
 
@@ -37,84 +36,63 @@ def read_status(directory: Path) -> dict[str, Any]:
     """
     about = read_about(directory)
     policy = Policy() if about.get("eliminate", True) else None
-    systems = []
+    systems, damaged = [], []
     for base in _bases(directory):
-        standing = _standing(base, about, policy)
-        systems.append(_system(standing, base, directory, policy))
+        standing, errors = _standing(base, about, policy)
+        damaged += errors
+        if standing is not None:
+            systems.append(_system(standing, base, directory))
     return {
         "directory": str(directory),
         "launches": about["launches"],
         "eliminate": policy is not None,
         "systems": systems,
-        "complete": bool(systems) and all(s["complete"] for s in systems),
+        "complete": bool(systems) and not damaged and all(s["complete"] for s in systems),
+        "damaged": damaged,
         "left_s": sum(s["left_s"] for s in systems),
     }
-
-
-def read_about(directory: Path) -> dict[str, Any]:
-    """Return what a campaign's directory says of how it was begun.
-
-    Parameters
-    ----------
-    directory
-        Of the campaign.
-    """
-    path = directory / CAMPAIGN
-    text = read_text(path, _WHAT, "give the directory of: stretto tune --campaign FILE")
-    value = parse_json(text, str(path), _WHAT)
-    check_schema(value, "stretto-campaign", 1, str(path), _WHAT)
-    launches, layouts = value.get("launches"), value.get("layouts")
-    good = isinstance(launches, int) and not isinstance(launches, bool) and launches > 0
-    if not good or not isinstance(layouts, list) or not all(isinstance(x, str) for x in layouts):
-        raise StrettoError(
-            "this does not say the campaign's launches and layouts", path,
-            "the file is damaged; the command that measures writes it anew",
-        )  # fmt: skip
-    return value
 
 
 def _bases(directory: Path) -> Iterator[Path]:
     """Return the directories of the campaign's systems: an MPI on a kind of node."""
     seen: set[Path] = set()
-    for path in sorted(directory.glob(f"*/*/*/{FILE}")):
+    found = {*directory.glob(f"*/*/*/{FILE}"), *directory.glob(f"*/*/*/[!.]*{ENDING}")}
+    for path in sorted(found):
         base = path.parent.parent
         if base not in seen:
             seen.add(base)
             yield base
 
 
-def _standing(base: Path, about: dict[str, Any], policy: Policy | None) -> Standing:
+def _standing(
+    base: Path, about: dict[str, Any], policy: Policy | None
+) -> tuple[Standing | None, list[str]]:
+    """Return how a system stands, and a sentence for each layout whose plan cannot be read."""
     plans: dict[str, LayoutPlan] = {}
+    damaged: list[str] = []
     identity: Identity | None = None
     node_cpu: str | None = None
-    for path in sorted(base.glob(f"*/{FILE}")):
-        plan, identity, node_cpu = read_plan(path, int(about["launches"]))
+    layouts = {p.parent for p in (*base.glob(f"*/{FILE}"), *base.glob(f"*/[!.]*{ENDING}"))}
+    for path in sorted(x / FILE for x in layouts):
+        try:
+            plan, identity, node_cpu = read_plan(path, launches_of(about, path.parent.name))
+        except StrettoError as error:
+            damaged.append(str(error))
+            continue
         plans[plan.layout.name] = plan
     if identity is None:
-        raise StrettoError("there is no layout in here", base)
+        return None, damaged
     # The campaign's own order: the latest start may have added layouts that are not begun yet.
     known = [x for x in about["layouts"] if x in plans]
     names = [*known, *(x.name for x in ordered(map(parse_layout, set(plans) - set(known))))]
-    return Standing(
+    standing = Standing(
         [plans[n] for n in names], base, identity, policy, node_cpu=node_cpu, glance=True
     )
+    return standing, damaged
 
 
-def _system(
-    standing: Standing, base: Path, directory: Path, policy: Policy | None
-) -> dict[str, Any]:
-    standing.close()
-    layouts = [_layout(standing, site, policy) for site in standing.all()]
-    left, closing = sum(x["left_s"] for x in layouts), standing.closing
-    if closing is not None and not closing.over:  # it takes what it may, or a little less
-        spent = closing.spent_s
-        if spent is None:  # the search is not over: as it usually goes
-            spent = sum(expected_s([site.plan for site in standing.all()], policy))
-        left += max(0.0, closing.limit_s - spent)
-    seen = pace(((x.plan, x.folder.merged().bench.records) for x in standing.all()), policy)
-    left *= seen
-    for x in layouts:
-        x["left_s"] *= seen
+def _system(standing: Standing, base: Path, directory: Path) -> dict[str, Any]:
+    layouts, left, seen = _left(standing)
     mpi = standing.identity.mpi
     table = table_place(directory, mpi, standing.node_cpu or standing.identity.host.cpu)
     return {
@@ -127,6 +105,34 @@ def _system(
         "left_s": left,
         "table": str(table) if table.exists() else None,
     }
+
+
+def left_s(standing: Standing) -> float:
+    """Return how long a campaign of one MPI will probably still take, in seconds.
+
+    Parameters
+    ----------
+    standing
+        How it stands, at a glance.
+    """
+    return _left(standing)[1]
+
+
+def _left(standing: Standing) -> tuple[list[dict[str, Any]], float, float]:
+    """Return the state of each layout, the time left, and how much longer launches take."""
+    standing.close()
+    policy = standing.policy
+    layouts = [_layout(standing, site, policy) for site in standing.all()]
+    left, closing = sum(x["left_s"] for x in layouts), standing.closing
+    if closing is not None and not closing.over:  # it takes what it may, or a little less
+        spent = closing.spent_s
+        if spent is None:  # the search is not over: as it usually goes
+            spent = sum(expected_s([site.plan for site in standing.all()], policy))
+        left += max(0.0, closing.limit_s - spent)
+    seen = pace(((x.plan, x.folder.merged().bench.records) for x in standing.all()), policy)
+    for x in layouts:
+        x["left_s"] *= seen
+    return layouts, left * seen, seen
 
 
 def _layout(standing: Standing, site: Site, policy: Policy | None) -> dict[str, Any]:
@@ -220,7 +226,7 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
                 now = "searched"  # closing rounds begin when all layouts are
             note = f"  waits for {', '.join(x['waits_for'])}" if x["waits_for"] else ""
             note += f"  {len(x['held'])} under way" if x["held"] else ""
-            alive = f"{x['cells_alive']}/{x['cells']}"
+            alive = "-" if x["complete"] else f"{x['cells_alive']}/{x['cells']}"
             left = "-" if x["complete"] else duration(x["left_s"])
             launches = f"{x['done']}/{x['total']}"
             out.append(
@@ -253,10 +259,11 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
                 ]
         if system["table"]:
             out.append(f"  table: {system['table']}")
+    out += [f"not used: {sentence}" for sentence in status["damaged"]]
     if not out:
         out.append("nothing was measured yet")
     elif status["complete"]:
         out.append("complete")
-    else:
+    elif status["systems"]:
         out.append(f"about {duration(status['left_s'])} left (if one job works on it)")
     return out

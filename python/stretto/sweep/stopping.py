@@ -20,6 +20,13 @@ class Stoppable(Protocol):
     stopping: threading.Event
 
 
+class Told:
+    """What all MPIs of a campaign share: that no further launch is to be begun."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+
+
 class _Stop:
     """The handlers of SIGUSR1 and Ctrl-C while a campaign measures (in the main thread)."""
 

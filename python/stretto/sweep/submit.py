@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.errors import StrettoError, UsageError
+from stretto.errors import StrettoError
 from stretto.files.io import write_atomic
+from stretto.sweep.limit import WARNING_S, refuse_short
 from stretto.sweep.request import Request
 from stretto.sweep.run import plan_lines, system_of
 
-#: s: so long before the end of its time Slurm warns the script
-WARNING_S = 120
 #: Of an array the number of one job is that of all: they would be put into the queue with it. And
 #: of whatever it ends Slurm says COMPLETING, with a time or a reason unless the user has cancelled
 #: it (seen with 22.05).
@@ -30,7 +29,6 @@ _QUEUE = (
     '    [ "$preempted" = N/A ] && [ "$why" != TimeLimit ]',
     "}",
 )
-_TIME = re.compile(r"(\d+-)?\d{1,5}(:\d{2}){0,2}\Z")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Job:
     Attributes
     ----------
     time
-        Limit, as sbatch takes it.
+        Limit, as sbatch takes it; see `stretto.sweep.limit`.
     jobs
         More than one: an array of so many, each with its own nodes, all on one campaign.
     options
@@ -58,7 +56,9 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
     The campaign runs in the background, so that the shell hears Slurm's warning before the end of
     the time (USR1) and before a preemption (TERM), lets the launch under way end, and puts the job
     into the queue again; a campaign that is not complete for other reasons is not repeated, nor one
-    whose job the user has cancelled, which also begins with TERM.
+    whose job the user has cancelled, which also begins with TERM. Nor is one that has come out of
+    the queue again and was warned before anything was measured in the directory, since it would
+    come back for ever; a preemption (TERM) says nothing of what time was left.
 
     Parameters
     ----------
@@ -69,8 +69,7 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
     environ
         The present environment: where Stretto is.
     """
-    if not _TIME.match(job.time):
-        raise UsageError(f"{job.time!r} is no time for sbatch", "--time", "write H:MM:SS or MIN")
+    refuse_short(job.time, job.options)
     nodes = max(x.nodes for x in request.layouts)
     ppn = max(x.ppn for x in request.layouts)
     out, log = request.out.absolute(), "A_%a" if job.jobs > 1 else "j"
@@ -82,7 +81,7 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
         "#SBATCH --cpus-per-task=1",
         "#SBATCH --hint=nomultithread",
         "#SBATCH --exclusive",
-        f"#SBATCH --time={job.time}",
+        f"#SBATCH --time={job.time.strip()}",
         "#SBATCH --requeue",
         "#SBATCH --open-mode=append",
         f"#SBATCH --signal=B:USR1@{WARNING_S}",
@@ -101,16 +100,28 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
             *(f"export {k}={shlex.quote(v)}" for k, v in keep.items()),
             "told=",
             *_QUEUE,
+            *_measured(out),
+            "campaign=",
+            *(
+                f"trap 'told={x}; kill -USR1 \"$campaign\" 2>/dev/null' {x}"
+                for x in ("USR1", "TERM")
+            ),
+            "before=$(measured)",
             # what a script starts with & ignores SIGINT, unless it is told not to
             f"(trap - INT; exec {shlex.join(words)}) &",
             "campaign=$!",
-            "trap 'told=1; kill -USR1 \"$campaign\" 2>/dev/null' USR1 TERM",
+            '[ -z "$told" ] || kill -USR1 "$campaign" 2>/dev/null  # while it was being started',
             'while wait "$campaign"; code=$?; [ "$code" -gt 128 ]; do  # a signal ends wait, too',
             '    kill -0 "$campaign" 2>/dev/null || break',
             "done",
             'if [ -n "$told" ] && [ "$code" -gt 128 ]; then',
             "    if cancelled; then",
             '        echo "stretto: not complete: the job was cancelled; submit it again to go on"',
+            '    elif [ "$told" = USR1 ] && [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] &&',
+            '        [ "$(measured)" -le "$before" ]; then',
+            '        echo "stretto: not complete: the job has measured nothing in its time and'
+            " does not go into the queue again; what stands above may say why, and a longer"
+            ' time may help: stretto campaign submit --time"',
             "    else",
             '        echo "stretto: not complete: the job goes into the queue again"',
             '        scontrol requeue "$me"',
@@ -119,6 +130,16 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
             'exit "$code"',
             "",
         ]
+    )
+
+
+def _measured(out: Path) -> tuple[str, ...]:
+    """Return a function of the script's that tells how much there is in a campaign's directory."""
+    files = f"{shlex.quote(str(out))}/*/*/*/*.bench.jsonl"
+    return (
+        "measured() {  # by whichever job",
+        f"""    cat {files} 2>/dev/null | grep -acE '"type": *"(sample|excluded)"'""",
+        "}",
     )
 
 

@@ -53,6 +53,8 @@ class Worker(Standing):
         No progress bar.
     poll_s
         See `POLL_S`.
+    stopping
+        As below; None: its own.
     only
         The layouts that this one measures, those that it prefers first; None: all. The others are
         looked at only.
@@ -61,6 +63,8 @@ class Worker(Standing):
     ----------
     stopping
         Set by a signal: the launch under way is the last.
+    ended
+        Set where something else has ended the measuring.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class Worker(Standing):
         stale_s: float | None = None,
         node_cpu: str | None = None,
         only: Sequence[Layout] | None = None,
+        stopping: threading.Event | None = None,
     ) -> None:
         for plan in plans:
             directory = base / plan.layout.name
@@ -91,7 +96,8 @@ class Worker(Standing):
         self.stop_at = stop_at
         self.quiet = quiet
         self.poll_s = poll_s
-        self.stopping = threading.Event()
+        self.stopping = stopping or threading.Event()
+        self.ended = threading.Event()
         self.mine = self.all() if only is None else [self.sites[x] for x in only]
 
     def run(self) -> bool:
@@ -104,6 +110,7 @@ class Worker(Standing):
         self.close()  # with the waves of earlier starts known, too
         try:
             with Progress(title, quiet=quiet, before=self.progress()[0]) as progress:
+                progress.word = "ended"
                 while not self.enough():
                     seen = self._claimed()
                     unit = self.next_unit()
@@ -111,11 +118,14 @@ class Worker(Standing):
                         self._measure(unit)
                         self._show(progress, unit)
                     elif all(s.over or s.closed is not None for s in self.mine):
+                        if all(s.over for s in self.mine):
+                            progress.word = "done"
                         return True
                     elif self._others_work() or self._claimed() != seen:
                         self.stopping.wait(self.poll_s)
                     else:
                         return False
+                progress.word = "stopped"
                 return False
         finally:
             for site in self.all():
@@ -132,7 +142,7 @@ class Worker(Standing):
     def enough(self) -> bool:
         """Return whether no further launch is to be begun."""
         late = self.stop_at is not None and time.monotonic() >= self.stop_at
-        return late or self.stopping.is_set()
+        return late or self.stopping.is_set() or self.ended.is_set()
 
     def next_unit(self) -> Unit | None:
         """Return a launch that can be measured now, None when all are measured, held or blocked."""

@@ -1,0 +1,107 @@
+"""Names of nodes as people type them: Slurm's brackets written out, other tools' forms refused."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from stretto.errors import UsageError
+
+#: as many as Slurm writes out of one expression
+MOST_NAMES = 65536
+#: commas between names, not those inside of brackets
+_COMMA = re.compile(r",(?![^\[\]]*\])")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?\Z")
+_PPN = "write the name alone; how many ranks a node gets, ppn (--ppn) says"
+#: what stands in a word of another tool's, in the order in which it is looked for: why it is no
+#: name, and what to write
+_FOREIGN = (
+    (re.compile(r"="), "{word!r} is a line of a hostfile, no name of a node", _PPN),
+    (re.compile(r"@"), "{word!r} names a user, too", "write the name alone: n1; ~/.ssh/config "
+     "says who logs in there (User)"),
+    (re.compile(r"^[^:]+:\d+\Z"), "{word!r} has a number of ranks", _PPN),
+    (re.compile(r":"), "{word!r} is no name that launchers take: what follows a colon is a number "
+     "of ranks to them", "write the name of the node"),
+    (re.compile(r"\s"), "{word!r} has a blank", "write commas between names: n1,n2"),
+    (re.compile(r"/"), "{word!r} is a path, no name of a node", "write the names: n1,n2 or n[1-2]"),
+)  # fmt: skip
+
+
+def read_names(words: Sequence[str], key: str) -> tuple[str, ...]:
+    """Return the nodes that words name, each of them once.
+
+    Parameters
+    ----------
+    words
+        Names with commas between, with Slurm's brackets: ``login``, ``n[1-3,07-09]``,
+        ``r[1-2]n[1-4]``.
+    key
+        Where they stand, for error messages.
+
+    Raises
+    ------
+    UsageError
+        A word is no name, or a node is named twice.
+    """
+    names: list[str] = []
+    for word in itertools.chain.from_iterable(_COMMA.split(x) for x in words):
+        if word.strip():
+            names += _expanded(word.strip(), key, MOST_NAMES - len(names))
+    if not names:
+        raise UsageError(f"{key} names no node", key, f'write for example {key} = ["a", "b"]')
+    double = next((x for x, times in Counter(names).items() if times > 1), None)
+    if double is not None:  # of a list with a line for each rank, say
+        raise UsageError(
+            f"{double} is named twice", key,
+            "name each node once; how many ranks it gets, ppn (--ppn) says",
+        )  # fmt: skip
+    return tuple(names)
+
+
+def _expanded(word: str, key: str, most: int) -> Iterator[str]:
+    """Return the names that a word with brackets stands for, at most so many."""
+    for pattern, why, remedy in _FOREIGN:
+        if pattern.search(word):
+            raise UsageError(why.format(word=word), key, remedy)
+    # every other part is what stood inside of brackets
+    parts = _BRACKETS.split(word)
+    if not _NAME.match("1".join(parts[::2])):
+        raise UsageError(
+            f"{word!r} is no name of a node", key,
+            "write names as n1,n2, or with Slurm's brackets: n[1-3,07-09]",
+        )  # fmt: skip
+    numbers: list[Sequence[tuple[int, int, int]]] = [
+        [_range(x, word, key) for x in inside.split(",")] for inside in parts[1::2]
+    ]
+    count = 1
+    for ranges in numbers:
+        count *= sum(last - first + 1 for first, last, _ in ranges)
+    if count > most:
+        raise UsageError(
+            f"with {word!r} {key} names more than {MOST_NAMES} nodes", key,
+            "name no more than the campaign's largest layout has",
+        )  # fmt: skip
+    choices = [[text] if at % 2 == 0 else _written(numbers[at // 2])
+               for at, text in enumerate(parts)]  # fmt: skip
+    return ("".join(x) for x in itertools.product(*choices))
+
+
+def _range(text: str, word: str, key: str) -> tuple[int, int, int]:
+    """Return the first and last number of a range, and with how many digits they are written."""
+    found = _RANGE.match(text.strip())
+    first, last = (found[1], found[2] or found[1]) if found else ("1", "0")
+    if int(first) > int(last):
+        raise UsageError(
+            f"{word!r}: {text!r} is no range of numbers", key,
+            "write numbers, the smaller one first: n[1-3,07-09]",
+        )  # fmt: skip
+    return int(first), int(last), len(first)
+
+
+def _written(ranges: Sequence[tuple[int, int, int]]) -> list[str]:
+    """Return the numbers of ranges as Slurm writes them: as many digits as the first one has."""
+    return [f"{n:0{width}}" for first, last, width in ranges for n in range(first, last + 1)]

@@ -1,0 +1,158 @@
+"""What the starts of a campaign have asked for: ``campaign.json`` in its directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from stretto.errors import StrettoError
+from stretto.files.io import check_schema, dump_json, parse_json, read_text, write_atomic
+from stretto.sweep.layout import Layout, ordered, parse_layout
+from stretto.sweep.plan import FILE
+from stretto.sweep.request import Request
+
+CAMPAIGN = "campaign.json"
+_WHAT = "a campaign's directory"
+
+
+def read_about(directory: Path) -> dict[str, Any]:
+    """Return what a campaign's directory says of how it was begun.
+
+    Parameters
+    ----------
+    directory
+        Of the campaign.
+    """
+    path = directory / CAMPAIGN
+    text = read_text(path, _WHAT, "give the directory of: stretto tune --campaign FILE")
+    remedy = "the file is damaged; the command that measures writes it anew"
+    try:
+        value = parse_json(text, str(path), _WHAT)
+        check_schema(value, "stretto-campaign", 1, str(path), _WHAT)
+    except StrettoError as error:
+        error.remedy = remedy
+        raise
+    launches, layouts = value.get("launches"), value.get("layouts")
+    good = isinstance(layouts, list) and all(isinstance(x, str) for x in layouts)
+    asked = value.get("asked", {})
+    good = good and isinstance(asked, dict) and all(map(_count, [launches, *asked.values()]))
+    if not good:
+        raise StrettoError("this does not say the campaign's launches and layouts", path, remedy)
+    return value
+
+
+def _count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def earlier(directory: Path) -> dict[str, Any] | None:
+    """Return what earlier starts have asked for, None where there are none, or nobody can tell.
+
+    Parameters
+    ----------
+    directory
+        Of the campaign.
+    """
+    try:
+        return read_about(directory)
+    except StrettoError:
+        return None
+
+
+def launches_of(about: Mapping[str, Any], layout: str) -> int:
+    """Return how many launches were asked for by the last start that has named a layout.
+
+    Parameters
+    ----------
+    about
+        From `read_about`.
+    layout
+        Its name.
+    """
+    return int(about.get("asked", {}).get(layout, about["launches"]))
+
+
+def refuse_other(request: Request, before: Mapping[str, Any] | None) -> None:
+    """Refuse to go on in another way than a campaign's results were measured in.
+
+    Parameters
+    ----------
+    request, before
+        The campaign, and what `earlier` says.
+    """
+    was = True if before is None else before.get("eliminate", True)
+    if was == request.eliminate or not any(request.out.glob(f"*/*/*/{FILE}")):
+        return
+    raise StrettoError(
+        f"the campaign was begun with eliminate = {'true' if was else 'false'}",
+        request.out / CAMPAIGN,
+        "rounds with and without candidates that were dropped are not mixed: set it as it was, or "
+        "name another directory (out = ...)",
+    )
+
+
+def keep_about(request: Request, command: list[str]) -> None:
+    """Write what a start asks for, beside what earlier ones did.
+
+    Parameters
+    ----------
+    request, command
+        The campaign, and the words that asked for it.
+    """
+    before = earlier(request.out) or {}
+    layouts = [x.name for x in ordered(request.layouts)]
+    names = {str(x): None for x in before.get("layouts", ())}
+    asked = {x: launches_of(before, x) for x in names} | dict.fromkeys(layouts, request.launches)
+    refine = None if request.refine is None else str(request.refine)
+    value = {
+        "schema": "stretto-campaign",
+        "version": 1,
+        "command": command,
+        "file": None if request.file is None else str(request.file),
+        "mpis": list(request.mpis),
+        "layouts": list(dict.fromkeys([*layouts, *names])),
+        "interpolate": list(
+            dict.fromkeys([*(x.name for x in request.interpolate), *before.get("interpolate", ())])
+        ),
+        "refine": refine or before.get("refine"),
+        "launches": request.launches,
+        "asked": asked,
+        "eliminate": request.eliminate,
+        "platform": request.platform or before.get("platform"),
+    }
+    write_atomic(request.out / CAMPAIGN, dump_json(value), "the campaign")
+
+
+def with_earlier(
+    request: Request, before: Mapping[str, Any] | None, say: Callable[[str], None]
+) -> Request:
+    """Return the request with the rows that earlier starts have asked for, too.
+
+    Parameters
+    ----------
+    request, before
+        The campaign, and what `earlier` says.
+    say
+        Prints a sentence to the user.
+    """
+    if before is None:
+        return request
+    more = [parse_layout(x) for x in before.get("interpolate", ())]
+    more = [x for x in more if x not in {*request.interpolate, *request.layouts}]
+    out = request
+    if more:
+        words = ", ".join(x.words for x in more)
+        say(f"stretto: note: {words}, asked for by other starts here, is filled in, too")
+        known: tuple[Layout, ...] = (*request.interpolate, *more)
+        platform = request.platform or before.get("platform")
+        out = replace(out, interpolate=known, platform=platform)
+    refine = before.get("refine")
+    if refine and request.refine is None:
+        if Path(refine).exists():
+            say(f"stretto: note: refined by {refine}, as other starts here have asked for")
+            out = replace(out, refine=Path(refine))
+        else:
+            say(f"stretto: warning: {refine}, by which other starts refined, is not there any more")
+    return out

@@ -1,0 +1,213 @@
+"""Several starts of one campaign: what each may change, what it keeps, and what it is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import sweeps
+from stretto.errors import StrettoError
+from stretto.files.identity import Identity, now
+from stretto.files.table import read_table
+from stretto.sweep import run
+from stretto.sweep.alone import alone_on
+from stretto.sweep.begun import CAMPAIGN, read_about
+from stretto.sweep.conclude import Outcome
+from stretto.sweep.elimination import Policy
+from stretto.sweep.hosts import Hosts
+from stretto.sweep.layout import Layout
+from stretto.sweep.plan import as_begun, check_plan
+from stretto.sweep.request import Request
+from stretto.sweep.status import read_status, status_lines
+
+ONE, TWO, FOUR = Layout(1, 2), Layout(2, 2), Layout(1, 4)
+
+
+class Measures(sweeps.Fake):
+    """As a real backend, with notes."""
+
+    notes: Sequence[str] = ()
+
+
+class Starts:
+    """Starts of campaigns with stand-ins for MPIs, by name; `backends` measure."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.said: list[str] = []
+        self.backends: dict[str, Measures] = {}
+        monkeypatch.setattr(run, "system_of", self.system)
+        monkeypatch.setattr(run, "make_backend", lambda r, mpi, *of: self.backends[mpi.name])
+
+    def system(self, request: Request, name: str | None, *of: object, **more: object) -> run.System:
+        name = name or "one"
+        self.backends.setdefault(name, Measures())
+        mpi = dataclasses.replace(sweeps.MPI, version=f"4.1.{len(name)}")
+        identity = Identity("0.1.0", now(), sweeps.HOST, mpi)
+        base = request.out / f"openmpi-{mpi.version}" / "a-cpu"
+        plans = [as_begun(base / p.layout.name, p) for p in sweeps.plans(request)]
+        for plan in plans:
+            check_plan(base / plan.layout.name, plan, identity)
+        installation = type("MPI", (), {"name": name, "family": "openmpi"})()
+        policy = Policy() if request.eliminate else None
+        return run.System(installation, identity, Hosts((), "A CPU"), base, plans, policy)
+
+    def __call__(self, request: Request, dry_run: bool = False) -> list[Outcome]:
+        self.said.clear()
+        return run.run_campaign(request, ["t"], self.said.append, yes=True, dry_run=dry_run)
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
+    return Starts(monkeypatch)
+
+
+def small(out: Path, **more: object) -> Request:
+    values = {"layouts": (ONE,), "sizes": (8, 4096), "collectives": ("allreduce",)}
+    return sweeps.request_of(out, **(values | more))
+
+
+def choices(outcome: Outcome) -> set[tuple[int, int, str]]:
+    assert outcome.table is not None
+    rows = read_table(outcome.table).rows
+    return {(r.nodes, r.ppn, r.evidence.get("source", "measured")) for r in rows}
+
+
+def test_who_is_told_to_stop_begins_no_other_mpi(starts: Starts, tmp_path: Path) -> None:
+    """A batch system's warning counts for the whole process, whatever is under way."""
+    request = small(tmp_path, mpis=("one", "other"))
+    first = Measures()
+    first.between = lambda: os.kill(os.getpid(), signal.SIGUSR1) if first.cells == 3 else None
+    starts.backends["one"] = first
+    one, other = starts(request)
+    assert first.launches and not one.complete
+    assert starts.backends["other"].launches == [] and not other.complete and not other.ended
+    assert "told to stop before it was begun" in other.left_out[0]
+    first.between = lambda: None
+    assert all(o.complete for o in starts(request)) and starts.backends["other"].launches
+
+
+def test_a_start_that_is_refused_leaves_no_word(starts: Starts, tmp_path: Path) -> None:
+    starts(small(tmp_path, launches=6))
+    before = (tmp_path / CAMPAIGN).read_text()
+    with alone_on(tmp_path, [os.uname().nodename]), pytest.raises(StrettoError, match="measures"):
+        starts(small(tmp_path, launches=3))
+    with pytest.raises(StrettoError, match="begun with other seed"):
+        starts(small(tmp_path, launches=9, seed=7))
+    assert (tmp_path / CAMPAIGN).read_text() == before
+    assert read_status(tmp_path)["complete"]
+
+
+def test_each_layout_has_the_launches_that_it_was_asked_for(starts: Starts, tmp_path: Path) -> None:
+    request = small(tmp_path, launches=6, eliminate=False)
+    first = Measures()
+    first.between = lambda: os.kill(os.getpid(), signal.SIGUSR1) if first.cells == 20 else None
+    starts.backends["one"] = first
+    assert not starts(request)[0].complete
+    left = read_status(tmp_path)["systems"][0]["layouts"][0]
+    first.between = lambda: None
+    assert starts(small(tmp_path, launches=1, layouts=(FOUR,), eliminate=False))[0].complete
+    status = read_status(tmp_path)
+    found = {x["layout"]: x for x in status["systems"][0]["layouts"]}
+    assert found["1x2"] == left and found["1x4"]["complete"] and not status["complete"]
+    assert found["1x4"]["total"] < found["1x2"]["total"]
+    assert starts(request)[0].complete and read_status(tmp_path)["complete"]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_elimination_cannot_be_changed(starts: Starts, tmp_path: Path, dry_run: bool) -> None:
+    """Rounds without dropped candidates count as complete: nothing would be measured of them."""
+    starts(small(tmp_path))
+    with pytest.raises(StrettoError, match="begun with eliminate = true"):
+        starts(small(tmp_path, eliminate=False), dry_run)
+    shutil.rmtree(next(tmp_path.glob("*/a-cpu")))
+    starts(small(tmp_path, eliminate=False), dry_run)
+
+
+def test_rows_between_layouts_stay(starts: Starts, tmp_path: Path) -> None:
+    between = Layout(1, 3)
+    (first,) = starts(small(tmp_path, layouts=(ONE, FOUR), interpolate=(between,)))
+    assert {(1, 2, "measured"), (1, 3, "interpolated"), (1, 4, "measured")} <= choices(first)
+    (later,) = starts(small(tmp_path))
+    assert choices(later) == choices(first)
+    assert any("1 x 3, asked for by other starts here" in x for x in starts.said)
+    assert read_about(tmp_path)["interpolate"] == ["1x3"]
+
+
+def test_rows_that_were_refined_stay_or_it_is_said(starts: Starts, tmp_path: Path) -> None:
+    starts(small(tmp_path / "c"))
+    about = json.loads((tmp_path / "c" / CAMPAIGN).read_text())
+    (tmp_path / "c" / CAMPAIGN).write_text(json.dumps({**about, "refine": str(tmp_path / "x")}))
+    starts(small(tmp_path / "c"))
+    assert any("x, by which other starts refined, is not there any more" in x for x in starts.said)
+
+
+def test_another_network_is_not_mixed_in(
+    starts: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPI_MCA_btl_tcp_links", "2")
+    monkeypatch.setenv("OMPI_MCA_btl_base_verbose", "1")
+    starts(small(tmp_path))
+    monkeypatch.delenv("OMPI_MCA_btl_base_verbose")
+    monkeypatch.setenv("OMPI_MCA_plm_rsh_agent", "ssh")
+    assert starts(small(tmp_path))[0].complete, "neither talk nor launchers matter"
+    monkeypatch.setenv("OMPI_MCA_btl_tcp_links", "4")
+    monkeypatch.setenv("UCX_TLS", "tcp")
+    for dry_run in (True, False):
+        with pytest.raises(StrettoError, match="OMPI_MCA_btl_tcp_links=2 and not 4, no UCX_TLS"):
+            starts(small(tmp_path), dry_run)
+
+
+def test_a_dry_run_sees_what_is_there(starts: Starts, tmp_path: Path) -> None:
+    def said(words: str) -> bool:
+        return any(words in x for x in starts.said)
+
+    starts(small(tmp_path), True)
+    assert not said("measured already")
+    some = Measures()
+    some.between = lambda: os.kill(os.getpid(), signal.SIGUSR1) if some.cells == 20 else None
+    starts.backends["one"] = some
+    starts(small(tmp_path))
+    some.between = lambda: None
+    starts(small(tmp_path), True)
+    assert said("measured already: all but about ")
+    starts(small(tmp_path))
+    starts(small(tmp_path), True)
+    assert said("measured already: all of it")
+    with pytest.raises(StrettoError, match="other seed"):
+        starts(small(tmp_path, seed=3), True)
+
+
+def truncated(path: Path) -> None:
+    path.write_text(path.read_text()[:80])
+
+
+@pytest.mark.parametrize("damage", [truncated, Path.unlink])
+def test_a_layout_whose_plan_is_damaged_is_named(
+    starts: Starts, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    starts(small(tmp_path, layouts=(ONE, TWO)))
+    (path,) = tmp_path.glob("*/*/1x2/layout.json")
+    damage(path)
+    status = read_status(tmp_path)
+    assert [x["layout"] for x in status["systems"][0]["layouts"]] == ["2x2"]
+    assert not status["complete"] and str(path) in status["damaged"][0]
+    assert any(x.startswith(f"not used: {path}") for x in status_lines(status))
+    shutil.rmtree(path.parent.parent / "2x2")
+    assert any(x.startswith(f"not used: {path}") for x in status_lines(read_status(tmp_path)))
+
+
+def test_a_damaged_word_of_the_starts_says_who_writes_it(starts: Starts, tmp_path: Path) -> None:
+    starts(small(tmp_path))
+    truncated(tmp_path / CAMPAIGN)
+    with pytest.raises(StrettoError) as error:
+        read_status(tmp_path)
+    assert "the command that measures writes it anew" in (error.value.remedy or "")
+    starts(small(tmp_path))
+    assert read_status(tmp_path)["complete"]
