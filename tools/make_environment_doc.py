@@ -31,6 +31,13 @@ PYTHON_SIDE = [
         "the site's tables, looked at after the user's own "
         "(`$XDG_DATA_HOME/stretto/tables`, by default `~/.local/share/stretto/tables`)",
     ),
+    (
+        "STRETTO_EXPORT_OPENMPI`, `STRETTO_EXPORT_MPICH`, `STRETTO_EXPORT_INTEL",
+        "string",
+        "",
+        "set by an export's script: the variables that it has set; by it measurements tell that "
+        "an export is in force, and a newer script what to take back",
+    ),
 ]
 
 HEAD = """# Environment variables

@@ -14,7 +14,7 @@ import told
 from clusters import stretto, testbed
 from exports import mpir, preset, tuned
 from mpis import MPIS
-from stretto.export import han, intel, mpich, openmpi
+from stretto.export import han, intel, mpich, openmpi, openmpi_words
 from stretto.export.check import read
 from stretto.export.output import write
 from stretto.export.rules import Layout, Rule
@@ -37,11 +37,13 @@ def installation(name: str) -> MPIInstallation:
     return from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)
 
 
-def verdicts(cluster: testbed.Cluster, name: str, out: Path) -> dict[str, tuple[str, str]]:
+def verdicts(
+    cluster: testbed.Cluster, name: str, out: Path, status: int = 0
+) -> dict[str, tuple[str, str]]:
     mpi = installation(name)
     hosts = ",".join(node.name for node in cluster.nodes)
     words = ("--hosts", hosts, "--mpi", str(mpi.need_launcher()), "--json")
-    done = stretto(cluster, name, "export", "--check", "--out", str(out), *words)
+    done = stretto(cluster, name, "export", "--check", "--out", str(out), *words, status=status)
     answer: dict[str, Any] = json.loads(done.stdout)
     return {row["words"]: (row["status"], row["why"]) for row in answer["check"]}
 
@@ -73,6 +75,32 @@ def test_han_and_tuned_by_size(nodes: testbed.Cluster) -> None:
     assert "wrong" not in status.values(), found
     assert sum(s == "proven" for s in status.values()) >= 5, found
     assert [s for words, s in status.items() if words.startswith("allgatherv")] == ["proven"], found
+
+
+@pytest.mark.parametrize(
+    ("collective", "number", "wrong_without_han"),
+    [("allreduce", 2, True), ("allgatherv", 1, True), ("reduce_scatter_block", 1, True),
+     ("alltoall", 2, False)],
+)  # fmt: skip
+def test_what_calls_others_does_so_under_han(
+    nodes: testbed.Cluster, collective: str, number: int, wrong_without_han: bool
+) -> None:
+    """Open MPI 5 on two nodes: no file turns HAN off for what an algorithm calls."""
+    off = ("coll_han_priority", "0")
+    for i, more in enumerate(((off,), ())):
+        rule = Rule(collective, TWO_BY_TWO, 4096, None, (*tuned(collective, number), *more))
+        of_han = collective in han.COLLECTIVES
+        asked = openmpi_words.beside_han(rule, "5", "5")
+        assert (asked is not None) == (wrong_without_han if more else of_han), asked
+        if of_han and not more:
+            continue  # HAN runs instead when it is forced so
+        out = nodes.shared / f"{collective}{i}"
+        rules = [Rule(collective, TWO_BY_TWO, 0, 4095, ()), rule]
+        export = openmpi.classic(rules, "5")
+        write(export, out, "test", "openmpi-5", installation("openmpi5").identity)
+        found = verdicts(nodes, "openmpi5", out, status=int(asked is not None))
+        (status,) = [s for words, (s, _) in found.items() if words.startswith(f"{collective} on")]
+        assert (status == "wrong") == (asked is not None), found
 
 
 def test_mpich_tells_nodes_apart(nodes: testbed.Cluster) -> None:

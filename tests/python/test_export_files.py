@@ -19,7 +19,7 @@ from stretto.files.identity import MPIIdentity
 from stretto.mpi.variables import Variable
 
 FIVE, TWO_BY_TWO = Layout(5, 1, 5), Layout(4, 2, 2)
-RING = (("coll_tuned_allreduce_algorithm", "4"),)
+RING = (("coll_tuned_allreduce_algorithm", "4"), ("coll_han_priority", "0"))
 SIMPLE = (("coll_han_use_allreduce_algorithm", "2"), ("coll_han_priority", "100"))
 OPENMPI6 = MPIIdentity("openmpi", "openmpi", "6.0.0", "")
 
@@ -117,6 +117,7 @@ def trees(rules: list[Rule]) -> tuple[dict[str, Tree], Export]:
 def flat(name: str, **more: int) -> tuple[tuple[str, str], ...]:
     return (
         ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", name),
+        ("MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE", "0"),
         *((f"MPIR_CVAR_ALLREDUCE_{n}", str(v)) for n, v in more.items()),
     )
 
@@ -283,7 +284,7 @@ def test_a_row_that_begins_too_early_behind_hans_file(tmp_path: Path) -> None:
     """On several nodes HAN's file decides until it hands over; on one node the row leaks."""
     rules = [
         Rule("allreduce", TWO_BY_TWO, 0, 1000, ()),
-        Rule("allreduce", TWO_BY_TWO, 1001, None, (*RING, ("coll_han_priority", "0"))),
+        Rule("allreduce", TWO_BY_TWO, 1001, None, RING),
     ]
     write(openmpi.classic(rules, "5"), tmp_path, "test", "openmpi-5", OPENMPI6)
     manifest, environment = read(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exports import result_file, tuned
+from exports import mpir, result_file, tuned
 from mpis import MPIS
 from stretto.cli import main
 from stretto.errors import StrettoError
@@ -106,7 +106,7 @@ def test_mpich_trees_are_those_of_the_measured_release(
     )
     here(monkeypatch, other, real)
     monkeypatch.setattr("stretto.export.targets.find_installation", lambda _wanted: other)
-    ring = "native:MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=ring"
+    ring = "native:" + ",".join(f"{n}={v}" for n, v in mpir("allreduce", "ring"))
     times = {("allreduce", 65536): {"bare": 50.0, ring: 30.0}}
     results = result_file(tmp_path / "a.bench.jsonl", times, mpi=real.identity)
     out = tmp_path / "tuning"

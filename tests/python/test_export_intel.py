@@ -9,7 +9,7 @@ import pytest
 
 from exports import FIVE, FOUR, result_file
 from mpis import MPIS, one_job_at_a_time
-from stretto.export import intel, probe
+from stretto.export import intel, probe, reach
 from stretto.export.cases import Case
 from stretto.export.rules import Layout, Rule, read_results
 from stretto.export.sizes import intel_bytes
@@ -36,7 +36,7 @@ def test_intel_for_the_layout_asked_for() -> None:
     asked = intel.adjust(rules, (4, 2))
     assert asked.environment == {"I_MPI_ADJUST_ALLREDUCE": f"3:0-999;2:1000-{intel.MOST}"}
     assert {r.layout for r in asked.rows} == {two}
-    assert asked.lost[0].startswith("4 ranks on 4 x 1: a variable of Intel MPI holds there, too")
+    assert asked.lost[0].startswith("allreduce on 4 ranks on 4 x 1: a variable of Intel MPI holds")
     assert intel.adjust(rules, (None, 2)).environment == asked.environment
     assert not intel.adjust(rules, (4, None)).environment, "both are on four nodes"
     assert not intel.adjust(rules, (9, None)).environment, (
@@ -85,14 +85,15 @@ def test_intel_presets_are_measured_for_large_messages(tmp_path: Path) -> None:
         path = result_file(tmp_path / f"{largest}.bench.jsonl", times, mpi=mpi)
         return read_results([path]).rules().rules
 
-    small, large = rules(32768), rules(intel.ENOUGH)
+    small, large = rules(32768), rules(reach.ENOUGH)
     export = intel.adjust(small)
     (lost,) = export.lost
     assert not export.environment and not export.rows
     assert "I_MPI_ADJUST_ALLREDUCE would hold for all larger messages" in lost
-    assert "32768 bytes is the largest" in lost and f"measure up to {intel.ENOUGH}" in lost
+    assert "(--beyond-measured)" in lost
+    assert "32768 bytes is the largest" in lost and f"measure up to {reach.ENOUGH}" in lost
     for export, largest in (
-        (intel.adjust(small, beyond=True), 32768), (intel.adjust(large), intel.ENOUGH),
+        (intel.adjust(small, beyond=True), 32768), (intel.adjust(large), reach.ENOUGH),
     ):  # fmt: skip
         assert export.environment == {"I_MPI_ADJUST_ALLREDUCE": f"2:0-{intel.MOST}"}
         assert f"of more than {largest} bytes, too, of which none was" in export.lost[0]

@@ -99,7 +99,7 @@ def test_every_row_says_the_fan_out_that_forcing_has() -> None:
 
 
 def test_rows_on_several_nodes_are_kept_from_calls_within_one() -> None:
-    ring = tuned("allreduce", 4)
+    ring = (*tuned("allreduce", 4), ("coll_han_priority", "0"))
     several = [Rule("allreduce", TWO_NODES, 0, None, ring), Rule("scan", TWO_NODES, 0, None, ())]
     export = openmpi_json.json_rules(several)
     (first, second) = json.loads(export.files[openmpi_json.JSON_FILE])["collectives"]["allreduce"]

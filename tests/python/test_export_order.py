@@ -13,7 +13,7 @@ from mpis import MPIS, REPOSITORY, Mpi
 from stretto.campaign.settings import REDUCTIONS
 from stretto.export import intel, openmpi, openmpi_json
 from stretto.export.check import read
-from stretto.export.openmpi import COMPOUND
+from stretto.export.openmpi_words import COMPOUND
 from stretto.export.order import CALLED, LOSES, loses
 from stretto.export.output import write
 from stretto.export.rules import Rule

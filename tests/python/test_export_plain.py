@@ -48,10 +48,11 @@ def results(path: Path) -> Path:
             "bare": 10.0, candidate("bcast", 8): 4.0, candidate("bcast", 3, segmentsize=1024): 5.0,
             candidate("bcast", 6): 8.0,
         }  # fmt: skip
-        times["gather", size] = {"bare": 10.0, candidate("gather", 3, segmentsize=1024): 5.0}
         for c, number in (("allgather", 4), ("allgatherv", 3), ("alltoall", 2)):
             times[c, size] = {"bare": 10.0, candidate(c, number): 5.0 if size in by_size else 20.0}
         times["allgather", size] |= {candidate("allgather", 7): 7.0}
+    for size in (4, 64, 1024, 16384, 1 << 18, 1 << 19):  # one row for all sizes needs them
+        times["gather", size] = {"bare": 10.0, candidate("gather", 3, segmentsize=1024): 5.0}
     return result_file(path, times, FOUR, MPI4)
 
 
@@ -99,9 +100,9 @@ def test_check_warns_of_such_rows(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Exports of before have them without a word, and each row takes effect."""
-    export = openmpi.classic([Rule(collective, FOUR, 0, None, tuned(collective, number))], "4")
+    export = openmpi.classic([Rule(collective, FOUR, 0, None, tuned(collective, number))], "5")
     export.lost = []
-    write(export, tmp_path, "test", "openmpi-4", MPI4)
+    write(export, tmp_path, "test", "openmpi-5", MPI4)
     monkeypatch.setattr("stretto.commands.export._installed", lambda *_: None)
     assert main(["export", "--check", "--out", str(tmp_path)]) == 0
     assert f"warning: {collective}: {name}: hangs" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from stretto.files.bench_writer import BenchWriter
 from stretto.files.table import read_table
 from stretto.imports import natives
 from stretto.imports.natives import Naming, agreed, assigned, identity_of
+from stretto.mpi.algorithms import Algorithm
 
 TITLE = "\n# OSU MPI Allreduce Latency Test v7.4\n"
 HEADING = "# Size       Avg Latency(us)\n"
@@ -391,3 +392,62 @@ def test_a_table_of_native_results_says_native(tmp_path: Path, imports: Import) 
     assert main(["tune", "--from", str(imports.out / imports.names[0])]) == 0
     table = read_table(imports.out / "openmpi-4.1.4-1x4.table")
     assert {row.choice for row in table.rows} == {"native"}
+
+
+# what is taken for granted
+
+
+@pytest.mark.parametrize(
+    ("words", "algorithm", "beside", "found"),
+    [
+        ("openmpi@5.0.11", "4", "coll_han_priority=0", "on several nodes HAN decided"),
+        ("openmpi@4.1.4", "4", "", ""),
+        ("mpich@5.0.2", "ring", "MPIR_CVAR_DEVICE_COLLECTIVES=percoll,"
+         "MPIR_CVAR_{COLLECTIVE}_DEVICE_COLLECTIVE=0", "the device's own collectives decided"),
+        ("intel@2021.18", "4", "", ""),
+    ],
+)  # fmt: skip
+def test_settings_that_nobody_named_are_said(
+    words: str, algorithm: str, beside: str, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By number ``algo4`` became ``...,coll_han_priority=0``, without a word."""
+    mpi = identity_of(words)
+    setting = natives._SETTINGS[mpi.family]
+    notes: list[str] = []
+    naming = Naming(None, lambda text: None if text in notes else notes.append(text))
+
+    def algorithms(self: Naming, of: object) -> list[Algorithm]:
+        out = []
+        for collective in ("allreduce", "bcast"):
+            text = f"{setting},{beside}" if beside else setting
+            for name, value in (("collective", collective), ("COLLECTIVE", collective.upper()),
+                                ("algorithm", algorithm)):  # fmt: skip
+                text = text.replace(f"{{{name}}}", value)
+            pairs = [part.split("=") for part in text.split(",")]
+            pairs.sort(key=lambda pair: not pair[0].lower().endswith("_algorithm"))
+            settings = tuple((n, v) for n, v in pairs)
+            out.append(Algorithm(collective, algorithm, algorithm, "tuned", settings))
+        return out
+
+    monkeypatch.setattr(Naming, "_algorithms", algorithms)
+    for collective in ("allreduce", "bcast"):
+        candidate = naming.candidate(mpi, collective, algorithm)
+        assert candidate.endswith("=0") == bool(beside)
+    assert len(notes) == bool(beside), notes
+    for note in notes:
+        assert f"with {beside}, which the files do not say" in note and found in note
+        assert note.endswith(f"--setting '{setting}'"), "how to say otherwise"
+    # where nobody can be asked, the remedy names what the algorithm needs
+    assert natives._template(mpi) == (f"{setting},{beside}" if beside else setting)
+
+
+@pytest.mark.parametrize("name", ["N0n8", "N2n0"])
+def test_no_nodes_and_no_ranks_are_no_layout(name: str, tmp_path: Path, imports: Import) -> None:
+    """0 was taken for "not said", and the remedy was to say it."""
+    place = log_of(tmp_path / name / "a.log").parents[1]
+    words = ["import", "osu", str(place), "--mpi", "openmpi@4.1.4", "-o", str(imports.out)]
+    assert main([*words, "--pattern", "N{nodes}n{nranks}/*.log"]) != 0
+    said = imports.capsys.readouterr().err
+    zero = "nodes" if name == "N0n8" else "nranks"
+    assert f"{zero} of 0, as the file's name says, is no layout" in said
+    assert "correct --pattern" in said and not imports.names

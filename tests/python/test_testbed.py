@@ -168,6 +168,23 @@ def test_two_instances_and_no_trace() -> None:
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
+def test_a_node_that_has_died_is_said_to_be_down() -> None:
+    if os.geteuid() != 0:
+        missing("the testbed needs root")
+    cluster = testbed.up(2, owned=True)
+    try:
+        cluster.kill(0)
+        tool = [sys.executable, str(REPOSITORY / "tools" / "testbed")]
+        name = cluster.nodes[0].name
+        known = subprocess.run([*tool, "list"], capture_output=True, text=True, check=True).stdout
+        assert f"{name} (down) {cluster.nodes[1].name}" in known
+        argv = [*tool, "exec", name, "--", "true"]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and f"node {name} is down" in done.stderr
+    finally:
+        cluster.down()
+
+
 def test_killed_owner_leaves_nothing() -> None:
     if os.geteuid() != 0:
         missing("the testbed needs root")
@@ -284,6 +301,7 @@ def test_open_mpi_sends_over_both_rails() -> None:
         (["up", "--name", "much-too-long"], "at most 8"),
         (["down", "nosuch"], "no instance 'nosuch' is up"),
         (["exec", "nosuch", "--", "true"], "no node 'nosuch'"),
+        (["up", "--share", "/no/such/x"], "there is no /no/such/x"),
     ],
 )
 def test_errors_are_in_words(arguments: list[str], words: str) -> None:

@@ -49,6 +49,9 @@ def main() -> int:
 
     if args.command == "up":
         repository = Path(__file__).resolve().parents[2]
+        for path in args.share:
+            if not path.exists():
+                raise testbed.TestbedError(f"--share: there is no {path}")
         share = [repository, *args.share]
         if args.slurm:
             slurm.need_packages()
@@ -69,7 +72,8 @@ def main() -> int:
             instance.down()
     elif args.command == "list":
         for instance in testbed.instances():
-            print(instance.name, instance.bridge_address, *(node.name for node in instance.nodes))
+            names = (n.name if n.up else f"{n.name} (down)" for n in instance.nodes)
+            print(instance.name, instance.bridge_address, *names)
     elif args.command == "env":
         instance = testbed.find(args.name)
         variables = slurm.variables(instance)

@@ -21,7 +21,7 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import holder
@@ -52,6 +52,11 @@ class Node:
     started: str
     core: int = 0
 
+    @property
+    def up(self) -> bool:
+        """Whether the process that holds its namespaces is there."""
+        return holder.start_time(self.pid) == self.started
+
 
 @dataclass
 class Cluster:
@@ -70,6 +75,9 @@ class Cluster:
     owner_started: str
     bandwidth: str | None = None
     rails: int = 1
+    #: how its nodes were started, for one that is brought back
+    owned: bool = False
+    kept: list[str] = field(default_factory=list)
 
     @property
     def networks(self) -> list[str]:
@@ -94,6 +102,11 @@ class Cluster:
 
     def command(self, node: Node, argv: Sequence[str], cwd: Path | None = None) -> list[str]:
         """Return what runs ``argv`` on a node; it ends when the process that started it ends."""
+        if not node.up:
+            raise TestbedError(
+                f"node {node.name} is down: nothing runs there any more; take the instance "
+                f"{self.name} down, and up again"
+            )
         enter = ["nsenter", "-t", str(node.pid), "-n", "-u", "-i", "-m", "-p"]
         enter += ["-T", "--"] if own_clocks() else ["--"]
         enter += ["taskset", "-c", str(node.core)]
@@ -109,6 +122,24 @@ class Cluster:
         """Run a command on node ``index`` (from 0) and return what it printed."""
         argv = self.command(self.nodes[index], argv)
         return subprocess.run(argv, capture_output=True, text=True, timeout=timeout, check=False)
+
+    def kill(self, index: int) -> None:
+        """End a node as a power cut does: all that runs there is gone, and so is its network.
+
+        Who wants to start something there hears at once that it is not up. `revive` brings it
+        back under its name and address, with an empty /tmp and /dev/shm.
+        """
+        node = self.nodes[index]
+        (self.directory / f"pid.{node.name}").unlink(missing_ok=True)
+        holder.end_node(node.pid, node.started)
+
+    def revive(self, index: int) -> None:
+        """Bring back a node that was killed."""
+        for bridge in self.bridges:  # what the kernel has not taken away yet
+            with contextlib.suppress(TestbedError):
+                _ip("link", "del", f"{bridge}v{index + 1}")
+        node = self.nodes[index]
+        _begin(self, index, Node(node.name, node.address, 0, "", node.core))
 
     def down(self) -> None:
         """End all that runs on the nodes and delete every trace of this instance. Safe twice."""
@@ -215,20 +246,29 @@ def _build(cluster: Cluster, nodes: int, share: Sequence[Path], owned: bool) -> 
     hosts = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
     (cluster.directory / "hosts").write_text("\n".join(hosts) + "\n")
     for bridge, network in zip(cluster.bridges, cluster.networks, strict=True):
-        _ip("link", "add", bridge, "type", "bridge")
+        # its own, not that of some port, which would change for all when a node goes
+        hardware = ":".join(["02", *(f"{byte:02x}" for byte in secrets.token_bytes(5))])
+        _ip("link", "add", bridge, "address", hardware, "type", "bridge")
         _ip("addr", "add", f"{network}.1/24", "dev", bridge)
         _ip("link", "set", bridge, "up")
     cores = sorted(os.sched_getaffinity(0))
-    kept = [str(path) for path in share if path.is_relative_to("/tmp")]
+    cluster.owned = owned
+    cluster.kept = [str(path) for path in share if path.is_relative_to("/tmp")]
     for index, (name, address) in enumerate(addresses.items()):
-        pid = holder.start(cluster.directory, index, name, kept, owned)
-        core = cores[index % len(cores)]
-        cluster.nodes.append(Node(name, address, pid, holder.start_time(pid) or "", core))
-        cluster._save()
-        (cluster.directory / f"pid.{name}").write_text(f"{pid} {core}\n")  # for the agent
-        _call("nsenter", "-t", str(pid), "-n", "ip", "link", "set", "lo", "up")
-        for rail in range(cluster.rails):
-            _tie(cluster, rail, index, pid)
+        _begin(cluster, index, Node(name, address, 0, "", cores[index % len(cores)]))
+
+
+def _begin(cluster: Cluster, index: int, node: Node) -> None:
+    """Start a node's holder, and tie it to all networks."""
+    node.pid = holder.start(cluster.directory, index, node.name, cluster.kept, cluster.owned)
+    node.started = holder.start_time(node.pid) or ""
+    cluster.nodes[index:] = [node, *cluster.nodes[index + 1 :]]
+    cluster._save()
+    # for the agent
+    (cluster.directory / f"pid.{node.name}").write_text(f"{node.pid} {node.core}\n")
+    _call("nsenter", "-t", str(node.pid), "-n", "ip", "link", "set", "lo", "up")
+    for rail in range(cluster.rails):
+        _tie(cluster, rail, index, node.pid)
 
 
 def _tie(cluster: Cluster, rail: int, index: int, pid: int) -> None:

@@ -127,6 +127,20 @@ def end(directory: Path, nodes: Sequence[tuple[int, str]]) -> None:
             time.sleep(0.01)
 
 
+def end_node(pid: int, started: str) -> None:
+    """End the first process of a node and with it all others there; waits until it is gone.
+
+    Parameters
+    ----------
+    pid, started : int, str
+        Its id and start.
+    """
+    _send(pid, started, signal.SIGKILL)
+    deadline = time.monotonic() + 120
+    while start_time(pid) == started and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 def _send(pid: int, started: str, number: int) -> None:
     if start_time(pid) == started:
         with contextlib.suppress(ProcessLookupError):

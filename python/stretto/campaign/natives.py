@@ -8,18 +8,17 @@ from typing import Any
 
 from stretto.campaign.variants import settings_environment
 from stretto.errors import StrettoError
+from stretto.files.identity import Family
 from stretto.mpi.algorithms import Algorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.algorithms.forced import RULES, exported, forced, mark_of
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.known import check_settings
 
 #: all algorithms of the MPI, as they come; and each with values for its parameters, too
 ALL, EVERY = PREFIX + "all", PREFIX + "every"
 #: what names files of rules to Open MPI's coll/tuned and HAN
-RULES_FILES = (
-    "OMPI_MCA_coll_tuned_dynamic_rules_filename",
-    "OMPI_MCA_coll_han_dynamic_rules_filename",
-)
+RULES_FILES = tuple(RULES)
 
 
 def fitting(
@@ -71,12 +70,15 @@ def resolve(
             out += [a.candidate for a in _by_name(installation, collective, name)]
     if any(c.startswith(PREFIX) for c in out):
         _refuse_rules(installation)
-    unlisted(installation, candidates)
+    _unlisted(installation, candidates)
     return list(dict.fromkeys(out))
 
 
 def unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[str]:
-    """Refuse settings that the MPI does not know; return a sentence for those it does not list.
+    """Refuse what would be measured as something else; return a sentence for what might be.
+
+    That is settings that the MPI does not know, or does not list, and what the environment says to
+    the MPI that is measured by itself.
 
     Parameters
     ----------
@@ -85,6 +87,43 @@ def unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[s
     candidates
         ``native:NAME=VALUE,...`` as the user gave them; others are of no interest.
     """
+    return [*by_itself(installation.family, os.environ), *_unlisted(installation, candidates)]
+
+
+def by_itself(family: Family, environ: Mapping[str, str]) -> list[str]:
+    """Refuse an environment in which an export of Stretto's is in force; return what else is.
+
+    Its launches would be measured as "the MPI by itself", which has nothing to gain there.
+
+    Parameters
+    ----------
+    family
+        Of the MPI that is measured.
+    environ
+        Of its launches.
+
+    Returns
+    -------
+    list
+        A sentence that names the algorithms and rules that the user, or the site, has set.
+    """
+    ours = exported(family, environ)
+    if ours:
+        names = " ".join([*ours, *(n for n in [mark_of(family)] if n in environ)])
+        raise StrettoError(
+            "an export of Stretto's is in force here (its script was sourced, or its module "
+            "loaded), and would be measured as the MPI by itself",
+            ", ".join(f"{n}={environ[n]}" for n in ours),
+            f"measure in a new shell, or unload the module; in this shell: unset {names}",
+        )
+    found = forced(family, environ)
+    if not found:
+        return []
+    are = "is set here, and is" if len(found) == 1 else "are set here, and are"
+    return [f"{', '.join(found)} {are} part of what is measured as the MPI by itself"]
+
+
+def _unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[str]:
     out: list[str] = []
     for candidate in candidates:
         if candidate.startswith(PREFIX) and "=" in candidate:

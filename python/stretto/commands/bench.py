@@ -137,8 +137,8 @@ def command(
     programs.bench_program(installation.abi)
     if given is not None:
         refuse_unknown(names, given)
-        for sentence in unlisted(installation, given):
-            say(f"stretto: warning: {sentence}")
+    for sentence in unlisted(installation, given or []):
+        say(f"stretto: warning: {sentence}")
     cases = [
         s.make_case(
             c,

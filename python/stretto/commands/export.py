@@ -77,7 +77,8 @@ def command(
         bool,
         typer.Option(
             "--beyond-measured",
-            help="Intel MPI: let presets hold for larger messages than were measured.",
+            help="Where files cannot end a row (Intel MPI's presets, rows for all sizes): let it "
+            "hold for other sizes than were measured.",
         ),
     ] = False,
     check: Annotated[
@@ -111,7 +112,13 @@ def command(
     ] = 8,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="For --time: directory of the times (that of --out)."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="For --time: directory of the times (that of --out). For --check on several "
+            "nodes: of small files that all of them see (that of --out, or the working directory "
+            "where nothing can be written there).",
+        ),
     ] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="For --time: anew; old times become NAME.old.")
@@ -138,7 +145,9 @@ def command(
     """
     from stretto.export.targets import Wishes
 
-    given = {"--dry-run": dry_run, "--restart": restart, "--output": output is not None}
+    given = {"--dry-run": dry_run, "--restart": restart}
+    if output is not None and not (check or timed):
+        raise UsageError("--output is for --check and --time", "--output", "say one of them")
     for option, said in given.items():
         if said and not timed:  # who says --dry-run does not want files written
             raise UsageError(f"{option} is for --time alone", option, "say --time as well")
@@ -169,7 +178,7 @@ def command(
             "--beyond-measured": beyond,
         }
         is_this(out, to, [name for name, said in written.items() if said])
-    verdicts = _check(out, mpi, hosts, most_ranks, as_json) if check else []
+    verdicts = _check(out, mpi, hosts, most_ranks, output, as_json) if check else []
     wrong = [v for v in verdicts if v.status == "wrong"]
     fault = None
     if check:
@@ -201,7 +210,7 @@ def _write(
     as_json: bool,
 ) -> dict[str, object]:
     from stretto.export.layouts import for_layouts
-    from stretto.export.output import write
+    from stretto.export.output import SCRIPT, write
     from stretto.export.own import chosen_results
     from stretto.export.rules import read_results
     from stretto.export.targets import writer_for
@@ -242,16 +251,19 @@ def _write(
             what = "nothing that these files have words for" if found.lost else "nothing"
             say(f"stretto: {what} was significantly faster than what the MPI does by itself")
         rows = f"{len(export.rows)} rule{'s' * (len(export.rows) != 1)} in {out}"
-        print(
-            rows
-            + (f"; next: source {quote(str(out / 'stretto-native.sh'))}" if export.rows else "")
-        )
+        print(rows + (f"; next: source {_sourced(out / SCRIPT)}" if export.rows else ""))
     return {
         "files": [str(p) for p in written],
         "environment": EXPORT.read(out / NAME).environment,
         "rules": len(export.rows),
         "lost": export.lost,
     }
+
+
+def _sourced(script: Path) -> str:
+    """Return how a shell is told to source a file: a name without '/' is looked for on PATH."""
+    name = str(script)
+    return quote(name if "/" in name and not name.startswith("-") else f"./{name}")
 
 
 def _installed(target: str, mpi: str | None, measured: MPIIdentity) -> MPIInstallation | None:
@@ -300,7 +312,12 @@ def _counted(verdicts: list[Verdict]) -> str:
 
 
 def _check(
-    out: Path, mpi: str | None, hosts: str | None, most_ranks: int, as_json: bool
+    out: Path,
+    mpi: str | None,
+    hosts: str | None,
+    most_ranks: int,
+    folder: Path | None,
+    as_json: bool,
 ) -> list[Verdict]:
     from stretto.export import plain
     from stretto.export.check import Plan, check
@@ -331,7 +348,7 @@ def _check(
             f"{installation.version}"
         )
     nodes = tuple(h for h in (hosts or "").split(",") if h)
-    verdicts = check(out, Plan(installation, nodes, most_ranks), as_json)
+    verdicts = check(out, Plan(installation, nodes, most_ranks, folder), as_json)
     if not as_json:
         for v in verdicts:
             print(f"{v.status:8}  {v.words}: {v.why}" + (f" [{v.place}]" if v.place else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,7 +121,7 @@ def is_free(out: Path, to: str) -> None:
         raise UsageError(
             f"{out} holds an export for {there}, whose script and list of rows would be replaced",
             "--out",
-            f"name a directory of its own: --out {out}-{to}",
+            f"name a directory of its own: --out {shlex.quote(f'{out}-{to}')}",
         )
 
 

@@ -8,6 +8,7 @@ beside it, the files must give what the MPI does by itself.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +21,10 @@ from stretto.export import examine, probe
 from stretto.export.cases import Case, cases_of
 from stretto.export.output import SCRIPT
 from stretto.export.probe import Prints
+from stretto.export.users import family_of, waking, woken
 from stretto.export.verdicts import Seen, Verdict, prints_of, unseen_of, verdicts_of
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest
+from stretto.mpi.algorithms.forced import MARKS, settable
 from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
 
@@ -42,7 +45,8 @@ class Plan:
     most_ranks
         More ranks than these are not started on this machine.
     folder
-        A directory that all hosts see; the export's own by default.
+        A directory that all hosts see; by default the export's own, or the working directory where
+        nothing can be written there (a site's export).
     """
 
     installation: MPIInstallation | None
@@ -80,7 +84,7 @@ def read(directory: Path) -> tuple[ExportManifest, dict[str, str]]:
     pairs = (line.partition("=") for line in done.stdout.split("\0") if "=" in line)
     found = {name: value for name, _, value in pairs}
     shells = ("PATH", "PWD", "OLDPWD", "SHLVL", "_")
-    return manifest, {n: v for n, v in found.items() if n not in shells}
+    return manifest, {n: v for n, v in found.items() if n not in shells and not n.startswith(MARKS)}
 
 
 def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
@@ -100,7 +104,7 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
     verdicts = [_of_fault(manifest, fault) for fault in faults]
     ran: dict[int | None, Verdict] = {}
     if plan.installation:
-        plan = replace(plan, folder=plan.folder or directory.resolve())
+        plan = replace(plan, folder=plan.folder or _writable(directory.resolve()))
         ran = run(manifest, environment, plan, quiet)
     named = {v.row for v in verdicts}
     for index, row in enumerate(manifest.rows):
@@ -110,9 +114,17 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
         if index not in named or found.status == "wrong":
             verdicts.append(found)
     if None in ran:
-        verdicts.append(ran[None])
-    again = REMEDY.replace("TARGET", manifest.target).replace("DIR", str(directory))
+        # looked at without what the user has forced and only the files bring to life
+        collectives = [r.collective for r in manifest.rows]
+        awake = woken(manifest.target, collectives, environment, os.environ)
+        verdicts.append(replace(ran[None], why="; ".join([ran[None].why, *awake])))
+    again = REMEDY.replace("TARGET", manifest.target).replace("DIR", shlex.quote(str(directory)))
     return [replace(v, remedy=again) if v.remedy == REMEDY else v for v in verdicts]
+
+
+def _writable(directory: Path) -> Path:
+    """Return a directory, or the working one where nothing can be written in it."""
+    return directory if os.access(directory, os.W_OK | os.X_OK) else Path.cwd()
 
 
 def _of_fault(manifest: ExportManifest, fault: examine.Fault) -> Verdict:
@@ -193,7 +205,10 @@ def _judge_group(
 ) -> dict[int | None, Verdict]:
     variants = _variants(manifest, environment, place.installation, cases)
     seen: list[tuple[list[Case], Prints]] = [(mine, Prints()) for mine, _ in variants]
-    unset = sorted({name for _, settings in variants for name in settings})
+    # nor what another export has set in this shell, or what these files alone would wake
+    others = waking(manifest.target, (), environment)
+    others += settable(family_of(manifest.target))
+    unset = sorted({name for _, settings in variants for name in settings}.union(others))
     strongest = probe.strongest(place.installation.family)
 
     def look(some: Sequence[Case], hold: Sequence[Case], ms: int, longer: bool, n: int) -> None:

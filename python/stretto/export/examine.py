@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -136,8 +137,8 @@ def _elsewhere(
                 f"{name} names {path}, which is not in this directory: what lies here is not read",
                 str(directory / SCRIPT),
                 None,
-                f"write the export again with --out {directory.resolve()}; a copy has the paths of "
-                "the original",
+                f"write the export again with --out {shlex.quote(str(directory.resolve()))}; a "
+                "copy has the paths of the original",
             )
         ]
     return []

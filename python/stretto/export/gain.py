@@ -8,6 +8,7 @@ job has it, by the engine of ``stretto bench``: launches with the files are one 
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,7 +113,9 @@ def plan(directory: Path, place: Place) -> Plan:
     """
     manifest, variables = read(directory)
     for fault in examine.examine(manifest, directory, variables, place.installation):
-        again = fault.remedy.replace("TARGET", manifest.target).replace("DIR", str(directory))
+        again = fault.remedy.replace("TARGET", manifest.target).replace(
+            "DIR", shlex.quote(str(directory))
+        )
         raise StrettoError(f"these files are not timed: {fault.message}", fault.place, again)
     files = s.Files(tuple(sorted(variables.items())), _digest(manifest, directory))
     out = Plan(manifest)
@@ -243,6 +246,6 @@ def remedy(manifest: ExportManifest, directory: Path, collectives: Sequence[str]
     collectives
         Whose rows are to go.
     """
-    words = REMEDY.replace("TARGET", manifest.target).replace("DIR", str(directory))
+    words = REMEDY.replace("TARGET", manifest.target).replace("DIR", shlex.quote(str(directory)))
     names = ",".join(dict.fromkeys(collectives))
     return words.replace(" RESULTS", f" --without {names} RESULTS")

@@ -47,18 +47,30 @@ class HanRow:
         return self.component + (f" @{self.algorithm}" if self.algorithm else "")
 
 
-def algorithm_of(rule: Rule) -> int | None:
-    """Return HAN's algorithm that a rule is for, 0 for HAN's own choice, None when it is not HAN's.
+def is_named(rule: Rule) -> bool:
+    """Return whether a rule is for HAN: one of its algorithms, or its own choice.
 
     Parameters
     ----------
     rule
         Not a default.
     """
+    named = rule.setting(f"coll_han_use_{rule.collective}_algorithm") is not None
+    return named or rule.settings == (("coll_han_priority", "100"),)
+
+
+def algorithm_of(rule: Rule) -> int | None:
+    """Return HAN's algorithm that a rule is for, 0 for HAN's own choice, None when it is not HAN's.
+
+    Parameters
+    ----------
+    rule
+        Not a default, its settings in numbers.
+    """
     named = rule.setting(f"coll_han_use_{rule.collective}_algorithm")
     if named is not None:
         return int(named)
-    return 0 if rule.settings == (("coll_han_priority", "100"),) else None
+    return 0 if is_named(rule) else None
 
 
 def rules_file(by_collective: Mapping[str, Sequence[Rule]], ids: Mapping[str, int]) -> str:

@@ -22,19 +22,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stretto.errors import StrettoError
-from stretto.export import order
+from stretto.export import order, reach
 from stretto.export.layouts import merged
 from stretto.export.output import Export
 from stretto.export.rules import Layout, Rule
 from stretto.export.sizes import intel_bytes
 from stretto.files.export import REMEDY
+from stretto.files.table import WITHOUT_SIZE
 from stretto.tune.decide import GAP
 
 #: ranks and bytes without end, as the MPI's own documentation writes them
 MOST = 2147483647
-#: a preset holds for all larger messages, too: it must have been measured up to this size, at which
-#: the default sizes of ``stretto bench`` end
-ENOUGH = 512 << 10
 
 
 def adjust(
@@ -51,13 +49,14 @@ def adjust(
     prefer
         Nodes and ranks per node that the variables are to be best for; None: all that there are.
     beyond
-        Let presets hold for larger messages than were measured, however small those were.
+        Let presets hold for messages of other sizes than were measured.
     """
     export = Export(bounded=False)
     by_collective: dict[str, list[Rule]] = defaultdict(list)
-    for rule in _asked_for(rules, prefer, export):
-        by_collective[rule.collective].append(rule)
-    for collective, mine in by_collective.items():
+    for rule in rules:
+        by_collective[rule.collective].append(numbered(rule))
+    for collective, found in by_collective.items():
+        mine = _asked_for(found, prefer, export)
         if all(r.default for r in mine):
             continue
         filled = [replace(r, settings=r.instead) if r.default and r.instead else r for r in mine]
@@ -84,12 +83,18 @@ def adjust(
             )
             continue
         (name,) = names
+        sizeless = () if beyond else WITHOUT_SIZE
+        short = [reach.shortage(r) for r in filled if r.collective in sizeless]
+        if any(short):
+            words = next(x for x in short if x)
+            export.lost.append(reach.refused(f"{collective} is left out: {name}", words))
+            continue
         largest = _measured_to(filled)
-        if largest is not None and largest < ENOUGH and not beyond:
+        if largest is not None and largest < reach.ENOUGH and not beyond:
             export.lost.append(
                 f"{collective} is left out: {name} would hold for all larger messages, too, and "
-                f"{largest} bytes is the largest that was measured; measure up to {ENOUGH} "
-                "(stretto bench --bytes), or say that yours are no larger (--beyond-measured)"
+                f"{largest} bytes is the largest that was measured; measure up to {reach.ENOUGH} "
+                f"(stretto bench --bytes), or say that yours are no larger ({reach.SWITCH})"
             )
             continue
         export.environment[name] = _clauses(name, filled, export)
@@ -105,8 +110,24 @@ def adjust(
             f"{name} holds on communicators of any size: what was measured is "
             + ", ".join(sorted({r.layout.words for r in mine}))
         )
-    export.lost += order.warnings(export.rows)
+    export.lost += order.warnings(export.rows) + reach.said(export.rows, WITHOUT_SIZE)
     return export
+
+
+def numbered(rule: Rule) -> Rule:
+    """Return a rule with its presets as clauses have them, without zeros in front.
+
+    Parameters
+    ----------
+    rule
+        As it was measured. What is no single preset stays as it is, for `unsaid` to name.
+    """
+
+    def plainly(settings: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        return tuple((n, str(int(v)) if v.isdecimal() else v) for n, v in settings)
+
+    instead = None if rule.instead is None else plainly(rule.instead)
+    return replace(rule, settings=plainly(rule.settings), instead=instead)
 
 
 def unsaid(rule: Rule) -> str | None:
@@ -115,19 +136,22 @@ def unsaid(rule: Rule) -> str | None:
     Parameters
     ----------
     rule
-        Of any sizes.
+        From `numbered`, of any sizes.
     """
     names = [name for name, _ in rule.settings]
     others = [n for n in names if not n.startswith("I_MPI_ADJUST_")]
     if others:
         return f"{', '.join(others)} has no sizes"
-    return f"{' and '.join(names)} would be needed together" if len(names) > 1 else None
+    if len(names) > 1:
+        return f"{' and '.join(names)} would be needed together"
+    clauses = [f"{n}={v}" for n, v in rule.settings if not v.isdecimal()]
+    return f"{clauses[0]} is not one preset, and clauses are made of presets" if clauses else None
 
 
 def _asked_for(
     rules: Sequence[Rule], prefer: tuple[int | None, int | None], export: Export
 ) -> list[Rule]:
-    """Return the rules of the layouts that were asked for, all where none of those was measured."""
+    """Return a collective's rules of the layouts asked for; all where it has none there."""
     nodes, ppn = prefer
     layouts = {r.layout for r in rules}
     asked = {x for x in layouts if nodes in (None, x.nodes) and ppn in (None, x.ppn)}
@@ -136,8 +160,8 @@ def _asked_for(
     for layout in sorted(layouts - asked, key=lambda x: x.nranks):
         kept = " and ".join(sorted(x.words for x in asked))
         export.lost.append(
-            f"{layout.words}: a variable of Intel MPI holds there, too, and what is written is "
-            f"the best of {kept}"
+            f"{rules[0].collective} on {layout.words}: a variable of Intel MPI holds there, too, "
+            f"and what is written is the best of {kept}"
         )
     return [r for r in rules if r.layout in asked]
 

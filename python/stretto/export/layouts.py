@@ -1,4 +1,4 @@
-"""Rules put together: one layout for each number of ranks, neighbours joined."""
+"""Rules put together: one layout for each collective and number of ranks, neighbours joined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from stretto.export.rules import Layout, Rule
 def for_layouts(
     rules: Iterable[Rule], nodes: int | None, ppn: int | None, one_node_apart: bool = False
 ) -> tuple[list[Rule], list[str]]:
-    """Keep one layout for each number of ranks: native files know no nodes.
+    """Keep one layout for each collective and number of ranks: native files know no nodes.
+
+    Each collective has a table of its own: where it was measured on one layout alone, that one
+    counts, whatever others were measured on.
 
     Parameters
     ----------
@@ -27,29 +30,31 @@ def for_layouts(
     Returns
     -------
     tuple
-        The rules, and a sentence for each layout that was left out.
+        The rules, and a sentence for each layout of a collective that was left out.
     """
-    by_ranks: dict[tuple[int, bool], set[Layout]] = defaultdict(set)
+    by_ranks: dict[tuple[str, int, bool], set[Layout]] = defaultdict(set)
     rules = list(rules)
     for rule in rules:
-        by_ranks[rule.layout.nranks, one_node_apart and rule.layout.nodes == 1].add(rule.layout)
-    kept: set[Layout] = set()
+        one_node = one_node_apart and rule.layout.nodes == 1
+        by_ranks[rule.collective, rule.layout.nranks, one_node].add(rule.layout)
+    kept: set[tuple[str, Layout]] = set()
     lost: list[str] = []
-    for layouts in by_ranks.values():
+    for (collective, *_), layouts in by_ranks.items():
         wanted = [
             x
             for x in layouts
             if (nodes is None or x.nodes == nodes) and (ppn is None or x.ppn == ppn)
         ]
         chosen = min(wanted or layouts, key=lambda x: (x.nodes, x.ppn))
-        kept.add(chosen)
+        kept.add((collective, chosen))
         known = " and whether they lie on one node" if one_node_apart else " only"
+        taken = f"{chosen.nranks} ranks are taken to lie on {chosen.nodes} x {chosen.ppn}"
         lost += [
-            f"{x.words}: this MPI's files tell communicators apart by their number of ranks"
-            f"{known}, and {chosen.nranks} ranks are taken to lie on {chosen.nodes} x {chosen.ppn}"
+            f"{collective} on {x.words}: this MPI's files tell communicators apart by their number "
+            f"of ranks{known}, and {taken}"
             for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
         ]
-    return [r for r in rules if r.layout in kept], lost
+    return [r for r in rules if (r.collective, r.layout) in kept], lost
 
 
 def merged(rules: Sequence[Rule]) -> list[Rule]:

@@ -8,21 +8,18 @@ not on the parts that MPICH itself makes of a communicator (``comm_size=node_com
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from stretto.errors import StrettoError
 from stretto.export.layouts import merged
-from stretto.export.mpich_guards import guarded, refusal
+from stretto.export.mpich_guards import guarded
+from stretto.export.mpich_leaves import leaves_of
 from stretto.export.mpich_tree import (
     AVERAGE,
-    CH4,
     FILES,
     LARGEST,
-    MPIR,
-    POSIX,
     TOTAL,
     VARIABLES,
     Tree,
@@ -37,38 +34,6 @@ from stretto.files.table import TUNABLE
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.variables import Variable, control_variables
 
-_CVAR = "MPIR_CVAR_"
-#: parameters that the leaves of an algorithm take -> end of the variable that holds each
-_PARAMETERS = {
-    "bcast tree": {
-        "tree_type": "TREE_TYPE", "k": "TREE_KVAL", "is_non_blocking": "IS_NON_BLOCKING",
-    },
-    "bcast pipelined_tree": {
-        "tree_type": "TREE_TYPE", "k": "TREE_KVAL", "is_non_blocking": "IS_NON_BLOCKING",
-        "chunk_size": "TREE_PIPELINE_CHUNK_SIZE", "recv_pre_posted": "RECV_PRE_POST",
-    },
-    "allreduce tree": {
-        "tree_type": "TREE_TYPE", "k": "TREE_KVAL", "chunk_size": "TREE_PIPELINE_CHUNK_SIZE",
-        "buffer_per_child": "TREE_BUFFER_PER_CHILD",
-    },
-    "allreduce recursive_multiplying": {"k": "RECURSIVE_MULTIPLYING_KVAL"},
-    "allreduce recexch": {"k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV"},
-    "allreduce k_reduce_scatter_allgather": {
-        "k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV",
-    },
-    "allgather k_brucks": {"k": "BRUCKS_KVAL"},
-    "allgather recexch_doubling": {
-        "k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV",
-    },
-    "allgather recexch_halving": {
-        "k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV",
-    },
-    "alltoall k_brucks": {"k": "BRUCKS_KVAL"},
-    "barrier k_dissemination": {"k": "DISSEM_KVAL"},
-}  # fmt: skip
-#: takes a parameter that the reader of leaves forgets: its value would be whatever memory held
-_NOT_IN_FILES = ("barrier recexch",)
-_GREEK = ("alpha", "beta", "gamma", "delta")
 #: collectives whose calls tell whether the operation is commutative
 _OPERATIONS = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block")
 #: collectives whose calls tell whether they are in place, which their algorithms are not for
@@ -160,91 +125,6 @@ def put_in(
 def _is_own(collective: str, layer: str, leaf: Tree, library: Trees) -> bool:
     """Whether a layer does so in all calls by itself."""
     return bool(library.trees[layer][f"collective={collective}"]["comm_type=intra"] == leaf)
-
-
-def leaves_of(
-    rule: Rule, library: Trees, variables: Mapping[str, Variable]
-) -> dict[str, Tree] | str:
-    """Return the leaf of each layer that a rule needs, or why there is none.
-
-    Parameters
-    ----------
-    rule
-        Not a default.
-    library, variables
-        The MPI's.
-    """
-    upper = rule.collective.upper()
-    title = rule.collective.capitalize()
-    others = _others(rule)
-    if others:
-        return f"{', '.join(others)} has no place in MPICH's files"
-    name = rule.setting(f"{_CVAR}{upper}_POSIX_INTRA_ALGORITHM")
-    if name is not None:
-        leaf: Tree = {f"algorithm={POSIX}mpi_{rule.collective}_{name}": {}}
-        return _known({POSIX: leaf}, rule, library)
-    number = rule.setting(f"{_CVAR}{upper}_COMPOSITION")
-    if number is not None:
-        return _known({CH4: _composition(title, int(number))}, rule, library)
-    name = rule.setting(f"{_CVAR}{upper}_INTRA_ALGORITHM")
-    if name is None:
-        return f"{rule.settings[0][0]} has no place in MPICH's files"
-    what = f"{rule.collective} {name}"
-    if what in _NOT_IN_FILES:
-        return f"{name} takes a parameter that MPICH's files cannot set"
-    parameters: Tree = {}
-    for key, end in _PARAMETERS.get(what, {}).items():
-        variable = f"{_CVAR}{upper}_{end}"
-        value = rule.setting(variable)
-        if value is None and variable in variables:
-            value = variables[variable].value
-        if value is None:
-            return f"the value of {variable} is not known, and {name} needs it"
-        parameters[f"{key}={value}"] = {}
-    out: dict[str, Tree] = {MPIR: {f"algorithm={MPIR}{title}_intra_{name}": parameters}}
-    help_ = (
-        variables[f"{_CVAR}{upper}_COMPOSITION"].help
-        if (f"{_CVAR}{upper}_COMPOSITION" in variables)
-        else ""
-    )
-    found = re.search(r"(\d)\s+NM only", help_)
-    if found:
-        out[CH4] = _composition(title, int(found.group(1)))
-    return _known(out, rule, library)
-
-
-def _others(rule: Rule) -> list[str]:
-    """Return the settings of a rule that leaves of its algorithm cannot hold."""
-    upper = f"{_CVAR}{rule.collective.upper()}"
-    choices = [
-        f"{upper}{x}" for x in ("_POSIX_INTRA_ALGORITHM", "_COMPOSITION", "_INTRA_ALGORITHM")
-    ]
-    name = next((n for n in choices if rule.setting(n) is not None), None)
-    if name is None:
-        return []  # which is said by its first setting
-    known = {name}
-    if name == choices[-1]:
-        known |= {f"{_CVAR}DEVICE_COLLECTIVES", f"{upper}_DEVICE_COLLECTIVE"}
-        ends = _PARAMETERS.get(f"{rule.collective} {rule.setting(name)}", {}).values()
-        known |= {f"{upper}_{end}" for end in ends}
-    return [n for n, _ in rule.settings if n not in known]
-
-
-def _composition(title: str, number: int) -> Tree:
-    return {f"composition={CH4}{title}_intra_composition_{_GREEK[number - 1]}": {}}
-
-
-def _known(found: dict[str, Tree], rule: Rule, library: Trees) -> dict[str, Tree] | str:
-    """Return leaves that there are, and that can do the rule's calls; else what is in the way."""
-    for layer, leaf in found.items():
-        (name,) = leaf
-        tree = library.trees.get(layer, {}).get(f"collective={rule.collective}", {})
-        if name not in library.leaves or "comm_type=intra" not in tree:
-            return f"this release's files have no {name}"
-        refused = refusal(name, tree, rule.layout)
-        if refused:
-            return refused
-    return found
 
 
 def _told_apart(

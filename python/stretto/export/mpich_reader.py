@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from stretto.export.cases import Case
-from stretto.export.mpich import as_rule, leaves_of
+from stretto.export.mpich import as_rule
 from stretto.export.mpich_guards import needs_of
+from stretto.export.mpich_leaves import leaves_of
 from stretto.export.mpich_tree import FILES, Call, Tree, leaf_for, read_file, read_library
 from stretto.files.export import REMEDY, ExportManifest
 from stretto.files.io import read_text

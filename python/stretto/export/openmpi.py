@@ -8,14 +8,24 @@ are kept from leaking to other communicators and sizes.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stretto.errors import StrettoError
 from stretto.export import han, order, plain
 from stretto.export.layouts import merged
+from stretto.export.openmpi_words import (
+    CHAIN_FANOUT,
+    CHAINS,
+    as_forced,
+    fanout_name,
+    numbered,
+    of_han,
+    on_nodes,
+    tuned_values,
+    unsaid,
+)
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule
 from stretto.export.sizes import openmpi_bytes
@@ -32,38 +42,9 @@ PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
 _NO_RULE = (0, 0, 0, 0)
 #: what a row says after its message size, the algorithm first; None: it is no rule for coll/tuned
 Values = Callable[[Rule], tuple[int, ...] | None]
-#: chains by collective and number, and the fan-out that they have when nobody sets one
-_CHAINS, _CHAIN_FANOUT = (("bcast", "2"), ("reduce", "2")), "4"
-#: algorithms that call other collectives, whose rows then hold inside them
-COMPOUND = (
-    ("allgather", "1"), ("allgatherv", "1"), ("allreduce", "2"), ("allreduce", "7"),
-    ("reduce_scatter", "1"), ("reduce_scatter_block", "1"),
-)  # fmt: skip
-#: ends of the names of an algorithm's settings that rows have a place for; with any other it is
-#: another candidate (a radix, requests in flight, what another component is told)
-IN_ROWS = ("", "_segmentsize", "_chain_fanout", "_tree_fanout")
-#: what stands beside it and says only that coll/tuned, or HAN, is to decide
-BESIDE = ("coll_tuned_use_dynamic_rules", "coll_han_priority")
 
 
-def _tuned(rule: Rule) -> tuple[int, int, int] | None:
-    """Return algorithm, fan-out and segment size, None when it is no rule for coll/tuned."""
-    base = f"coll_tuned_{rule.collective}_algorithm"
-    algorithm = rule.setting(base)
-    if algorithm is None:
-        return None
-    chain = (rule.collective, algorithm) in _CHAINS  # 0 in a row is not the setting's default
-    fanout = rule.setting(f"{base}_chain_fanout") or rule.setting(f"{base}_tree_fanout")
-    fanout = fanout or (_CHAIN_FANOUT if chain else "0")
-    return int(algorithm), int(fanout), int(rule.setting(f"{base}_segmentsize") or 0)
-
-
-def usable(
-    rules: Iterable[Rule],
-    export: Export,
-    of_han: Collection[str] = (),
-    release: str = "5",
-) -> dict[str, dict[int, list[Rule]]]:
+def usable(rules: Iterable[Rule], export: Export, release: str) -> dict[str, dict[int, list[Rule]]]:
     """Return the rules by collective and ranks; say what files of the MPI cannot hold.
 
     Parameters
@@ -72,27 +53,21 @@ def usable(
         All of them.
     export
         Gets the sentences.
-    of_han
-        Collectives that HAN's own file has on several nodes.
     release
-        As for `sayable`.
+        ``4``, ``5`` or ``6``.
     """
     out: dict[str, dict[int, list[Rule]]] = defaultdict(lambda: defaultdict(list))
-    for rule in rules:
+    for rule in map(numbered, rules):
         size = "" if rule.low == 0 else f" from {rule.low} bytes"
         what = f"{rule.collective}{size} on {rule.layout.words}"
-        to_han = _on_nodes(rule, of_han) and han.algorithm_of(rule) is not None
-        if not rule.default and _tuned(rule) is None and not to_han:
-            export.lost.append(f"{what}: {rule.settings[0][0]} is not for rules of coll/tuned")
-            continue
         if rule.collective not in IDS:
             export.lost.append(f"{what}: coll/tuned has no rules for it")
             continue
-        without = unsaid(rule, release)
+        without = None if rule.default else unsaid(rule, release)
         if without:
             export.lost.append(f"{what}: {without}")
-            continue
-        out[rule.collective][rule.layout.nranks].append(rule)
+            rule = replace(rule, settings=())  # the row before it must not reach into its sizes
+        out[rule.collective][rule.layout.nranks].append(as_forced(rule, release))
     return {
         c: by_ranks
         for c, by_ranks in out.items()
@@ -100,60 +75,16 @@ def usable(
     }
 
 
-def sayable(rule: Rule, release: str) -> bool:
-    """Return whether the files of a release have words for a rule.
-
-    Parameters
-    ----------
-    rule
-        Of any sizes.
-    release
-        ``4``, ``5`` or ``6``.
-    """
-    of_han = {"5": han.COLLECTIVES, "6": han.COLLECTIVES_6}.get(release, ())
-    by_han = _on_nodes(rule, of_han) and han.algorithm_of(rule) is not None
-    if rule.collective not in IDS or _unsaid(rule, release):
-        return False
-    return rule.default or _tuned(rule) is not None or by_han
-
-
-def _unsaid(rule: Rule, release: str) -> list[str]:
-    """Return the settings of a rule that a release's rows have no place for."""
-    base = f"coll_tuned_{rule.collective}_algorithm"
-    known = {*BESIDE, *(base + end for end in IN_ROWS)}
-    if release == "6":
-        known.add(f"{base}_max_requests")
-    if _tuned(rule) is None:
-        known = {*BESIDE, f"coll_han_use_{rule.collective}_algorithm"}
-    return [name for name, _ in rule.settings if name not in known]
-
-
-def unsaid(rule: Rule, release: str) -> str | None:
-    """Return in words which settings of a rule a release's rows have no place for, None: all have.
-
-    Parameters
-    ----------
-    rule, release
-        As for `sayable`.
-    """
-    names = _unsaid(rule, release)
-    return f"rows have no place for {', '.join(names)}" if names else None
-
-
-def _on_nodes(rule: Rule, of_han: Collection[str]) -> bool:
-    return rule.layout.nodes > 1 and rule.collective in of_han
-
-
 def _effect(rule: Rule) -> Rule:
     """Return a rule as the files say it: without sizes if need be (HAN's rows have them)."""
     sized = openmpi_bytes(rule.collective, 1, rule.layout.nranks) is not None
-    return rule if sized or _tuned(rule) is None else replace(rule, low=0, high=None)
+    return rule if sized or tuned_values(rule) is None else replace(rule, low=0, high=None)
 
 
 def message_rows(
     rules: Sequence[Rule],
     export: Export,
-    values: Values = _tuned,
+    values: Values = tuned_values,
 ) -> list[tuple[int, ...]]:
     """Return message size and values for one communicator size, the first for size 0.
 
@@ -201,19 +132,18 @@ def _tables(
     return tables
 
 
-def classic(rules: Sequence[Rule], version: str) -> Export:
+def classic(rules: Sequence[Rule], release: str) -> Export:
     """Return rules for Open MPI 4 and 5.
 
     Parameters
     ----------
     rules
         From `for_layouts`: one layout for each number of ranks.
-    version
-        The Open MPI's.
+    release
+        ``4`` or ``5``.
     """
     export = Export()
-    of_han = han.COLLECTIVES if re.match(r"[5-9]", version) else ()
-    found = usable(rules, export, of_han)
+    found = usable(rules, export, release)
     tables = {c: _tables(by_ranks, export) for c, by_ranks in found.items()}
     tables = {c: t for c, t in tables.items() if any(row[1] for rows in t.values() for row in rows)}
     lines = [f"{len(tables)} # collectives"]
@@ -222,12 +152,13 @@ def classic(rules: Sequence[Rule], version: str) -> Export:
         for ranks in sorted(by_size):
             lines += [f"{ranks} # ranks and more", f"{len(by_size[ranks])} # message sizes"]
             lines += [" ".join(map(str, row)) for row in by_size[ranks]]
-    parameters = han_file(found, export, of_han)
-    if tables or not parameters:
+    parameters = han_file(found, export, release)
+    if tables:  # without, dynamic rules would bring forced algorithms of the user's to life
         parameters["coll_tuned_use_dynamic_rules"] = "1"
         parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{RULES_FILE}"
         export.files[RULES_FILE] = "\n".join(lines) + "\n"
-    set_parameters(export, parameters)
+    if parameters:
+        set_parameters(export, parameters)
     export.lost += order.warnings(export.rows) + plain.warnings(export.rows)
     export.lost += wherever(export.rows)
     return export
@@ -251,7 +182,7 @@ def wherever(rows: Sequence[Rule]) -> list[str]:
 
 
 def han_file(
-    found: Mapping[str, Mapping[int, Sequence[Rule]]], export: Export, of_han: Collection[str]
+    found: Mapping[str, Mapping[int, Sequence[Rule]]], export: Export, release: str
 ) -> dict[str, str]:
     """Write HAN's file where rules on several nodes need it; return the settings that name it.
 
@@ -261,19 +192,20 @@ def han_file(
         From `usable`.
     export
         Gets the file.
-    of_han
-        Collectives that it can have.
+    release
+        As for `usable`.
     """
-    on_nodes = {
+    collectives = of_han(release)
+    across = {
         c: mine
         for c, by_ranks in found.items()
-        if (mine := [r for of in by_ranks.values() for r in of if _on_nodes(r, of_han)])
+        if (mine := [r for of in by_ranks.values() for r in of if on_nodes(r, collectives)])
         and any(not r.default for r in mine)
     }
-    if not on_nodes:
+    if not across:
         return {}
-    export.files[han.RULES_FILE] = han.rules_file(on_nodes, IDS)
-    if any(_tuned(r) is not None for mine in on_nodes.values() for r in mine):
+    export.files[han.RULES_FILE] = han.rules_file(across, IDS)
+    if any(tuned_values(r) is not None for mine in across.values() for r in mine):
         export.lost.append(
             "rows of coll/tuned for as many ranks as there are nodes, or ranks on a node, hold "
             "inside HAN, too: it calls coll/tuned there"
@@ -384,7 +316,7 @@ def settings_of(collective: str, row: FileRow) -> dict[str, str]:
     out = {base: str(row.algorithm)}
     if row.segment:
         out[f"{base}_segmentsize"] = str(row.segment)
-    default = _CHAIN_FANOUT if (collective, str(row.algorithm)) in _CHAINS else "0"
+    default = CHAIN_FANOUT if (collective, str(row.algorithm)) in CHAINS else "0"
     if str(row.fanout) != default:
-        out[f"{base}_chain_fanout"] = str(row.fanout)
+        out[fanout_name(collective)] = str(row.fanout)
     return out

@@ -17,24 +17,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from stretto.errors import StrettoError
-from stretto.export import han, openmpi, order, plain
+from stretto.export import openmpi, order, plain
+from stretto.export.openmpi_words import fanout_name
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule
 from stretto.files.export import REMEDY
 
 JSON_FILE = "stretto-openmpi.json"
-#: which fan-out forcing passes on, by collective, and its value when nobody sets one
-_CHAINED, _FANOUT = ("bcast", "reduce", "scatter"), 4
+#: the fan-out that forcing passes on when nobody sets one
+_FANOUT = 4
 #: collectives without algorithms in coll/tuned: a rule for one crashes every job in MPI_Init
 WITHOUT = ("alltoallw", "gatherv", "scatterv")
 SINGLE, ANY = "single-node", "any"
 #: what the MPI takes ``inf`` for, and the most that its other numbers hold
 _INF, _MOST = (1 << 63) - 1, (1 << 31) - 1
-
-
-def _fanout_name(collective: str) -> str:
-    kind = "chain" if collective in _CHAINED else "tree"
-    return f"coll_tuned_{collective}_algorithm_{kind}_fanout"
 
 
 def _values(rule: Rule) -> tuple[int, ...] | None:
@@ -43,7 +39,7 @@ def _values(rule: Rule) -> tuple[int, ...] | None:
     algorithm = rule.setting(base)
     if algorithm is None:
         return None
-    fanout = rule.setting(_fanout_name(rule.collective)) or str(_FANOUT)
+    fanout = rule.setting(fanout_name(rule.collective)) or str(_FANOUT)
     others = [rule.setting(f"{base}_{n}") or "0" for n in ("segmentsize", "max_requests")]
     return int(algorithm), int(fanout), *(int(v) for v in others)
 
@@ -60,8 +56,8 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     collectives: dict[str, list[dict[str, Any]]] = {}
     inside = [r for r in rules if r.layout.nodes == 1]
     across = [r for r in rules if r.layout.nodes > 1]
-    on_one = openmpi.usable(inside, export, release="6")
-    on_several = openmpi.usable(across, export, han.COLLECTIVES_6, "6")
+    on_one = openmpi.usable(inside, export, "6")
+    on_several = openmpi.usable(across, export, "6")
     for collective in dict.fromkeys([*on_one, *on_several]):
         one, several = on_one.get(collective, {}), on_several.get(collective, {})
         entries = collectives[collective] = []
@@ -73,7 +69,7 @@ def json_rules(rules: Sequence[Rule]) -> Export:
                 entries.append(_entry(several[ranks], ranks, ANY, export))
     document = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
     export.files[JSON_FILE] = json.dumps(document, indent=1) + "\n"
-    parameters = openmpi.han_file(on_several, export, han.COLLECTIVES_6)
+    parameters = openmpi.han_file(on_several, export, "6")
     parameters["coll_tuned_use_dynamic_rules"] = "1"
     parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{JSON_FILE}"
     openmpi.set_parameters(export, parameters)
@@ -234,7 +230,7 @@ def settings_of(collective: str, row: JsonRow, algorithm: int) -> dict[str, str]
     if row.segment:
         out[f"{base}_segmentsize"] = str(row.segment)
     if row.fanout != _FANOUT:
-        out[_fanout_name(collective)] = str(row.fanout)
+        out[fanout_name(collective)] = str(row.fanout)
     if row.requests:
         out[f"{base}_max_requests"] = str(row.requests)
     return out

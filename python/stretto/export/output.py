@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, from_oserror
 from stretto.export.rules import Rule
-from stretto.export.users import beating
+from stretto.export.users import beating, family_of, waking
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity, now
 from stretto.files.io import write_together
+from stretto.mpi.algorithms.forced import MARKS, RULES, mark_of, settable
 
 #: in a file's text and in settings: the absolute path of the directory that the files are in
 HERE = "@STRETTO_EXPORT_DIR@"
@@ -50,6 +51,9 @@ class Export:
 def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIdentity) -> list[Path]:
     """Write an export with a script to source and a module file; return what was written.
 
+    What an export that was there before has and this one has not is taken back: its files are
+    removed, and the script unsets its variables in a shell that has sourced it.
+
     Parameters
     ----------
     export
@@ -68,23 +72,64 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
             repr(where),
             "choose one in UTF-8 without line ends: --out",
         )
-    variables = {n: v.replace(HERE, where) for n, v in export.environment.items()}
+    if target == "openmpi-4" and ";" in where:
+        raise StrettoError(
+            "Open MPI 4 takes a file's name with ';' in it for two names, and reads neither, "
+            "without a word",
+            where,
+            "choose a directory without ';' in its path: --out",
+        )
+    # without rows there is nothing to read, and even an empty file would turn on dynamic rules
+    environment = export.environment if export.rows else {}
+    variables = {n: v.replace(HERE, where) for n, v in environment.items()}
     texts = {n: t.replace(HERE, where) for n, t in export.files.items()}
     rows = [_row(rule) for rule in export.rows]
     manifest = ExportManifest(
         target, now(), mpi, variables, sorted(texts), rows, export.bounded, export.lost
     )
-    beat = beating(target, [r.collective for r in export.rows])
+    collectives = [r.collective for r in export.rows]
+    beat = dict.fromkeys(beating(target, collectives), "it may beat these files")
+    beat |= dict.fromkeys(waking(target, collectives, variables), "it comes alive with these files")
+    before = _before(directory)
     # a script and a list that are not of one export are told apart by this
     manifest.whole = _digest(repr((sorted(texts.items()), sorted(variables.items()), title)))
     seal = Seal(f"{where}/{NAME}", manifest.whole)
-    texts[SCRIPT] = _script(title, variables, export.lost, beat, seal)
-    texts[MODULE] = _module(title, variables, seal)
+    mark = mark_of(family_of(target))
+    back = {n: before.environment.get(n) if before else None for n in settable(family_of(target))}
+    back = {n: v for n, v in back.items() if n not in variables}
+    marked = {**variables, mark: " ".join(variables)} if variables else {}
+    taken = _taken_back(back, mark, where)
+    texts[SCRIPT] = _script(title, marked, export.lost, beat, seal, taken)
+    texts[MODULE] = _module(title, marked, seal, _unloaded(back, mark))
     manifest.digests = {name: _digest(text) for name, text in texts.items()}
     texts[NAME] = EXPORT.format(manifest)
     files = {directory / name: text for name, text in texts.items()}
     write_together(files, "the export")
+    _remove(directory, before, texts)
     return list(files)
+
+
+def _before(directory: Path) -> ExportManifest | None:
+    """Return the list of rows that is replaced; None: there is none that can be read."""
+    try:
+        return EXPORT.read(directory / NAME)
+    except StrettoError:
+        return None
+
+
+def _remove(directory: Path, before: ExportManifest | None, texts: Collection[str]) -> None:
+    """Remove the files that only the older export had; one that was changed since is the user's."""
+    if before is None:
+        return
+    changed = before.strangers(directory)
+    for name in before.files:
+        if name not in texts and name not in changed and name == Path(name).name:
+            try:
+                (directory / name).unlink(missing_ok=True)
+            except OSError as error:
+                raise from_oserror(
+                    error, "cannot remove the older export's file", directory / name
+                ) from error
 
 
 @dataclass(frozen=True)
@@ -124,21 +169,60 @@ def _one_line(text: str) -> str:
 
 
 def _script(
-    title: str, variables: Mapping[str, str], lost: list[str], beat: Sequence[str], seal: Seal
+    title: str,
+    variables: Mapping[str, str],
+    lost: list[str],
+    beat: Mapping[str, str],
+    seal: Seal,
+    back: list[str],
 ) -> str:
     lines = [f"# {_one_line(title)}", "# source this file in the job script, before mpirun or srun"]
     lines += [f"# not expressed: {_one_line(sentence)}" for sentence in lost]
     if variables:  # a job goes on as without them, whatever happened to the files
         lines.append(f"if ! grep -q {seal.whole} {shlex.quote(seal.place)} 2>/dev/null; then")
         lines += [f"echo {shlex.quote(f'{SCRIPT}: {seal.words}')} >&2", "else"]
-    for name in beat:
+    lines += back
+    for name, what in beat.items():
         if name not in variables:
-            lines.append(_warning(name, f'[ -n "${{{name}+x}}" ]', "it may beat these files"))
+            lines.append(_warning(name, f'[ -n "${{{name}+x}}" ]', what))
     for name, value in variables.items():
         test = f'[ -n "${{{name}+x}}" ] && [ "${name}" != {shlex.quote(value)} ]'
+        if name.startswith(MARKS):
+            lines.append(f"export {name}={shlex.quote(value)}")
+            continue
         lines += [_warning(name, test, "it is replaced"), f"export {name}={shlex.quote(value)}"]
     lines += ["fi"] if variables else []
     return "\n".join(lines) + "\n"
+
+
+def _taken_back(names: Mapping[str, str | None], mark: str, where: str) -> list[str]:
+    """Return what unsets what another export's script has set, and this one's does not.
+
+    Parameters
+    ----------
+    names
+        Variables, with what the export that is replaced set them to.
+    mark
+        The variable that names those of the script that was sourced last. Exports of before have
+        none: a file is told by where it lies, and another setting by its value.
+    where
+        The export's directory.
+    """
+    file_of = {switch: name for name, switch in RULES.items()}
+    out = []
+    for name, value in names.items():
+        file = file_of.get(name, name)  # a switch goes with the file that it lets count
+        tests = [_case(f" ${{{mark}-}} ", f'*" {name} "*')]
+        if file.lower().endswith(("_file", "_filename")):
+            tests.append(_case(f"${{{file}-}}", f"{shlex.quote(where)}/*"))
+        elif value is not None:
+            tests.append(f'[ "${{{name}-}}" = {shlex.quote(value)} ]')
+        out.append(f"if {' || '.join(tests)}; then unset {name}; fi")
+    return [*out, f"unset {mark}"]
+
+
+def _case(text: str, pattern: str) -> str:
+    return f'case "{text}" in {pattern}) true;; *) false;; esac'
 
 
 def _warning(name: str, test: str, what: str) -> str:
@@ -153,12 +237,33 @@ def _word(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _module(title: str, variables: Mapping[str, str], seal: Seal) -> str:
+def _module(title: str, variables: Mapping[str, str], seal: Seal, back: list[str]) -> str:
     lines = ["#%Module1.0", f"module-whatis {_word(_one_line(title))}"]
     if variables:
         read = f"set f [open {_word(seal.place)}]; set t [read $f]; close $f"
         lines.append(f"if {{[catch {{{read}}}] || [string first {seal.whole} $t] < 0}} {{")
         lines += [f"puts stderr {_word(f'{MODULE}: {seal.words}')}", "} else {"]
+    lines += back
     lines += [f"setenv {n} {_word(v)}" for n, v in variables.items()]
     lines += ["}"] if variables else []
     return "\n".join(lines) + "\n"
+
+
+def _unloaded(names: Mapping[str, str | None], mark: str) -> list[str]:
+    """Return what unsets in a module file what `_taken_back` does in a script.
+
+    Unloading goes through the file that is there by then, a newer one perhaps: in that mode
+    ``setenv`` is what unsets, and ``unsetenv`` does nothing.
+    """
+    switches = RULES.values()
+    pairs = " ".join(f"{n} {_word(v or '')}" for n, v in names.items() if n not in switches)
+    pairs = " ".join([*(f"{n} {{}}" for n in names if n in switches), pairs])
+    unset = "if {[lsearch {remove unload} [module-info mode]] < 0} {unsetenv $n} {setenv $n {}}"
+    return [
+        f"foreach {{n old}} {{{pairs}}} {{ if {{![info exists ::env($n)]}} continue",
+        f"if {{![info exists ::env({mark})] || [lsearch -exact [split $::env({mark})] $n] < 0}} {{"
+        " if {$old eq {} || $::env($n) ne $old} continue }",
+        unset + " }",
+        # at last, so that nothing of the user's own is taken for what it names
+        f"if {{[info exists ::env({mark})]}} {{ set n {mark}; {unset} }}",
+    ]

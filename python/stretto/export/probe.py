@@ -210,7 +210,7 @@ def _launch(
     crash while it takes communicators down.
     """
     mpi = place.installation
-    with tempfile.TemporaryDirectory(prefix=".stretto-export-", dir=place.folder) as folder:
+    with _folder(place.folder) as folder:
         here = Path(folder)
         job, status, log = here / "job", here / "status", here / "log"
         output = here / "output"
@@ -250,6 +250,21 @@ def _launch(
         if at is None:
             return None, why
         return (at.collective, at.bytes, int(at.candidate.partition("@")[0])), why
+
+
+def _folder(parent: Path | None) -> tempfile.TemporaryDirectory[str]:
+    """Make a directory for a launch's small files."""
+    try:
+        if parent is not None:
+            parent.mkdir(parents=True, exist_ok=True)
+            parent = parent.resolve()
+        return tempfile.TemporaryDirectory(prefix=".stretto-export-", dir=parent)
+    except OSError as error:
+        raise StrettoError(
+            f"cannot make a directory for small files that all hosts see: {error.strerror}",
+            parent,
+            "name one in which you may write: -o DIR",
+        ) from error
 
 
 def _telling(family: Family) -> dict[str, str]:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stretto.errors import StrettoError
-from stretto.export import intel, mpich, openmpi, openmpi_json, order, plain
+from stretto.export import intel, mpich, openmpi, openmpi_json, openmpi_words, order, plain, reach
+from stretto.export.mpich_leaves import leaves_of
 from stretto.export.mpich_tree import read_library
 from stretto.export.output import Export
 from stretto.export.rules import Reason, Rule, Sayable, no_reason
@@ -42,7 +43,7 @@ class Wishes:
     plain_calls
         Open MPI: all ranks of a call give the same counts and types, and nothing is in place.
     beyond
-        Intel MPI: let presets hold for messages that are larger than any that was measured.
+        Let rows hold for sizes beyond those that were measured, where files cannot end them.
     without
         Collectives that are to have no rows.
     """
@@ -71,19 +72,28 @@ def writer_for(
         The user's.
     """
     if target in ("mpich", "mvapich"):
-        return _mpich(target, version, mpi, wishes.prefer)
+        return _mpich(target, version, mpi, wishes)
     release = target.removeprefix("openmpi-")
 
     def reason(rule: Rule) -> str | None:
-        if wishes.keep_order and order.loses(rule) is not None:
-            return "it does not keep the order of operands"
+        if rule.default:
+            return None
         if target == "intel":
-            return intel.unsaid(rule)
-        without = None if wishes.plain_calls else plain.reason(rule)
-        return without or openmpi.unsaid(rule, release)
+            rule = intel.numbered(rule)
+            without = intel.unsaid(rule)
+        else:
+            rule = openmpi_words.numbered(rule)
+            without = openmpi_words.unsaid(rule, release)
+            without = without or openmpi_words.beside_han(rule, release, version[:1])
+            if without is None and not wishes.plain_calls:
+                without = plain.reason(rule)
+        if without is None and wishes.keep_order and order.loses(rule) is not None:
+            return "it does not keep the order of operands"
+        return without
 
     def sayable(rule: Rule) -> bool:
-        return reason(rule) is None and (target == "intel" or openmpi.sayable(rule, release))
+        known = target == "intel" or rule.collective in openmpi.IDS
+        return known and reason(rule) is None
 
     if target == "intel":
         return Writer(
@@ -92,16 +102,34 @@ def writer_for(
             reason=reason,
         )
     sizeless = OPENMPI_SIZELESS if wishes.plain_calls else (*OPENMPI_SIZELESS, *OWN_SIZE)
-    if release == "6":
-        return Writer(sayable, openmpi_json.json_rules, sizeless, reason)
-    return Writer(sayable, lambda rules: openmpi.classic(rules, release), sizeless, reason)
+
+    def write(rules: list[Rule]) -> Export:
+        if release == "6":
+            return openmpi_json.json_rules(rules)
+        return openmpi.classic(rules, release)
+
+    return Writer(sayable, _within_reach(write, sizeless, wishes.beyond), sizeless, reason)
+
+
+def _within_reach(
+    write: Callable[[list[Rule]], Export], sizeless: tuple[str, ...], beyond: bool
+) -> Callable[[list[Rule]], Export]:
+    """Return what writes no row for all sizes that were measured at a few of them only."""
+
+    def written(rules: list[Rule]) -> Export:
+        kept, lost = reach.held(rules, sizeless, beyond)
+        export = write(kept)
+        export.lost = [*lost, *export.lost, *reach.said(export.rows, sizeless)]
+        return export
+
+    return written
 
 
 def _mpich(
     target: str,
     version: str,
     mpi: str | MPIInstallation | None,
-    prefer: tuple[int | None, int | None],
+    wishes: Wishes,
 ) -> Writer:
     found = mpi if isinstance(mpi, MPIInstallation) else find_installation(mpi or "mpich")
     if (found.family, found.version) != ("mpich", version):
@@ -113,17 +141,18 @@ def _mpich(
         )
 
     def write(rules: list[Rule]) -> Export:
-        export = mpich.trees(rules, found, prefer)
+        export = mpich.trees(rules, found, wishes.prefer)
         if target == "mvapich":
             export.lost.append("unproven: no MVAPICH has loaded these files")
         return export
 
+    within = _within_reach(write, mpich.SIZELESS, wishes.beyond)
     if found.libmpi is None:
-        return Writer(lambda rule: True, write, mpich.SIZELESS)  # which says what is missing
+        return Writer(lambda rule: True, within, mpich.SIZELESS)  # which says what is missing
     library, variables = read_library(found.libmpi), control_variables(found)
 
     def reason(rule: Rule) -> str | None:
-        found = {} if rule.default else mpich.leaves_of(rule, library, variables)
+        found = {} if rule.default else leaves_of(rule, library, variables)
         return found if isinstance(found, str) else None
 
-    return Writer(lambda rule: reason(rule) is None, write, mpich.SIZELESS, reason)
+    return Writer(lambda rule: reason(rule) is None, within, mpich.SIZELESS, reason)

@@ -3,15 +3,38 @@
 Seen by running (4.1.4, 5.0.11, MPICH 5.0.2): MPICH takes a forced algorithm before its files; of
 Open MPI 4 and 5 the file's rows come first, and a forced algorithm holds wherever no row does; of
 6 it beats the file (by its sources). Intel MPI's files are variables, of which there is one each.
+Open MPI looks at algorithms that are forced in coll/tuned only with its dynamic rules, which the
+files turn on: one that did nothing until then comes alive, of collectives without rows as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from stretto.files.identity import Family
+from stretto.mpi.algorithms.forced import DYNAMIC, exported
+
+#: those that coll/tuned has algorithms for
+_TUNED = (
+    "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "exscan",
+    "gather", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "scatter",
+)  # fmt: skip
 #: what decides whether coll/tuned is asked at all
 _COMPONENTS = ("OMPI_MCA_coll", "OMPI_MCA_coll_tuned_priority", "OMPI_MCA_coll_han_priority")
 _MPICH = ("INTRA_ALGORITHM", "POSIX_INTRA_ALGORITHM", "COMPOSITION", "DEVICE_COLLECTIVE")
+
+
+def family_of(target: str) -> Family:
+    """Return the family of the MPIs that a target's files are for.
+
+    Parameters
+    ----------
+    target
+        ``openmpi-5``, ...
+    """
+    if target.startswith("openmpi"):
+        return "openmpi"
+    return "intel" if target == "intel" else "mpich"
 
 
 def beating(target: str, collectives: Collection[str]) -> list[str]:
@@ -28,10 +51,52 @@ def beating(target: str, collectives: Collection[str]) -> list[str]:
     if target in ("mpich", "mvapich"):
         found = [f"MPIR_CVAR_{c.upper()}_{end}" for c in names for end in _MPICH]
         return [*found, "MPIR_CVAR_DEVICE_COLLECTIVES"] if found else []
-    if target.startswith("openmpi"):
-        found = [f"OMPI_MCA_coll_tuned_{c}_algorithm" for c in names]
-        return [*found, *_COMPONENTS] if found else []
+    if target.startswith("openmpi") and names:
+        return [*map(_forcing, names), *_COMPONENTS]
     return []
+
+
+def waking(target: str, collectives: Collection[str], variables: Collection[str]) -> list[str]:
+    """Return the variables that do nothing by themselves, and come alive with an export's files.
+
+    Parameters
+    ----------
+    target, collectives
+        As for `beating`.
+    variables
+        That the export's script sets.
+    """
+    if not target.startswith("openmpi") or DYNAMIC not in variables:
+        return []  # an export of HAN's rules alone turns nothing on
+    return [_forcing(c) for c in _TUNED if c not in collectives]
+
+
+def _forcing(collective: str) -> str:
+    return f"OMPI_MCA_coll_tuned_{collective}_algorithm"
+
+
+def woken(
+    target: str,
+    collectives: Collection[str],
+    variables: Mapping[str, str],
+    environ: Mapping[str, str],
+) -> list[str]:
+    """Return a sentence for each of the user's variables that comes alive with an export's files.
+
+    Parameters
+    ----------
+    target, collectives, variables, environ
+        As for `conflicts`.
+    """
+    on = environ.get(DYNAMIC, "0") not in ("", "0")
+    if on and DYNAMIC not in exported(family_of(target), environ):
+        return []  # alive already, by the user's own wish
+    return [
+        f"{name}={environ[name]} is set here, and comes alive with these files, which turn on "
+        "dynamic rules: unset it"
+        for name in waking(target, collectives, variables)
+        if environ.get(name, "0") not in ("", "0")
+    ]
 
 
 def conflicts(
@@ -56,9 +121,16 @@ def conflicts(
         for name in beating(target, collectives)
         if name in environ and name not in variables
     ]
+    out += woken(target, collectives, variables, environ)
     out += [
         f"{name}={environ[name]} is set here: the script replaces it"
         for name, value in variables.items()
         if environ.get(name, value) != value
     ]
-    return out
+    return out + [
+        f"{name}={environ[name]} is set here by another export of Stretto's (an older one of these "
+        "files?), and not by this one, beside which it stays in force: source the script again, or "
+        f"unset {name}"
+        for name in exported(family_of(target), environ)
+        if name not in variables
+    ]

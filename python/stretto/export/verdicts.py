@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stretto.export.cases import Case
-from stretto.export.openmpi import COMPOUND
+from stretto.export.openmpi_words import COMPOUND
 from stretto.export.probe import Print, Prints
 from stretto.files.export import REMEDY, ExportManifest
 

@@ -309,6 +309,12 @@ def _place(table: Printed, facts: Facts, asked: Asked, naming: Naming) -> Item:
 
 def _layout(table: Printed, facts: Facts) -> tuple[int, int, int]:
     """Return ranks, nodes and ranks per node; smaller communicators fill node after node."""
+    zero = [n for n in ("nodes", "ppn", "nranks") if getattr(facts, n) == 0]
+    if zero:  # said, and no number of any: not the same as unsaid
+        raise StrettoError(
+            f"{' and '.join(zero)} of 0, as the file's name says, is no layout", table.place,
+            "correct --pattern, or the name",
+        )  # fmt: skip
     job = table.nranks + table.waiting if table.nranks else None
     if job and facts.nranks and job > facts.nranks:
         raise StrettoError(

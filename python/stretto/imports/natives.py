@@ -34,10 +34,27 @@ _SETTINGS: dict[Family, str] = {
     "mpich": "MPIR_CVAR_{COLLECTIVE}_INTRA_ALGORITHM={algorithm}",
     "intel": "I_MPI_ADJUST_{COLLECTIVE}={algorithm}",
 }
+#: what is set beside them for the algorithm to be what all ranks do, and what decides without it
+_BESIDE: dict[Family, tuple[str, str]] = {
+    "openmpi": ("coll_han_priority=0", "on several nodes HAN decided, from Open MPI 5 on"),
+    "mpich": (
+        "MPIR_CVAR_DEVICE_COLLECTIVES=percoll,MPIR_CVAR_{COLLECTIVE}_DEVICE_COLLECTIVE=0",
+        "the device's own collectives decided where they had something for the call",
+    ),
+    "intel": ("", ""),
+}
 #: it becomes part of a file's name
 _VERSION = re.compile(r"(?:v(?=[0-9]))?([0-9A-Za-z][0-9A-Za-z.+_-]*)")
 #: the setting that takes a number of coll/tuned's, in a template
 _TUNED = re.compile(r"coll_tuned_(\{collective\}|[a-z_]+)_algorithm=\{algorithm\}")
+
+
+def _template(mpi: MPIIdentity) -> str:
+    """Return the settings that make an algorithm what all ranks do, as a template."""
+    beside = _BESIDE[mpi.family][0]
+    if mpi.family == "openmpi" and re.match(r"[0-4](\.|$)", mpi.version):
+        beside = ""  # HAN stands below coll/tuned there
+    return ",".join(filter(None, [_SETTINGS[mpi.family], beside]))
 
 
 def version_of(text: str, place: str = "--mpi") -> str:
@@ -168,13 +185,29 @@ class Naming:
         mine.sort(key=lambda a: a.component not in _PLAIN)
         for a in mine:
             if algorithm in (a.value, a.name, a.label):
+                self._say_assumed(mpi, a)
                 return a.candidate
         raise StrettoError(
             f"{mpi.family} {mpi.version} as it is installed here has no algorithm {algorithm!r} "
             f"for {collective}",
             None,
             f"it has {', '.join(f'{a.value} {a.name}' for a in mine) or 'none'}; or give the "
-            f"settings: --setting '{_SETTINGS[mpi.family]}'",
+            f"settings: --setting '{_template(mpi)}'",
+        )
+
+    def _say_assumed(self, mpi: MPIIdentity, algorithm: Algorithm) -> None:
+        """Say which settings nobody has named: what ran without them is another candidate."""
+        beside = [x for x in algorithm.settings[1:] if x[0] != "coll_tuned_use_dynamic_rules"]
+        if not beside:
+            return
+        upper = f"_{algorithm.collective.upper()}_"
+        words = ",".join(f"{n.replace(upper, '_{COLLECTIVE}_')}={v}" for n, v in beside)
+        known, without = _BESIDE[mpi.family]
+        then = f" ({without})" if words == known else ""
+        self.note(
+            f"{algorithm.component}'s algorithms of {mpi.family} are taken to have been measured "
+            f"with {words}, which the files do not say; where it was not set{then}, say what was: "
+            f"--setting '{_SETTINGS[mpi.family]}'"
         )
 
     def _by_template(self, setting: str, collective: str, algorithm: str) -> str:
@@ -213,7 +246,7 @@ class Naming:
                 "asked what its algorithms' numbers mean",
                 None,
                 "put the bin directory of one of that version on PATH (or load its module), or "
-                f"give the settings that chose them: --setting '{_SETTINGS[mpi.family]}'",
+                f"give the settings that chose them: --setting '{_template(mpi)}'",
             )
         # what someone put on PATH for this purpose goes before what is found elsewhere
         same.sort(key=lambda i: not f"{i.version}.".startswith(f"{mpi.version}."))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -35,12 +35,15 @@ from stretto.mpi.detect import TITLES
 
 Kind = Literal["default", "own", "stretto"]
 #: settings that stand beside an algorithm's own in a candidate
-_ENABLING = re.compile(r"DEVICE_COLLECTIVES?=|use_dynamic_rules=|coll_han_priority=0")
+_ENABLING = re.compile(r"DEVICE_COLLECTIVES?=|use_dynamic_rules=|coll_han_priority=0$")
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """One call on one layout; `shape` is datatype and operation where they matter."""
+    """One call on one layout; `shape` is datatype and operation where they matter.
+
+    The datatype matters to reductions, and wherever one MPI was measured with several in one call.
+    """
 
     collective: str
     nodes: int
@@ -206,8 +209,29 @@ def _kind(candidate: str) -> Kind:
     return "own" if candidate.startswith(PREFIX) else "stretto"
 
 
-def _entries(source: Source, labels: Mapping[str, str]) -> dict[Place, list[Entry]]:
-    """Return all entries of a file, layout by layout: launches of several are not mixed."""
+def _several_types(files: Iterable[Source]) -> set[str]:
+    """Return the collectives that an MPI was measured in with several datatypes of one size."""
+    found: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    for source in files:
+        where = {r.launch: (r.nodes, r.ppn, r.nranks) for r in source.bench.launches}
+        for s in source.bench.samples:
+            call = (source.mpi, *where[s.launch], s.collective, s.bytes, s.root)
+            found[call].add(s.datatype or "")
+    return {str(call[4]) for call, types in found.items() if len(types) > 1}
+
+
+def _entries(
+    source: Source, labels: Mapping[str, str], typed: Collection[str]
+) -> dict[Place, list[Entry]]:
+    """Return all entries of a file, layout by layout: launches of several are not mixed.
+
+    Parameters
+    ----------
+    source, labels
+        The file, and candidates in words.
+    typed
+        Collectives whose datatypes are told apart.
+    """
     out: dict[Place, list[Entry]] = defaultdict(list)
     layouts: dict[tuple[int, int, int], set[int]] = defaultdict(set)
     for r in source.bench.launches:
@@ -220,21 +244,26 @@ def _entries(source: Source, labels: Mapping[str, str]) -> dict[Place, list[Entr
         for cell, timed in timings(replace(source.bench, records=records)).items():
             reduction = cell.collective in REDUCTIONS
             shape = f"{cell.datatype} {cell.operation}".strip() if reduction else ""
+            if cell.collective in typed and not reduction:
+                shape = cell.datatype or ""
             place = Place(cell.collective, nodes, ppn, nranks, shape, cell.root, cell.bytes)
             out[place] += [
-                _entry(source, cell, t, labels, (cell.collective, name) in simulated)
+                _entry(source, cell, t, labels, (cell.collective, name) in simulated, nodes)
                 for name, t in timed.items()
             ]
     return out
 
 
 def _entry(
-    source: Source, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool
+    source: Source, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool, nodes: int
 ) -> Entry:
     name = timing.candidate
+    mpi = source.bench.header.mpi
+    # from its version 5 on, HAN stands above coll/tuned wherever there are several nodes
+    han = mpi.family == "openmpi" and nodes > 1 and not re.match(r"[0-4](\.|$)", mpi.version)
     words = {BARE: "default", NATIVE: "default, through Stretto", FILES: "an export's files"}
     # its own settings first: what is on PATH must not change what a figure calls it
-    label = words.get(name) or (own_label(name) if name.startswith(PREFIX) else None)
+    label = words.get(name) or (own_label(name, han) if name.startswith(PREFIX) else None)
     label = label or labels.get(name) or _short(name)
     own = timing.interval, timing.by_launch, sim, timing.kinds, str(source.path), timing.reference
     return Entry(source.mpi, name, label, _kind(name), cell.mode, *own)
@@ -268,8 +297,9 @@ def rank(
         most MPIs have.
     """
     places: dict[Place, list[Entry]] = defaultdict(list)
+    typed = _several_types(files)
     for source in files:
-        for place, entries in _entries(source, labels.get(source.mpi, {})).items():
+        for place, entries in _entries(source, labels.get(source.mpi, {}), typed).items():
             places[place] += [e for e in entries if not natives_only or e.kind != "stretto"]
     drafts = []
     for place, entries in sorted(places.items()):

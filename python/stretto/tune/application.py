@@ -10,6 +10,7 @@ from pathlib import Path
 
 from stretto.campaign.candidates import refuse_unknown
 from stretto.campaign.compare import NATIVE
+from stretto.campaign.natives import by_itself
 from stretto.errors import StrettoError
 from stretto.files.profile import Profile
 from stretto.files.table import TUNABLE, Table, write_table
@@ -91,7 +92,10 @@ class Tuning(Verifying):
         """Refuse what cannot work, and say what will be done, before anything runs."""
         for note in self.job.notes:
             self.say(f"stretto: note: {note}")
-        refuse_applied({**self.job.environ, **self.job.command.assignments})
+        environ = {**self.job.environ, **self.job.command.assignments}
+        refuse_applied(environ)
+        for sentence in by_itself(self.job.mpi.family, environ):
+            self.say(f"stretto: warning: {sentence}")
         check_copy(self.o.place)
         self.say_outside()
         for kind in ("interposer", "bench", "record"):

@@ -12,6 +12,7 @@ from stretto.campaign.baseline import fair, with_bare
 from stretto.campaign.candidates import default_candidates, need_interposer, refuse_unknown
 from stretto.campaign.compare import Cell, Comparison, Timing, decisive, timings
 from stretto.campaign.fitting import require_layout
+from stretto.campaign.natives import unlisted
 from stretto.campaign.request import Where, announce
 from stretto.campaign.runner import measure
 from stretto.files.identity import collect
@@ -101,6 +102,8 @@ def tune_generally(
     installation = where.installation
     programs.bench_program(installation.abi)
     refuse_unknown(request.only or list(TUNABLE), request.candidates or [])
+    for sentence in unlisted(installation, request.candidates or []):
+        say(f"stretto: warning: {sentence}")
     settings = settings_of(request)
     identity = collect(installation.identity)
     path = request.out or table_path(installation.identity, identity.host, where.nodes, where.each)

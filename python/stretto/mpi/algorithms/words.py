@@ -24,9 +24,12 @@ _TUNED = {
     "scan": "linear recursive_doubling",
     "scatter": "basic_linear binomial linear_nb",
 }
+#: HAN's algorithms by number (5.0.11, where all of its collectives have the same two)
+_HAN = {"1": "intra", "2": "simple"}
 #: the settings that name an algorithm, and the part of the MPI that has it
 _NAMING = (
     (re.compile(r"coll_tuned_([a-z_]+)_algorithm"), "tuned"),
+    (re.compile(r"coll_han_use_([a-z_]+)_algorithm"), "han"),
     (re.compile(r"MPIR_CVAR_[A-Z_]+?_POSIX_INTRA_ALGORITHM"), "posix"),
     (re.compile(r"MPIR_CVAR_[A-Z_]+?_INTRA_ALGORITHM"), "mpir"),
     (re.compile(r"I_MPI_ADJUST_[A-Z_]+?_(COMPOSITION|NETWORK|NODE)"), None),
@@ -36,24 +39,31 @@ _NAMING = (
 _TAKES = (
     ("radix", ("_KVAL", "_radix")),
     ("tree", ("_TREE_TYPE",)),
-    ("segment", ("_segmentsize", "_CHUNK_SIZE")),
+    ("segment", ("_segmentsize", "_CHUNK_SIZE", "_segsize", "_segment_size")),
     ("fanout", ("_fanout",)),
     ("requests", ("_requests",)),
+    ("up", ("_up_module", "_dynamic_inter_node_module")),
+    ("low", ("_low_module",)),
 )
 #: what only lets the others count
-_ENABLING = re.compile(r"DEVICE_COLLECTIVES?$|use_dynamic_rules$|coll_han_priority$")
+_ENABLING = re.compile(r"DEVICE_COLLECTIVES?$|use_dynamic_rules$")
+_PRIORITY = "coll_han_priority"
 
 
-def own_label(candidate: str) -> str | None:
+def own_label(candidate: str, han: bool = False) -> str | None:
     """Return ``tuned ring`` or ``mpir tree(radix=4)``; None where the settings do not say it.
 
     Parameters
     ----------
     candidate
         ``native:NAME=VALUE,...``.
+    han
+        Where it ran, HAN decides if nobody takes its priority away: an algorithm of coll/tuned is
+        then HAN's to call on its parts, and not what all ranks did.
     """
     name: str | None = None
     takes: list[str] = []
+    priority: str | None = None
     for part in candidate.removeprefix(PREFIX).split(","):
         variable, _, value = part.partition("=")
         variable = variable.removeprefix("OMPI_MCA_")
@@ -61,13 +71,25 @@ def own_label(candidate: str) -> str | None:
         if named is not None and name is None:
             name = named
             continue
+        if variable == _PRIORITY:
+            priority = value
+            continue
         word = next((w for w, ends in _TAKES if variable.endswith(ends)), None)
+        if "_INTRANODE_" in variable:
+            return None  # of two trees, which one depends on the collective
         if word is not None:
             takes.append(f"{word}={value}")
         elif not _ENABLING.search(variable):
             return None  # another setting beside it makes another candidate: all is shown
     if name is None:
         return None
+    if name.startswith("tuned "):
+        if priority not in (None, "0"):
+            takes.append(f"{_PRIORITY}={priority}")
+        elif priority is None and han:
+            takes.append(f"{_PRIORITY} not set")
+    elif name.startswith("han ") and priority == "0":
+        takes.append(f"{_PRIORITY}=0")
     return name + (f"({','.join(takes)})" if takes else "")
 
 
@@ -79,6 +101,10 @@ def _named(variable: str, value: str) -> str | None:
         if component == "tuned":
             names = _TUNED.get(found.group(1), "").split()
             number = int(value) if value.isdecimal() else 0
-            return f"tuned {names[number - 1]}" if 0 < number <= len(names) else None
+            own = names[number - 1] if 0 < number <= len(names) else value
+            return f"tuned {own}" if own in names else None
+        if component == "han":
+            own = _HAN.get(value, value)
+            return f"han {own}" if own in _HAN.values() else None
         return f"{component or found.group(1).lower()} {value}"
     return None

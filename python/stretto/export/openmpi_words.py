@@ -1,0 +1,265 @@
+"""Which rules the files of Open MPI have words for, by release.
+
+A rule's settings are what was given when it was measured: numbers, names of the MPI's enumerations,
+sizes with a suffix. Rows hold numbers, of algorithms that the release they are for has. And they
+hold beside HAN, which Open MPI 5 and 6 put before coll/tuned on several nodes: what was measured
+with or without it can be said only where the files leave it so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
+from stretto.export import han
+from stretto.export.rules import Rule
+
+#: algorithms that call other collectives, whose rows then hold inside them
+COMPOUND = (
+    ("allgather", "1"), ("allgatherv", "1"), ("allreduce", "2"), ("allreduce", "7"),
+    ("reduce_scatter", "1"), ("reduce_scatter_block", "1"),
+)  # fmt: skip
+#: chains by collective and number, and the fan-out that they have when nobody sets one
+CHAINS, CHAIN_FANOUT = (("bcast", "2"), ("reduce", "2")), "4"
+#: collectives whose forced algorithms get the chain's fan-out; the others get the tree's
+#: (coll_tuned_*_decision.c of 4.1, 5.0 and 6.0)
+_CHAINED = ("bcast", "reduce", "scatter")
+#: ends of the names of an algorithm's settings that rows have a place for; with any other it is
+#: another candidate (a radix, requests in flight, what another component is told)
+_IN_ROWS = ("", "_segmentsize", "_chain_fanout", "_tree_fanout")
+_HAN_PRIORITY = "coll_han_priority"
+#: what stands beside it and says only that coll/tuned, or HAN, is to decide
+_BESIDE = ("coll_tuned_use_dynamic_rules", _HAN_PRIORITY)
+#: the priority of coll/tuned: HAN decides only with a higher one
+_TUNED_PRIORITY = 30
+#: coll/tuned's algorithms from 1 on: the enumerations that MPI_T lists in 4.1.4 and 5.0.11, with
+#: what 6.0 has besides (its sources: coll_tuned_*_decision.c)
+_NAMES = {
+    "allgather": "linear bruck recursive_doubling ring neighbor two_proc sparbit direct-messaging",
+    "allgatherv": "default bruck ring neighbor two_proc sparbit",
+    "allreduce": "basic_linear nonoverlapping recursive_doubling ring segmented_ring rabenseifner "
+    "allgather_reduce",
+    "alltoall": "linear pairwise modified_bruck linear_sync two_proc",
+    "alltoallv": "basic_linear pairwise",
+    "barrier": "linear double_ring recursive_doubling bruck two_proc tree",
+    "bcast": "basic_linear chain pipeline split_binary_tree binary_tree binomial knomial "
+    "scatter_allgather scatter_allgather_ring",
+    "exscan": "linear recursive_doubling",
+    "gather": "basic_linear binomial linear_sync",
+    "reduce": "linear chain pipeline binary binomial in-order_binary rabenseifner knomial",
+    "reduce_scatter": "non-overlapping recursive_halving ring butterfly",
+    "reduce_scatter_block": "basic_linear recursive_doubling recursive_halving butterfly",
+    "scan": "linear recursive_doubling",
+    "scatter": "basic_linear binomial linear_nb",
+}
+#: the first release that has an algorithm, where it is not 4: a row with one that a release lacks
+#: ends the program at the call (4.1.4 and 5.0.11, run), or is left out without a word (6)
+_SINCE = {
+    ("allgather", 7): "5", ("allgather", 8): "6", ("allgatherv", 6): "5", ("allreduce", 7): "6",
+    ("reduce", 8): "6",
+}  # fmt: skip
+#: HAN's algorithms from 1 on (5.0.11's MPI_T); those of collectives that only 6.0 has have no
+#: names here
+_HAN_NAMES = {
+    "allgather": "intra simple",
+    "allreduce": "intra simple reproducible",
+    "barrier": "simple",
+    "bcast": "intra simple",
+    "gather": "intra simple",
+    "reduce": "intra simple reproducible",
+    "scatter": "intra simple",
+}
+_ENUMERATION = re.compile(r"coll_(tuned|han_use)_([a-z_]+)_algorithm")
+#: as Open MPI reads numbers: strtoull with base 0, then a suffix
+_NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([kKmMgG]?)")
+_SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}
+#: the most that a row's numbers hold
+_MOST = (1 << 31) - 1
+
+
+def numbered(rule: Rule) -> Rule:
+    """Return a rule with the numbers that Open MPI makes of its settings' values.
+
+    Parameters
+    ----------
+    rule
+        As it was measured. What is neither a number nor a name that is known stays as it is, for
+        `unsaid` to name.
+    """
+    settings = tuple((n, _number(n, v)) for n, v in rule.settings)
+    instead = None if rule.instead is None else tuple((n, _number(n, v)) for n, v in rule.instead)
+    return replace(rule, settings=settings, instead=instead)
+
+
+def _number(name: str, value: str) -> str:
+    found = _NUMBER.fullmatch(value)
+    if found:
+        digits, suffix = found.groups()
+        octal = re.fullmatch(r"0[0-7]+", digits)
+        base = 16 if digits[:2].lower() == "0x" else 8 if octal else 10
+        return str(int(digits, base) << _SHIFTS[suffix.lower()])
+    enumeration = _ENUMERATION.fullmatch(name)
+    if enumeration:
+        names = _NAMES if enumeration[1] == "tuned" else _HAN_NAMES
+        there = names.get(enumeration[2], "").split()
+        return str(there.index(value) + 1) if value in there else value
+    return value
+
+
+def fanout_name(collective: str) -> str:
+    """Return the setting of the fan-out that a collective's algorithms get when they are forced.
+
+    Parameters
+    ----------
+    collective
+        ``bcast``.
+    """
+    kind = "chain" if collective in _CHAINED else "tree"
+    return f"coll_tuned_{collective}_algorithm_{kind}_fanout"
+
+
+def tuned_values(rule: Rule) -> tuple[int, int, int] | None:
+    """Return algorithm, fan-out and segment size of a row; None: it is no rule for coll/tuned.
+
+    Parameters
+    ----------
+    rule
+        From `numbered`.
+    """
+    base = f"coll_tuned_{rule.collective}_algorithm"
+    algorithm = rule.setting(base)
+    if algorithm is None:
+        return None
+    chain = (rule.collective, algorithm) in CHAINS  # 0 in a row is not the setting's default
+    fanout = rule.setting(fanout_name(rule.collective)) or (CHAIN_FANOUT if chain else "0")
+    return int(algorithm), int(fanout), int(rule.setting(f"{base}_segmentsize") or 0)
+
+
+def of_han(release: str) -> tuple[str, ...]:
+    """Return the collectives that HAN decides on several nodes, and that its file has.
+
+    Parameters
+    ----------
+    release
+        ``4``, ``5`` or ``6``.
+    """
+    return {"5": han.COLLECTIVES, "6": han.COLLECTIVES_6}.get(release, ())
+
+
+def on_nodes(rule: Rule, collectives: Collection[str]) -> bool:
+    """Return whether a rule is HAN's to decide.
+
+    Parameters
+    ----------
+    rule
+        Of any sizes.
+    collectives
+        From `of_han`.
+    """
+    return rule.layout.nodes > 1 and rule.collective in collectives
+
+
+def as_forced(rule: Rule, release: str) -> Rule:
+    """Return a rule with the settings that do by themselves what its row does.
+
+    Parameters
+    ----------
+    rule
+        From `numbered`.
+    release
+        ``4``, ``5`` or ``6``. What was measured where HAN is off needs that said where it is on.
+    """
+    tuned = rule.setting(f"coll_tuned_{rule.collective}_algorithm") is not None
+    if not tuned or rule.setting(_HAN_PRIORITY) or not on_nodes(rule, of_han(release)):
+        return rule
+    return replace(rule, settings=(*rule.settings, (_HAN_PRIORITY, "0")))
+
+
+def unsaid(rule: Rule, release: str) -> str | None:
+    """Return in words why a release's rows cannot say a rule, None: they can.
+
+    Parameters
+    ----------
+    rule
+        From `numbered`, not a default.
+    release
+        ``4``, ``5`` or ``6``.
+    """
+    base = f"coll_tuned_{rule.collective}_algorithm"
+    of_tuned = rule.setting(base) is not None
+    to_han = on_nodes(rule, of_han(release)) and han.is_named(rule)
+    if not of_tuned and not to_han:
+        return f"{rule.settings[0][0]} is not for rules of coll/tuned"
+    known = {*_BESIDE, f"coll_han_use_{rule.collective}_algorithm"}
+    if of_tuned:
+        known = {*_BESIDE, *(base + end for end in _IN_ROWS)}
+        known |= {f"{base}_max_requests"} if release == "6" else set()
+    others = [name for name, _ in rule.settings if name not in known]
+    if others:
+        return f"rows have no place for {', '.join(others)}"
+    for name, value in rule.settings:
+        if name != _BESIDE[0] and not (value.isdecimal() and int(value) <= _MOST):
+            return f"what number {name}={value} stands for is not known, and rows hold numbers"
+    if of_tuned:
+        return _lacks(rule.collective, int(rule.setting(base) or 0), release)
+    return _lacks_of_han(rule)
+
+
+def _lacks(collective: str, number: int, release: str) -> str | None:
+    """Return in words that a release does not have an algorithm of coll/tuned; None: it does."""
+    if number == 0:
+        return "0 is the MPI's own decision, and no algorithm"
+    names = _NAMES.get(collective, "").split()
+    if number > len(names):
+        return f"Open MPI {release} has no algorithm {number} for {collective}"
+    if release < _SINCE.get((collective, number), "4"):
+        name = names[number - 1]
+        return f"Open MPI {release} has no algorithm {number} ({name}) for {collective}"
+    return None
+
+
+def _lacks_of_han(rule: Rule) -> str | None:
+    """Return in words that HAN does not have an algorithm; None: it does, or nobody knows."""
+    number = han.algorithm_of(rule)
+    names = _HAN_NAMES.get(rule.collective, "").split()
+    if names and (number or 0) > len(names):
+        return f"HAN has no algorithm {number} for {rule.collective}"
+    return None
+
+
+def beside_han(rule: Rule, release: str, measured: str) -> str | None:
+    """Return in words why a rule would do something else than was measured; None: it would not.
+
+    On several nodes HAN may have run instead of coll/tuned, or inside an algorithm of it that calls
+    other collectives; and files leave HAN as it is in their release.
+
+    Parameters
+    ----------
+    rule
+        From `numbered`, for which `unsaid` has nothing to say.
+    release
+        Whose files are written: ``4``, ``5`` or ``6``.
+    measured
+        The release that it was measured with.
+    """
+    if rule.layout.nodes == 1:
+        return None
+    number = rule.setting(f"coll_tuned_{rule.collective}_algorithm")
+    priority = rule.setting(_HAN_PRIORITY)
+    given = f"without {_HAN_PRIORITY}=0" if priority is None else f"with {_HAN_PRIORITY}={priority}"
+    # it is below coll/tuned by itself in 4, above it in 5 and 6
+    was_on = measured != "4" if priority is None else int(priority) > _TUNED_PRIORITY
+    if number is None:
+        remedy = f"measure with {_HAN_PRIORITY}=100"
+        return None if was_on else f"{given} HAN did not run: {remedy}"
+    if was_on and rule.collective in (of_han(measured) or han.COLLECTIVES):
+        return f"{given} HAN ran instead: measure with {_HAN_PRIORITY}=0 beside it"
+    is_on = release != "4"
+    if (rule.collective, number) not in COMPOUND or was_on == is_on:
+        return None
+    then, now = ("on", "off") if was_on else ("off", "on")
+    return (
+        "it calls other collectives, which HAN decides where it is on: it was "
+        f"{then} when this was measured, and is {now} with these files"
+    )

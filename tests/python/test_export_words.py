@@ -1,0 +1,382 @@
+"""Settings as they were measured, and whether files of Open MPI and MPICH have words for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from exports import FIVE, FOUR, mpir, result_file, tuned
+from mpis import MPIS
+from stretto.cli import main
+from stretto.export import intel, mpich_leaves, openmpi, openmpi_words
+from stretto.export.examine import examine
+from stretto.export.layouts import for_layouts
+from stretto.export.mpich_tree import CH4, MPIR, Trees
+from stretto.export.output import write
+from stretto.export.rules import Layout, Rule
+from stretto.files.export import EXPORT, NAME, ExportRow
+from stretto.files.identity import MPIIdentity
+from stretto.mpi import from_launcher
+from stretto.mpi.variables import control_variables
+
+TWO_BY_TWO = Layout(4, 2, 2)
+SIZES = (8, 128, 2048, 32768, 1 << 19)
+DYNAMIC, OFF = "coll_tuned_use_dynamic_rules=1", "coll_han_priority=0"
+OPENMPI4 = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
+OPENMPI5 = MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")
+INTEL = MPIIdentity("intel", "mpich", "2021.18", "Intel(R) MPI Library 2021.18 for Linux* OS")
+
+
+def exported(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    collective: str,
+    settings: Sequence[str],
+    layout: Layout = FOUR,
+    mpi: MPIIdentity = OPENMPI5,
+) -> tuple[list[ExportRow], str]:
+    """Export what was measured, each candidate faster than the next; return rows, and what is lost.
+
+    Returns
+    -------
+    tuple
+        The rows, and all sentences in one.
+    """
+    times = {f"native:{s}": 40.0 + 10 * i for i, s in enumerate(settings)}
+    name, out = f"{abs(hash((target, *settings, layout)))}", tmp_path / "out"
+    path = result_file(
+        tmp_path / f"{name}.bench.jsonl",
+        {(collective, size): {"bare": 100.0, **times} for size in SIZES},
+        layout,
+        mpi,
+    )
+    words = ["export", "--to", target, "--out", str(out), "--json", str(path)]
+    assert main(words) == 0
+    lost = json.loads(capsys.readouterr().out)["lost"]
+    return EXPORT.read(out / NAME).rows, " ".join(lost)
+
+
+@pytest.mark.parametrize("target", ["openmpi-5", "openmpi-6"])
+@pytest.mark.parametrize(
+    ("collective", "compound", "flat"),
+    [("allreduce", 2, 3), ("reduce_scatter", 1, 3), ("reduce_scatter_block", 1, 2)],
+)
+def test_what_calls_others_makes_room_for_the_next_best_beside_han(
+    target: str,
+    collective: str,
+    compound: int,
+    flat: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Measured without HAN; with the files HAN runs inside, for no file turns it off."""
+    setting = f"coll_tuned_{collective}_algorithm"
+    both = [f"{DYNAMIC},{setting}={n},{OFF}" for n in (compound, flat)]
+    rows, lost = exported(tmp_path, capsys, target, collective, both, TWO_BY_TWO)
+    assert [dict(map(tuple, r.settings))[setting] for r in rows] == [str(flat)]
+    assert "it calls other collectives" in lost and "the next best that is has x 0.5" in lost
+
+
+def otherwise(rule: Rule, release: str, measured: str) -> str:
+    """Why a rule would do something else than was measured; empty: it would not."""
+    assert openmpi_words.unsaid(rule, release) is None
+    return openmpi_words.beside_han(rule, release, measured) or ""
+
+
+def test_what_calls_others_is_taken_where_han_is_as_it_was() -> None:
+    for collective, number in openmpi_words.COMPOUND:
+        setting = ((f"coll_tuned_{collective}_algorithm", number),)
+        off = (*setting, ("coll_han_priority", "0"))
+        release = "6" if (collective, number) == ("allreduce", "7") else "5"
+        assert not otherwise(Rule(collective, FOUR, 0, None, off), release, release)
+        several = Rule(collective, TWO_BY_TWO, 0, None, off)
+        assert "it calls other collectives" in otherwise(several, release, release)
+        # HAN leaves these to coll/tuned, and was on inside, as it is with the files
+        on = Rule(collective, TWO_BY_TWO, 0, None, setting)
+        of_han = collective in openmpi_words.of_han(release)
+        assert otherwise(on, release, release).startswith(
+            "without coll_han_priority=0 HAN ran instead" if of_han else ""
+        )
+        assert bool(otherwise(on, release, release)) == of_han
+        assert "it calls other collectives" in otherwise(on, release, "4"), "HAN is off there"
+        if release == "5":
+            assert not otherwise(several, "4", "5") and not otherwise(on, "4", "4")
+            assert otherwise(on, "4", "5")
+
+
+@pytest.mark.parametrize("target", ["openmpi-5", "openmpi-6"])
+@pytest.mark.parametrize("beside", ["", ",coll_han_priority=100"])
+def test_what_ran_under_han_is_no_row_of_tuned(
+    target: str, beside: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ring = f"{DYNAMIC},coll_tuned_allreduce_algorithm=4{beside}"
+    rows, lost = exported(tmp_path, capsys, target, "allreduce", [ring], TWO_BY_TWO)
+    given = "with coll_han_priority=100" if beside else "without coll_han_priority=0"
+    assert not rows and f"{given} HAN ran instead" in lost
+    ring = f"{DYNAMIC},coll_tuned_allreduce_algorithm=4"
+    rows, _ = exported(tmp_path, capsys, target, "allreduce", [f"{ring},{OFF}"], TWO_BY_TWO)
+    assert len(rows) == 1
+    # there is no HAN within a node, and none for alltoall in 5
+    assert len(exported(tmp_path, capsys, target, "allreduce", [ring])[0]) == 1
+    pairwise = f"{DYNAMIC},coll_tuned_alltoall_algorithm=2"
+    rows, _ = exported(tmp_path, capsys, target, "alltoall", [pairwise], TWO_BY_TWO)
+    assert len(rows) == 1
+
+
+def test_han_decides_by_its_priority() -> None:
+    ring = ("coll_tuned_allreduce_algorithm", "4")
+    above = Rule("allreduce", TWO_BY_TWO, 0, None, (ring, ("coll_han_priority", "60")))
+    assert otherwise(above, "4", "4").startswith("with coll_han_priority=60 HAN ran instead")
+    alone = Rule("allreduce", TWO_BY_TWO, 0, None, (ring,))
+    assert not otherwise(alone, "4", "4") and not otherwise(alone, "5", "4")
+    assert otherwise(alone, "4", "5").startswith("without coll_han_priority=0 HAN ran instead")
+    for release, more in (("4", ()), ("5", (("coll_han_priority", "0"),))):
+        (row,) = openmpi.classic([alone], release).rows
+        assert row.settings == (ring, *more), "what does the same by itself, for --check"
+    simple = (("coll_han_use_allreduce_algorithm", "2"), ("coll_han_priority", "0"))
+    rule = Rule("allreduce", TWO_BY_TWO, 0, None, simple)
+    assert "with coll_han_priority=0 HAN did not run" in otherwise(rule, "5", "5")
+
+
+@pytest.mark.parametrize("target", ["openmpi-4", "openmpi-5", "openmpi-6"])
+@pytest.mark.parametrize(
+    ("given", "row"),
+    [
+        ("coll_tuned_bcast_algorithm=binomial", {"algorithm": "6"}),
+        (
+            "coll_tuned_bcast_algorithm=6,coll_tuned_bcast_algorithm_segmentsize=64k",
+            {"algorithm": "6", "algorithm_segmentsize": "65536"},
+        ),
+        ("coll_tuned_bcast_algorithm=0x6", {"algorithm": "6"}),
+    ],
+)
+def test_values_that_open_mpi_takes_are_numbers_in_rows(
+    target: str, given: str, row: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = result_file(
+        tmp_path / "r.bench.jsonl",
+        {("bcast", s): {"bare": 100.0, f"native:{DYNAMIC},{given}": 50.0} for s in SIZES},
+        FOUR,
+    )
+    out = tmp_path / "out"
+    assert main(["export", "--to", target, "--plain-calls", "--out", str(out), str(path)]) == 0
+    assert "defect" not in capsys.readouterr().err
+    (one,) = EXPORT.read(out / NAME).rows
+    found = dict(map(tuple, one.settings))
+    assert {n: found[f"coll_tuned_bcast_{n}"] for n in row} == row
+    manifest = EXPORT.read(out / NAME)
+    assert not examine(manifest, out, manifest.environment, None)
+
+
+def test_han_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "coll_han_priority=100,coll_han_use_allreduce_algorithm=simple"
+    rows, _ = exported(tmp_path, capsys, "openmpi-5", "allreduce", [name], TWO_BY_TWO)
+    assert [["coll_han_use_allreduce_algorithm", "2"] in r.settings for r in rows] == [True]
+
+
+@pytest.mark.parametrize(
+    ("target", "collective", "given", "layout", "mpi", "why"),
+    [
+        ("openmpi-5", "bcast", "coll_tuned_bcast_algorithm=fast", FOUR, OPENMPI5,
+         "what number coll_tuned_bcast_algorithm=fast stands for is not known"),
+        ("openmpi-5", "bcast", "coll_tuned_bcast_algorithm=0", FOUR, OPENMPI5,
+         "MPI's own decision"),
+        ("openmpi-5", "bcast", "coll_tuned_bcast_algorithm=17", FOUR, OPENMPI5,
+         "Open MPI 5 has no algorithm 17 for bcast"),
+        ("openmpi-5", "bcast", "coll_han_priority=100,coll_han_use_bcast_algorithm=9", TWO_BY_TWO,
+         OPENMPI5, "HAN has no algorithm 9 for bcast"),
+        ("intel", "allreduce", "I_MPI_ADJUST_ALLREDUCE=2:0-1024", FOUR, INTEL,
+         "I_MPI_ADJUST_ALLREDUCE=2:0-1024 is not one preset"),
+    ],
+)  # fmt: skip
+def test_what_rows_have_no_number_for_is_said(
+    target: str,
+    collective: str,
+    given: str,
+    layout: Layout,
+    mpi: MPIIdentity,
+    why: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It was an exception, and the whole export lost; the next best is taken."""
+    good = "I_MPI_ADJUST_ALLREDUCE=07" if target == "intel" else f"{DYNAMIC},{OFF},coll_tuned_bcast"
+    good += "" if target == "intel" else "_algorithm=1"
+    rows, lost = exported(tmp_path, capsys, target, collective, [given, good], layout, mpi)
+    assert len(rows) == 1 and why in lost
+    assert target != "intel" or rows[0].settings == [["I_MPI_ADJUST_ALLREDUCE", "7"]]
+
+
+@pytest.mark.parametrize(
+    ("collective", "number", "name", "since"),
+    [("allgather", 7, "sparbit", 5), ("allgatherv", 6, "sparbit", 5), ("allgather", 8, "dir", 6),
+     ("allreduce", 7, "allgather_reduce", 6), ("reduce", 8, "knomial", 6)],
+)  # fmt: skip
+def test_algorithms_that_a_release_lacks_make_no_rows(
+    collective: str, number: int, name: str, since: int
+) -> None:
+    """Each call with such a row ended the program."""
+    rule = Rule(collective, FIVE, 0, None, tuned(collective, number))
+    for release in (4, 5, 6):
+        words = openmpi_words.unsaid(rule, str(release))
+        if release >= since:
+            assert words is None
+            continue
+        assert f"Open MPI {release} has no algorithm {number} ({name}" in str(words)
+        if release < 6:
+            export = openmpi.classic([rule], str(release))
+            assert not export.rows and str(words) in export.lost[0]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
+def test_algorithms_are_those_of_the_release(name: str) -> None:
+    """By name and number, as MPI_T lists them: no more and no fewer."""
+    mpi = MPIS[name].require()
+    release = name[-1]
+    found = 0
+    for variable in control_variables(
+        from_launcher(Path(mpi.launcher(1)[0]), mpi.environment)
+    ).values():
+        words = variable.name.split("_")
+        if words[-1] != "algorithm" or words[1] not in ("tuned", "han") or not variable.items:
+            continue
+        found += 1
+        of_han = words[1] == "han"
+        collective = "_".join(words[3 if of_han else 2 : -1])
+        layout = TWO_BY_TWO if of_han else FOUR
+        top = max(value for value, _ in variable.items)
+        for value, word in variable.items:
+            if value > 0:
+                rule = Rule(collective, layout, 0, None, ((variable.name, word),))
+                assert openmpi_words.numbered(rule).settings == ((variable.name, str(value)),)
+                assert openmpi_words.unsaid(openmpi_words.numbered(rule), release) is None
+        beyond = Rule(collective, layout, 0, None, ((variable.name, str(top + 1)),))
+        assert "has no algorithm" in str(openmpi_words.unsaid(beyond, release))
+    assert found >= 14
+
+
+@pytest.mark.parametrize("release", ["4", "5"])
+def test_a_chain_has_the_fan_out_that_forcing_gives_it(release: str, tmp_path: Path) -> None:
+    """The tree's is none that it looks at: the row had it, and forcing the chain's 4."""
+    name = "coll_tuned_bcast_algorithm"
+    for more, fanout in (
+        ({"tree_fanout": 2}, 4),
+        ({"chain_fanout": 2}, 2),
+        ({"tree_fanout": 8, "chain_fanout": 2}, 2),
+    ):
+        rule = Rule("bcast", FIVE, 0, None, tuned("bcast", 2, **more))
+        export = openmpi.classic([rule], release)
+        rows = openmpi.read_classic(export.files[openmpi.RULES_FILE], "f")[openmpi.IDS["bcast"]]
+        assert (rows[5][0].algorithm, rows[5][0].fanout) == (2, fanout)
+        wanted = dict(rule.settings)
+        read = openmpi.settings_of("bcast", rows[5][0])
+        assert read.items() <= wanted.items() and read.get(f"{name}_tree_fanout") is None
+    rule = Rule("allreduce", FIVE, 0, None, tuned("allreduce", 4, tree_fanout=2))
+    export = openmpi.classic([rule], release)
+    write(export, tmp_path, "test", f"openmpi-{release}", OPENMPI4)
+    manifest = EXPORT.read(tmp_path / NAME)
+    assert not examine(manifest, tmp_path, manifest.environment, None)
+
+
+def test_each_collective_has_layouts_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What another collective was measured on says nothing of this one's rows."""
+    ring = tuned("allreduce", 3)
+    rules = [
+        Rule("bcast", FOUR, 0, None, tuned("bcast", 6)),
+        Rule("allreduce", TWO_BY_TWO, 0, None, ring),
+        Rule("reduce", FOUR, 0, None, ()),
+        Rule("reduce", TWO_BY_TWO, 0, None, ()),
+    ]
+    kept, lost = for_layouts(rules, None, None)
+    assert kept == rules[:3]
+    assert len(lost) == 1 and lost[0].startswith("reduce on 4 ranks on 2 x 2: ")
+    kept, _ = for_layouts(rules, 2, None)
+    assert kept == [rules[0], rules[1], rules[3]], "where it was measured there"
+    ready = [
+        Rule(c, x, 0, None, ((f"I_MPI_ADJUST_{c.upper()}", "2"),))
+        for c, x in (("bcast", FOUR), ("allreduce", TWO_BY_TWO))
+    ]
+    assert set(intel.adjust(ready, (2, None)).environment) == {
+        "I_MPI_ADJUST_BCAST",
+        "I_MPI_ADJUST_ALLREDUCE",
+    }
+    files = [
+        result_file(
+            tmp_path / f"{collective}.bench.jsonl",
+            {(collective, 1024): {"bare": 100.0, f"native:{DYNAMIC},{setting}": 50.0}},
+            layout,
+            OPENMPI4,
+        )
+        for collective, setting, layout in (
+            ("bcast", "coll_tuned_bcast_algorithm=6", FOUR),
+            ("allreduce", "coll_tuned_allreduce_algorithm=3", TWO_BY_TWO),
+        )
+    ]
+    words = ["export", "--to", "openmpi-4", "--out", str(tmp_path / "out")]
+    assert main([*words, *map(str, files)]) == 0
+    assert {r.collective for r in EXPORT.read(tmp_path / "out" / NAME).rows} == {
+        "bcast",
+        "allreduce",
+    }
+    capsys.readouterr()
+
+
+#: compositions as MPICH 5.0.2 has them: allgatherv's only one is the network's
+LEAVES = frozenset(
+    [
+        *(f"composition={CH4}Allreduce_intra_composition_{g}" for g in ("alpha", "beta", "gamma")),
+        f"composition={CH4}Allgatherv_intra_composition_alpha",
+        f"algorithm={MPIR}Allreduce_intra_ring",
+        f"algorithm={MPIR}Allreduce_intra_recexch",
+        f"algorithm={MPIR}Allgatherv_intra_ring",
+    ]
+)
+LIBRARY = Trees(
+    {
+        layer: {f"collective={c}": {"comm_type=intra": {}} for c in ("allreduce", "allgatherv")}
+        for layer in (CH4, MPIR)
+    },
+    LEAVES,
+)
+
+
+def leaves(collective: str, *settings: tuple[str, str]) -> object:
+    return mpich_leaves.leaves_of(Rule(collective, FOUR, 0, None, settings), LIBRARY, {})
+
+
+def test_mpichs_flat_algorithms_are_measured_without_compositions() -> None:
+    """With them, the device runs something else, and the files would turn them off."""
+    ring, *pair = mpir("allreduce", "ring")
+    alone = leaves("allreduce", ring)
+    assert "the device's composition was on" in str(alone) and "native:ring" in str(alone)
+    assert isinstance(leaves("allreduce", ring, *pair), dict)
+    assert isinstance(leaves("allreduce", ring, pair[1]), dict), "percoll is the default"
+    assert isinstance(leaves("allreduce", ring, ("MPIR_CVAR_DEVICE_COLLECTIVES", "none")), dict)
+    all_ = ("MPIR_CVAR_DEVICE_COLLECTIVES", "all")
+    assert "composition was on" in str(leaves("allreduce", ring, all_, pair[1]))
+    assert isinstance(leaves("allgatherv", mpir("allgatherv", "ring")[0]), dict)
+
+
+@pytest.mark.parametrize("number", ["0", "9", "-1", "auto"])
+def test_a_composition_that_there_is_not(number: str) -> None:
+    """0 is the MPI's choice, and was taken for the last one; 9 was an exception."""
+    found = leaves("allreduce", ("MPIR_CVAR_ALLREDUCE_COMPOSITION", number))
+    assert found == f"MPIR_CVAR_ALLREDUCE_COMPOSITION={number} names no composition"
+    assert isinstance(leaves("allreduce", ("MPIR_CVAR_ALLREDUCE_COMPOSITION", "2")), dict)
+
+
+def test_mpichs_parameters_are_numbers_in_files() -> None:
+    recexch = mpir("allreduce", "recexch")
+    kval = ("MPIR_CVAR_ALLREDUCE_RECEXCH_KVAL", "4")
+    phase = "MPIR_CVAR_ALLREDUCE_RECEXCH_SINGLE_PHASE_RECV"
+    found = leaves("allreduce", *recexch, kval, (phase, "yes"))
+    assert "single_phase_recv=1" in str(found) and "k=4" in str(found)
+    words = leaves("allreduce", *recexch, kval, (phase, "perhaps"))
+    assert words == f"{phase}=perhaps is no number, and files hold numbers"

@@ -1,0 +1,114 @@
+"""What the environment says to the MPI that is measured by itself: an export, forced algorithms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS
+from stretto.campaign.natives import RULES_FILES, by_itself, unlisted
+from stretto.cli import main
+from stretto.errors import StrettoError
+from stretto.export import han, mpich_tree, openmpi, openmpi_json
+from stretto.export.openmpi import IDS
+from stretto.export.users import _TUNED
+from stretto.files.identity import Family
+from stretto.mpi.algorithms.forced import exported, forced, mark_of, settable
+
+FILENAME, HAN_FILE = RULES_FILES
+DYNAMIC = "OMPI_MCA_coll_tuned_use_dynamic_rules"
+HAN_DYNAMIC = "OMPI_MCA_coll_han_use_dynamic_file_rules"
+TREE = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
+RING = "OMPI_MCA_coll_tuned_allreduce_algorithm"
+REDUCE = "I_MPI_ADJUST_REDUCE"
+
+
+@pytest.mark.parametrize(
+    ("family", "environ", "names"),
+    [
+        ("openmpi", {FILENAME: f"/x/{openmpi.RULES_FILE}", DYNAMIC: "1"}, [DYNAMIC, FILENAME]),
+        ("openmpi", {HAN_FILE: f"/x/{han.RULES_FILE}", DYNAMIC: "1"}, [HAN_FILE]),
+        ("openmpi", {FILENAME: f"/x/{openmpi_json.JSON_FILE}"}, [FILENAME]),
+        ("mpich", {TREE: f"/x/{mpich_tree.FILES[mpich_tree.MPIR]}"}, [TREE]),
+        ("intel", {REDUCE: "2:0-9", mark_of("intel"): REDUCE}, [REDUCE]),
+    ],
+)
+def test_an_export_that_is_in_force_is_not_measured_as_the_mpi(
+    family: Family, environ: dict[str, str], names: list[str]
+) -> None:
+    """It was, without a word: a campaign in such a shell found nothing to gain."""
+    assert exported(family, environ) == names
+    with pytest.raises(StrettoError, match="an export of Stretto's is in force") as error:
+        by_itself(family, environ)
+    marks = [n for n in environ if n == mark_of(family)]
+    assert (error.value.remedy or "").endswith(f"unset {' '.join([*names, *marks])}")
+    others: tuple[Family, ...] = ("openmpi", "mpich", "intel")
+    assert not [o for o in others if o != family and by_itself(o, environ)], "another MPI's"
+
+
+@pytest.mark.parametrize(
+    ("family", "environ", "names"),
+    [
+        ("intel", {REDUCE: "2", "I_MPI_TUNING_BIN": "/x", "I_MPI_DEBUG": "3"},
+         ["I_MPI_ADJUST_REDUCE", "I_MPI_TUNING_BIN"]),
+        ("intel", {"I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK": "1"}, []),
+        ("mpich", {TREE: "/site/tree.json", "MPIR_CVAR_BCAST_INTRA_ALGORITHM": "ring"},
+         ["MPIR_CVAR_BCAST_INTRA_ALGORITHM", TREE]),
+        ("mpich", {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "auto"}, []),
+        ("openmpi", {RING: "4", DYNAMIC: "1"}, [RING]),
+        ("openmpi", {RING: "4"}, []),  # nobody looks at it
+        ("openmpi", {RING: "0", DYNAMIC: "1"}, []),
+        ("openmpi", {FILENAME: "/site/rules", DYNAMIC: "true"}, [FILENAME]),
+        ("openmpi", {FILENAME: "/site/rules"}, []),
+        ("openmpi", {HAN_FILE: "/site/han", HAN_DYNAMIC: "1"}, [HAN_FILE]),
+        ("openmpi", {"OMPI_MCA_coll": "^han", "OMPI_MCA_btl": "self"}, ["OMPI_MCA_coll"]),
+        ("openmpi", {"OMPI_MCA_coll_han_priority": "0"}, ["OMPI_MCA_coll_han_priority"]),
+    ],
+)  # fmt: skip
+def test_what_the_user_or_the_site_forces_is_said(
+    family: Family, environ: dict[str, str], names: list[str]
+) -> None:
+    assert forced(family, environ) == names
+    said = by_itself(family, environ)
+    assert len(said) == (names != [])
+    assert all(", ".join(names) in x and "as the MPI by itself" in x for x in said)
+
+
+@pytest.mark.mpi
+def test_bench_and_tune_say_it_before_they_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prefix = str(MPIS["openmpi4"].require().prefix)
+    words = ["-n", "2", "--mpi", prefix, "--collective", "bcast", "--bytes", "8", "--dry-run"]
+    out = ["--out", str(tmp_path / "a.table")]
+    monkeypatch.setenv(DYNAMIC, "1")
+    for command in (["bench", *words], ["tune", *words, *out]):
+        monkeypatch.setenv(RING, "4")
+        monkeypatch.delenv(FILENAME, raising=False)
+        assert main(command) == 0
+        assert f"warning: {RING} is set here" in capsys.readouterr().err
+        monkeypatch.setenv(FILENAME, f"/x/{openmpi.RULES_FILE}")
+        assert main(command) == 1
+        assert "an export of Stretto's is in force" in capsys.readouterr().err
+
+
+def test_campaigns_ask_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their entry asks `unlisted` for what is not as it seems, whatever the candidates."""
+
+    class Mpi:
+        family: Family = "intel"
+
+    monkeypatch.setenv(REDUCE, "2")
+    assert [REDUCE in x for x in unlisted(Mpi(), [])] == [True]  # type: ignore[arg-type]
+    monkeypatch.setenv(mark_of("intel"), REDUCE)
+    with pytest.raises(StrettoError, match="an export of Stretto's is in force"):
+        unlisted(Mpi(), [])  # type: ignore[arg-type]
+
+
+def test_the_names_are_the_writers() -> None:
+    """The lists here are copies: no export may set what they lack."""
+    assert set(mpich_tree.VARIABLES.values()) == set(settable("mpich"))
+    for name in (*mpich_tree.FILES.values(), openmpi.RULES_FILE, han.RULES_FILE):
+        assert exported("openmpi", {FILENAME: f"/a/{name}"}), name
+    assert set(_TUNED) <= set(IDS)
