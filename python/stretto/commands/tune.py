@@ -31,7 +31,10 @@ def command(
     budget: Annotated[str | None, typer.Option(help="Time for all of it: 90s, 10m, 1h.")] = None,
     metric: Annotated[
         str | None,
-        typer.Option(help="Expression with one group that finds CMD's own figure in its output."),
+        typer.Option(
+            help="Expression with one group that finds CMD's own figure in its output; of several "
+            "matches the last (standard output, then standard error)."
+        ),
     ] = None,
     metric_better: Annotated[str, typer.Option(help="lower or higher.")] = "lower",
     metric_unit: Annotated[str | None, typer.Option(help="Its unit, for print-outs.")] = None,

@@ -56,10 +56,12 @@ class ScaleRun:
         Seconds from the launcher's start to its end.
     status
         Exit code; 124 when it took too long.
-    ranks, calls
-        Of a tuned run: ranks that had Stretto, and calls that it carried out.
+    ranks
+        On how many it ran, by its command line or by what a rank told; None: not known.
+    calls
+        Of a tuned run: calls that Stretto carried out.
     detail
-        Why it failed; the table of a tuned run.
+        Why it failed; the table and settings of a tuned run.
     """
 
     nodes: int

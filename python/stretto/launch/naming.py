@@ -5,27 +5,46 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from stretto.launch.command import Command
 from stretto.launch.job import Job
 
 #: programs that run another one, which stands in their arguments
 INTERPRETER = re.compile(r"(python|perl|bash|sh)[0-9.]*(-.*)?\Z")
+#: behind it stands the program's text, not its file (``bash -e`` is no such option)
+_TEXT = {"perl": re.compile(r"-\w*[eE]\Z"), "": re.compile(r"-\w*c\Z")}
 
 
 def app_name(job: Job) -> str:
     """Return a name for the files: the program's, or the script's that an interpreter runs."""
-    applications = job.command.applications
+    return command_name(job.command)
+
+
+def command_name(command: Command) -> str:
+    """Return what `app_name` says of a command whose MPI need not be known.
+
+    Parameters
+    ----------
+    command
+        As typed: `stretto scale` names its files before it fills numbers in.
+    """
+    applications = command.applications
     if not applications or applications[0].program is None:
         return "job"  # no command at all (`stretto env --mpi`), or one that shows no program
     application = applications[0]
     assert application.program is not None
-    words = job.command.words
+    words = command.words
     name = Path(words[application.program]).name
-    if INTERPRETER.match(name):
+    found = INTERPRETER.match(name)
+    if found is not None:
+        text = _TEXT.get(found[1], _TEXT[""])
         for word in words[application.program + 1 : application.end]:
+            if text.match(word):
+                break
             if not word.startswith("-") and Path(word).suffix:
                 name = Path(word).stem
                 break
-    return name or "job"
+    # it stands in names of files, in lists of variables and in commands to type
+    return re.sub(r"[^\w.-]+", "_", name) or "job"
 
 
 def tuned_directory(job: Job) -> Path:

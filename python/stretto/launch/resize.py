@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +12,18 @@ from stretto.errors import UsageError
 from stretto.launch.command import Command, Option, parse_command
 from stretto.launch.layout import find_layout
 
-PLACEHOLDERS = ("{n}", "{nodes}", "{ppn}", "{threads}")
+#: behind a dollar it is the shell's variable of that name
+_PLACEHOLDER = re.compile(r"(?<!\$)\{(n|nodes|ppn|threads)\}")
 _RANKS = ("n", "np", "c")
 _MAPPING = re.compile(r"(?P<policy>ppr:\d+:\w+|[a-z0-9]*)(?P<rest>(?::.*)?)\Z", re.IGNORECASE)
 
 
-@dataclass(frozen=True, order=True)
+@functools.total_ordering
+@dataclass(frozen=True)
 class Point:
     """Where a command runs: so many nodes, ranks on each, and OpenMP threads of each rank.
+
+    Points are in order by their numbers; one that says nothing of threads stands first.
 
     Attributes
     ----------
@@ -29,6 +34,11 @@ class Point:
     nodes: int
     ppn: int
     threads: int | None = None
+
+    def __lt__(self, other: Point) -> bool:
+        """Stand before another one; results may hold points with threads and without."""
+        mine, theirs = ((p.nodes, p.ppn, p.threads or 0) for p in (self, other))
+        return mine < theirs
 
     @property
     def nranks(self) -> int:
@@ -57,7 +67,8 @@ def resize(
     """Return a command as it is typed for another point.
 
     Where ``{n}``, ``{nodes}``, ``{ppn}`` or ``{threads}`` stand in it, these are filled in and
-    nothing else is changed (a script that calls the launcher itself takes them as arguments).
+    nothing else is changed (a script that calls the launcher itself takes them as arguments);
+    ``${n}`` is the shell's.
     Otherwise the launcher's own options are set: the number of ranks, ranks per node where there
     are several nodes to choose from, and cores per rank where threads are asked for and the user
     binds nothing by himself.
@@ -86,7 +97,7 @@ def resize(
         raise UsageError(
             "several programs are started (A : B), so which gets more ranks is not known",
             " ".join(words),
-            "say where the numbers go: mpirun -n {n} ./a : -n 1 ./b",
+            "say where the numbers go: mpirun -n {n} ./a : -n 1 ./b (one node)",
         )
     change = _Change(command, point)
     several = len(find_layout(command, environ, cwd).hosts) > 1
@@ -108,14 +119,14 @@ def resize(
 
 def has_placeholders(words: Sequence[str]) -> bool:
     """Return whether a command says itself where the numbers go."""
-    return any(p in w for w in words for p in PLACEHOLDERS)
+    return any(_PLACEHOLDER.search(w) for w in words)
 
 
 def _filled(word: str, point: Point) -> str:
-    values = (point.nranks, point.nodes, point.ppn, point.threads or 1)
-    for name, value in zip(PLACEHOLDERS, values, strict=True):
-        word = word.replace(name, str(value))
-    return word
+    values = {
+        "n": point.nranks, "nodes": point.nodes, "ppn": point.ppn, "threads": point.threads or 1,
+    }  # fmt: skip
+    return _PLACEHOLDER.sub(lambda found: str(values[found[1]]), word)
 
 
 class _Change:

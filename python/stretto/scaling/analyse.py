@@ -81,6 +81,8 @@ class Findings:
     ----------
     reference, reference_kind
         Whose time speed-up and efficiency refer to: native, unless no native run succeeded.
+    unverified
+        Points of native runs of which none told on how many ranks it ran.
     """
 
     reference: Point
@@ -90,6 +92,7 @@ class Findings:
     turns: tuple[Turn, ...]
     cheapest: Measured | None
     failed: tuple[tuple[Point, Kind, str], ...]
+    unverified: tuple[Point, ...] = ()
 
     def of(self, kind: Kind) -> list[Measured]:
         """Return the points of a kind, fewest cores first."""
@@ -149,9 +152,15 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
     priced = [m for m in points if m.cost is not None]
     cheapest = min(priced, key=lambda m: m.cost or 0.0) if priced else None
     failed = tuple((p, k, text) for (p, k), text in last.items() if (p, k) not in values)
-    return Findings(
-        reference, base_kind, tuple(points), tuple(gains), tuple(turns), cheapest, failed
+    unverified = tuple(
+        m.point
+        for m in points
+        if m.kind == "native" and all(r.ranks is None for r in values[m.point, "native"].values())
     )
+    return Findings(
+        reference, base_kind, tuple(points), tuple(gains), tuple(turns), cheapest, failed,
+        unverified,
+    )  # fmt: skip
 
 
 def _time(run: ScaleRun, metric: Metric) -> float:

@@ -6,8 +6,8 @@ import random
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.campaign.cost import ask, duration
@@ -21,13 +21,13 @@ from stretto.errors import (
 from stretto.files.scale import Header, Kind, Scale, ScaleRun, ScaleWriter
 from stretto.files.verdict import Metric
 from stretto.launch.evidence import require_native, require_tuned
-from stretto.launch.resize import Point, resize
-from stretto.launch.said import telling
+from stretto.launch.resize import Point
 from stretto.progress import Progress
 from stretto.scaling.words import no_figure, refuse_other
 from stretto.tune.outside import for_copies
 from stretto.tune.place import Place, fresh
-from stretto.tune.trials import Trial, find_value, once
+from stretto.tune.trials import Trial, find_value, longest_s, once
+from stretto.tune.words import ended
 
 TIMED_OUT = 124
 #: a point that has failed so often is not tried again
@@ -36,14 +36,22 @@ MOST_FAILURES = 2
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a tuned run of a point gets: the libraries and settings, and the table.
+    """What a tuned run of a point gets, as `stretto run` would apply it.
 
-    `table` is its name with a digest of its contents: runs with another table do not count.
+    Attributes
+    ----------
+    libraries, variables
+        To preload, and Stretto's settings; none where only settings of the MPI are applied.
+    table
+        Its name with a digest of its contents, and the settings: runs with others do not count.
+    settings
+        Of the MPI, from `stretto tune --settings`.
     """
 
     libraries: tuple[Path, ...]
     variables: Mapping[str, str]
     table: str
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -52,26 +60,31 @@ class Wanted:
 
     Attributes
     ----------
+    lines
+        By point, the command that runs there.
     tuned
-        By point; points without a table are measured native only.
-    cores
-        Of this machine, None where the nodes are others.
+        By point; points to which nothing is applied are measured native only.
+    unshown
+        Points whose command does not tell its number of ranks: runs have to.
     """
 
-    words: list[str]
-    points: list[Point]
+    lines: Mapping[Point, Sequence[str]]
     rounds: int
     metric: Metric
     place: Place
     path: Path
-    environ: Mapping[str, str]
     tuned: Mapping[Point, Tuned]
     mpi: str | None = None
     budget_s: float | None = None
     timeout_s: float | None = None
     seed: int = 1
-    cores: int | None = None
     yes: bool = False
+    unshown: Collection[Point] = ()
+
+    @property
+    def points(self) -> list[Point]:
+        """Where it runs."""
+        return list(self.lines)
 
 
 @dataclass(frozen=True)
@@ -162,7 +175,9 @@ class Measuring:
             self.before = len(self.runs)
             others = len(writer.previous.runs) - len(self.runs)
             if others:
-                self.say(f"stretto: note: {others} runs with another table do not count")
+                self.say(
+                    f"stretto: note: {others} runs with another table or settings do not count"
+                )
             plan = steps(self.w.points, self.w.tuned, self.w.rounds, self.w.seed, self.runs)
             kept = f"runs so far are in {self.w.path}; the same command goes on"
             with keeping(kept), Progress("scaling", len(plan)) as progress:
@@ -178,7 +193,9 @@ class Measuring:
             return plan
         largest = max(self.w.points, key=lambda p: (p.cores, p))
         step = next(s for s in plan if s.point == largest and s.kind == "native")
-        self.say(f"stretto: first one run on {largest.words}, to see how long it takes")
+        limit = self._limit_s(largest)
+        free = " (it has no limit: --timeout sets one)" if limit is None else ""
+        self.say(f"stretto: first one run on {largest.words}, to see how long it takes{free}")
         self._keep(step, writer)
         return [s for s in plan if s != step]
 
@@ -230,9 +247,19 @@ class Measuring:
             )
 
     def _spent(self, step: Step) -> bool:
+        left = self._left_s()
+        return left is not None and self.expected_s(step.point) >= left
+
+    def _left_s(self) -> float | None:
+        """Return what is left of the budget; None without one."""
         if self.w.budget_s is None:
-            return False
-        return time.monotonic() - self.begin + self.expected_s(step.point) > self.w.budget_s
+            return None
+        return max(0.0, self.w.budget_s - (time.monotonic() - self.begin))
+
+    def _limit_s(self, point: Point) -> float | None:
+        """Return how long a run may take; None: no run tells yet, and the user does not."""
+        limits = (self.w.timeout_s or longest_s(self.expected_s(point)), self._left_s())
+        return min((s for s in limits if s is not None), default=None)
 
     def _failed_often(self, step: Step) -> bool:
         """Whether a point is given up; what failed in an earlier call may have been mended."""
@@ -252,8 +279,7 @@ class Measuring:
 
     def _one(self, step: Step) -> ScaleRun:
         point, tuned = step.point, self.w.tuned.get(step.point) if step.kind == "tuned" else None
-        words = resize(self.w.words, point, self.w.environ, self.w.place.base, self.w.cores)
-        words = for_copies(words, self.w.place)
+        words = for_copies(self.w.lines[point], self.w.place)
         variables = dict(tuned.variables) if tuned else {}
         if point.threads is not None:
             variables["OMP_NUM_THREADS"] = str(point.threads)
@@ -266,9 +292,12 @@ class Measuring:
         draft = ScaleRun(point.nodes, point.ppn, point.threads, step.kind, step.round, None, 0.0, 1)
         try:
             with fresh(self.w.place) as cwd:
+                limit = self._limit_s(point)
                 trial = once(
-                    words, cwd, tuned.libraries if tuned else [], variables, evidence,
-                    self.w.timeout_s, self.w.mpi,
+                    words, cwd, tuned.libraries if tuned else [], variables, evidence, limit,
+                    self.w.mpi, tuned.settings if tuned else None,
+                    watch=self._to_be_watched(step),
+                    enough=None if tuned and tuned.settings else point.nranks,
                 )  # fmt: skip
         except UsageError:
             raise
@@ -276,7 +305,17 @@ class Measuring:
             return replace(draft, detail=error.message)
         finally:
             shutil.rmtree(evidence, ignore_errors=True)
+        if trial.result.timed_out and limit is not None:
+            said = "(--timeout)" if limit == self.w.timeout_s else "(--timeout, --budget)"
+            draft.detail = f"it took too long and was ended after {duration(limit)} {said}"
         return self._judged(draft, trial, point, tuned, " ".join(words))
+
+    def _to_be_watched(self, step: Step) -> bool:
+        """Whether it is to be seen on how many ranks a run runs, or that they have its settings."""
+        tuned = self.w.tuned.get(step.point) if step.kind == "tuned" else None
+        if any(_is_of(r, step) and r.status == 0 and r.ranks is not None for r in self.runs):
+            return False
+        return step.point in self.w.unshown or (tuned is not None and bool(tuned.settings))
 
     def _judged(
         self, draft: ScaleRun, trial: Trial, point: Point, tuned: Tuned | None, command: str
@@ -285,26 +324,38 @@ class Measuring:
         result, found = trial.result, trial.evidence
         draft = replace(draft, wall_s=result.wall_s)
         if result.timed_out:
-            return replace(draft, status=TIMED_OUT, detail="it took too long (--timeout)")
+            return replace(draft, status=TIMED_OUT)
         if result.status != 0:
-            last = telling(result.stderr or result.stdout, end=True)
-            detail = f"it ended with {result.status}; its last words: {last}"
-            return replace(draft, status=result.status, detail=detail[:500])
-        if tuned is None:
+            return replace(draft, status=result.status, detail=ended(result)[:500])
+        missed = trial.seen.missed(tuned.settings) if tuned and trial.seen else None
+        if missed is not None:
+            return replace(draft, detail=missed)
+        if tuned is None or not tuned.libraries:
             require_native(found, command)
         else:
             try:
                 require_tuned(found, point.nranks, command, result.stderr)
             except CommandFailedError as error:
                 return replace(draft, detail=error.message)
+        if trial.sizes and point.nranks not in trial.sizes:
+            sizes = " and ".join(map(str, sorted(trial.sizes)))
+            return replace(
+                draft, detail=f"it ran on {sizes} ranks, not on {point.nranks}: the command or its "
+                "script does not take the number",
+            )  # fmt: skip
         value = find_value(self.w.metric, result)
         if value is None or value <= 0:
             return replace(draft, detail=no_figure(self.w.metric, result, value)[:500])
-        calls = found.calls if tuned is not None and found.finished else None
+        with_calls = tuned is not None and tuned.libraries and found.finished
+        verified = point not in self.w.unshown or trial.sizes
         return replace(
-            draft, value=value, status=0, ranks=found.loaded if tuned else None, calls=calls,
-            detail=tuned.table if tuned else "",
+            draft, value=value, status=0, ranks=point.nranks if verified else None,
+            calls=found.calls if with_calls else None, detail=tuned.table if tuned else "",
         )  # fmt: skip
+
+
+def _is_of(run: ScaleRun, step: Step) -> bool:
+    return (Point(run.nodes, run.ppn, run.threads), run.kind) == (step.point, step.kind)
 
 
 def _cores(run: ScaleRun) -> int:

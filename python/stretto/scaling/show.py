@@ -45,7 +45,7 @@ def sentences(found: Findings, price: float | None) -> list[str]:
         percent = 100 * (1 - g.ratio.median)
         how = "less" if percent >= 0 else "more"
         out.append(f"{g.point.words}: tuned takes {abs(percent):.1f}% {how} time; {g.why}")
-    out += [turn_words(t, found) for t in found.turns]
+    out += [words for t in found.turns if (words := turn_words(t, found))]
     if price is not None and found.cheapest is not None:
         c = found.cheapest
         out.append(
@@ -63,13 +63,38 @@ def sentences(found: Findings, price: float | None) -> list[str]:
             "(--repeats 6)"
         )
     out += [f"{p.words}, {kind}: no run succeeded: {why}" for p, kind, why in found.failed]
+    if found.unverified:
+        points = ", ".join(p.words for p in found.unverified)
+        out.append(
+            f"not verified: that native runs had these numbers of ranks ({points}); the command "
+            "does not show it, and no rank was seen on this machine"
+        )
     return out
 
 
 def turn_words(turn: Turn, found: Findings) -> str:
-    """Say where more cores no longer help."""
+    """Say where more cores no longer help; nothing where there is one point to speak of.
+
+    Parameters
+    ----------
+    turn
+        Native or tuned.
+    found
+        All that follows from the runs: points that failed are more cores, too.
+    """
     where = f"{turn.kind}: fastest on {turn.best.point.words} ({turn.best.speedup:.2f} times)"
-    if turn.best.point.cores == max(m.point.cores for m in found.of(turn.kind)):
+    cores = turn.best.point.cores
+    failed = [p.words for p, kind, _ in found.failed if kind == turn.kind and p.cores > cores]
+    if cores == max(m.point.cores for m in found.of(turn.kind)):
+        if failed:
+            return (
+                f"{where}, the most cores on which a run succeeded ({', '.join(failed)} failed): "
+                "whether it turns round is not known"
+            )
+        if len(found.of(turn.kind)) == 1:
+            return ""
+        if len({m.point.cores for m in found.of(turn.kind)}) == 1:
+            return where
         return f"{where}, the most cores that were measured: it has not turned round"
     if not turn.slower:
         return f"{where}; more cores are no faster"
@@ -98,6 +123,7 @@ def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, A
             for t in found.turns
         ],
         "cheapest": None if found.cheapest is None else _point(found.cheapest),
+        "unverified": [vars(p) for p in found.unverified],
         "failed": [{**vars(p), "kind": k, "why": w} for p, k, w in found.failed],
         "conclusions": sentences(found, price),
     }  # fmt: skip

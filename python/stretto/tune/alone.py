@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from stretto.errors import StrettoError, from_oserror
+from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.identity import now
 from stretto.tune.place import LOCK, make_output
 
@@ -28,6 +28,11 @@ def alone_in(directory: Path) -> Iterator[None]:
     directory
         The directory.
     """
+    if ";" in str(directory) or "\n" in str(directory):
+        raise UsageError(
+            "a semicolon or a line feed in this name would not reach the ranks", str(directory),
+            "name another directory (--out), or work in one without",
+        )  # fmt: skip
     make_output(directory)
     path = directory / LOCK
     try:

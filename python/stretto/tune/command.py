@@ -82,7 +82,7 @@ def tune_application(options: Options, as_json: bool) -> None:
     following = [f"stretto report {shlex.quote(_near(options.out))}"]
     if outcome.helps and outcome.table is not None:
         near = shlex.quote(_near(outcome.table))
-        following.insert(0, f"stretto run --table {near} -- {shlex.join(options.words)}")
+        following.insert(0, f"stretto run --table {near} {job_words(options)}")
     print("next: " + "\n      ".join(following))
 
 
@@ -106,7 +106,19 @@ def try_settings(options: Options, as_json: bool) -> None:
     print("\n".join(lines(found)))
     print(f"stretto: {found.conclusion}")
     if found.chosen:
-        print(f"next: stretto run -- {shlex.join(options.words)}")
+        print(f"next: stretto run {job_words(options)}")
+
+
+def job_words(options: Options) -> str:
+    """Return CMD as `stretto run` is to be given it: with the MPI that tune was told.
+
+    Parameters
+    ----------
+    options
+        Of the command line.
+    """
+    mpi = f"--mpi {shlex.quote(options.mpi)} " if options.mpi is not None else ""
+    return f"{mpi}-- {shlex.join(options.words)}"
 
 
 def _near(path: Path) -> str:

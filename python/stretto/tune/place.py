@@ -31,6 +31,9 @@ KINDS = (
     ".profile.json", ".failed.profile.json", ".bench.jsonl", ".bench.jsonl.old", ".table",
     ".table.applied", ".verdict.json", ".settings.json",
 )  # fmt: skip
+#: what `shutil.copytree` copies as it is (0: it says itself what is wrong), and what is made anew
+_AS_FILES = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, 0)
+_COPIED = (*_AS_FILES, stat.S_IFIFO)
 #: a pipe that is silent for so long before its end is none that can be read to its end
 SILENCE_S = 10.0
 MOST_INPUT_BYTES = 1 << 30
@@ -143,6 +146,53 @@ def case_files(place: Place, directory: Path) -> Iterator[Path]:
                 yield here / name
 
 
+def uncopied(place: Place) -> list[str]:
+    """Return the sockets and devices that no copy has, relative to the directory.
+
+    A socket leads to the process that listens on it, whichever directory it is found in, and a
+    device may have no end.
+
+    Parameters
+    ----------
+    place
+        The place; without copies nothing is left out.
+    """
+    if place.in_place or place.reset is not None:
+        return []
+    found = (p for p in case_files(place, place.base) if _kind(p) not in _COPIED)
+    return sorted(str(p.relative_to(place.base)) for p in found)
+
+
+def _kind(path: Path) -> int:
+    """Return what a name stands for, as `stat.S_IFMT` has it; 0 where that cannot be told."""
+    try:
+        return stat.S_IFMT(path.lstat().st_mode)
+    except OSError:
+        return 0
+
+
+def _copy(place: Place, target: Path) -> None:
+    """Copy the directory; pipes are made anew, each run's own."""
+
+    def left_out(where: str, names: list[str]) -> list[str]:
+        paths = [Path(where) / n for n in names]
+        return [p.name for p in paths if place.written_by_us(p) or _kind(p) not in _AS_FILES]
+
+    shutil.copytree(place.base, target, symlinks=True, ignore=left_out)
+    for path in case_files(place, place.base):
+        if _kind(path) == stat.S_IFIFO:
+            os.mkfifo(target / path.relative_to(place.base), stat.S_IMODE(path.lstat().st_mode))
+
+
+def _why(error: OSError) -> str:
+    """Return why a copy failed, in words; `shutil.Error` holds a list of all that it could not."""
+    failed = error.args[0] if isinstance(error, shutil.Error) else None
+    if not isinstance(failed, list) or not failed:
+        return str(error)[:300]
+    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+    return f"{failed[0][0]}: {failed[0][2]}{more}"[:500]
+
+
 def _mend_links(base: Path, copy: Path) -> None:
     """Let links in a copy lead where they did: to the copy's own files, or out of it as before.
 
@@ -250,18 +300,11 @@ def fresh(place: Place) -> Iterator[Path]:
             raise from_oserror(error, "cannot make a copy of the directory", place.work) from error
         target = holder / (place.base.name or "copy")
         try:
-            shutil.copytree(
-                place.base,
-                target,
-                symlinks=True,
-                ignore=lambda where, names: [
-                    n for n in names if place.written_by_us(Path(where) / n)
-                ],
-            )
+            _copy(place, target)
             _mend_links(place.base, target)
-        except (OSError, shutil.Error) as error:
+        except OSError as error:
             raise StrettoError(
-                f"the directory cannot be copied: {str(error)[:300]}",
+                f"the directory cannot be copied: {_why(error)}",
                 place.base,
                 "free space, or give --reset-command or --in-place",
             ) from error

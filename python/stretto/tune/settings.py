@@ -9,13 +9,12 @@ of its own.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 
 from stretto.campaign.compare import judge
 from stretto.campaign.cost import ask, duration
 from stretto.campaign.stats import benjamini_hochberg
-from stretto.errors import StrettoError, UsageError, keeping
+from stretto.errors import StrettoError, keeping
 from stretto.files.identity import collect
 from stretto.files.program import take
 from stretto.files.settings import (
@@ -28,15 +27,15 @@ from stretto.files.settings import (
 from stretto.launch.ask import ask as ask_ranks
 from stretto.mpi.known import check_settings
 from stretto.mpi.settings import Setting, settings
-from stretto.mpi.settings.base import Around, parse, without
+from stretto.mpi.settings.base import Around, without
 from stretto.mpi.settings.nodes import ASK, read
 from stretto.progress import Progress
 from stretto.tune import combine
 from stretto.tune.alone import alone_in
 from stretto.tune.application import refuse_applied
 from stretto.tune.confirm import Confirming
+from stretto.tune.named import left, named, option_names
 from stretto.tune.place import check_copy, keep_input
-from stretto.tune.settings_runs import SettingRuns
 from stretto.tune.stage import PAIRS
 from stretto.tune.unchanged import program_files
 
@@ -97,9 +96,9 @@ class SettingsTuning(Confirming):
 
     def _candidates(self) -> list[Setting]:
         """Return what is tried: what the user named, or what the MPI has and the command leaves."""
-        family = self.job.mpi.family
+        command, environ = self.job.command, self.job.environ
         if self.o.candidates:
-            given = [parse(t, _environment(family, t)) for t in self.o.candidates]
+            given = named(self.o.candidates, self.job.mpi.family, command, environ)
             for asked in given:
                 for doubt in check_settings(self.job.mpi, dict(asked.environment), asked.name):
                     self.say(f"stretto: warning: {doubt}")
@@ -115,8 +114,9 @@ class SettingsTuning(Confirming):
         if lacking:
             names = ", ".join(dict.fromkeys(lacking))
             self.say(f"stretto: note: {self.job.mpi.name} does not have {names}")
-        found, notes = without(found, option_names(self))
-        for note in notes:
+        found, notes = without(found, option_names(command))
+        found, more_notes = left(found, command, environ)
+        for note in (*notes, *more_notes):
             self.say(f"stretto: note: {note}")
         return found
 
@@ -268,28 +268,6 @@ class SettingsTuning(Confirming):
         self.file.conclusion = conclusion
         write_settings(self.file, self.path("settings.json"))
         return self.file
-
-
-def option_names(stage: SettingRuns) -> list[str]:
-    """Return the names of all that the user's launcher is told: options, parameters, variables."""
-    out: list[str] = []
-    for option in stage.job.command.options:
-        out.append(option.name)
-        if option.name in ("mca", "omca", "gmca", "prtemca", "x", "env", "genv") and option.values:
-            out.append(option.values[0].partition("=")[0].removeprefix("OMPI_MCA_"))
-    return out
-
-
-def _environment(family: str, text: str) -> dict[str, str]:
-    """Return the variables of ``NAME=VALUE,...``: Open MPI's parameters without their prefix."""
-    out = {}
-    for part in text.removeprefix("native:").split(","):
-        name, equals, value = part.partition("=")
-        if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise UsageError(f"{part!r} is not NAME=VALUE", "--candidates", "write NAME=VALUE;...")
-        plain = family == "openmpi" and not name.startswith(("OMPI_", "PRTE_", "PMIX_", "UCX_"))
-        out[f"OMPI_MCA_{name}" if plain else name] = value
-    return out
 
 
 def lines(found: SettingsFile) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections import Counter
 from collections.abc import Sequence
 
 from stretto.campaign.compare import compare_times
@@ -13,16 +12,18 @@ from stretto.errors import CommandFailedError, from_oserror
 from stretto.files.settings import NATIVE, SettingRun, SettingsFile, write_settings
 from stretto.files.verdict import Gain, Run, as_typed
 from stretto.launch.evidence import require_native
-from stretto.launch.said import telling
 from stretto.mpi.settings import Setting
 from stretto.tune.outputs import Outputs, stamps
 from stretto.tune.place import case_files, fresh
 from stretto.tune.stage import Stage
-from stretto.tune.trials import Kind, find_value, once
+from stretto.tune.trials import Kind, find_value, longest_s, once
+from stretto.tune.words import ended
 
 #: so many failed runs are enough of a setting
 MOST_FAILURES = 2
 TIMED_OUT = 124
+#: no exit code: the run was as good as a native one, since its setting was not the ranks'
+UNREACHED = -1
 
 
 class SettingRuns(Stage):
@@ -41,8 +42,8 @@ class SettingRuns(Stage):
     def _failed(self, name: str) -> str | None:
         """Return why a setting is out for good, None when it is not."""
         bad = [r for r in self.file.runs if r.setting == name and r.status != 0]
-        count = Counter(r.status == TIMED_OUT for r in bad)
-        return bad[-1].detail if len(bad) >= MOST_FAILURES or count[True] else None
+        at_once = any(r.status in (TIMED_OUT, UNREACHED) for r in bad)
+        return bad[-1].detail if len(bad) >= MOST_FAILURES or at_once else None
 
     def _spent(self) -> bool:
         left = self.left_s()
@@ -113,7 +114,11 @@ class SettingRuns(Stage):
         at: int = 0,
         beside: str | None = None,
     ) -> SettingRun:
-        """Run CMD once, native or with a setting; `at` numbers the runs that confirm `beside`."""
+        """Run CMD once, native or with a setting; `at` numbers the runs that confirm `beside`.
+
+        In the first round its ranks are watched: a setting must be theirs. Native runs are watched
+        like the others, so that all have the same.
+        """
         self.require_unchanged()
         kind: Kind = "native" if setting is None else "tuned"
         kept, draft = self._outputs(beside or ""), Run(kind, at, None, 0.0, 0)
@@ -125,13 +130,14 @@ class SettingRuns(Stage):
                 kept.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise from_oserror(error, "cannot make the directory", evidence) from error
-        limit = self.o.timeout_s or (60 + 10 * self.run_s if self.run_s else None)
+        limit = self.o.timeout_s or longest_s(self.run_s)
         try:
             with fresh(self.o.place) as cwd:
                 before = stamps(cwd, case_files(self.o.place, cwd))
                 trial = once(
                     self.run_words, cwd, [], {}, evidence, limit, self.o.mpi,
                     dict(setting.environment) if setting else None,
+                    watch=number == 0 and beside is None,
                 )  # fmt: skip
                 if confirming and trial.result.status == 0:
                     kept.printed(draft).write_text(trial.result.stdout, "utf-8")
@@ -147,11 +153,14 @@ class SettingRuns(Stage):
         if result.timed_out:
             run.status, run.detail = TIMED_OUT, "it took too long"
         elif result.status != 0:
-            last = telling(result.stderr or result.stdout, end=True)
-            run.detail = f"it ended with {result.status}; its last words: {last}"[:500]
+            run.detail = ended(result)[:500]
         else:
             run.value = find_value(self.o.metric, result)
             if run.value is None or run.value <= 0:
                 run.value, run.status = None, 1
                 run.detail = f"it printed nothing that {as_typed(self.o.metric)} can use"
+        missed = trial.seen.missed(dict(setting.environment)) if trial.seen and setting else None
+        if missed is not None:
+            run.value, run.status = None, UNREACHED
+            run.detail = f"{missed}: the command or its script sets it itself, or drops what it has"
         return run

@@ -14,7 +14,7 @@ from stretto.launch.job import understand
 from stretto.launch.naming import app_name
 from stretto.tune.outputs import Rules
 from stretto.tune.outside import for_copies, outside
-from stretto.tune.place import Place, case_files
+from stretto.tune.place import Place, case_files, uncopied
 from stretto.tune.unchanged import newer, program_files
 
 #: the fewest pairs of runs of CMD with which a test can be made
@@ -131,6 +131,8 @@ class Stage:
                 f"stretto: note: outside of the directory, so not copied, and the same for all "
                 f"runs: {', '.join(found)}"
             )
+        if lacking := uncopied(self.o.place):
+            self.say(f"stretto: note: in no copy (sockets, devices): {', '.join(lacking)}")
 
     @property
     def home(self) -> Path:

@@ -7,6 +7,7 @@ import random
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -17,6 +18,7 @@ from stretto.launch.evidence import VARIABLE, Evidence, read_evidence
 from stretto.launch.execute import Result, run
 from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import understand
+from stretto.tune.seen import Seen, watching
 
 Kind = Literal["native", "tuned"]
 
@@ -27,12 +29,17 @@ class Trial:
 
     result: Result
     evidence: Evidence
+    #: what was seen of its ranks; None: they were not watched
+    seen: Seen | None = None
+    #: numbers of ranks that ranks told, whoever asked them; empty: none did
+    sizes: frozenset[int] = frozenset()
 
 
 def find_value(metric: Metric, result: Result) -> float | None:
     """Return the metric's value of one run, None when the command printed none (or nan, inf).
 
-    The last match counts (a program that prints its rate now and then ends with the final one).
+    The last match counts, of standard output and then of standard error (a program that prints its
+    rate now and then ends with the final one).
 
     Parameters
     ----------
@@ -68,6 +75,12 @@ def make_metric(pattern: str | None, better: str, unit: str | None) -> Metric:
     if better not in ("lower", "higher"):
         raise UsageError(f"--metric-better {better} means nothing", None, "say lower or higher")
     if pattern is None:
+        for value, option in ((unit, "--metric-unit"), (better != "lower", "--metric-better")):
+            if value:
+                raise UsageError(
+                    f"{option} says nothing of wall time, which is taken without --metric", option,
+                    "give --metric EXPRESSION, too, or leave it out",
+                )  # fmt: skip
         return Metric()
     try:
         groups = re.compile(pattern).groups
@@ -93,6 +106,8 @@ def once(
     timeout: float | None,
     mpi: str | None,
     settings: Mapping[str, str] | None = None,
+    watch: bool = False,
+    enough: int | None = None,
 ) -> Trial:
     """Run the command once.
 
@@ -112,14 +127,41 @@ def once(
         What the user says the MPI is.
     settings
         Of the MPI: set for the launcher and so for the ranks.
+    watch, enough
+        Look at the ranks meanwhile, until one tells this number of ranks.
     """
     job = with_settings(understand(words, mpi=mpi, cwd=cwd), settings or {})
     if not libraries:
         kept = {k: v for k, v in job.environ.items() if not k.startswith("STRETTO_")}
         job = replace(job, environ=kept)
     argv, environ = prepare(job, libraries, {**variables, VARIABLE: str(evidence)})
-    result = run(argv, environ, cwd=cwd, timeout=timeout, capture="yes")
-    return Trial(result, read_evidence(evidence))
+    if not watch:
+        result = run(argv, environ, cwd=cwd, timeout=timeout, capture="yes")
+        return Trial(result, read_evidence(evidence), sizes=_sizes(evidence))
+    with watching(VARIABLE, str(evidence), enough) as seen:
+        result = run(argv, environ, cwd=cwd, timeout=timeout, capture="yes")
+    return Trial(result, read_evidence(evidence), seen, _sizes(evidence) | seen.sizes)
+
+
+def _sizes(evidence: Path) -> frozenset[int]:
+    """Return the numbers of ranks that ranks with Stretto wrote down."""
+    out = set()
+    for path in evidence.glob("rank*"):
+        with suppress(OSError):
+            found = re.match(r"stretto-evidence \d+ rank \d+ of (\d+)", path.read_text("utf-8"))
+            out |= {int(found[1])} if found else set()
+    return frozenset(out)
+
+
+def longest_s(run_s: float) -> float | None:
+    """Return after how long a run of CMD is ended where the user gives no limit; None: never.
+
+    Parameters
+    ----------
+    run_s
+        How long a run takes; 0: not known.
+    """
+    return 60 + 10 * run_s if run_s > 0 else None
 
 
 def order(pairs: int, seed: int, done: Sequence[Run] = ()) -> list[Kind]:

@@ -23,15 +23,14 @@ from stretto.files.verdict import (
 )
 from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.library import library_for
-from stretto.launch.said import telling
 from stretto.progress import Progress
 from stretto.tune import outputs
 from stretto.tune.measured import Measured
 from stretto.tune.outputs import Outputs, stamps
 from stretto.tune.place import case_files, fresh
 from stretto.tune.stage import PAIRS
-from stretto.tune.trials import Kind, find_value, gain, once, order
-from stretto.tune.words import applied_words, conclude
+from stretto.tune.trials import Kind, find_value, gain, longest_s, once, order
+from stretto.tune.words import applied_words, conclude, ended
 
 #: the most pairs of runs that a budget buys
 MOST_PAIRS = 10
@@ -218,7 +217,7 @@ class Verifying(Measured):
         table = self.path("table").resolve()
         variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}
         self.path("table.applied").write_text(_rows_text(table), "utf-8")
-        limit = self.o.timeout_s or 60 + 10 * self.run_s
+        limit = self.o.timeout_s or longest_s(self.run_s)
         draft = Run(kind, number, None, 0.0, 0)
         kept = self.outputs
         evidence = (kept.directory / "evidence").resolve()
@@ -240,14 +239,11 @@ class Verifying(Measured):
             shutil.rmtree(evidence, ignore_errors=True)
         result, command = trial.result, " ".join(self.o.words)
         if result.status != 0 or result.timed_out:
-            how = "took too long" if result.timed_out else f"ended with {result.status}"
-            last = telling(result.stderr or result.stdout, end=True)
+            how = "it took too long" if result.timed_out else ended(result)
             remedy = "run it by hand: it must run twice on equal files"
             if kind == "tuned":
-                remedy = f"do not use {table}; please report this: {last}"
-            raise CommandFailedError(
-                f"the {kind} run {how}; its last words: {last}", command, remedy
-            )
+                remedy = f"do not use {table}; please report this"
+            raise CommandFailedError(f"the {kind} run failed: {how}", command, remedy)
         if kind == "tuned":
             require_tuned(trial.evidence, nranks, command, result.stderr)
         else:

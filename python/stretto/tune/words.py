@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from stretto.campaign.compare import ALPHA
 from stretto.files.verdict import Gain, Metric, Run
+from stretto.launch.execute import Result
+from stretto.launch.said import telling
 from stretto.tune.needs import Needs
 
 #: tuning is not worth a try when even free collectives would gain less
@@ -17,6 +19,19 @@ LEAST_GAIN = 0.003
 def percent(value: float) -> str:
     """Return a fraction as percent with the digits that count."""
     return f"{100 * value:.1f}%" if abs(value) >= 0.005 else f"{100 * value:.2g}%"
+
+
+def ended(result: Result) -> str:
+    """Return how a run ended that failed, with what it said of why.
+
+    Parameters
+    ----------
+    result
+        Of the run.
+    """
+    last = telling(result.stderr or result.stdout, end=True)
+    said = f"its last words: {last}" if last else "it printed nothing that tells why"
+    return f"it ended with {result.status}; {said}"
 
 
 def gain_words(gain: Gain) -> str:

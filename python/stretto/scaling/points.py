@@ -1,0 +1,181 @@
+"""Where the command is run: the points that the options mean, and the line of each."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.campaign.settings import whole
+from stretto.errors import StrettoError, UsageError
+from stretto.launch.command import parse_command
+from stretto.launch.job import Job, understand
+from stretto.launch.layout import find_layout
+from stretto.launch.resize import Point, has_placeholders, resize
+from stretto.scaling.words import NUMBERS
+
+
+@dataclass(frozen=True)
+class Line:
+    """What runs at one point.
+
+    Attributes
+    ----------
+    words
+        The command, as it would be typed for this point.
+    """
+
+    words: tuple[str, ...]
+    job: Job
+
+    @property
+    def shows_ranks(self) -> bool:
+        """Whether the line tells its number of ranks; a script does not."""
+        return self.job.command.launcher is not None and self.job.layout.nranks is not None
+
+
+def points_of(
+    words: list[str], ranks: str | None, nodes: str | None, ppn: str | None, threads: str | None
+) -> list[Point]:
+    """Return the points that the options mean; without any: doubling up to CMD's own ranks.
+
+    Parameters
+    ----------
+    words
+        CMD.
+    ranks, nodes, ppn, threads
+        The options' texts.
+    """
+    if ranks is not None and (nodes is not None or ppn is not None):
+        raise UsageError("--ranks means one node", "--ranks", "give --nodes and --ppn instead")
+    each: list[int | None] = [None]
+    if threads is not None:
+        each = [*parse_numbers(threads, "--threads")]
+    if ranks is None and nodes is None and ppn is None:
+        if has_placeholders(words):
+            raise UsageError(
+                "on how many ranks?", "--ranks", "say --ranks 1,2,4, or --nodes, --ppn"
+            )
+        own = find_layout(parse_command(words, os.environ, Path.cwd()), os.environ)
+        if own.nranks is None or own.nodes is None or own.ppn is None:
+            raise UsageError(
+                "on how many ranks?", "--ranks", "say --ranks 1,2,4, or --nodes, --ppn"
+            )
+        return _doubling(own.nodes, own.ppn, each)
+    on = parse_numbers(nodes, "--nodes") if nodes is not None else [1]
+    per = parse_numbers(ranks or ppn, "--ranks" if ranks else "--ppn") if ranks or ppn else None
+    if per is None:
+        raise UsageError("--nodes needs --ppn: how many ranks on each?", "--ppn", "say --ppn 36")
+    if threads is not None and len(each) == len(per) > 1:
+        shapes = list(zip(per, each, strict=True))  # ranks x threads that fill a node alike
+    else:
+        shapes = list(itertools.product(per, each))
+    return sorted({Point(n, p, t) for n in on for p, t in shapes}, key=lambda q: (q.cores, str(q)))
+
+
+def _doubling(nodes: int, ppn: int, threads: list[int | None]) -> list[Point]:
+    def up_to(most: int) -> list[int]:
+        return [*(1 << i for i in range(most.bit_length()) if 1 << i < most), most]
+
+    shapes = [(1, p) for p in up_to(ppn)] if nodes == 1 else [(n, ppn) for n in up_to(nodes)]
+    return [Point(n, p, t) for n, p in shapes for t in threads]
+
+
+def parse_numbers(text: str | None, option: str) -> list[int]:
+    """Return the numbers in ``1,2,4`` or ``2-64`` (doubling).
+
+    Parameters
+    ----------
+    text, option
+        The option's text, and its name for the message.
+    """
+    out: list[int] = []
+    for part in (text or "").split(","):
+        low, dash, high = part.strip().partition("-")
+        good = whole(low) and int(low) >= 1
+        if not good or (dash and not (whole(high) and int(high) >= int(low))):
+            raise UsageError(f"{text!r} is no list of numbers", option, f"write them {NUMBERS}")
+        at = int(low)
+        while at <= (int(high) if dash else at):
+            out.append(at)
+            if not dash:
+                break
+            at *= 2
+    return list(dict.fromkeys(out))
+
+
+def lines_of(
+    words: Sequence[str],
+    points: Sequence[Point],
+    environ: Mapping[str, str],
+    cores: int | None,
+    mpi: str | None,
+) -> dict[Point, Line]:
+    """Return what runs at each point; refuse what would not run there.
+
+    Where the command starts several programs (``A : B``), a point is what its line says: the
+    numbers that are filled in are of some of them only.
+
+    Parameters
+    ----------
+    words
+        CMD.
+    points
+        As the options mean them.
+    environ, cores
+        As for `resize`.
+    mpi
+        What the user says the MPI is.
+    """
+    out: dict[Point, Line] = {}
+    made: dict[tuple[tuple[str, ...], int | None], Point] = {}
+    for asked in points:
+        line = tuple(resize(words, asked, environ, Path.cwd(), cores))
+        job = understand(line, mpi=mpi)
+        several = len(job.command.applications) > 1
+        point = _of_several(job, asked) if several else _fitting(job, asked)
+        other = made.setdefault((line, asked.threads), asked)
+        if other != asked or point in out:
+            raise UsageError(
+                f"the same command would run for {other.words} and {asked.words} "
+                f"(nodes x ranks): {shlex.join(line)}",
+                "--ranks",
+                "{n} is the number of ranks, {nodes} of nodes and {ppn} of ranks on each: write "
+                "those that differ into the command",
+            )
+        out[point] = Line(line, job)
+    return out
+
+
+def _of_several(job: Job, point: Point) -> Point:
+    """Return where a line with several programs runs: on one node its ranks are all that counts."""
+    if job.layout.nranks is None or job.layout.nodes != 1 or point.nodes != 1:
+        raise UsageError(
+            "several programs are started (A : B), so how many ranks are on each of several nodes "
+            "is not known", shlex.join(job.command.words),
+            "measure it on one node (--ranks), or start one program",
+        )  # fmt: skip
+    return Point(1, job.layout.nranks, point.threads)
+
+
+def _fitting(job: Job, point: Point) -> Point:
+    """Refuse a line that asks for another number of ranks or nodes than it was to."""
+    if job.command.launcher is None:
+        return point
+    if job.layout.nranks not in (None, point.nranks):
+        raise StrettoError(
+            f"this would run on {job.layout.nranks} ranks, not on {point.nranks}",
+            shlex.join(job.command.words),
+            "say where the numbers go: {n}, {nodes} and {ppn} in the command",
+        )
+    # Hydra puts any number of ranks on the nodes that it has: a point would be another one's.
+    if job.layout.nodes not in (None, point.nodes):
+        raise StrettoError(
+            f"this would run on {job.layout.nodes} nodes, not on {point.nodes}",
+            shlex.join(job.command.words),
+            f"name the hosts of {point.nodes} nodes in the command, or ask for fewer (--nodes)",
+        )
+    return point

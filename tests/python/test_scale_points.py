@@ -1,0 +1,308 @@
+"""``stretto scale``: that the figure of a point is that point's, and what ends a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import socket
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, one_job_at_a_time
+from stretto.cli import main
+from stretto.errors import UsageError
+from stretto.files.identity import Host
+from stretto.files.scale import ScaleRun, read_scale
+from stretto.files.settings import SettingsFile, Tried, write_settings
+from stretto.files.verdict import Metric
+from stretto.launch.command import parse_command
+from stretto.launch.naming import command_name
+from stretto.launch.resize import Point, has_placeholders, resize
+from stretto.mpi.detect import find_installation
+from stretto.scaling.analyse import analyse
+from stretto.scaling.points import lines_of
+from stretto.scaling.show import sentences
+
+MPIRUN = ["/usr/bin/mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]
+
+
+@pytest.fixture
+def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Options for commands that run no MPI, under a launcher that is none."""
+    path = tmp_path / "bin" / "mpirun"
+    path.parent.mkdir()
+    path.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'\n")
+    path.chmod(0o755)
+    where = tmp_path / "case"
+    where.mkdir()
+    monkeypatch.chdir(where)
+    return ["--mpi", str(path), "-o", str(tmp_path / "out"), "-y"]
+
+
+def sh(text: str) -> list[str]:
+    return ["--", "sh", "-c", text]
+
+
+def test_points_with_threads_and_without_are_in_one_file(
+    launcher: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a user goes on: the second call ended with a TypeError, and so did all later ones."""
+    one = ["scale", "--repeats", "1", "--ranks", "1,2", *launcher]
+    job = sh("echo {n}")
+    assert main([*one, *job]) == 0
+    assert main([*one, "--threads", "1", *job]) == 0
+    out = capsys.readouterr().out
+    assert out.count("native") > 4
+    assert sorted([Point(1, 2, 1), Point(1, 2), Point(1, 1, 4)]) == [
+        Point(1, 1, 4), Point(1, 2), Point(1, 2, 1),
+    ]  # fmt: skip
+
+
+def runs(*of: tuple[Point, float | None]) -> list[ScaleRun]:
+    return [
+        ScaleRun(p.nodes, p.ppn, p.threads, "native", 0, t, t or 1.0, 0 if t else 1, p.nranks)
+        for p, t in of
+    ]
+
+
+def told(*of: tuple[Point, float | None]) -> str:
+    found = analyse(runs(*of), Metric(), None)
+    assert found is not None
+    return "\n".join(sentences(found, None))
+
+
+def test_points_that_failed_are_no_proof_that_it_scales() -> None:
+    good = ((Point(1, 1), 9.0), (Point(1, 2), 5.0))
+    assert "it has not turned round" in told(*good)
+    text = told(*good, (Point(1, 4), None))
+    assert "has not turned" not in text
+    assert "the most cores on which a run succeeded (1 x 4 failed)" in text
+    assert "turn" not in told((Point(1, 2), 5.0)) and "fastest" not in told((Point(1, 2), 5.0))
+    assert "has not turned round" in told(*good, (Point(1, 1, 1), None)), "fewer cores failed"
+
+
+def test_a_run_that_hangs_is_ended_by_the_budget(
+    launcher: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin = time.monotonic()
+    words = ["scale", "--ranks", "1,2", "--repeats", "1", "--budget", "6s", *launcher]
+    assert main([*words, *sh("[ {n} = 2 ] || sleep 1000")]) == 0
+    assert time.monotonic() - begin < 60
+    said = capsys.readouterr()
+    assert "took too long" in said.err and "--budget" in said.err
+    assert "1 x 1, native: no run succeeded" in said.out
+    (file,) = (tmp_path / "out").glob("*.jsonl")
+    assert [r.status for r in read_scale(file).runs] == [0, 124]
+
+
+def test_without_a_budget_a_run_has_the_time_of_ten(
+    launcher: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[float | None] = []
+    import stretto.scaling.measure as measure
+
+    real = measure.once
+
+    def once(*args: object, **named: object) -> object:
+        limits.append(args[5])  # type: ignore[arg-type]
+        return real(*args, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(measure, "once", once)
+    assert main(["scale", "--ranks", "1,2", "--repeats", "1", *launcher, *sh("echo {n}")]) == 0
+    first, second = limits
+    assert first is None and second is not None and 60 < second < 120
+
+
+def test_the_shells_own_braces_are_left_alone(tmp_path: Path) -> None:
+    text = "n=2; mpirun -n ${n} ./hello"
+    assert not has_placeholders([text])
+    words = ["bash", "-c", text + " > {n}.${nodes}"]
+    assert resize(words, Point(1, 4), os.environ, tmp_path) == [
+        "bash",
+        "-c",
+        text + " > 4.${nodes}",
+    ]
+
+
+def test_points_whose_command_is_the_same_are_refused(
+    launcher: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["scale", "--ranks", "1,2", *launcher, *sh("echo {nodes}")]) == 2
+    said = capsys.readouterr().err
+    assert "the same command would run for 1 x 1 and 1 x 2" in said
+    assert not (tmp_path / "out").exists()
+    pairs = ["scale", "--ppn", "1", "--threads", "1,2", "--repeats", "1", *launcher]
+    assert main([*pairs, *sh("echo {n}")]) == 0, "OMP_NUM_THREADS differs"
+
+
+def test_several_programs_count_with_all_their_ranks(
+    launcher: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the refusal of a line without {n} advises."""
+    plain = [*MPIRUN, "-n", "2", "sleep", "0", ":", "-n", "1", "sleep", "0"]
+    assert main(["scale", "--ranks", "1,2", "--dry-run", "--", *plain]) == 2
+    advised = [w.replace("2", "{n}") if w == "2" else w for w in plain]
+    assert main(["scale", "--ranks", "1,2", "--dry-run", "--json", "--", *advised]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(p["nodes"], p["ppn"]) for p in found["points"]] == [(1, 2), (1, 3)]
+    assert "-n 1 sleep 0 : -n 1" in shlex.join(found["points"][0]["command"])
+    hosts = [MPIRUN[0], "-H", "a:2,b:2", *advised[1:]]
+    with pytest.raises(UsageError, match="several nodes"):
+        lines_of(hosts, [Point(2, 1)], os.environ, None, None)
+
+
+@pytest.mark.mpi
+def test_a_script_that_ignores_the_number_is_found_out(
+    launcher: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its two points were printed as 1 x 1 and 1 x 2, with a speed-up between them."""
+    MPIS["openmpi4"].require()
+    Path("fixed.sh").write_text(f"#!/bin/sh\n{shlex.join(MPIRUN)} -n 2 sleep 1\n")
+    Path("fixed.sh").chmod(0o755)
+    with one_job_at_a_time():
+        words = ["scale", "--ranks", "1,2", "--repeats", "1", *launcher, "--json"]
+        assert main([*words, "--", "./fixed.sh", "{n}"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [p["nranks"] for p in found["points"]] == [2] and not found["unverified"]
+    assert "it ran on 2 ranks, not on 1" in found["failed"][0]["why"]
+
+
+def test_what_no_rank_tells_is_not_verified(
+    launcher: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["scale", "--ranks", "1,2", "--repeats", "1", *launcher, *sh("echo {n}")]) == 0
+    assert "not verified: that native runs had these numbers of ranks (1 x 1, 1 x 2)" in (
+        capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["bash", "-c", "export V=1.0; ./hello in.dat"], "bash"),
+        (["bash", "-lc", "./a/b.sh"], "bash"),
+        (["perl", "-e", "print 1.5"], "perl"),
+        (["bash", "-e", "job.sh"], "job"),
+        (["./a;b c"], "a_b_c"),
+        (["./run-{n}.x"], "run-_n_.x"),
+    ],
+)
+def test_texts_name_no_files(words: list[str], name: str, tmp_path: Path) -> None:
+    assert command_name(parse_command(words, os.environ, tmp_path)) == name
+
+
+def test_the_files_have_one_name_for_all_points(
+    launcher: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = 'echo "run {n} 1.5; done"'
+    options = [*launcher[:2], "-y", "--repeats", "1"]
+    for ranks in ("1,2", "2,3"):
+        assert main(["scale", "--ranks", ranks, *options, *sh(text)]) == 0
+    assert [p.name for p in Path().iterdir()] == ["stretto-scale-sh"]
+    found = read_scale(Path("stretto-scale-sh/sh.scale.jsonl"))
+    assert sorted(r.ppn for r in found.runs) == [1, 2, 3]
+
+
+def test_a_name_that_no_launcher_carries_is_refused_before_it_is_made(
+    launcher: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [*launcher[:2], "-y", "-o", "a;b"]
+    assert main(["scale", "--ranks", "1", *options, *sh("echo {n}")]) == 2
+    assert "semicolon" in capsys.readouterr().err and not Path("a;b").exists()
+
+
+def test_pipes_are_made_anew_and_sockets_named(
+    launcher: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo("pipe", 0o600)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("sock")
+        Path("plain").write_text("x")
+        job = sh("[ -p pipe ] && [ ! -e sock ] && [ -f plain ] && echo seen {n}")
+        words = ["scale", "--ranks", "1,2", "--repeats", "1", "--metric", r"seen (\d)"]
+        assert main([*words, *launcher, *job]) == 0
+    assert "in no copy (sockets, devices): sock" in capsys.readouterr().err
+    assert stat.S_ISFIFO(Path("pipe").stat().st_mode)
+
+
+def test_what_cannot_be_copied_is_told_in_words(
+    launcher: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Root reads every file: the error is made up."""
+
+    def fail(*args: object, **named: object) -> None:
+        raise shutil.Error([("/a/secret", "/b/secret", "Permission denied"), ("/a/x", "/b/x", "y")])
+
+    monkeypatch.setattr(shutil, "copytree", fail)
+    assert main(["scale", "--ranks", "1", *launcher, *sh("echo {n}")]) == 1
+    said = capsys.readouterr().err
+    assert "/a/secret: Permission denied (and 1 more)" in said and "[(" not in said
+
+
+@pytest.mark.parametrize("option", [("--metric-better", "higher"), ("--metric-unit", "it/s")])
+@pytest.mark.parametrize("verb", [["scale", "--ranks", "1"], ["tune"], ["tune", "--settings"]])
+def test_options_of_a_metric_that_is_not_given_are_refused(
+    launcher: list[str],
+    capsys: pytest.CaptureFixture[str],
+    verb: list[str],
+    option: tuple[str, str],
+) -> None:
+    assert main([*verb, *option, *launcher, *sh("echo {n}")]) == 2
+    assert f"{option[0]} says nothing of wall time" in capsys.readouterr().err
+
+
+def test_a_run_that_fails_in_silence_has_no_last_words(
+    launcher: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["scale", "--ranks", "1", *launcher, *sh("exit 3; {n}")]) == 1
+    said = capsys.readouterr().err
+    assert "it ended with 3; it printed nothing that tells why" in said
+    assert "last words: \n" not in said
+
+
+def chosen(words: list[str], environment: dict[str, str]) -> None:
+    """Leave what `stretto tune --settings` would have chosen for a script."""
+    mpi = find_installation(MPIRUN[0]).identity
+    name = ",".join(f"{n}={v}" for n, v in environment.items())
+    tried = Tried(name, "w", environment, "faster")
+    file = SettingsFile("0", "t", Host("h", "c", 2, "k", 1), mpi, words, Metric(), None, None,
+                        [tried], [], environment, name)  # fmt: skip
+    write_settings(file, Path("stretto-job.sh/job.sh.settings.json"))
+
+
+@pytest.mark.mpi
+def test_tuned_runs_have_the_settings_that_run_would_set(
+    launcher: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What `tune --settings` had chosen never came into them: 0 points were tuned."""
+    MPIS["openmpi4"].require()
+    script = Path("job.sh")
+    script.write_text('#!/bin/sh\n[ "$1" = 3 ] && export STEPS=4\necho "in ${STEPS:-10} s"\n'
+                      f"STEPS=${{STEPS-}} {shlex.join(MPIRUN)} -n $1 sleep 1\n")  # fmt: skip
+    script.chmod(0o755)
+    chosen(["./job.sh", "2"], {"STEPS": "5"})
+    words = ["scale", "--ranks", "2,3", "--repeats", "2", "--metric", r"in (\d+) s", "--json"]
+    with one_job_at_a_time():
+        options = ["--mpi", MPIRUN[0], *launcher[2:]]
+        assert main([*words, *options, "--", "./job.sh", "{n}"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {(p["nranks"], p["kind"]): p["median"] for p in found["points"]} == {
+        (2, "native"): 10, (2, "tuned"): 5, (3, "native"): 4,
+    }  # fmt: skip
+    (failed,) = found["failed"]
+    assert failed["kind"] == "tuned" and "STEPS=5 did not reach the ranks" in failed["why"]
+    (file,) = (tmp_path / "out").glob("*.jsonl")
+    assert {r.detail for r in read_scale(file).runs if r.kind == "tuned" and r.status == 0} == {
+        "STEPS=5"
+    }
+    chosen(["./job.sh", "2"], {"STEPS": "6"})
+    with one_job_at_a_time():
+        assert main([*words, *options, "--ranks", "2", "--", "./job.sh", "{n}"]) == 0
+    out = capsys.readouterr()
+    assert "with another table or settings do not count" in out.err
+    assert [p["median"] for p in json.loads(out.out)["points"] if p["kind"] == "tuned"] == [6]

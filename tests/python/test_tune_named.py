@@ -1,0 +1,163 @@
+"""Settings that cannot reach the ranks are no settings that do not help."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, one_job_at_a_time
+from stretto.cli import main
+from stretto.errors import UsageError
+from stretto.files.verdict import Metric
+from stretto.launch.command import Command, parse_command
+from stretto.mpi.settings import Setting
+from stretto.tune.command import job_words
+from stretto.tune.named import decided, environment_of, left, named, option_names
+from stretto.tune.place import Place
+from stretto.tune.seen import Seen, watching
+from stretto.tune.stage import Options
+
+EAGER = "btl_vader_eager_limit"
+VARIABLE = f"OMPI_MCA_{EAGER}"
+ANSWERS = {
+    "openmpi": "mpirun (Open MPI) 4.1.4",
+    "mpich": "HYDRA build details:\\n    Version:                                 5.0.2",
+    "slurm": "slurm 22.05.8",
+}
+
+
+def command(tmp_path: Path, kind: str, line: str) -> Command:
+    name = {"openmpi": "mpirun", "mpich": "mpiexec.hydra", "slurm": "srun"}[kind]
+    path = tmp_path / name
+    path.write_text(f"#!/bin/sh\nprintf '{ANSWERS[kind]}\\n'\n")
+    path.chmod(0o755)
+    return parse_command(line.split(), {"PATH": f"{tmp_path}:/usr/bin:/bin"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "word"),
+    [
+        ("openmpi", "env {v}=2048 mpirun -n 2 sleep 1", "env"),
+        ("openmpi", "{v}=2048 mpirun -n 2 sleep 1", "env"),
+        ("openmpi", "mpirun -n 2 env {v}=2048 sleep 1", "env"),
+        ("openmpi", "mpirun -x {v}=2048 -n 2 sleep 1", "-x"),
+        ("openmpi", "mpirun --mca btl_vader_eager_limit 2048 -n 2 sleep 1", "--mca"),
+        ("mpich", "mpiexec.hydra -genv {v} 2048 -n 2 sleep 1", "-genv"),
+        ("mpich", "mpiexec.hydra -env {v}=2048 -n 2 sleep 1", "-env"),
+        ("slurm", "srun --export=ALL,{v}=2048 -n 2 sleep 1", "--export"),
+        ("openmpi", "mpirun -x {v} -n 2 sleep 1", None),
+        ("mpich", "mpiexec.hydra -genv OTHER 2048 -n 2 sleep 1", None),
+    ],
+)
+def test_what_the_command_sets_itself_wins(
+    tmp_path: Path, kind: str, line: str, word: str | None
+) -> None:
+    found = command(tmp_path, kind, line.format(v=VARIABLE))
+    assert decided(found).get(VARIABLE) == word
+    mine = Setting(f"{EAGER}=16384", "", ((VARIABLE, "16384"),))
+    kept, notes = left([mine], found, {})
+    if word is None:
+        assert kept == [mine] and not notes
+        assert EAGER not in option_names(found)
+        assert named([mine.name], "openmpi", found, {}) == [
+            Setting(mine.name, "named by the user", mine.environment)
+        ]
+        return
+    assert not kept and f"{word} sets {VARIABLE}" in notes[0]
+    with pytest.raises(UsageError, match=f"{word} in the command wins over {mine.name}"):
+        named([mine.name], "openmpi", found, {})
+
+
+def test_what_the_environment_has_is_what_native_runs_have(tmp_path: Path) -> None:
+    found = command(tmp_path, "openmpi", "mpirun --bind-to none -n 2 sleep 1")
+    both = [Setting(f"{EAGER}={v}", "", ((VARIABLE, v),)) for v in ("1024", "16384")]
+    kept, notes = left(both, found, {VARIABLE: "16384"})
+    assert kept == both[:1] and "the environment says" in notes[0]
+    with pytest.raises(UsageError, match="no other run than the native ones"):
+        named([both[1].name], "openmpi", found, {VARIABLE: "16384"})
+    with pytest.raises(UsageError, match="--bind-to in the command wins"):
+        named(["hwloc_base_binding_policy=core"], "openmpi", found, {})
+
+
+def test_names_and_values() -> None:
+    assert environment_of("openmpi", "btl_tcp_if_include=eth0,eth1") == {
+        "OMPI_MCA_btl_tcp_if_include": "eth0,eth1"
+    }
+    assert environment_of("openmpi", "smsc=^cma,xpmem,knem,btl_x=1") == {
+        "OMPI_MCA_smsc": "^cma,xpmem,knem", "OMPI_MCA_btl_x": "1",
+    }  # fmt: skip
+    assert environment_of("mpich", "UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,A=") == {
+        "UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1", "A": "",
+    }  # fmt: skip
+    for text, message in (("eth0,A=1", "is not NAME=VALUE"), ("A=2,A=4", "two values"),
+                          ("a=1,OMPI_MCA_a=2", "two values")):  # fmt: skip
+        with pytest.raises(UsageError, match=message):
+            environment_of("openmpi", text)
+
+
+def test_a_setting_named_twice_is_tried_once(tmp_path: Path) -> None:
+    found = command(tmp_path, "openmpi", "mpirun -n 2 sleep 1")
+    texts = ["x=1", "y=1", "x=1", "OMPI_MCA_x=1"]
+    assert [s.name for s in named(texts, "openmpi", found, {})] == ["x=1", "y=1"]
+
+
+def test_what_ranks_have_tells_what_came_through() -> None:
+    seen = Seen({2}, ({"A": "1", "B": "2"}, {"A": "3"}))
+    assert seen.missed({"A": "1", "B": "2"}) is None, "some ranks have it"
+    assert seen.missed({"A": "4"}) == "A=4 did not reach the ranks: it is 1 there"
+    assert "is not set there" in str(seen.missed({"C": "4"}))
+    assert seen.missed({"HYDRA_BINDING": "core", "PRTE_MCA_rmaps_x": "1"}) is None, "not for ranks"
+    assert Seen(set(), ()).missed({"A": "4"}) is None, "none was seen: nothing is known"
+
+
+def test_of_a_ranks_processes_the_last_one_counts() -> None:
+    """A script that every rank runs may set what its program gets."""
+    environ = {**os.environ, "MARK": "here", "PMI_RANK": "0", "PMI_SIZE": "3", "A": "1"}
+    inner = f"{shlex.quote(sys.executable)} -c 'import time; time.sleep(1)'"
+    with watching("MARK", "here") as seen:
+        subprocess.run(["sh", "-c", f"A=2 {inner}; true"], env=environ, check=True)
+    assert seen.sizes == {3} and [r["A"] for r in seen.ranks] == ["2"]
+
+
+@pytest.mark.mpi
+def test_a_script_that_sets_it_is_found_out_by_its_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The setting was told as "not faster in 3 rounds"."""
+    mpirun = str(MPIS["openmpi4"].require().prefix / "bin" / "mpirun.openmpi")
+    where = tmp_path / "case"
+    where.mkdir()
+    monkeypatch.chdir(where)
+    script = where / "job.sh"
+    script.write_text(
+        f"#!/bin/sh\nexport {VARIABLE}=2048\n{mpirun} --oversubscribe --bind-to none -n 2 sleep 1\n"
+    )
+    script.chmod(0o755)
+    words = ["tune", "--settings", "--candidates", f"{EAGER}=16384", "--json"]
+    with one_job_at_a_time():
+        assert main([*words, "--mpi", mpirun, "-y", "--", "./job.sh"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (tried,) = found["tried"]
+    assert tried["outcome"] == "failed"
+    assert f"{VARIABLE}=16384 did not reach the ranks: it is 2048 there" in tried["why"]
+    assert [r["setting"] for r in found["runs"]].count(f"{EAGER}=16384") == 1, "no more runs of it"
+    monkeypatch.setenv(VARIABLE, "1")  # of the shell: what is tried takes its place
+    script.write_text(script.read_text().replace("export", ": "))
+    with one_job_at_a_time():
+        words += ["--pairs", "1", "--restart"]
+        assert main([*words, "--mpi", mpirun, "-y", "--", "./job.sh"]) == 0
+    assert json.loads(capsys.readouterr().out)["tried"][0]["outcome"] != "failed"
+
+
+@pytest.mark.parametrize("mpi", ["mpich", None])
+def test_what_is_to_be_run_next_has_the_mpi_that_was_told(tmp_path: Path, mpi: str | None) -> None:
+    """A script does not show its MPI to `stretto run` either."""
+    place = Place(tmp_path, tmp_path / "copies")
+    options = Options(["./f.sh", "a b"], tmp_path, Metric(), place, mpi=mpi)
+    assert job_words(options) == ("--mpi mpich " if mpi else "") + "-- ./f.sh 'a b'"
