@@ -31,7 +31,7 @@ from stretto.campaign.settings import (
     parse_sizes,
     variants_of,
 )
-from stretto.campaign.variants import settings_environment
+from stretto.campaign.variants import settings_environment, single_settings
 from stretto.errors import Interrupted, StrettoError, UsageError
 from stretto.files.bench import LaunchEnd, read_bench
 from stretto.files.identity import MPIIdentity, collect
@@ -406,5 +406,12 @@ def test_settings_of_an_mpi_as_candidates() -> None:
         "OMPI_MCA_coll_tuned_allreduce_algorithm": "4",
     }
     assert settings_environment("mpich", "MPIR_CVAR_X=ring") == {"MPIR_CVAR_X": "ring"}
+    lists = "btl=self,vader,smsc=^cma,xpmem,btl_tcp_if_include=eth0,10.0.0.0/8"
+    assert settings_environment("openmpi", lists) == {
+        "OMPI_MCA_btl": "self,vader",
+        "OMPI_MCA_smsc": "^cma,xpmem",
+        "OMPI_MCA_btl_tcp_if_include": "eth0,10.0.0.0/8",
+    }
+    assert single_settings("native:btl=self,vader,x=1") == {"btl": "self,vader", "x": "1"}
     with pytest.raises(StrettoError):
         settings_environment("mpich", "nonsense")

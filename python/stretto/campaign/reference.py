@@ -16,6 +16,7 @@ import numpy as np
 
 from stretto.files.table import TUNABLE
 from stretto.mpi.algorithms.base import FILES
+from stretto.mpi.algorithms.pairs import pairs_of
 
 #: what the program says that it is at, while it times the messages
 REFERENCE = "reference"
@@ -58,7 +59,7 @@ def leaves_messages(candidate: str) -> bool:
     # an export chooses algorithms only, whatever its variables are called
     if candidate == FILES or not settings or kind not in ("native", "natives"):
         return True
-    return all(_ALGORITHMS.fullmatch(part.partition("=")[0]) for part in text.split(","))
+    return all(_ALGORITHMS.fullmatch(name) for name, _ in pairs_of(text))
 
 
 def exponent(candidates: Iterable[Sequence[Timed]]) -> float:

@@ -16,12 +16,14 @@ The bare MPI shares the launches of ``natives:START`` where START changes nothin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 
 from stretto.campaign.compare import BARE
 from stretto.campaign.reference import leaves_messages
 from stretto.errors import UsageError
+from stretto.mpi.algorithms.pairs import pairs_of
 
 SHARED = "natives:"
 #: settings that change none of Open MPI's choices by themselves: with dynamic rules and nothing
@@ -91,8 +93,7 @@ def single_settings(candidate: str) -> dict[str, str]:
 
 
 def _named(text: str) -> dict[str, str]:
-    pairs = (part.partition("=") for part in text.split(","))
-    return {name.removeprefix("OMPI_MCA_"): value for name, _, value in pairs}
+    return {name.removeprefix("OMPI_MCA_"): value for name, value in pairs_of(text)}
 
 
 def settings_environment(family: str, text: str) -> dict[str, str]:
@@ -105,13 +106,11 @@ def settings_environment(family: str, text: str) -> dict[str, str]:
     text
         What follows ``native:``.
     """
+    if not re.match(r"[A-Za-z_]\w*=", text):
+        first = text.partition(",")[0]
+        raise UsageError(f"{first!r} is not NAME=VALUE", "--candidates", "write native:NAME=VALUE")
     out = {}
-    for part in text.split(","):
-        name, equals, value = part.partition("=")
-        if not equals or not name:
-            raise UsageError(
-                f"{part!r} is not NAME=VALUE", "--candidates", "write native:NAME=VALUE"
-            )
+    for name, value in pairs_of(text):
         if family == "openmpi" and not name.startswith("OMPI_"):
             name = f"OMPI_MCA_{name}"
             if name.startswith("OMPI_MCA_coll_tuned_"):

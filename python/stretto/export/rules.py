@@ -28,6 +28,7 @@ from stretto.files.export import ExportPoint
 from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.table import WITHOUT_SIZE
 from stretto.mpi.algorithms.base import FILES, PREFIX
+from stretto.mpi.algorithms.pairs import pairs_of
 from stretto.tune.complete import calls_of, complete
 from stretto.tune.decide import (
     Segment,
@@ -370,6 +371,6 @@ def settings_of(choice: str) -> tuple[tuple[str, str], ...]:
     """Return the settings in ``native:A=1,B=2``; none for ``native``."""
     if not choice.startswith(PREFIX):
         return ()
-    pairs = (part.partition("=") for part in choice.removeprefix(PREFIX).split(","))
+    pairs = pairs_of(choice.removeprefix(PREFIX))
     # Open MPI's parameters may be given as they stand in an environment
-    return tuple((name.removeprefix("OMPI_MCA_"), value) for name, _, value in pairs)
+    return tuple((name.removeprefix("OMPI_MCA_"), value) for name, value in pairs)

@@ -30,6 +30,7 @@ from stretto.campaign.settings import REDUCTIONS
 from stretto.campaign.stats import Interval, benjamini_hochberg
 from stretto.files.bench import Bench
 from stretto.mpi.algorithms.base import FILES, PREFIX
+from stretto.mpi.algorithms.pairs import pairs_of
 from stretto.mpi.algorithms.words import own_label
 from stretto.mpi.detect import TITLES
 
@@ -271,7 +272,7 @@ def _entry(
 
 def _short(candidate: str) -> str:
     """Return settings without those that only let the others count, where nobody knows a name."""
-    parts = candidate.removeprefix(PREFIX).split(",")
+    parts = [f"{n}={v}" for n, v in pairs_of(candidate.removeprefix(PREFIX))]
     telling = [p for p in parts if not _ENABLING.search(p)]
     return ",".join(telling or parts) if candidate.startswith(PREFIX) else candidate
 

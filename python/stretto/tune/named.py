@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from stretto.errors import UsageError
 from stretto.launch.command import Command, skip_wrappers
+from stretto.mpi.algorithms.pairs import pairs_of
 from stretto.mpi.settings import Setting
 from stretto.mpi.settings.base import parse
 
@@ -24,7 +25,7 @@ _PLACING = (
     (re.compile(r"mapping|HYDRA_(MAPPING|BINDING)|I_MPI_PIN|DISTRIBUTION"),
      ("map-by", "m", "distribution")),
 )  # fmt: skip
-_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_BEGINS = re.compile(r"[A-Za-z_]\w*=")
 
 
 def option_names(command: Command) -> list[str]:
@@ -160,9 +161,6 @@ def _placed(variable: str, command: Command) -> str | None:
 def environment_of(family: str, text: str) -> dict[str, str]:
     """Return the variables of ``NAME=VALUE,...``: Open MPI's parameters without their prefix.
 
-    A part that does not begin with ``NAME=`` belongs to the value before it: lists of interfaces
-    and components have commas.
-
     Parameters
     ----------
     family
@@ -170,17 +168,12 @@ def environment_of(family: str, text: str) -> dict[str, str]:
     text
         As typed.
     """
-    pairs: list[list[str]] = []
-    for part in text.removeprefix("native:").split(","):
-        name, equals, value = part.partition("=")
-        if equals and _NAME.match(name):
-            pairs.append([name, value])
-        elif pairs:
-            pairs[-1][1] += f",{part}"
-        else:
-            raise UsageError(f"{part!r} is not NAME=VALUE", "--candidates", "write NAME=VALUE;...")
+    text = text.removeprefix("native:")
+    if not _BEGINS.match(text):
+        first = text.partition(",")[0]
+        raise UsageError(f"{first!r} is not NAME=VALUE", "--candidates", "write NAME=VALUE;...")
     out: dict[str, str] = {}
-    for name, value in pairs:
+    for name, value in pairs_of(text):
         plain = family == "openmpi" and not name.startswith(("OMPI_", "PRTE_", "PMIX_", "UCX_"))
         variable = f"OMPI_MCA_{name}" if plain else name
         if variable in out:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.algorithms.pairs import pairs_of
 
 #: coll/tuned's algorithms from 1 on (the enumerations of 4.1.4 and 5.0.11, alike but for sparbit)
 _TUNED = {
@@ -64,9 +65,8 @@ def own_label(candidate: str, han: bool = False) -> str | None:
     name: str | None = None
     takes: list[str] = []
     priority: str | None = None
-    for part in candidate.removeprefix(PREFIX).split(","):
-        variable, _, value = part.partition("=")
-        variable = variable.removeprefix("OMPI_MCA_")
+    for given, value in pairs_of(candidate.removeprefix(PREFIX)):
+        variable = given.removeprefix("OMPI_MCA_")
         named = _named(variable, value)
         if named is not None and name is None:
             name = named
