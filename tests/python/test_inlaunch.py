@@ -104,21 +104,27 @@ def test_what_an_installed_mpi_can_be_told(name: str, monkeypatch: pytest.Monkey
     if name == "intel":
         assert shared == {} and len(variants) == len(names) + 1
         return
-    assert len(variants) < len(names) / 2 + 1
+    inside = [c for c in names if "coll_han" not in c or "coll_tuned" in c]
+    assert len(set(inside) - set(shared)) < len(inside) / 3, "most share, but for HAN's"
     assert ("bare" in shared) == (name == "openmpi4"), "5.0 has HAN there"
     apart = [c for c in names if c not in shared]
     if name == "mpich":
-        assert set(shared.values()) == {"bare"}
-        assert all("POSIX" in c or "TREE_TYPE" in c or "COMPOSITION" in c for c in apart)
+        # which nobody has tried to write: in the environment of those that have it in common
+        early = "MPIR_CVAR_ALLREDUCE_RECEXCH_SINGLE_PHASE_RECV=1"
+        assert set(shared.values()) == {"bare", f"natives:{early}"}
+        assert all((shared[c] != "bare") == (early in c) for c in shared)
+        words = ("POSIX", "TREE_TYPE", "COMPOSITION", "BUFFER_PER_CHILD")
+        assert all(any(word in c for word in words) for c in apart)
     else:
         (launch,) = set(shared.values())
         assert shared_settings(launch)["coll_tuned_use_dynamic_rules"] == "1"
         assert all("coll_han_use" in c or "priority=100" in c for c in apart)
     settings = campaign([*names, "bare"], shared)
-    launch_number = settings.variants.index(next(iter(shared.values())))
+    first = next(iter(shared.values()))
+    launch_number = settings.variants.index(first)
     mine = settings.cases_of(settings.variant_of(launch_number))
     written = written_in(settings, here, launch_number, mine)
-    assert set(written) == set(shared) - {"bare"}
+    assert set(written) == {c for c in shared if shared[c] == first} - {"bare"}
     for candidate, pairs in written.items():
         at_start = shared_settings(shared[candidate])
         assert {n for n, _ in pairs} == set(single_settings(candidate)) - set(at_start)

@@ -105,7 +105,22 @@ def test_mpich_radices_belong_to_their_algorithms() -> None:
     assert takes["barrier", "k_dissemination"] == {"radix": "MPIR_CVAR_BARRIER_DISSEM_KVAL"}
     assert takes["allgather", "k_brucks"] == {"radix": "MPIR_CVAR_ALLGATHER_BRUCKS_KVAL"}
     assert takes["allgather", "brucks"] == {}
-    assert set(takes["bcast", "tree"]) == {"radix", "tree", "segment"}
+    # doc/mpich/tuning_parameters.md: only the pipelined one of bcast's trees cuts messages
+    assert set(takes["bcast", "tree"]) == {"radix", "tree", "nonblocking"}
+    assert set(takes["bcast", "pipelined_tree"]) == {
+        "radix", "tree", "nonblocking", "segment", "preposted",
+    }  # fmt: skip
+    assert takes["bcast", "pipelined_tree"]["segment"] == (
+        "MPIR_CVAR_BCAST_TREE_PIPELINE_CHUNK_SIZE"
+    )
+    assert set(takes["allreduce", "tree"]) == {"radix", "tree", "segment", "buffers"}
+    assert takes["allreduce", "k_reduce_scatter_allgather"] == {
+        "radix": "MPIR_CVAR_ALLREDUCE_RECEXCH_KVAL",
+        "single_phase": "MPIR_CVAR_ALLREDUCE_RECEXCH_SINGLE_PHASE_RECV",
+    }
+    assert takes["allreduce", "reduce_scatter_allgather"] == {}
+    for collective in ("alltoall", "alltoallv", "alltoallw"):
+        assert takes[collective, "scattered"] == {"requests": "MPIR_CVAR_ALLTOALL_THROTTLE"}
 
 
 def test_intel_lists_what_is_known_of_it() -> None:
@@ -127,7 +142,13 @@ def test_parameters_show_in_the_label() -> None:
     mpi = _installation("mpich")
     (tree,) = (a for a in discover(mpi) if (a.collective, a.name) == ("allreduce", "tree"))
     words = {v.label for v in tree.variations()}
-    assert {"mpir tree", "mpir tree(radix=4)", "mpir tree(tree=knomial_1)"} <= words
+    assert {
+        "mpir tree",
+        "mpir tree(radix=4)",
+        "mpir tree(tree=kary)",
+        "mpir tree(buffers=1)",
+    } <= words
+    assert "mpir tree(tree=knomial_1)" not in words, "which it is by itself"
 
 
 def test_only_what_fits_is_a_candidate() -> None:

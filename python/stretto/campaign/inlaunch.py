@@ -44,7 +44,7 @@ _WRITTEN: dict[Family, str] = {
     "openmpi": r"coll_tuned_[a-z_]+_algorithm"
     r"(_(segmentsize|tree_fanout|chain_fanout|knomial_radix|max_requests))?",
     "mpich": r"MPIR_CVAR_DEVICE_COLLECTIVES"
-    r"|MPIR_CVAR_(?!\w*(POSIX|OFI))[A-Z_]+_(INTRA_ALGORITHM|DEVICE_COLLECTIVE|KVAL)"
+    r"|MPIR_CVAR_(?!\w*(POSIX|OFI|INTRANODE))[A-Z_]+_(INTRA_ALGORITHM|DEVICE_COLLECTIVE|KVAL)"
     r"|MPIR_CVAR_(?!\w*(POSIX|OFI))[A-Z_]+_PIPELINE_CHUNK_SIZE",
 }
 

@@ -52,6 +52,10 @@ class Algorithm:
         It works for exactly so many ranks; None: for any number.
     nodes
         It is chosen only on communicators that span several nodes (True) or one (False).
+    shared
+        It does something of its own only where a node has several of the ranks.
+    chosen
+        Parameters that have a value among the settings, and which.
     """
 
     collective: str
@@ -62,6 +66,7 @@ class Algorithm:
     parameters: tuple[Parameter, ...] = ()
     exactly: int | None = None
     nodes: bool | None = None
+    shared: bool = False
     chosen: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -78,6 +83,8 @@ class Algorithm:
     def fits(self, nranks: int, nodes: int) -> bool:
         """Return whether it can run on a communicator of so many ranks on so many nodes."""
         if self.exactly is not None and nranks != self.exactly:
+            return False
+        if self.shared and nranks <= nodes:
             return False
         return self.nodes is None or self.nodes == (nodes > 1)
 

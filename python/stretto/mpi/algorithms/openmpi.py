@@ -1,17 +1,24 @@
-"""Open MPI: coll/tuned by number, coll/han and other components where they are built.
+"""Open MPI: coll/tuned by number, coll/han and its levels, other components by priority.
 
 ``coll_tuned_*_algorithm`` are enumerations whose items the library lists; a forced algorithm
 counts only with ``coll_tuned_use_dynamic_rules``. On several nodes Open MPI 5 puts HAN before
 tuned: a flat algorithm is had by taking HAN's priority away, one of HAN's by giving it one.
+What another component does it does where it has the highest priority.
+
+Names and numbers are those that the library lists. Which of its variables an algorithm looks at,
+and which collectives a component has, it does not say: that is from its sources (4.1.4 and 5.0),
+and from runs with ``coll_base_verbose`` (tests/python/test_mpi_algorithms_openmpi.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from stretto.mpi.algorithms.base import Algorithm, Parameter
 from stretto.mpi.variables import Variable
+
+Setting = tuple[str, str]
 
 SEGMENTS = ("4096", "16384", "65536", "131072")
 FANOUTS = ("2", "4", "8")
@@ -33,6 +40,25 @@ _NAMES = {
 #: algorithms that look at segments in some collectives only
 _SEGMENTED = ("bcast", "reduce", "allreduce")
 _HAN_ON, _HAN_OFF = ("coll_han_priority", "100"), ("coll_han_priority", "0")
+#: HAN's own choice, in pipelined segments, where the collective calls what its two levels have:
+#: bcast on either, a reduction inside a node, nonblocking ones of both between nodes. Its gather,
+#: scatter and allgather have the same settings, for levels that lack what they call: no choice.
+_HAN_LEVELED = ("bcast", "reduce", "allreduce")
+_HAN_SEGMENTS = ("16384", "262144", "1048576")
+#: HAN's simple algorithms ask for the module between nodes, by its number in the help: those whose
+#: priority puts them on every communicator. (sm inside a node has none, and HAN does without it.)
+_HAN_BETWEEN = ("basic", "tuned")
+#: components -> the blocking collectives in which they have something that tuned has not, of those
+#: that run by priority. Left out: what basic does as some number of tuned's does, and what nobody
+#: but basic does; libnbc and ftagree have no blocking ones, inter none inside a communicator, self
+#: is for one rank; sync and monitoring hand calls on.
+_BY_PRIORITY = {
+    "sm": ("allreduce", "barrier", "bcast", "reduce"),
+    "adapt": ("bcast", "reduce"),
+    "basic": ("allreduce", "barrier", "bcast", "reduce"),
+}
+#: of sm: its reduction has no tree
+_SM_TREE = ("allreduce", "barrier", "bcast")
 
 
 def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
@@ -43,7 +69,7 @@ def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
     variables
         From `control_variables`.
     """
-    flat: tuple[tuple[str, str], ...] = (("coll_tuned_use_dynamic_rules", "1"),)
+    flat: tuple[Setting, ...] = (("coll_tuned_use_dynamic_rules", "1"),)
     if _HAN_OFF[0] in variables:
         flat += (_HAN_OFF,)
     out: list[Algorithm] = []
@@ -63,17 +89,7 @@ def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
                 for value, item in variable.items
                 if value > 0  # 0: the built-in decision
             ]
-        found = re.fullmatch(r"coll_han_use_(\w+)_algorithm", name)
-        if found:
-            out += [
-                Algorithm(
-                    found.group(1), item, str(value), "han", ((name, str(value)), _HAN_ON),
-                    nodes=True,
-                )
-                for value, item in variable.items
-                if value > 0 and item != "intra"
-            ]  # fmt: skip
-    return out + _hierarchies(variables)
+    return out + _hierarchies(variables) + _components(variables)
 
 
 def _parameters(
@@ -100,13 +116,97 @@ def _parameters(
 
 
 def _hierarchies(variables: Mapping[str, Variable]) -> list[Algorithm]:
-    """Return HAN's choices of the module for each level, where it has no numbered algorithms."""
+    """Return HAN's algorithms: by number, or by a switch in releases that have no numbers yet."""
     out: list[Algorithm] = []
-    for name in variables:
-        found = re.fullmatch(r"coll_han_(\w+)_up_module", name)
-        if not found or f"coll_han_use_{found.group(1)}_algorithm" in variables:
-            continue
-        low = f"coll_han_{found.group(1)}_low_module"
-        if low in variables:
-            out.append(Algorithm(found.group(1), "levels", "1", "han", (_HAN_ON,), nodes=True))
+    for name, variable in variables.items():
+        found = re.fullmatch(r"coll_han_use_(\w+)_algorithm", name)
+        if found:
+            out += [
+                # HAN's own choice, where it is intra, is the same candidate in all collectives:
+                # one launch for them together
+                _han(found.group(1), item, str(value), variables, (name, str(value)))
+                if item != "intra"
+                else _han(found.group(1), item, str(value), variables)
+                for value, item in variable.items
+                if value > 0
+            ]
+        found = re.fullmatch(r"coll_han_use_simple_(\w+)", name)
+        if found and f"coll_han_use_{found.group(1)}_algorithm" not in variables:
+            collective = found.group(1)
+            out += [
+                _han(collective, "levels", "1", variables),
+                _han(collective, "simple", "2", variables, (name, "1")),
+            ]
     return out
+
+
+def _han(
+    collective: str, item: str, value: str, variables: Mapping[str, Variable], *choice: Setting
+) -> Algorithm:
+    takes = _simple(collective, variables) if item == "simple" else ()
+    if item in ("intra", "levels") and collective in _HAN_LEVELED:
+        takes = (*_leveled(collective, variables), *_segments(collective, variables))
+    return Algorithm(
+        collective, item, value, "han", (*choice, _HAN_ON), takes, nodes=True, shared=True
+    )
+
+
+def _leveled(collective: str, variables: Mapping[str, Variable]) -> Iterator[Parameter]:
+    """Yield what HAN's pipelined algorithms take: ``up level module ..., 0 libnbc, 1 adapt``."""
+    for level in ("up", "low"):
+        name = f"coll_han_{collective}_{level}_module"
+        if name in variables:
+            numbers = re.findall(r"\b(\d+) \w+", variables[name].help)
+            yield Parameter(level, name, tuple(n for n in numbers if n != "0"))  # 0: as it is
+
+
+def _segments(collective: str, variables: Mapping[str, Variable]) -> Iterator[Parameter]:
+    name = f"coll_han_{collective}_segsize"
+    if name in variables:
+        yield Parameter("segment", name, _HAN_SEGMENTS)
+
+
+def _simple(collective: str, variables: Mapping[str, Variable]) -> tuple[Parameter, ...]:
+    """Return what HAN's simple algorithms take: ``...: 0 = self; 1 = basic; 2 = libnbc; ...``."""
+    if collective == "reduce":
+        return tuple(_leveled(collective, variables))  # unlike the others
+    name = f"coll_han_{collective}_dynamic_inter_node_module"
+    if name not in variables:
+        return ()
+    numbers = re.findall(r"\b(\d+) = (\w+)", variables[name].help)
+    return (Parameter("up", name, tuple(n for n, module in numbers if module in _HAN_BETWEEN)),)
+
+
+def _components(variables: Mapping[str, Variable]) -> list[Algorithm]:
+    """Return what other components do that are built into this Open MPI."""
+    return [
+        Algorithm(
+            collective,
+            "by_priority",
+            component,
+            component,
+            ((f"coll_{component}_priority", "100"),),
+            tuple(_of_component(component, collective, variables)),
+            nodes=False if component == "sm" else None,
+        )
+        for component, collectives in _BY_PRIORITY.items()
+        if f"coll_{component}_priority" in variables
+        for collective in collectives
+    ]
+
+
+def _of_component(
+    component: str, collective: str, variables: Mapping[str, Variable]
+) -> Iterator[Parameter]:
+    if component == "sm" and collective in _SM_TREE and "coll_sm_tree_degree" in variables:
+        yield Parameter("radix", "coll_sm_tree_degree", ("2", "8", "16"))
+    if component == "adapt":
+        choice = variables.get(f"coll_adapt_{collective}_algorithm")
+        if choice is not None:
+            # "0: tuned, 1: binomial, ...": the first is not written, the second the default
+            numbers = re.findall(r"\b(\d+): \w+", choice.help)
+            values = tuple(n for n in numbers if int(n) > 1)
+            yield Parameter("tree", f"coll_adapt_{collective}_algorithm", values)
+        name = f"coll_adapt_{collective}_segment_size"
+        if name in variables:
+            yield Parameter("segment", name, SEGMENTS)

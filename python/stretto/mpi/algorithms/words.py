@@ -25,12 +25,14 @@ _TUNED = {
     "scan": "linear recursive_doubling",
     "scatter": "basic_linear binomial linear_nb",
 }
-#: HAN's algorithms by number (5.0.11, where all of its collectives have the same two)
-_HAN = {"1": "intra", "2": "simple"}
+#: HAN's algorithms by number (5.0.11)
+_HAN = {"1": "intra", "2": "simple", "3": "reproducible"}
+_HAN_BARRIER = {"1": "simple"}
 #: the settings that name an algorithm, and the part of the MPI that has it
 _NAMING = (
     (re.compile(r"coll_tuned_([a-z_]+)_algorithm"), "tuned"),
     (re.compile(r"coll_han_use_([a-z_]+)_algorithm"), "han"),
+    (re.compile(r"coll_(sm|adapt|basic)_priority"), "by_priority"),
     (re.compile(r"MPIR_CVAR_[A-Z_]+?_POSIX_INTRA_ALGORITHM"), "posix"),
     (re.compile(r"MPIR_CVAR_[A-Z_]+?_INTRA_ALGORITHM"), "mpir"),
     (re.compile(r"I_MPI_ADJUST_[A-Z_]+?_(COMPOSITION|NETWORK|NODE)"), None),
@@ -38,11 +40,15 @@ _NAMING = (
 )
 #: what an algorithm takes, by the end of the setting's name
 _TAKES = (
-    ("radix", ("_KVAL", "_radix")),
-    ("tree", ("_TREE_TYPE",)),
+    ("radix", ("_KVAL", "_radix", "coll_sm_tree_degree")),
+    ("tree", ("_TREE_TYPE", "coll_adapt_bcast_algorithm", "coll_adapt_reduce_algorithm")),
     ("segment", ("_segmentsize", "_CHUNK_SIZE", "_segsize", "_segment_size")),
     ("fanout", ("_fanout",)),
-    ("requests", ("_requests",)),
+    ("requests", ("_requests", "_THROTTLE")),
+    ("buffers", ("_BUFFER_PER_CHILD",)),
+    ("single_phase", ("_SINGLE_PHASE_RECV",)),
+    ("nonblocking", ("_IS_NON_BLOCKING",)),
+    ("preposted", ("_RECV_PRE_POST",)),
     ("up", ("_up_module", "_dynamic_inter_node_module")),
     ("low", ("_low_module",)),
 )
@@ -104,7 +110,10 @@ def _named(variable: str, value: str) -> str | None:
             own = names[number - 1] if 0 < number <= len(names) else value
             return f"tuned {own}" if own in names else None
         if component == "han":
-            own = _HAN.get(value, value)
-            return f"han {own}" if own in _HAN.values() else None
+            numbers = _HAN_BARRIER if found.group(1) == "barrier" else _HAN
+            own = numbers.get(value, value)
+            return f"han {own}" if own in numbers.values() else None
+        if component == "by_priority":
+            return f"{found.group(1)} by_priority" if value == "100" else None
         return f"{component or found.group(1).lower()} {value}"
     return None

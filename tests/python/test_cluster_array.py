@@ -1,0 +1,91 @@
+"""A real job array on the namespace cluster: two tasks of Slurm's at work on one campaign."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import clusters
+from clusters import inside_a_job, stretto, testbed
+from mpis import one_job_at_a_time
+from test_cluster_campaign import state, until
+
+pytestmark = [pytest.mark.root, pytest.mark.mpi]
+
+CAMPAIGN = """
+collectives = ["allreduce"]
+nodes = [1]
+ppn = [2]
+bytes = "8,1000"
+candidates = ["recursive_doubling", "native:linear"]
+launches = 6
+eliminate = false
+mpis = ["{mpi}"]
+launcher = "mpirun"
+stall = 200
+"""
+NAME = "openmpi4"
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[testbed.Cluster]:
+    with clusters.up(2, with_slurm=True) as cluster:
+        yield cluster
+
+
+def test_two_tasks_of_an_array_share_a_campaign(nodes: testbed.Cluster) -> None:
+    """Each has a node of its own; no launch is measured by both, and none is left."""
+    file = nodes.shared / "array.toml"
+    file.write_text(CAMPAIGN.format(mpi=clusters.launcher(nodes, NAME, 1, 1)[0]))
+    out = file.with_suffix(".campaign")
+    env = inside_a_job(nodes, NAME)
+    words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
+    words += ["--time", "10", "--jobs", "2"]
+    with one_job_at_a_time():
+        done = subprocess.run(
+            words, env=env, cwd=nodes.shared, capture_output=True, text=True, timeout=300,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        job = json.loads(done.stdout)["job"]
+        until(lambda: state(job, os.environ | clusters.slurm.variables(nodes)) == "")
+    logs = [(out / f"slurm-{job}_{task}.log").read_text() for task in (1, 2)]
+    assert all("Traceback" not in log and "table: " in log for log in logs), logs
+    ends: Counter[int] = Counter()
+    cells: Counter[tuple[object, ...]] = Counter()
+    for path in out.glob("*/*/*/*.bench.jsonl"):
+        for line in path.read_text().splitlines()[1:]:
+            row = json.loads(line)
+            if row["type"] == "launch_end":
+                ends[row["launch"]] += 1
+            if row["type"] == "sample":
+                key = ("launch", "collective", "bytes", "candidate", "mode")
+                cells[tuple(row[k] for k in key)] += 1
+    assert set(ends.values()) == {1} and set(cells.values()) == {1}, "nothing was measured twice"
+    claims = list(out.glob("*/*/1x2/claims/*.end"))
+    assert len(claims) == len(ends) >= 6
+    told = json.loads(stretto(nodes, NAME, "campaign", "status", str(out), "--json").stdout)
+    assert told["complete"], told
+    (system,) = told["systems"]
+    (layout,) = system["layouts"]
+    assert layout["samples"] == sum(cells.values()) and not layout["samples_dropped"]
+    # Slurm starts both in one pass, and all the rounds last many times as long as a start
+    assert by_host(out) == {node.name for node in nodes.nodes}, "both had a share"
+
+
+def by_host(out: Path) -> set[str]:
+    """The hosts whose processes held claims of launches."""
+    found = set()
+    for path in out.glob("*/*/1x2/claims/*"):
+        if path.suffix != ".end":
+            text = path.read_text()
+            if text.startswith("{"):
+                found.add(json.loads(text)["place"].split(" ")[0])
+    return found

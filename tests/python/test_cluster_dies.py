@@ -1,0 +1,98 @@
+"""A host that dies in the midst of a campaign on the namespace cluster, and comes back later."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clusters
+from clusters import stretto, testbed
+from mpis import one_job_at_a_time
+from test_cluster_campaign import finished, until
+
+pytestmark = [pytest.mark.root, pytest.mark.mpi]
+
+CAMPAIGN = """
+collectives = ["allreduce"]
+nodes = [1, 2]
+ppn = [1, 2]
+bytes = "8"
+candidates = ["recursive_doubling", "native:linear"]
+launches = 3
+eliminate = false
+shared_cores = true
+mpis = ["{mpi}"]
+hosts = {hosts}
+stall = 20
+"""
+NAME = "openmpi4"
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[testbed.Cluster]:
+    with clusters.up(2) as cluster:
+        yield cluster
+
+
+def status(nodes: testbed.Cluster, out: Path) -> dict[str, Any]:
+    done = stretto(nodes, NAME, "campaign", "status", str(out), "--json")
+    (system,) = json.loads(done.stdout)["systems"]
+    return {"complete": json.loads(done.stdout)["complete"]} | {
+        x["layout"]: x for x in system["layouts"]
+    }
+
+
+def samples(out: Path) -> list[tuple[Any, ...]]:
+    """Every sample in the results: layout, launch and cell."""
+    found = []
+    for path in out.glob("*/*/*/*.bench.jsonl"):
+        for line in path.read_text().splitlines()[1:]:
+            row = json.loads(line)
+            if row["type"] == "sample":
+                cell = ("launch", "collective", "bytes", "candidate", "mode")
+                found.append((path.parent.name, *(row[key] for key in cell)))
+    return found
+
+
+def test_a_host_dies_and_comes_back(nodes: testbed.Cluster) -> None:
+    file = nodes.shared / "dies.toml"
+    hosts = [node.name for node in nodes.nodes]
+    mpi = clusters.launcher(nodes, NAME, 1, 1)[0]
+    file.write_text(CAMPAIGN.format(mpi=mpi, hosts=json.dumps(hosts)))
+    out = file.with_suffix(".campaign")
+    words = [sys.executable, "-m", "stretto", "tune", "--campaign", str(file), "--yes"]
+    with one_job_at_a_time():
+        process = subprocess.Popen(
+            words, env=clusters.environment(nodes, NAME), cwd=nodes.shared,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        until(lambda: finished(out) >= 2 or process.poll() is not None)
+        assert process.poll() is None
+        nodes.kill(1)
+        text = process.communicate(timeout=600)[0]
+    assert "Traceback" not in text and process.returncode != 0, text
+    assert f"{hosts[1]} does not start programs and is left out" in text, text
+    before = samples(out)
+    assert len(before) == len(set(before)) > 0
+    found = status(nodes, out)
+    assert not found["complete"]
+    alone = found["1x2"]
+    assert alone["samples"] > 0 and not alone.get("left_out"), "one node is enough for it"
+    assert any(hosts[1] in json.dumps(found[x].get("left_out")) for x in ("2x1", "2x2")), found
+    nodes.revive(1)
+    done = stretto(nodes, NAME, *words[3:])
+    assert "table:" in done.stdout, done.stdout + done.stderr
+    after = samples(out)
+    assert set(before) <= set(after), "nothing is lost"
+    found = status(nodes, out)
+    assert found["complete"]
+    for layout in ("1x2", "2x1", "2x2"):
+        mine = [cell for cell in after if cell[0] == layout]
+        assert found[layout]["samples"] == len(set(mine)), layout
+        assert len(mine) - len(set(mine)) <= found[layout]["samples_dropped"], layout

@@ -1,0 +1,96 @@
+"""The watchdog of a campaign's first start: what hangs is ended, and the remedy named."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from stretto.errors import StrettoError
+from stretto.mpi import from_launcher
+from stretto.mpi.base import MPIInstallation
+from stretto.sweep.hosts import srun_starter
+from stretto.sweep.layout import Layout
+from stretto.sweep.placement import HangError, probe
+
+#: says who it and its child are, and waits for ever; an mpirun also tells of a version
+HANGS = """#!/bin/sh
+case "$1" in --version) echo "mpirun (Open MPI) 4.1.4"; exit 0;; esac
+sleep 1000 &
+echo "$$ $!" > "{mark}"
+wait
+"""
+
+
+def hanging(path: Path) -> Path:
+    """A launcher that hangs, and the file in which it says its process and its child's."""
+    mark = path.parent / "processes"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(HANGS.format(mark=mark))
+    path.chmod(0o755)
+    return mark
+
+
+def mpi_of(directory: Path) -> MPIInstallation:
+    hanging(directory / "bin" / "mpirun")
+    return from_launcher(directory / "bin" / "mpirun", dict(os.environ))
+
+
+def alive(process: str) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def ended(mark: Path) -> bool:
+    """Whether both have been there and are gone, which may take them a moment."""
+    processes = mark.read_text().split()
+    assert len(processes) == 2
+    deadline = time.monotonic() + 60
+    while any(map(alive, processes)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(alive, processes))
+
+
+def test_a_direct_srun_that_hangs_is_ended_and_two_steps_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = hanging(tmp_path / "slurm" / "srun")
+    mpi = mpi_of(tmp_path / "mpi")
+    monkeypatch.setenv("PATH", f"{mark.parent}:{os.environ['PATH']}")
+    start = srun_starter("pmix")(Layout(2, 1), ("a", "b"))
+    with pytest.raises(HangError) as caught:
+        probe(mpi, Layout(2, 1), ("a", "b"), start, limit_s=3)
+    said = "\n".join(caught.value.lines())
+    assert "2 ranks did not end within 3 s" in said and "srun" in said
+    assert "launcher = 'mpirun'" in said and "two steps: sbatch or salloc" in said
+    assert "mpi_type" in said and "srun --mpi=list" in said
+    assert ended(mark)
+
+
+def test_an_mpirun_that_hangs_has_another_remedy(tmp_path: Path) -> None:
+    mpi = mpi_of(tmp_path)
+    with pytest.raises(HangError) as caught:
+        probe(mpi, Layout(2, 1), ("a", "b"), None, limit_s=3)
+    said = "\n".join(caught.value.lines())
+    assert "without a password (ssh NODE true)" in said and "stretto check" in said
+    assert "srun" not in said
+    assert ended(tmp_path / "bin" / "processes")
+
+
+def test_one_that_ends_by_itself_did_not_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpi = mpi_of(tmp_path / "mpi")
+    program = tmp_path / "slurm" / "srun"
+    hanging(program)
+    program.write_text("#!/bin/sh\necho 'srun: error: Invalid MPI type' >&2\nexit 1\n")
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    start = srun_starter("pmix")(Layout(2, 1), ())
+    with pytest.raises(StrettoError, match="Invalid MPI type") as caught:
+        probe(mpi, Layout(2, 1), (), start, limit_s=60)
+    assert not isinstance(caught.value, HangError)
