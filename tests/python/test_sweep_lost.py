@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def test_a_process_that_dies_is_doubted_late(
     path.unlink()
     held = worker_of(request, Fake()).sites[ONE].claims.take(10_000, 0)
     assert held is not None
-    monkeypatch.setattr("stretto.sweep.site.SEEN_S", 0.5)
+    monkeypatch.setattr("stretto.sweep.standing.SEEN_S", 0.5)
     worker = worker_of(request, Fake(), poll_s=0.1)
     held.end(done=False)  # which another host's kill would do by its silence
     assert not worker.sites[ONE].doubted and not worker.settled(worker.sites[ONE])
@@ -181,3 +181,36 @@ def test_a_status_writes_nothing(tmp_path: Path) -> None:
         assert before == {
             p: p.stat().st_mtime_ns for p in tmp_path.rglob("*") if "real" not in p.parts
         }
+
+
+def test_what_another_has_measured_and_cannot_be_read_yet_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients of NFS keep what they know of a directory: a file made elsewhere is not there yet.
+
+    Decided without it, later rounds would have other candidates than those of who has measured it.
+    """
+    request = small(tmp_path, layouts=(ONE,))
+    here, there = worker_of(request, Fake()), worker_of(request, Fake())
+    glob, hidden = Path.glob, set[str]()
+
+    def listing(path: Path, pattern: str) -> Iterator[Path]:
+        return (p for p in glob(path, pattern) if p.name not in hidden)
+
+    count = there.sites[ONE].plan.nvariants
+    for _ in range(3 * count):
+        unit = there.next_unit()
+        assert unit is not None
+        there._measure(unit)
+    hidden |= {p.name for p in glob(there.base / "1x2", "*.bench.jsonl")}
+    assert hidden
+    monkeypatch.setattr(Path, "glob", listing)
+    assert here.next_unit() is None, "all of the first round is done, and none of it can be read"
+    assert not here.sites[ONE].known.keys() - {0} and here._others_work()
+    hidden.clear()
+    unit, other = here.next_unit(), there.next_unit()
+    assert unit is not None and other is not None
+    assert unit.turn == other.turn > 0
+    same = unit.cases == other.cases
+    assert same
+    assert here.run() and set(written(here).values()) == {1}

@@ -10,7 +10,6 @@ import random
 import re
 import shutil
 import threading
-import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from stretto.files.io import dump_json, write_atomic
 from stretto.sweep.claims import Claims, Holder
 from stretto.sweep.contest import Memory
 from stretto.sweep.elimination import State
-from stretto.sweep.folder import ENDING, Folder, session_path
+from stretto.sweep.folder import ENDING, Folder, Merged, session_path
 from stretto.sweep.layout import Layout
 from stretto.sweep.plan import LayoutPlan
 
@@ -37,9 +36,6 @@ _UNDER_WAY = re.compile(
     rf"\.(?P<results>[^.]+\.(?P<host>[^.]+)\.(?P<pid>\d+)(\.\d+)?{re.escape(ENDING)})"
     r"\.launch(?P<launch>\d+)\."
 )
-#: s: after so long what another process has written can be seen (clients of NFS keep for up to a
-#: minute what they know of a directory)
-SEEN_S = 90.0
 #: one thread at a time takes a name for its file, and makes the file
 _NAMING = threading.Lock()
 
@@ -56,8 +52,8 @@ class Site:
     writer: BenchWriter | None = None
     given_up: set[int] = field(default_factory=set)
     doubted: set[int] = field(default_factory=set)  # were done; the files hold no end of them
-    suspects: set[int] = field(default_factory=set)  # the same, as long as others are at work
-    began: float = field(default_factory=time.monotonic)
+    unseen: dict[int, float] = field(default_factory=dict)  # the same, since when it is noticed
+    sound: set[int] = field(default_factory=set)  # of which the files lack nothing
     lost: bool = False  # it was said that some of it is not
     looked: tuple[int, int, Ledger] | None = None  # round, records, and what they leave to be done
     fruitless: int = 0
@@ -68,43 +64,26 @@ class Site:
     known: dict[int, State] = field(default_factory=dict)  # what is worth measuring in a round
     memory: Memory = field(default_factory=dict)
     remedy: str | None = None  # what to do where it is closed
+    _whole: tuple[Merged, set[int]] | None = None
 
     def doubt(self) -> None:
         """Take launches that earlier starts have done for done only if the files hold their end.
 
-        Files may have been damaged since, or lost. As long as another process is at work they are
-        suspects only: it has looked, and its latest file may not be seen here yet.
+        Files may have been damaged since, or lost. As long as another process is at work nothing
+        is doubted at once: see `Standing.unseen`.
         """
         listing = self.claims.listing()
         states = {k: self.claims.state(k, listing)[0] for k in listing}
-        self.suspects = {k for k, state in states.items() if state == "done"} - self._whole()
         if "held" not in states.values():
-            self.doubted, self.suspects = self.suspects, set()
+            self.doubted = {k for k, state in states.items() if state == "done"} - self.whole()
 
-    def look_again(self, listing: dict[int, dict[int, bool]]) -> bool:
-        """Doubt the suspects when whoever was at work is gone; return whether there are any.
-
-        Parameters
-        ----------
-        listing
-            The claims.
-        """
-        if not self.suspects or time.monotonic() - self.began < SEEN_S:
-            return False
-        if any(self.claims.state(k, listing)[0] == "held" for k in listing):
-            return False
-        found, self.suspects = self.suspects - self._whole(), set()
-        self.doubted |= found
-        if found:  # what rests on rounds that are not complete after all
-            self.known.clear()
-            self.memory.clear()
-            self.looked = None
-        return bool(found)
-
-    def _whole(self) -> set[int]:
+    def whole(self) -> set[int]:
         """Return the launches whose end the files hold."""
-        ends = self.folder.merged().bench.ends
-        return {k for k, end in ends.items() if end.status == "ok"}
+        merged = self.folder.merged()
+        if self._whole is None or self._whole[0] is not merged:
+            ends = merged.bench.ends
+            self._whole = merged, {k for k, end in ends.items() if end.status == "ok"}
+        return self._whole[1]
 
     def leave_out(self, why: str, remedy: str | None, by: str) -> None:
         """Close the layout for this process, and leave word of it for `campaign status`.

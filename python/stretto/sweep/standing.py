@@ -6,6 +6,7 @@ Nothing is measured or written here, so that any process may look while others w
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from stretto.sweep.layout import Layout, guides, teachers
 from stretto.sweep.plan import LayoutPlan
 from stretto.sweep.site import Site
 from stretto.sweep.times import Medians, medians, until
+
+#: s: after so long what another process has written can be read
+SEEN_S = 90.0
 
 
 class Standing:
@@ -90,8 +94,6 @@ class Standing:
             The layout, and its claims.
         """
         turn = self.turn(site, listing)
-        if site.suspects:  # what is complete is not known yet
-            return turn
         if turn is None or turn >= site.plan.settings.launches:
             site.searched = True
         if turn is None:
@@ -144,8 +146,6 @@ class Standing:
             Its claims.
         """
         plain = {k: dict(v) for k, v in listing.items()}
-        if site.look_again(plain):
-            site.searched = False
         asked = site.plan.settings.launches
         rounds = asked if self.closing is None else self.closing.rounds(site.plan.layout)
         for turn in range(rounds):
@@ -162,14 +162,41 @@ class Standing:
                     return turn
         return None
 
+    def unseen(self, site: Site, turn: int, launch: int) -> bool:
+        """Return whether what another process has measured of a launch cannot be read here yet.
+
+        It has brought its file to the server before it let go of the launch, but a client of NFS
+        keeps for up to a minute what it knows of a directory. What then depends on that launch
+        would be decided without it: one waits, and what is not there after `SEEN_S` is lost.
+
+        Parameters
+        ----------
+        site, turn, launch
+            As for `lacks`; a launch that is done.
+        """
+        if launch in site.sound or launch in site.doubted:
+            return False
+        if launch in site.whole() or not self._left(site, turn).pending(launch):
+            site.sound.add(launch)
+            site.unseen.pop(launch, None)
+            return False
+        since = site.unseen.setdefault(launch, time.monotonic())
+        if time.monotonic() - since < SEEN_S:
+            return True
+        site.doubted.add(launch)
+        del site.unseen[launch]
+        return False
+
     def lacks(self, site: Site, turn: int, launch: int) -> bool:
-        """Return whether of a launch that an earlier start has done the files hold less.
+        """Return whether of a launch that is done the files that can be read here hold less.
 
         Parameters
         ----------
         site, turn, launch
             The layout, a round whose predecessors are complete, and one of its launches.
         """
+        if self.unseen(site, turn, launch):
+            return True
         if launch not in site.doubted:
             return False
         if self._left(site, turn).pending(launch):

@@ -177,7 +177,7 @@ class Worker(Standing):
         ledger = Ledger(settings, bench.records)
         for launch in site.order(turn, found):
             status, generation = site.claims.state(launch, listing)
-            if status == "done" and self.lacks(site, turn, launch):
+            if status == "done" and self.lacks(site, turn, launch) and launch in site.doubted:
                 status = "open"
             if status == "open" and launch not in site.given_up:
                 if ledger.pending(launch):
@@ -261,7 +261,7 @@ class Worker(Standing):
         for site in self.all():
             if site.over or site.closed is not None:
                 continue
-            if site.suspects:
+            if site.unseen:
                 return True
             listing = site.claims.listing()
             if any(site.claims.state(k, listing)[0] == "held" for k in listing):
