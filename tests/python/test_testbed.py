@@ -110,10 +110,10 @@ def test_composed_choices_equal_the_mpi(
 
 
 def test_nodes_are_separate_but_share_a_file_system(nodes: testbed.Cluster) -> None:
-    first, second = 0, 1
-    assert nodes.run(first, ["touch", "/dev/shm/mark", "/tmp/mark"]).returncode == 0
-    assert nodes.run(second, ["ls", "/dev/shm", "/tmp"]).stdout.count("mark") == 0
-    assert not Path("/dev/shm/mark").exists() and not Path("/tmp/mark").exists()
+    first, second, mark = 0, 1, f"mark.{nodes.name}"
+    assert nodes.run(first, ["touch", f"/dev/shm/{mark}", f"/tmp/{mark}"]).returncode == 0
+    assert nodes.run(second, ["ls", "/dev/shm", "/tmp"]).stdout.count(mark) == 0
+    assert not Path("/dev/shm", mark).exists() and not Path("/tmp", mark).exists()
     nodes.run(first, ["touch", str(nodes.shared / "mark")])
     assert nodes.run(second, ["ls", str(nodes.shared / "mark")]).returncode == 0
     assert nodes.run(second, ["hostname"]).stdout.strip() == nodes.nodes[second].name
