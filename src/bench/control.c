@@ -6,7 +6,7 @@
  * collective is called here. Binomial trees and dissemination, as in any MPI's textbook (Thakur,
  * Rabenseifner and Gropp, IJHPCA 19(1), 2005): logarithmic in the number of ranks.
  */
-#include "bench.h"
+#include "bench/bench.h"
 
 enum { TAG = 4712, PIECE = 64 };
 

@@ -12,9 +12,9 @@ from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import han, mpich_tree, openmpi, openmpi_json
 from stretto.export.openmpi import IDS
-from stretto.export.users import _TUNED
 from stretto.files.identity import Family
 from stretto.mpi.algorithms.forced import exported, forced, mark_of, settable
+from stretto.mpi.algorithms.openmpi_names import TUNED
 
 FILENAME, HAN_FILE = RULES_FILES
 DYNAMIC = "OMPI_MCA_coll_tuned_use_dynamic_rules"
@@ -111,4 +111,4 @@ def test_the_names_are_the_writers() -> None:
     assert set(mpich_tree.VARIABLES.values()) == set(settable("mpich"))
     for name in (*mpich_tree.FILES.values(), openmpi.RULES_FILE, han.RULES_FILE):
         assert exported("openmpi", {FILENAME: f"/a/{name}"}), name
-    assert set(_TUNED) <= set(IDS)
+    assert set(TUNED) <= set(IDS)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, Mpi
+from mpis import MPIS, Mpi, missing
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import Algorithm, discover
 
@@ -110,7 +110,7 @@ def test_ompi_info_says_the_same(name: str) -> None:
     mpi = MPIS[name].require()
     tool = mpi.prefix / "bin" / "ompi_info"
     if not tool.exists():
-        pytest.skip(f"{tool} is not installed")
+        missing(f"{tool} is not installed")
     words = [str(tool), "--param", "coll", "all", "--level", "9", "--parsable"]
     done = subprocess.run(
         words, env=mpi.environment, capture_output=True, text=True, timeout=200, check=True

@@ -8,7 +8,6 @@ beside it, the files must give what the MPI does by itself.
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from stretto.export.output import SCRIPT
 from stretto.export.probe import Prints
 from stretto.export.users import family_of, waking, woken
 from stretto.export.verdicts import Seen, Verdict, prints_of, unseen_of, verdicts_of
-from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest
+from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest, filled
 from stretto.mpi.algorithms.forced import MARKS, settable
 from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
@@ -118,7 +117,7 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
         collectives = [r.collective for r in manifest.rows]
         awake = woken(manifest.target, collectives, environment, os.environ)
         verdicts.append(replace(ran[None], why="; ".join([ran[None].why, *awake])))
-    again = REMEDY.replace("TARGET", manifest.target).replace("DIR", shlex.quote(str(directory)))
+    again = filled(REMEDY, manifest.target, directory)
     return [replace(v, remedy=again) if v.remedy == REMEDY else v for v in verdicts]
 
 

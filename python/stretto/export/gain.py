@@ -8,7 +8,6 @@ job has it, by the engine of ``stretto bench``: launches with the files are one 
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from stretto.export.cases import MOST_BYTES, OTHERS, cases_of, inside
 from stretto.export.check import read
 from stretto.export.rules import Layout
 from stretto.files.bench import read_bench
-from stretto.files.export import REMEDY, ExportManifest, ExportRow
+from stretto.files.export import REMEDY, ExportManifest, ExportRow, filled
 from stretto.mpi.algorithms.base import FILES
 from stretto.mpi.base import MPIInstallation
 
@@ -113,9 +112,7 @@ def plan(directory: Path, place: Place) -> Plan:
     """
     manifest, variables = read(directory)
     for fault in examine.examine(manifest, directory, variables, place.installation):
-        again = fault.remedy.replace("TARGET", manifest.target).replace(
-            "DIR", shlex.quote(str(directory))
-        )
+        again = filled(fault.remedy, manifest.target, directory)
         raise StrettoError(f"these files are not timed: {fault.message}", fault.place, again)
     files = s.Files(tuple(sorted(variables.items())), _digest(manifest, directory))
     out = Plan(manifest)
@@ -246,6 +243,6 @@ def remedy(manifest: ExportManifest, directory: Path, collectives: Sequence[str]
     collectives
         Whose rows are to go.
     """
-    words = REMEDY.replace("TARGET", manifest.target).replace("DIR", shlex.quote(str(directory)))
+    words = filled(REMEDY, manifest.target, directory)
     names = ",".join(dict.fromkeys(collectives))
     return words.replace(" RESULTS", f" --without {names} RESULTS")

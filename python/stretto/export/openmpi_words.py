@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from stretto.export import han
 from stretto.export.rules import Rule
+from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
 
 #: algorithms that call other collectives, whose rows then hold inside them
 COMPOUND = (
@@ -33,43 +34,12 @@ _HAN_PRIORITY = "coll_han_priority"
 _BESIDE = ("coll_tuned_use_dynamic_rules", _HAN_PRIORITY)
 #: the priority of coll/tuned: HAN decides only with a higher one
 _TUNED_PRIORITY = 30
-#: coll/tuned's algorithms from 1 on: the enumerations that MPI_T lists in 4.1.4 and 5.0.11, with
-#: what 6.0 has besides (its sources: coll_tuned_*_decision.c)
-_NAMES = {
-    "allgather": "linear bruck recursive_doubling ring neighbor two_proc sparbit direct-messaging",
-    "allgatherv": "default bruck ring neighbor two_proc sparbit",
-    "allreduce": "basic_linear nonoverlapping recursive_doubling ring segmented_ring rabenseifner "
-    "allgather_reduce",
-    "alltoall": "linear pairwise modified_bruck linear_sync two_proc",
-    "alltoallv": "basic_linear pairwise",
-    "barrier": "linear double_ring recursive_doubling bruck two_proc tree",
-    "bcast": "basic_linear chain pipeline split_binary_tree binary_tree binomial knomial "
-    "scatter_allgather scatter_allgather_ring",
-    "exscan": "linear recursive_doubling",
-    "gather": "basic_linear binomial linear_sync",
-    "reduce": "linear chain pipeline binary binomial in-order_binary rabenseifner knomial",
-    "reduce_scatter": "non-overlapping recursive_halving ring butterfly",
-    "reduce_scatter_block": "basic_linear recursive_doubling recursive_halving butterfly",
-    "scan": "linear recursive_doubling",
-    "scatter": "basic_linear binomial linear_nb",
-}
 #: the first release that has an algorithm, where it is not 4: a row with one that a release lacks
 #: ends the program at the call (4.1.4 and 5.0.11, run), or is left out without a word (6)
 _SINCE = {
     ("allgather", 7): "5", ("allgather", 8): "6", ("allgatherv", 6): "5", ("allreduce", 7): "6",
     ("reduce", 8): "6",
 }  # fmt: skip
-#: HAN's algorithms from 1 on (5.0.11's MPI_T); those of collectives that only 6.0 has have no
-#: names here
-_HAN_NAMES = {
-    "allgather": "intra simple",
-    "allreduce": "intra simple reproducible",
-    "barrier": "simple",
-    "bcast": "intra simple",
-    "gather": "intra simple",
-    "reduce": "intra simple reproducible",
-    "scatter": "intra simple",
-}
 _ENUMERATION = re.compile(r"coll_(tuned|han_use)_([a-z_]+)_algorithm")
 #: as Open MPI reads numbers: strtoull with base 0, then a suffix
 _NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([kKmMgG]?)")
@@ -101,7 +71,7 @@ def _number(name: str, value: str) -> str:
         return str(int(digits, base) << _SHIFTS[suffix.lower()])
     enumeration = _ENUMERATION.fullmatch(name)
     if enumeration:
-        names = _NAMES if enumeration[1] == "tuned" else _HAN_NAMES
+        names = TUNED if enumeration[1] == "tuned" else HAN
         there = names.get(enumeration[2], "").split()
         return str(there.index(value) + 1) if value in there else value
     return value
@@ -210,7 +180,7 @@ def _lacks(collective: str, number: int, release: str) -> str | None:
     """Return in words that a release does not have an algorithm of coll/tuned; None: it does."""
     if number == 0:
         return "0 is the MPI's own decision, and no algorithm"
-    names = _NAMES.get(collective, "").split()
+    names = TUNED.get(collective, "").split()
     if number > len(names):
         return f"Open MPI {release} has no algorithm {number} for {collective}"
     if release < _SINCE.get((collective, number), "4"):
@@ -222,7 +192,7 @@ def _lacks(collective: str, number: int, release: str) -> str | None:
 def _lacks_of_han(rule: Rule) -> str | None:
     """Return in words that HAN does not have an algorithm; None: it does, or nobody knows."""
     number = han.algorithm_of(rule)
-    names = _HAN_NAMES.get(rule.collective, "").split()
+    names = HAN.get(rule.collective, "").split()
     if names and (number or 0) > len(names):
         return f"HAN has no algorithm {number} for {rule.collective}"
     return None

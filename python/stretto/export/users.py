@@ -13,12 +13,8 @@ from collections.abc import Collection, Mapping
 
 from stretto.files.identity import Family
 from stretto.mpi.algorithms.forced import DYNAMIC, exported
+from stretto.mpi.algorithms.openmpi_names import TUNED
 
-#: those that coll/tuned has algorithms for
-_TUNED = (
-    "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "exscan",
-    "gather", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "scatter",
-)  # fmt: skip
 #: what decides whether coll/tuned is asked at all
 _COMPONENTS = ("OMPI_MCA_coll", "OMPI_MCA_coll_tuned_priority", "OMPI_MCA_coll_han_priority")
 _MPICH = ("INTRA_ALGORITHM", "POSIX_INTRA_ALGORITHM", "COMPOSITION", "DEVICE_COLLECTIVE")
@@ -68,7 +64,7 @@ def waking(target: str, collectives: Collection[str], variables: Collection[str]
     """
     if not target.startswith("openmpi") or DYNAMIC not in variables:
         return []  # an export of HAN's rules alone turns nothing on
-    return [_forcing(c) for c in _TUNED if c not in collectives]
+    return [_forcing(c) for c in TUNED if c not in collectives]
 
 
 def _forcing(collective: str) -> str:

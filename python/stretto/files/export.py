@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -165,4 +166,17 @@ def _check(value: ExportManifest, place: str) -> None:
 
 
 REMEDY = "write the export again: stretto export --to TARGET --out DIR RESULTS"
+
+
+def filled(remedy: str, target: str, directory: Path) -> str:
+    """Return `REMEDY`, or another one with its words, as it would be typed.
+
+    Parameters
+    ----------
+    remedy, target, directory
+        It, and the export's.
+    """
+    return remedy.replace("TARGET", target).replace("DIR", shlex.quote(str(directory)))
+
+
 EXPORT = Document("stretto-export", 1, ExportManifest, "an export's list of rows", REMEDY, _check)

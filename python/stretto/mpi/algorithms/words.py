@@ -5,29 +5,9 @@ from __future__ import annotations
 import re
 
 from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
 from stretto.mpi.algorithms.pairs import pairs_of
 
-#: coll/tuned's algorithms from 1 on (the enumerations of 4.1.4 and 5.0.11, alike but for sparbit)
-_TUNED = {
-    "allgather": "linear bruck recursive_doubling ring neighbor two_proc sparbit",
-    "allgatherv": "default bruck ring neighbor two_proc sparbit",
-    "allreduce": "basic_linear nonoverlapping recursive_doubling ring segmented_ring rabenseifner",
-    "alltoall": "linear pairwise modified_bruck linear_sync two_proc",
-    "alltoallv": "basic_linear pairwise",
-    "barrier": "linear double_ring recursive_doubling bruck two_proc tree",
-    "bcast": "basic_linear chain pipeline split_binary_tree binary_tree binomial knomial "
-    "scatter_allgather scatter_allgather_ring",
-    "exscan": "linear recursive_doubling",
-    "gather": "basic_linear binomial linear_sync",
-    "reduce": "linear chain pipeline binary binomial in-order_binary rabenseifner",
-    "reduce_scatter": "non-overlapping recursive_halving ring butterfly",
-    "reduce_scatter_block": "basic_linear recursive_doubling recursive_halving butterfly",
-    "scan": "linear recursive_doubling",
-    "scatter": "basic_linear binomial linear_nb",
-}
-#: HAN's algorithms by number (5.0.11)
-_HAN = {"1": "intra", "2": "simple", "3": "reproducible"}
-_HAN_BARRIER = {"1": "simple"}
 #: the settings that name an algorithm, and the part of the MPI that has it
 _NAMING = (
     (re.compile(r"coll_tuned_([a-z_]+)_algorithm"), "tuned"),
@@ -104,15 +84,11 @@ def _named(variable: str, value: str) -> str | None:
         found = pattern.fullmatch(variable)
         if found is None:
             continue
-        if component == "tuned":
-            names = _TUNED.get(found.group(1), "").split()
+        if component in ("tuned", "han"):
+            names = (TUNED if component == "tuned" else HAN).get(found.group(1), "").split()
             number = int(value) if value.isdecimal() else 0
             own = names[number - 1] if 0 < number <= len(names) else value
-            return f"tuned {own}" if own in names else None
-        if component == "han":
-            numbers = _HAN_BARRIER if found.group(1) == "barrier" else _HAN
-            own = numbers.get(value, value)
-            return f"han {own}" if own in numbers.values() else None
+            return f"{component} {own}" if own in names else None
         if component == "by_priority":
             return f"{found.group(1)} by_priority" if value == "100" else None
         return f"{component or found.group(1).lower()} {value}"
