@@ -83,7 +83,11 @@ def test_bench_and_tune_say_it_before_they_measure(
     words = ["-n", "2", "--mpi", prefix, "--collective", "bcast", "--bytes", "8", "--dry-run"]
     out = ["--out", str(tmp_path / "a.table")]
     monkeypatch.setenv(DYNAMIC, "1")
-    for command in (["bench", *words], ["tune", *words, *out]):
+    job = ["--dry-run", "--", str(MPIS["openmpi4"].launcher(1)[0]), "-n", "{n}", "true"]
+    scale = ["scale", "--ranks", "1,2", *job]
+    settings = ["tune", "--settings", *(w.replace("{n}", "2") for w in job)]
+    monkeypatch.chdir(tmp_path)
+    for command in (["bench", *words], ["tune", *words, *out], scale, settings):
         monkeypatch.setenv(RING, "4")
         monkeypatch.delenv(FILENAME, raising=False)
         assert main(command) == 0

@@ -15,6 +15,7 @@ from mpis import MPIS, REPOSITORY, one_job_at_a_time
 from stretto.files.identity import collect_host
 from stretto.files.locate import table_path
 from stretto.files.table import Row, Table, write_table
+from stretto.files.verdict import Metric, Verdict, write_verdict
 from stretto.mpi import from_launcher
 
 pytestmark = pytest.mark.mpi
@@ -128,6 +129,26 @@ def test_what_tune_left_for_this_job(folder: Path, stand_ins: Path) -> None:
     done = stretto("run", *words, env=mpi.environment, cwd=folder, libs=stand_ins)
     assert "is not used: it was made on mpich" in done.stderr and "LD_PRELOAD" not in done.stdout
     assert done.stdout.splitlines() == [" |  |  |  | "] * 2
+
+
+def test_a_table_of_another_text_of_the_shell(folder: Path, stand_ins: Path) -> None:
+    """`bash -c A` and `bash -c B` have the same name, and are two jobs."""
+    mpi = MPIS["openmpi4"].require()
+    (folder / "stretto-bash").mkdir()
+    mine = table("openmpi4", folder / "stretto-bash" / "bash.table")
+    words = [*mpi.launcher(2), "bash", "-c"]
+    found = from_launcher(Path(words[0]), mpi.environment)
+    made = Verdict(
+        "0.1.0", "2026-11-21T20:00:00Z", collect_host(), found.identity,
+        [*words, "./show.sh"], Metric(), [], None, None, None, "nothing was measured",
+    )  # fmt: skip
+    write_verdict(made, mine.with_name("bash.verdict.json"))
+    other = [*words, "./show.sh other"]
+    done = stretto("run", "--", *words, "./show.sh", env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert done.stdout.splitlines()[0].split(" | ")[1] == str(mine)
+    done = stretto("run", "--", *other, env=mpi.environment, cwd=folder, libs=stand_ins)
+    assert "is not used: it was made with another program" in done.stderr
+    assert done.stdout.splitlines() == [" |  |  |  | other"] * 2
 
 
 def test_table_of_another_mpi(folder: Path, stand_ins: Path) -> None:

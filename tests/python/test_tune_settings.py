@@ -319,6 +319,23 @@ def test_a_dry_run_tells_the_settings_and_a_budget_ends_it(
     assert tune("--collective", "bcast", *script(case)) == 2
 
 
+@pytest.mark.mpi
+def test_a_run_ends_with_the_budget_and_is_no_failure(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It took up to a minute more, and its setting counted as one that hangs."""
+    path = case / "long.sh"
+    path.write_text(
+        f'#!/bin/sh\n[ -z "$OMPI_MCA_{EAGER}" ] || exec sleep 100000\necho time: 1 s\n'
+    )
+    path.chmod(0o755)
+    words = ["--mpi", launcher("openmpi4"), "--", "./long.sh"]
+    assert tune("--candidates", f"{EAGER}=1024", "--budget", "8s", "--json", *words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "the budget was spent" in found["conclusion"]
+    assert [t["outcome"] for t in found["tried"]] == ["untested"]
+
+
 #: alpha takes a fifth of the time, beta three tenths, and gamma finds most of beta's gain again
 HELPING = ["--candidates", "alpha=1;beta=1;gamma=1;gamma=2"]
 TOGETHER = ("alpha=1", "beta=1", "beta=1,alpha=1")

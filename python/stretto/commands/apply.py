@@ -87,6 +87,8 @@ def _differences(tried: SettingsFile, job: Job) -> list[str]:
 def _same_program(tried: Sequence[str], job: Job) -> bool:
     """Return whether a command runs the job's program: files are found by its last name only."""
     words = job.command.words
+    if not _same_text(tried, job):
+        return False
     for application in job.command.applications:
         if application.program is None:
             continue
@@ -95,8 +97,19 @@ def _same_program(tried: Sequence[str], job: Job) -> bool:
             (job.cwd / w).resolve() for w in tried if "/" in w
         }:
             return False
-        if Path(mine).name == app_name(job) and INTERPRETER.match(Path(mine).name):
-            # `python -m NAME`: only the arguments tell
+    return True
+
+
+def _same_text(tried: Sequence[str], job: Job) -> bool:
+    """Return whether an interpreter without a script (``bash -c TEXT``, ``python -m NAME``) runs
+    what a command ran, which its arguments alone tell; of any other program: yes.
+    """
+    words = job.command.words
+    for application in job.command.applications:
+        if application.program is None:
+            continue
+        name = Path(words[application.program]).name
+        if name == app_name(job) and INTERPRETER.match(name):
             arguments = list(words[application.program + 1 : application.end])
             return list(tried[len(tried) - len(arguments) :]) == arguments
     return True
@@ -175,7 +188,12 @@ def _own_table(job: Job) -> Path | None:
         return None
     verdict = directory / f"{app_name(job)}.verdict.json"
     if verdict.is_file():
-        gain = read_verdict(verdict).measured
+        found = read_verdict(verdict)
+        if not _same_text(found.command, job):
+            made = shlex.join(found.command)
+            say(f"stretto: note: {path} is not used: it was made with another program: {made}")
+            return None
+        gain = found.measured
         if gain is not None and gain.p is not None and gain.p < 0.05 and gain.high < 0:
             say(f"stretto: note: {path} is not used: it made the job slower ({verdict})")
             return None

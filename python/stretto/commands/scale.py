@@ -132,7 +132,7 @@ def command(
     here = cores() if max(p.nodes for p in asked) == 1 else None
     lines = lines_of(words, asked, environ, here, mpi)
     points, first = list(lines), next(iter(lines.values())).job
-    refuse_applied({**first.environ, **first.command.assignments})
+    refuse_applied(first.mpi.family, {**first.environ, **first.command.assignments}, say)
     # as typed: what is filled in must not name the files, which hold all points
     name = command_name(parse_command(words, environ, Path.cwd()))
     directory = (out or Path(f"stretto-scale-{name}")).absolute()

@@ -5,13 +5,14 @@ Every step leaves a file in the output directory; the same command goes on from 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from stretto.campaign.candidates import refuse_unknown
 from stretto.campaign.compare import NATIVE
 from stretto.campaign.natives import by_itself
 from stretto.errors import StrettoError
+from stretto.files.identity import Family
 from stretto.files.profile import Profile
 from stretto.files.table import TUNABLE, Table, write_table
 from stretto.files.verdict import Gain
@@ -24,13 +25,19 @@ from stretto.tune.verify import Outcome, Verifying
 from stretto.tune.words import LEAST_GAIN, gain_words, needs_lines, no_help
 
 
-def refuse_applied(environ: Mapping[str, str]) -> None:
+def refuse_applied(
+    family: Family, environ: Mapping[str, str], say: Callable[[str], None]
+) -> None:
     """Refuse an environment in which Stretto is applied already: nothing would run without it.
 
     Parameters
     ----------
+    family
+        Of the MPI, of which the environment must have no export of Stretto's either.
     environ
         Of the command.
+    say
+        Prints a sentence to the user: of what else he, or the site, has set for the MPI.
     """
     names = [n for n in ("STRETTO_TABLE", "STRETTO_CHOICE") if environ.get(n)]
     if environ.get("STRETTO_DISABLE", "0") not in ("", "0"):
@@ -44,6 +51,8 @@ def refuse_applied(environ: Mapping[str, str]) -> None:
             ", ".join(names),
             f"unset {' '.join(names)} OMPI_MCA_mca_base_env_list{{,_internal}}",
         )
+    for sentence in by_itself(family, environ):
+        say(f"stretto: warning: {sentence}")
 
 
 class Tuning(Verifying):
@@ -93,9 +102,7 @@ class Tuning(Verifying):
         for note in self.job.notes:
             self.say(f"stretto: note: {note}")
         environ = {**self.job.environ, **self.job.command.assignments}
-        refuse_applied(environ)
-        for sentence in by_itself(self.job.mpi.family, environ):
-            self.say(f"stretto: warning: {sentence}")
+        refuse_applied(self.job.mpi.family, environ, self.say)
         check_copy(self.o.place)
         self.say_outside()
         for kind in ("interposer", "bench", "record"):

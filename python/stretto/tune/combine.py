@@ -138,12 +138,15 @@ class Combining(SettingRuns):
                     return
                 if self._has(name, number, beside=together.name):
                     continue
-                if self._spent():
+                run = None
+                if not self._spent():
+                    run = self._one(members[name], number, False, beside=together.name)
+                if run is None:
                     raise Spent(
                         f"{best.name} looked faster ({best.why}), but the budget was spent before "
                         "it was tried together with others that did"
                     )
-                self._keep(self._one(members[name], number, False, beside=together.name))
+                self._keep(run)
                 progress.advance()
 
     def _is_faster(self, best: Tried, together: Tried) -> bool:

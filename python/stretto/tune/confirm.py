@@ -63,9 +63,11 @@ class Confirming(Combining):
             progress.update(progress.done, f"confirming {label}")
             if self._has(label, number // 2, True, tried.name):
                 continue
-            if self._spent():
+            run = None
+            if not self._spent():
+                run = self._one(who, number // 2, True, number, tried.name)
+            if run is None:
                 raise Spent(f"{looked}, but the budget was spent before that was confirmed")
-            run = self._one(who, number // 2, True, number, tried.name)
             self._keep(run)
             progress.advance()
             if run.status != 0:

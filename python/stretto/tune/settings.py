@@ -50,7 +50,8 @@ class SettingsTuning(Confirming):
         """Go through all steps; None in a dry run."""
         for note in self.job.notes:
             self.say(f"stretto: note: {note}")
-        refuse_applied({**self.job.environ, **self.job.command.assignments})
+        environ = {**self.job.environ, **self.job.command.assignments}
+        refuse_applied(self.job.mpi.family, environ, self.say)
         check_copy(self.o.place)
         self.say_outside()
         candidates = self._candidates()
@@ -200,9 +201,9 @@ class SettingsTuning(Confirming):
                 progress.update(progress.done, name)
                 if self._has(name, number) or self._out(name, number):
                     continue
-                if self._spent():
+                if self._spent() or (run := self._one(by_name.get(name), number, False)) is None:
                     return False
-                self._keep(self._one(by_name.get(name), number, False))
+                self._keep(run)
                 progress.advance()
             if number == 0:
                 self._cost(candidates, rounds)

@@ -113,11 +113,12 @@ class SettingRuns(Stage):
         confirming: bool,
         at: int = 0,
         beside: str | None = None,
-    ) -> SettingRun:
+    ) -> SettingRun | None:
         """Run CMD once, native or with a setting; `at` numbers the runs that confirm `beside`.
 
         In the first round its ranks are watched: a setting must be theirs. Native runs are watched
-        like the others, so that all have the same.
+        like the others, so that all have the same. None: the budget ended the run, which says
+        nothing of the setting.
         """
         self.require_unchanged()
         kind: Kind = "native" if setting is None else "tuned"
@@ -130,7 +131,9 @@ class SettingRuns(Stage):
                 kept.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise from_oserror(error, "cannot make the directory", evidence) from error
-        limit = self.o.timeout_s or longest_s(self.run_s)
+        limit, left = self.o.timeout_s or longest_s(self.run_s), self.left_s()
+        late = left is not None and (limit is None or left < limit)
+        limit = max(left or 0.0, 1.0) if late else limit
         try:
             with fresh(self.o.place) as cwd:
                 before = stamps(cwd, case_files(self.o.place, cwd))
@@ -146,6 +149,8 @@ class SettingRuns(Stage):
             shutil.rmtree(evidence, ignore_errors=True)
         require_native(trial.evidence, " ".join(self.o.words))
         result = trial.result
+        if result.timed_out and late:
+            return None
         run = SettingRun(
             NATIVE if setting is None else setting.name, number, confirming, None, result.wall_s,
             result.status, beside=beside,
