@@ -7,7 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from stretto.campaign.compare import Cell, Comparison, best, compare, decisive, timings
+from stretto.campaign.compare import (
+    Cell,
+    Comparison,
+    best,
+    compare,
+    compare_times,
+    decisive,
+    timings,
+)
+from stretto.campaign.hodges_lehmann import pair_rank, ratio_apart
 from stretto.campaign.reference import Timed, exponent, leaves_messages
 from stretto.campaign.stats import paired_test, rank_sum_test, signed_rank_test
 from stretto.files.bench import Bench, Excluded, Header, Launch, Record, Sample
@@ -139,6 +148,40 @@ def test_bare_launches_are_compared_as_independent() -> None:
     c = by_name(compare(timings(bench)))["bare"]
     assert not c.paired
     assert c.outcome == "faster" and c.ratio.n == 6
+
+
+def test_the_ratio_of_launches_apart_is_that_of_all_pairs() -> None:
+    """Each was put beside the one with its place: renumbering launches made another verdict."""
+    a = [10.2, 11.4, 21.0, 11.1, 21.3, 20.8, 20.9, 11.0, 21.1, 11.3]
+    b = [10.0, 10.1, 20.3, 10.2, 10.3, 10.05, 20.1, 9.9, 10.15, 10.25, 9.95]
+    found, _, p, paired = compare_times(dict(enumerate(a)), {i + 99: t for i, t in enumerate(b)})
+    logs = [math.log(x / y) for x in a for y in b]
+    assert found.median == pytest.approx(math.exp(np.median(logs))) and not paired
+    assert found.n == 10 and p == rank_sum_test(a, b)
+    for seed in range(20):
+        order = np.random.default_rng(seed).permutation(a)
+        other = compare_times(dict(enumerate(order)), {i + 99: t for i, t in enumerate(b)})
+        assert (other[0], other[2]) == (found, p)
+    back = ratio_apart(b, a)
+    assert back.low is not None and found.high is not None
+    assert (1 / back.median, 1 / back.low) == pytest.approx((found.median, found.high))
+    few = ratio_apart(a[:5], b)
+    assert (few.low, few.high, few.n) == (None, None, 5)
+    untested = compare_times({0: 1.0}, {9: 2.0}, test=False)
+    assert untested[0].median == 0.5 and untested[2] is None
+
+
+def test_the_interval_of_launches_apart_agrees_with_their_test() -> None:
+    # as R's qwilcox(0.025, n, m)
+    sizes = {(6, 6): 6, (8, 8): 14, (10, 10): 24, (12, 12): 38, (6, 12): 15, (12, 6): 15}
+    assert {k: pair_rank(*k) for k in sizes} == sizes
+    assert pair_rank(100, 101) == pytest.approx(pair_rank(100, 100) * 1.01, rel=0.002)
+    random = np.random.default_rng(2)
+    for _ in range(200):
+        a, b = (list(np.exp(random.normal(m, 0.3, random.integers(6, 14)))) for m in (0.3, 0))
+        found, p = ratio_apart(a, b), rank_sum_test(a, b)
+        assert found.low is not None and found.high is not None and p is not None
+        assert (p <= 0.05) == (not found.low <= 1 <= found.high)
 
 
 def test_the_other_mode_has_a_veto() -> None:

@@ -15,9 +15,10 @@ from stretto.campaign import names
 from stretto.campaign.names import read_names
 from stretto.campaign.request import where
 from stretto.errors import StrettoError, UsageError
+from stretto.mpi.openmpi import OpenMPI
 from stretto.sweep.command import request_of
 from stretto.sweep.hosts import Hosts, allocated, find_hosts
-from stretto.sweep.placement import Place
+from stretto.sweep.placement import Place, StartError
 from test_sweep_kills import small
 
 
@@ -156,3 +157,40 @@ def test_the_option_has_the_same_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="number of ranks") as error:
         where(4, 2, "n1:2,n2:2", "an MPI")
     assert error.value.place == "--hosts"
+
+
+@pytest.mark.parametrize("hosts", [("nosuch1",), ("nosuch1", "nosuch2", "nosuch3")])
+def test_nodes_that_do_not_answer_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hosts: tuple[str, ...]
+) -> None:
+    for name in ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NODELIST"):
+        monkeypatch.delenv(name, raising=False)
+    launcher = tmp_path / "mpirun"
+    launcher.write_text("#!/bin/sh\necho 'ssh: Could not resolve hostname' >&2\nexit 1\n")
+    launcher.chmod(0o755)
+    warned: list[str] = []
+    mpi = OpenMPI("openmpi", "openmpi", "4.1.4", "Open MPI", tmp_path, None, launcher)
+    with pytest.raises(StrettoError) as error:
+        find_hosts(replace(small(tmp_path), hosts=hosts), mpi, warned.append, True)
+    said = error.value
+    assert warned == [], "one error says it"
+    named = "nosuch1 does" if len(hosts) == 1 else "nosuch1 and nosuch2 do"
+    assert said.message == f"{named} not start programs: ssh: Could not resolve hostname"
+    assert hosts[min(1, len(hosts) - 1)] in str(said.place) and "--hosts" in str(said.remedy)
+
+
+def test_a_node_that_does_not_answer_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def probe(mpi: object, layout: object, hosts: Sequence[str], start: object) -> list[Place]:
+        if "nosuch1" in hosts:
+            raise StartError("1 x 1 ranks cannot be started", "no such host", "mpirun", "")
+        return [Place(i, h, "A CPU", 4, 8) for i, h in enumerate(hosts)]
+
+    monkeypatch.setattr("stretto.sweep.hosts.probe", probe)
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    said: list[str] = []
+    request = replace(small(tmp_path), hosts=("nosuch1", "n2", "n3"))
+    assert find_hosts(request, launched(), said.append, True).names == ("n2", "n3")  # type: ignore[arg-type]
+    words = "nosuch1 does not start programs and is left out: no such host"
+    assert said == [f"stretto: warning: {words}"]

@@ -13,7 +13,8 @@ from stretto.cli import main
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Abi, Family, Host, MPIIdentity, Source
-from stretto.report.ranking import _compared, rank, sources
+from stretto.report.ranking import _compared, rank
+from stretto.report.sources import sources
 
 OPENMPI, MPICH = ("openmpi", "openmpi", "4.1.4"), ("mpich", "mpich", "5.0.2")
 Who = tuple[Family, Abi, str]

@@ -13,7 +13,8 @@ from stretto.files.bench import Header, Launch, LaunchEnd, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity
 from stretto.mpi.algorithms.words import own_label
-from stretto.report.ranking import rank, sources
+from stretto.report.ranking import rank
+from stretto.report.sources import sources
 
 RING = "native:coll_tuned_allreduce_algorithm=4,coll_tuned_use_dynamic_rules=1"
 SIMPLE = "native:coll_han_use_allreduce_algorithm=2,coll_han_priority=100"

@@ -308,3 +308,21 @@ def test_a_row_of_no_collective_is_explained(tmp_path: Path, collective: str) ->
     with pytest.raises(StrettoError, match="there is no rule for") as caught:
         EXPORT.read(tmp_path / NAME)
     assert caught.value.place and caught.value.remedy
+
+
+def test_a_row_is_looked_at_at_its_ends_and_just_beside_them() -> None:
+    """And on one rank more and less; where another row holds, that is not beside it."""
+    mpi = MPIIdentity("openmpi", "openmpi", "4.1.4", "")
+    ring = [list(pair) for pair in RING]
+
+    def calls(low: int, high: int | None, *more: ExportRow) -> set[tuple[int, int, bool]]:
+        rows = [ExportRow("allreduce", 5, 1, 5, low, high, ring), *more]
+        cases = cases_of(ExportManifest("openmpi-4", "", mpi, {}, [], rows))
+        return {(c.bytes, c.ranks, c.inside) for c in cases if c.row == 0}
+
+    ends, beside = {(1004, 5, True), (100000, 5, True)}, {(1000, 5, False), (100004, 5, False)}
+    others = {(1004, 4, False), (1004, 6, False)}
+    assert calls(1004, 100003) == ends | beside | others
+    assert calls(1001, 100000) == ends | {(996, 5, False), (100004, 5, False)} | others
+    next_one = ExportRow("allreduce", 5, 1, 5, 100004, None, ring)
+    assert calls(1004, 100003, next_one) == ends | {(1000, 5, False)} | others

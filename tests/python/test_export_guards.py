@@ -14,8 +14,8 @@ from mpis import MPIS, REPOSITORY
 from stretto.export import mpich
 from stretto.export.check import read
 from stretto.export.mpich_guards import guarded, needs_of, refusal
-from stretto.export.mpich_tree import CH4, MPIR, POSIX, Tree, read_library
-from stretto.export.output import write
+from stretto.export.mpich_tree import CH4, LARGEST, MPIR, POSIX, Tree, Trees, read_library
+from stretto.export.output import Export, write
 from stretto.export.rules import Layout, Rule
 from stretto.files.table import TUNABLE
 from stretto.mpi import from_launcher
@@ -85,6 +85,45 @@ def test_what_a_layout_has_not_is_refused() -> None:
     assert refusal(leaf, tree, FOUR) == "pairwise_sendrecv_replace works in place only"
     leaf = "algorithm=MPIR_Reduce_scatter_intra_noncommutative"
     assert refusal(leaf, {}, FOUR) is None and "powers of two" in str(refusal(leaf, {}, FIVE))
+
+
+def test_sizes_of_all_ranks_together_end_where_the_next_row_begins() -> None:
+    """Blocks may be of several sizes; and no size is written that MPICH's numbers do not hold."""
+    ring = "algorithm=MPIR_Allgatherv_intra_ring"
+    own: Tree = {"algorithm=MPIR_Allgatherv_intra_brucks": {}}
+    tree: Tree = {"collective=allgatherv": {"comm_type=intra": own}}
+    library = Trees({MPIR: tree, CH4: tree}, frozenset({ring}))
+    three = Layout(3, 1, 3)
+
+    def ends(high: int) -> list[str]:
+        settings = (("MPIR_CVAR_ALLGATHERV_INTRA_ALGORITHM", "ring"),)
+        rules = [Rule("allgatherv", three, 0, high, settings)]
+        rules += [Rule("allgatherv", three, high + 1, None, ())]
+        new = dict(library.trees)
+        mpich.put_in("allgatherv", rules, library, {}, (None, None), new, Export())
+        found = new[MPIR]["collective=allgatherv"]["comm_type=intra"]
+        return list(found["comm_size<=3"]["comm_size=node_comm_size"])
+
+    assert ends(1023) == ["total_msg_size<=3071", "total_msg_size=any"]
+    last = (LARGEST + 1) // 3 - 1
+    for high in (last, last + 1, LARGEST):
+        assert ends(high) == [f"total_msg_size<={3 * (last + 1) - 1}", "total_msg_size=any"]
+    assert 3 * (last + 1) - 1 <= LARGEST
+
+
+def test_fewer_ranks_on_a_node_are_left_to_the_mpi() -> None:
+    """Four ranks on four nodes are not those on 2 x 2."""
+    tree: Tree = {"collective=allreduce": {"comm_type=intra": OWN}}
+    library = Trees({MPIR: tree, CH4: tree}, frozenset(DOUBLING))
+    settings = (("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "recursive_doubling"),)
+    new = dict(library.trees)
+    rules = [Rule("allreduce", TWO_BY_TWO, 0, None, settings)]
+    mpich.put_in("allreduce", rules, library, {}, (None, None), new, Export())
+    found = new[MPIR]["collective=allreduce"]["comm_type=intra"]
+    assert list(found) == ["comm_size<=3", "comm_size<=4", "comm_size=any"]
+    inner = found["comm_size<=4"]
+    assert list(inner) == ["comm_avg_ppn<=1", "comm_avg_ppn<=2", "comm_size=any"]
+    assert [inner[k] == OWN for k in inner] == [True, False, True]
 
 
 #: lines of tests/c/export/calls.c

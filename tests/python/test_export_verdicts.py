@@ -108,6 +108,21 @@ def test_equal_sums_prove_nothing(
     assert found.status == status and why in found.why, found
 
 
+def test_files_with_which_a_call_ends_the_job_are_wrong() -> None:
+    """Where the MPI by itself gets through, inside a row or beside it."""
+    rows = [ExportRow("allreduce", 4, 1, 4, 1024, None, [list(x) for x in tuned("allreduce", 3)])]
+    mpi = MPIIdentity("openmpi", "openmpi", "4.1.4", "")
+    manifest = ExportManifest("openmpi-4", "", mpi, {}, [], rows)
+    cases = [Case("allreduce", n, 4, 0, inside) for n, inside in ((1024, True), (1020, False))]
+    own = probe.Prints({c.call: Print({probe.COUNTED: STEADY}) for c in cases})
+    for case in cases:
+        files = probe.Prints({call: seen for call, seen in own.seen.items() if call != case.call})
+        files.failed[case.call] = "the job ended"
+        seen = [(cases, own), (cases, files), (cases[:1], own)]
+        found = verdicts_of(manifest, cases, seen, probe.COUNTED)[0]
+        assert found.status == "wrong" and "with the files the job ended" in found.why, found
+
+
 def test_one_end_of_a_row_does_not_prove_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,14 @@ def test_what_ran_under_han_is_no_row_of_tuned(
     assert len(rows) == 1
 
 
+def test_numbers_are_read_as_open_mpi_reads_them() -> None:
+    """By their beginning: octal, hexadecimal; and with a suffix."""
+    name = "coll_tuned_bcast_algorithm_segmentsize"
+    for value, number in {"8192": 8192, "010": 8, "0x10": 16, "8k": 8192, "1M": 1 << 20}.items():
+        rule = openmpi_words.numbered(Rule("bcast", FIVE, 0, None, ((name, value),)))
+        assert rule.setting(name) == str(number)
+
+
 def test_han_decides_by_its_priority() -> None:
     ring = ("coll_tuned_allreduce_algorithm", "4")
     above = Rule("allreduce", TWO_BY_TWO, 0, None, (ring, ("coll_han_priority", "60")))
@@ -140,6 +148,8 @@ def test_han_decides_by_its_priority() -> None:
     simple = (("coll_han_use_allreduce_algorithm", "2"), ("coll_han_priority", "0"))
     rule = Rule("allreduce", TWO_BY_TWO, 0, None, simple)
     assert "with coll_han_priority=0 HAN did not run" in otherwise(rule, "5", "5")
+    equal = Rule("allreduce", TWO_BY_TWO, 0, None, (simple[0], ("coll_han_priority", "30")))
+    assert "with coll_han_priority=30 HAN did not run" in otherwise(equal, "5", "5"), "tuned's own"
 
 
 @pytest.mark.parametrize("target", ["openmpi-4", "openmpi-5", "openmpi-6"])

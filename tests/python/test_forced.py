@@ -61,6 +61,7 @@ def test_an_export_that_is_in_force_is_not_measured_as_the_mpi(
         ("openmpi", {RING: "0", DYNAMIC: "1"}, []),
         ("openmpi", {FILENAME: "/site/rules", DYNAMIC: "true"}, [FILENAME]),
         ("openmpi", {FILENAME: "/site/rules"}, []),
+        *(("openmpi", {RING: "4", DYNAMIC: x}, []) for x in ("0", "F", "no", "", "disabled")),
         ("openmpi", {HAN_FILE: "/site/han", HAN_DYNAMIC: "1"}, [HAN_FILE]),
         ("openmpi", {"OMPI_MCA_coll": "^han", "OMPI_MCA_btl": "self"}, ["OMPI_MCA_coll"]),
         ("openmpi", {"OMPI_MCA_coll_han_priority": "0"}, ["OMPI_MCA_coll_han_priority"]),

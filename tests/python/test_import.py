@@ -18,9 +18,11 @@ from stretto.export.rules import read_results
 from stretto.files.bench import read_bench
 from stretto.files.table import read_table
 from stretto.imports import imb, osu
-from stretto.imports.natives import Naming, identity_of
+from stretto.imports.mpis import identity_of
+from stretto.imports.natives import Naming
 from stretto.imports.pattern import compile_pattern, match
 from stretto.imports.printed import Line
+from stretto.imports.templates import templates
 
 #: measured on a real cluster of 8 x 36 ranks, every algorithm of Open MPI 4.0.1 (bench/c5n.py)
 C5N = json.loads((REPOSITORY / "bench" / "results" / "c5n-predicted.json").read_text())["broadcast"]
@@ -183,11 +185,11 @@ def test_open_mpis_algorithm_0_is_what_it_does_by_itself(
     assert any(r.settings for r in read_results([path]).rules().rules)
 
     # a preset of Intel MPI's, and a number that is none of coll/tuned's, mean themselves
-    intel = Naming("I_MPI_ADJUST_{COLLECTIVE}={algorithm}", print)
+    intel = Naming(templates(["I_MPI_ADJUST_{COLLECTIVE}={algorithm}"], ()), print)
     assert intel.candidate(identity_of("intel"), "bcast", "0") == "native:I_MPI_ADJUST_BCAST=0"
     segment = "coll_tuned_{collective}_algorithm=2,coll_tuned_{collective}_algorithm_segmentsize="
     assert (
-        Naming(f"{segment}{{algorithm}}", print)
+        Naming(templates([f"{segment}{{algorithm}}"], ()), print)
         .candidate(identity_of("openmpi"), "bcast", "0")
         .endswith("segmentsize=0")
     )
@@ -215,7 +217,7 @@ def test_an_export_needs_the_mpi_by_itself(
 def test_the_installed_mpi_tells_what_numbers_mean(tmp_path: Path) -> None:
     MPIS["openmpi4"].require()
     notes: list[str] = []
-    naming = Naming(None, notes.append)
+    naming = Naming((), notes.append)
     mpi = identity_of("openmpi4")
     assert "coll_tuned_bcast_algorithm=7" in naming.candidate(mpi, "bcast", "7")
     assert naming.candidate(mpi, "bcast", "7") == naming.candidate(mpi, "bcast", "knomial")
@@ -289,12 +291,12 @@ def test_one_mpi_by_two_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     words += ["--pattern", "{mpi}/x.log"]
     assert main(words) == 1 and not list(out.glob("**/*.jsonl"))
     said = " ".join(capsys.readouterr().err.split())
-    assert "ompi and openmpi would both be openmpi-1x4.bench.jsonl" in said
+    assert "ompi and openmpi would both be openmpi-unknown-1x4.bench.jsonl" in said
     assert "--mpi ompi=openmpi --mpi openmpi=openmpi" in said
     words += ["--mpi", "ompi=openmpi", "--mpi", "openmpi=openmpi"]
     assert main(words) == 0, capsys.readouterr().err
     written = {p.name: len(read_bench(p).launches) for p in out.glob("**/*.jsonl")}
-    assert written == {"intel-1x4.bench.jsonl": 1, "openmpi-1x4.bench.jsonl": 2}
+    assert written == {"intel-unknown-1x4.bench.jsonl": 1, "openmpi-unknown-1x4.bench.jsonl": 2}
 
 
 def test_directories_behind_symbolic_links_are_read(

@@ -17,7 +17,9 @@ from stretto.files.bench import read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.table import read_table
 from stretto.imports import natives
-from stretto.imports.natives import Naming, agreed, assigned, identity_of
+from stretto.imports.mpis import agreed, assigned, identity_of
+from stretto.imports.natives import Naming
+from stretto.imports.templates import SETTINGS, default_for, templates
 from stretto.mpi.algorithms import Algorithm
 
 TITLE = "\n# OSU MPI Allreduce Latency Test v7.4\n"
@@ -133,7 +135,7 @@ def test_settings_of_no_algorithm(tmp_path: Path, imports: Import) -> None:
 
 
 def test_an_algorithms_name_cannot_make_settings_of_its_own() -> None:
-    naming = Naming(SETTING, print)
+    naming = Naming(templates([SETTING], ()), print)
     mpi = identity_of("openmpi")
     assert naming.candidate(mpi, "bcast", "3").endswith("coll_tuned_bcast_algorithm=3")
     with pytest.raises(UsageError, match="form NAME=VALUE"):
@@ -236,12 +238,14 @@ def test_the_more_exact_of_two_versions() -> None:
 )
 def test_an_mpi_that_is_not_here(family: str, setting: str) -> None:
     with pytest.raises(StrettoError, match="not installed here") as caught:
-        Naming(None, print).candidate(identity_of(f"{family}@77.1"), "bcast", "7")
+        Naming((), print).candidate(identity_of(f"{family}@77.1"), "bcast", "7")
     assert caught.value.remedy is not None
     assert "on PATH" in caught.value.remedy and setting in caught.value.remedy
     found = re.search("--setting '(.*)'", caught.value.remedy)
     assert found is not None
-    assert Naming(found.group(1), print).candidate(identity_of(family), "bcast", "7")
+    assert Naming(templates([found.group(1)], ()), print).candidate(
+        identity_of(family), "bcast", "7"
+    )
     assert caught.value.remedy.count("--setting") == 1
 
 
@@ -260,7 +264,7 @@ def test_the_results_own_version_is_asked_before_others(monkeypatch: pytest.Monk
     monkeypatch.setattr(natives, "discover", discover)
     for version in ("5.0.1", "5.0.10", "5.0.7", "5"):
         with pytest.raises(StrettoError, match="no algorithm"):
-            Naming(None, print).candidate(identity_of(f"openmpi@{version}"), "bcast", "7")
+            Naming((), print).candidate(identity_of(f"openmpi@{version}"), "bcast", "7")
     assert asked == ["5.0.1", "5.0.10", "5.0.10", "5.0.10"]
 
 
@@ -378,7 +382,7 @@ def test_the_next_command_can_be_pasted(tmp_path: Path, imports: Import) -> None
     out = tmp_path / "im p" / "$x"
     log = log_of(tmp_path / "a.log")
     assert imports(log, "--mpi", "openmpi@4.1.4", "-o", str(out)).code == 0
-    assert f"stretto tune --from '{out}/openmpi-4.1.4-1x4.bench.jsonl'," in imports.printed
+    assert f"stretto tune --from '{out}/openmpi-4.1.4-1x4.bench.jsonl'\n" in imports.printed
     assert f"stretto compare '{out}'/*.bench.jsonl" in imports.printed
 
 
@@ -412,11 +416,11 @@ def test_settings_that_nobody_named_are_said(
 ) -> None:
     """By number ``algo4`` became ``...,coll_han_priority=0``, without a word."""
     mpi = identity_of(words)
-    setting = natives._SETTINGS[mpi.family]
+    setting = SETTINGS[mpi.family]
     notes: list[str] = []
-    naming = Naming(None, lambda text: None if text in notes else notes.append(text))
+    naming = Naming((), lambda text: None if text in notes else notes.append(text))
 
-    def algorithms(self: Naming, of: object) -> list[Algorithm]:
+    def algorithms(self: Naming, of: object, called: str | None) -> list[Algorithm]:
         out = []
         for collective in ("allreduce", "bcast"):
             text = f"{setting},{beside}" if beside else setting
@@ -438,7 +442,7 @@ def test_settings_that_nobody_named_are_said(
         assert f"with {beside}, which the files do not say" in note and found in note
         assert note.endswith(f"--setting '{setting}'"), "how to say otherwise"
     # where nobody can be asked, the remedy names what the algorithm needs
-    assert natives._template(mpi) == (f"{setting},{beside}" if beside else setting)
+    assert default_for(mpi) == (f"{setting},{beside}" if beside else setting)
 
 
 @pytest.mark.parametrize("name", ["N0n8", "N2n0"])

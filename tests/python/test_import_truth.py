@@ -383,3 +383,15 @@ def test_json_names_what_was_left_out(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_decimals_are_no_part_of_what_a_line_is() -> None:
     assert Line(8, 1.5, None, None) == Line(8, 1.5, None, None, True, 2)
+
+
+def test_imb_waits_and_keeps_its_root_from_2019_on() -> None:
+    text = (
+        "# Intel(R) MPI Benchmarks {} Update 3, MPI-1 part\n# Benchmarking Bcast\n"
+        "# #processes = 2\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n"
+        "8 1000 1.00 2.00 1.50\n"
+    )
+    (table,) = imb.read(text.format(2019), "f").tables
+    assert (table.collective, table.nranks, table.mode) == ("bcast", 2, "latency")
+    old = imb.read(text.format(2018), "f")
+    assert not old.tables and "its root moves from call to call" in old.problems[0]

@@ -11,7 +11,7 @@ from mpis import MPIS
 from stretto.campaign import natives
 from stretto.errors import UsageError
 from stretto.mpi import from_launcher
-from stretto.mpi.algorithms import Algorithm, discover, mpich, openmpi
+from stretto.mpi.algorithms import Algorithm, discover, mpich, named, openmpi
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.variables import Variable
 
@@ -214,3 +214,23 @@ def test_a_newer_release_needs_no_edit() -> None:
     assert [(a.collective, a.name, [p.name for p in a.parameters]) for a in found] == [
         ("scan", "wheel", ["radix"])
     ]
+
+
+def test_names_that_an_mpi_has_not() -> None:
+    """Of two MPIs nobody knew which, and each name stood there once for each part that has it."""
+    twice = [Algorithm("allgather", "brucks", n, c, ()) for n, c in (("1", "mpir"), ("2", "posix"))]
+    with pytest.raises(UsageError) as caught:
+        named(twice, "allgather", "ring", "MPICH 5.0.2")
+    assert caught.value.message == "MPICH 5.0.2 has no 'ring' for allgather"
+    assert caught.value.remedy == "it has brucks; native:all takes all that it has"
+    with pytest.raises(UsageError) as caught:
+        named(twice, "bcast", "ring")
+    assert caught.value.remedy == "it has none"
+
+
+def test_what_works_within_a_node_is_no_candidate_on_several() -> None:
+    """Forced there, it would be measured as what the MPI does by itself."""
+    name = "MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM"
+    (found,) = mpich.find(_variables((name, "mpir - x\nrelease_gather - shared memory", [])))
+    assert found.label == "posix release_gather"
+    assert found.fits(4, 1) and not found.fits(4, 2)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,10 @@ from stretto import mpi
 from stretto.errors import StrettoError
 from stretto.launch import run
 from stretto.mpi import detect, library
+from stretto.mpi.base import Binding
 from stretto.mpi.elf import find_needed, read_dynamic
 from stretto.mpi.intel import IntelMPI
-from stretto.mpi.openmpi import env_list
+from stretto.mpi.openmpi import OpenMPI, env_list
 
 
 @pytest.mark.parametrize(
@@ -195,6 +197,25 @@ def test_launch(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert result.stdout.replace(";", " ").splitlines() == ["2 a=b c=d"] * 2
 
 
+def test_ranks_that_do_not_divide_find_slots_on_all_hosts() -> None:
+    """Rounded down, five ranks on two hosts would find four slots."""
+    found = OpenMPI("openmpi", "openmpi", "5.0.11", "", Path("/o"), None, Path("/o/bin/mpirun"))
+    options = found.launch_options(5, None, ("n1", "n2"), "core")
+    assert options == ["-n", "5", "--host", "n1:3,n2:3", "--bind-to", "core"]
+    assert "n1:4,n2:4" in found.launch_options(5, 4, ("n1", "n2"), "default")
+
+
+def test_intel_binds_each_rank_to_a_core_or_to_none() -> None:
+    p = Path("/opt/intel")
+    found = IntelMPI("intel", "mpich", "2021.18", "", p, None, p / "bin/mpiexec.hydra")
+    where = ["-hosts", "n1,n2", "-ppn", "2", "-n", "4"]
+    pins = {bind: found.launch_options(4, 2, ("n1", "n2"), bind) for bind in get_args(Binding)}
+    assert pins["core"] == [
+        "-genv", "I_MPI_PIN", "1", "-genv", "I_MPI_PIN_DOMAIN", "core", *where
+    ]  # fmt: skip
+    assert pins["none"] == ["-genv", "I_MPI_PIN", "0", *where] and pins["default"] == where
+
+
 def test_intel_on_the_other_nodes_of_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its mpiexec.hydra takes ssh unless it is told; its mpirun tells it so."""
     for variable in ("SLURM_JOB_ID", "I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC"):
@@ -221,7 +242,8 @@ def test_no_such_mpi() -> None:
         mpi.find_installation("lam")
     with pytest.raises(StrettoError, match="no Intel MPI is installed") as caught:
         mpi.find_installation("intel", {"PATH": "/nonexistent"})
-    assert "stretto[openmpi]" in str(caught.value.remedy)
+    remedy = str(caught.value.remedy)
+    assert "stretto[intel]" in remedy and "--mpi PREFIX" in remedy and "openmpi" not in remedy
 
 
 def test_broken_library(tmp_path: Path) -> None:

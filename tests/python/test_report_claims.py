@@ -14,12 +14,14 @@ from report_samples import make
 from stretto.cli import main
 from stretto.files.bench import read_bench
 from stretto.files.profile import Call, Event
+from stretto.report import format as fmt
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import ranking as draw
-from stretto.report.findings import where_time_goes
+from stretto.report.findings import table_finding, where_time_goes
 from stretto.report.load import load
-from stretto.report.ranking import rank, sources
-from stretto.report.tables import shapes
+from stretto.report.ranking import rank
+from stretto.report.sources import sources
+from stretto.report.tables import rows, shapes
 
 Spec = dict[str, Any]
 
@@ -270,6 +272,28 @@ def test_a_row_that_nobody_measured_is_not_called_faster(
         (tmp_path / "app.table").write_text(text)
         verdict = said(capsys, "report", tmp_path, "-o", tmp_path / "r.html")["verdict"]
         assert verdict.startswith("Of 1 row in the table, 1 chooses something other than native.")
+
+
+@pytest.mark.parametrize("source", ["measured", "interpolated", "simulated", None])
+def test_a_row_of_a_layout_that_was_not_measured_is_marked(
+    systems: Path, tmp_path: Path, source: str | None
+) -> None:
+    """An interpolated one stood in the table of calls as measured, and as a point in its plot."""
+    (tmp_path / "d").mkdir()
+    for file in ("app.table", "app.profile.json"):
+        (tmp_path / "d" / file).write_bytes((systems / "measured" / file).read_bytes())
+    word = "" if source is None else f"source={source}"
+    table = tmp_path / "d" / "app.table"
+    table.write_text(table.read_text().replace("source=measured", word))
+    system = load([tmp_path / "d"])[0]
+    told = [s["advice"] for s in shapes(system, breakdown(system.profile)) if not s["rest"]]
+    faster = [a for a in told if " faster" in a and "proven" not in a]
+    mark = {"measured": "", None: " (not measured)"}.get(source, f" ({source})")
+    assert faster and all(a.endswith(f"faster{mark}") for a in faster), faster
+    drawn = [r["plot"] is not None for r in rows(system, []) if r["ratio"] != fmt.NONE]
+    assert drawn and set(drawn) == {source in ("measured", "simulated")}
+    said_of_it = f"all of it {source}" in table_finding(system)
+    assert said_of_it == (source in ("interpolated", "simulated"))
 
 
 def test_what_is_left_out_is_counted_as_what_it_is(systems: Path, tmp_path: Path) -> None:

@@ -144,7 +144,9 @@ def test_a_table_of_another_text_of_the_shell(folder: Path, stand_ins: Path) -> 
     )  # fmt: skip
     write_verdict(made, mine.with_name("bash.verdict.json"))
     other = [*words, "./show.sh other"]
-    done = stretto("run", "--", *words, "./show.sh", env=mpi.environment, cwd=folder, libs=stand_ins)
+    done = stretto(
+        "run", "--", *words, "./show.sh", env=mpi.environment, cwd=folder, libs=stand_ins
+    )
     assert done.stdout.splitlines()[0].split(" | ")[1] == str(mine)
     done = stretto("run", "--", *other, env=mpi.environment, cwd=folder, libs=stand_ins)
     assert "is not used: it was made with another program" in done.stderr

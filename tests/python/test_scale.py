@@ -221,6 +221,15 @@ def test_the_turning_point_needs_significance() -> None:
     assert "look slower" in text and "nothing is claimed" in text
 
 
+def test_cores_that_change_nothing_are_no_turning_point() -> None:
+    """Of points that are equally fast the one with the fewest cores is the best."""
+    flat = {Point(1, 1): (100.0, None), Point(1, 2): (50.0, None), Point(1, 4): (50.0, None)}
+    found = analyse(runs_of(flat), Metric(), None)
+    assert found is not None
+    (native,) = found.turns
+    assert native.best.point == Point(1, 2) and not native.slower and not native.certain
+
+
 def test_a_rate_is_better_when_higher() -> None:
     rates = {p: (1000 / a, None) for p, (a, _) in CURVE.items()}
     found = analyse(runs_of(rates), Metric("m", "", "higher", "x"), None)
@@ -290,6 +299,33 @@ def test_a_point_that_failed_is_tried_again_by_the_next_call(tmp_path: Path) -> 
     measuring._one = one  # type: ignore[method-assign]
     measuring.run(header(["x"]))
     assert sorted(said) == [0, 1, 2]
+
+
+def test_a_point_that_fails_twice_is_given_up(tmp_path: Path) -> None:
+    place = Place(tmp_path, tmp_path / "copies", None, True)
+    points = {Point(1, 2): ["x"], Point(1, 4): ["x"]}
+    wanted = Wanted(points, 4, Metric(), place, tmp_path / "a.scale.jsonl", {}, yes=True)
+    measuring = Measuring(wanted, lambda text: None)
+
+    def one(step: Step) -> ScaleRun:
+        fails = step.point.ppn == 4
+        value = None if fails else 1.0
+        return ScaleRun(1, step.point.ppn, None, "native", step.round, value, 1.0, int(fails))
+
+    measuring._one = one  # type: ignore[method-assign]
+    found = measuring.run(header(["x"]))
+    assert [sum(r.ppn == ppn for r in found.runs) for ppn in (2, 4)] == [4, 2]
+
+
+def test_the_longest_run_of_a_point_tells_what_the_next_one_takes(tmp_path: Path) -> None:
+    """Of points that have none, at worst it scales perfectly."""
+    place = Place(tmp_path, tmp_path / "copies", None, True)
+    measuring = Measuring(Wanted({}, 1, Metric(), place, tmp_path / "a", {}), lambda text: None)
+    walls = {0: 1.0, 1: 3.0, 2: 2.0}
+    measuring.runs = [ScaleRun(1, 2, None, "native", i, 1.0, w, 0) for i, w in walls.items()]
+    measuring.runs += [ScaleRun(1, 2, None, "native", 3, None, 9.0, 1, detail="it crashed")]
+    expected = {ppn: measuring.expected_s(Point(1, ppn)) for ppn in (1, 2, 4)}
+    assert expected == {1: 2.0, 2: 3.0, 4: 1.0}
 
 
 @pytest.mark.parametrize(

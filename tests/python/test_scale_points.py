@@ -306,3 +306,36 @@ def test_tuned_runs_have_the_settings_that_run_would_set(
     out = capsys.readouterr()
     assert "with another table or settings do not count" in out.err
     assert [p["median"] for p in json.loads(out.out)["points"] if p["kind"] == "tuned"] == [6]
+
+
+def test_a_program_that_is_not_there_is_told_before_any_run(
+    launcher: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was started four times, and the dry run said nothing."""
+    out = launcher[2:]
+    line = ["--", launcher[1], "-n", "4", "./nope"]
+    assert main(["scale", "--ranks", "1,2", *out, "--dry-run", *line]) == 1
+    said = capsys.readouterr().err
+    assert "there is no such program from" in said and "at: ./nope" in said
+
+    assert main(["scale", "--ranks", "1", *out, "--dry-run", "--reset-command", "make", *line]) == 0
+    assert "warning: there is no such program" in capsys.readouterr().err, "make may make it"
+    line[2:2] = ["-wdir", "/elsewhere"]
+    assert main(["scale", "--ranks", "1", *out, "--dry-run", *line]) == 0
+    assert "no such program" not in capsys.readouterr().err
+    (Path.cwd() / "here").write_text("")
+    (Path.cwd() / "here").chmod(0o755)  # Open MPI's mpirun takes it without a slash
+    assert main(["scale", "--ranks", "1", *out, "--dry-run", "--", launcher[1], "here"]) == 0
+    assert "no such program" not in capsys.readouterr().err
+
+
+def test_the_shells_braces_in_the_place_of_ours_are_told_apart(
+    launcher: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The remedy was to write {n}, which the user believed to have written."""
+    assert main(["scale", "--ranks", "1,2", *launcher, "--", "sh", "job.sh", "${n}"]) == 2
+    said = capsys.readouterr().err
+    assert "${n} is the shell's variable of that name" in said
+    assert "write {n} where Stretto is to fill in the number" in said
+    under = ["--", launcher[1], "-n", "1", "sh", "-c", "echo ${n}"]
+    assert main(["scale", "--ranks", "1,2", *launcher[2:], "--dry-run", *under]) == 0

@@ -17,7 +17,7 @@ from stretto.errors import UsageError
 from stretto.files.bench import Excluded, LaunchEnd, Record, Sample, format_record
 from stretto.sweep.layout import Layout
 from stretto.sweep.limit import LEAST_S, seconds
-from stretto.sweep.submit import Job, script
+from stretto.sweep.submit import Job, sbatch_time, script
 from sweeps import request_of
 
 CAMPAIGN = """#!/bin/bash
@@ -140,6 +140,21 @@ def test_times_as_sbatch_takes_them(tmp_path: Path, typed: str, wanted: int | No
     assert f"#SBATCH --time={typed.strip()}\n" in script(request, tmp_path / "c", Job(typed), {})
 
 
+def test_the_job_has_room_for_every_layout(tmp_path: Path) -> None:
+    request = request_of(tmp_path / "out", layouts=(Layout(1, 4), Layout(4, 2), Layout(2, 1)))
+    text = script(request, tmp_path / "c", Job(), {})
+    assert "#SBATCH --nodes=4\n" in text and "#SBATCH --ntasks-per-node=4\n" in text
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [("90s", "0:01:30"), ("10m", "0:10:00"), ("1.5h", "1:30:00"), ("30 min", "0:30:00"),
+     ("10", "10"), ("1-0", "1-0"), ("soon", "soon")],
+)  # fmt: skip
+def test_times_as_budgets_have_them(typed: str, wanted: str) -> None:
+    assert sbatch_time(typed) == wanted
+
+
 @pytest.mark.parametrize("typed", ["", "x", "1:2:3:4", "-5", "4h", "1-", "1.5", "1:300", "9" * 20])
 def test_what_is_no_time_is_refused(typed: str) -> None:
     with pytest.raises(UsageError, match="is no time for sbatch") as error:
@@ -169,7 +184,12 @@ def test_a_short_time_is_refused_before_anything_is_written(
     file = tmp_path / "c.toml"
     file.write_text('ppn = [2]\ncollectives = ["bcast"]\ncandidates = ["own"]\nbytes = "8"\n')
     for more in ([], ["--print"]):
-        assert cli.main(["campaign", "submit", str(file), "--time", "2:00", *more]) == 2
-        said = capsys.readouterr()
-        assert "'2:00' is too short" in said.err and not said.out
+        for wrong, words in (
+            (["--time", "2:00"], "'2:00' is too short"),
+            (["--sbatch", "partition=all"], "is no option"),
+        ):
+            assert cli.main(["campaign", "submit", str(file), *wrong, *more]) == 2
+            said = capsys.readouterr()
+            assert words in said.err and not said.out
+            assert "expected in all" not in said.err, "before the plan"
     assert list(tmp_path.iterdir()) == [file]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,22 +16,21 @@ import sweeps
 from stretto.campaign.settings import Settings, make_case, variants_of
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
-from stretto.files.bench import Bench, Excluded, Header, Sample
-from stretto.files.rows import Row
+from stretto.files.bench import Bench, Excluded, Header, LaunchEnd, Sample
 from stretto.files.table import read_table, write_table
 from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
 from stretto.sweep.conclude import conclude
 from stretto.sweep.contenders import share_of_wins
-from stretto.sweep.decide import LOSS, Decided, complexity, smooth
+from stretto.sweep.decide import LOSS, complexity, smooth
 from stretto.sweep.elimination import Policy, not_begun, proven, shape_of, state
 from stretto.sweep.expected import at_most_s, expected_s
-from stretto.sweep.interpolate import around, interpolated
+from stretto.sweep.interpolate import around
 from stretto.sweep.layout import Layout, guides, ordered, parse_layout
 from stretto.sweep.levelled import levelled
+from stretto.sweep.pace import pace
 from stretto.sweep.placement import Place, check_places, hang_remedy
-from stretto.sweep.priced import priced
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.status import read_status
@@ -266,7 +266,7 @@ def test_a_table_of_all_layouts_and_some_between(tmp_path: Path) -> None:
     assert not [r for r in table.rows if (r.nodes, r.ppn) == (4, 8)]
     assert any("4 x 8: lies outside" in sentence for sentence in outcome.left_out)
     assert outcome.regret is not None
-    assert "against the best of those still measured, in launches held out" in outcome.regret
+    assert "slower than the best of those still measured: median" in outcome.regret
     assert any("interpolated" in line for line in lines_of(outcome))
     assert len(outcome.results) == len(request.layouts)
     for name in {r.collective for r in table.rows}:
@@ -322,6 +322,8 @@ def test_around() -> None:
     assert around(Layout(4, 1), measured) == [Layout(2, 1), Layout(8, 1)]
     assert {x.name for x in around(Layout(4, 2), measured)} in ({"2x1", "8x4"}, {"2x4", "8x1"})
     assert around(Layout(16, 4), measured) == []
+    crossed = [Layout(2, 4), Layout(8, 1)]  # few nodes with many ranks, many with few
+    assert around(Layout(4, 2), crossed) == crossed and not around(Layout(4, 8), crossed)
 
 
 def places(*hosts: str, cpus: dict[str, str] | None = None) -> list[Place]:
@@ -387,33 +389,6 @@ def test_options_that_a_campaign_would_pass_over_are_refused(
     """``-n 8 --nodes 2`` is not measured on 2 x 1 without a word."""
     assert main(["tune", "--nodes", "2", "--hosts", "a,b", *words]) == 2
     assert "no meaning with a campaign" in capsys.readouterr().err
-
-
-def test_between_layouts_too_one_row_holds_where_no_rank_knows_all_sizes() -> None:
-    def decided(nodes: int, ratio: float) -> Decided:
-        ratios = {"alltoallv": {size: {"shm": ratio} for size in (8, 4096)}}
-        return Decided(Layout(nodes, 2), [], {"alltoallv": dict.fromkeys((8, 4096), "shm")}, ratios)
-
-    (row,) = interpolated(Layout(3, 2), {d.layout: d for d in (decided(2, 0.5), decided(4, 0.5))})
-    assert (row.low, row.high, row.choice) == (0, None, "shm")
-    assert row.evidence["sizes"] == "8,4096" and row.evidence["ratio"] == "0.500"
-
-
-def test_interpolated_rows_are_priced_where_there_is_a_model() -> None:
-    """Each says so; what the model finds hopeless is left to the MPI, with a sentence."""
-    platform = load("hpc7g")
-    evidence = {"ratio": "0.5", "source": "interpolated", "from": "2x2+8x2", "sizes": "8,1048576"}
-    ring = Row("allreduce", 4, 2, 0, 1048576, "ring", evidence)
-    other = Row("alltoallw", 4, 2, 0, None, "no_plan", evidence)
-    native = Row("allreduce", 4, 2, 1048577, None, "native", {})
-    (found, same, last), refused = priced([ring, other, native], platform, "openmpi", 1000.0)
-    assert float(found.evidence["priced"]) > 0 and not refused
-    assert found.evidence["source"] == "interpolated" and found.choice == "ring"
-    assert found.evidence["priced_source"] == "simulated" and (same, last) == (other, native)
-    limit = float(found.evidence["priced"]) / 2
-    (left, *_), (sentence,) = priced([ring, other, native], platform, "openmpi", limit)
-    assert (left.choice, left.evidence) == ("native", {}) and (left.low, left.high) == (0, 1048576)
-    assert "ring is interpolated, and priced at" in sentence and "simulated" in sentence
 
 
 def test_natives_that_share_the_bare_launch_are_paired_with_it() -> None:
@@ -570,3 +545,21 @@ def test_wins_are_counted_in_pairs_where_launches_are_shared() -> None:
     assert share_of_wins(base, mine, paired=True) == 0.0
     assert share_of_wins({}, base, paired=True) == 0.0
     assert share_of_wins({0: 1.0}, {1: 2.0}, paired=True) == 1.0, "no round in common: all pairs"
+
+
+def test_a_launch_that_did_not_end_well_says_nothing_of_the_pace(tmp_path: Path) -> None:
+    """One that hung took its time-out: what is left would be told to take as long."""
+    request = sweeps.request_of(
+        tmp_path, layouts=(Layout(1, 2),), collectives=("allreduce",), sizes=(8, 4096)
+    )
+    worker = worker_of(request, Fake(slow=2.0))
+    assert worker.run()
+    (site,) = worker.all()
+    records = site.folder.merged().bench.records
+    usual = pace([(site.plan, records)], worker.policy)
+    assert 1.5 < usual < 2.5
+    ends = (i for i, r in enumerate(records) if isinstance(r, LaunchEnd))
+    first = next(ends)
+    hung = dataclasses.replace(records[first], status="timeout", seconds=3600.0)
+    spoilt = [*records[:first], hung, *records[first + 1 :]]
+    assert pace([(site.plan, spoilt)], worker.policy) == pytest.approx(usual, rel=0.2)

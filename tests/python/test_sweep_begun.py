@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 import sweeps
+from stretto.campaign.cost import duration
 from stretto.errors import StrettoError
 from stretto.files.identity import Identity, now
 from stretto.files.table import read_table
 from stretto.sweep import run
 from stretto.sweep.alone import alone_on
-from stretto.sweep.begun import CAMPAIGN, read_about
+from stretto.sweep.begun import CAMPAIGN, earlier, keep_about, read_about, with_earlier
 from stretto.sweep.conclude import Outcome
 from stretto.sweep.elimination import Policy
 from stretto.sweep.hosts import Hosts
@@ -26,6 +27,7 @@ from stretto.sweep.layout import Layout
 from stretto.sweep.plan import as_begun, check_plan
 from stretto.sweep.request import Request
 from stretto.sweep.status import read_status, status_lines
+from stretto.sweep.worker import Worker
 
 ONE, TWO, FOUR = Layout(1, 2), Layout(2, 2), Layout(1, 4)
 
@@ -89,8 +91,67 @@ def test_who_is_told_to_stop_begins_no_other_mpi(starts: Starts, tmp_path: Path)
     assert first.launches and not one.complete
     assert starts.backends["other"].launches == [] and not other.complete and not other.ended
     assert "told to stop before it was begun" in other.left_out[0]
+    status = read_status(tmp_path)
+    (missing,) = status["not_begun"]
+    assert missing["mpi"] == "openmpi 4.1.5" and not status["complete"]
+    (system,) = status["systems"]
+    assert status["left_s"] == system["left_s"] + missing["left_s"] > system["left_s"]
+    lines = status_lines(status)
+    assert any(x.startswith("openmpi 4.1.5: not begun; about ") for x in lines)
     first.between = lambda: None
     assert all(o.complete for o in starts(request)) and starts.backends["other"].launches
+    assert read_status(tmp_path)["complete"] and not read_status(tmp_path)["not_begun"]
+
+
+def test_of_an_mpi_that_was_not_begun_old_campaigns_know_the_name(
+    starts: Starts, tmp_path: Path
+) -> None:
+    starts(small(tmp_path, mpis=("one",)))
+    path = tmp_path / CAMPAIGN
+    about = json.loads(path.read_text())
+    del about["systems"]
+    path.write_text(json.dumps({**about, "mpis": ["one", "/opt/mpich"]}))
+    status = read_status(tmp_path)
+    assert not status["complete"] and status["not_begun"][0]["mpi"] == "/opt/mpich"
+    assert "/opt/mpich: not begun; not in the time left" in status_lines(status)
+
+
+def test_the_parts_of_the_time_left_and_the_pace_of_others(starts: Starts, tmp_path: Path) -> None:
+    request = small(tmp_path, mpis=("one", "other"), launches=12)
+    slow = Measures(slow=7.0)
+    slow.between = lambda: os.kill(os.getpid(), signal.SIGUSR1) if slow.cells == 40 else None
+    starts.backends["one"] = slow
+    starts(request)
+    expected = read_status(tmp_path)["not_begun"][0]["left_s"]
+    other = starts.system(request, "other")
+    Worker(other.plans, other.base, Measures(), other.identity, ["t"], print, quiet=True)
+    status = read_status(tmp_path)
+    begun, idle = status["systems"]
+    assert begun["pace"] == pytest.approx(7) and idle["pace"] == pytest.approx(begun["pace"])
+    assert idle["left_s"] == pytest.approx(expected)
+    for system in (begun, idle):
+        search = sum(x["left_s"] for x in system["layouts"])
+        assert 0 < system["closing_left_s"] == pytest.approx(system["left_s"] - search)
+    lines = status_lines(status)
+    assert "of rounds asked for, at most" in lines[-1] and lines[-1].startswith("about ")
+    assert sum("closing rounds: at most" in x for x in lines) == 2
+    # and a start that goes on counts alike: what is left is no more than all of it
+    system = starts.system(request, "one")
+    assert system.limit_s is not None and system.pace == pytest.approx(7)
+    assert system.left_s == pytest.approx(begun["left_s"])
+    assert system.left_s <= system.pace * system.limit_s * 1.001
+    lines = run.plan_lines(request, system)
+    assert f"about {duration(7 * sum(system.expected_s))};" in " ".join(lines)
+    assert any("times are 7.0 times what was estimated" in x for x in lines)
+
+
+def test_nodes_that_are_held_are_told_once(starts: Starts, tmp_path: Path) -> None:
+    request = small(tmp_path, mpis=("one", "other"))
+    with alone_on(tmp_path, [os.uname().nodename]), pytest.raises(StrettoError) as error:
+        starts(request)
+    assert "another process of this campaign measures on" in error.value.message
+    assert "wait for it" in str(error.value.remedy)
+    assert not any("another process" in x for x in starts.said)
 
 
 def test_a_start_that_is_refused_leaves_no_word(starts: Starts, tmp_path: Path) -> None:
@@ -138,6 +199,16 @@ def test_rows_between_layouts_stay(starts: Starts, tmp_path: Path) -> None:
     assert choices(later) == choices(first)
     assert any("1 x 3, asked for by other starts here" in x for x in starts.said)
     assert read_about(tmp_path)["interpolate"] == ["1x3"]
+
+
+def test_the_platform_that_prices_rows_stays_with_them(tmp_path: Path) -> None:
+    between = Layout(1, 3)
+    keep_about(small(tmp_path, interpolate=(between,), platform="hpc7g"), ["t"])
+    later = small(tmp_path)
+    for _ in range(2):
+        found = with_earlier(later, earlier(tmp_path), lambda text: None)
+        assert (found.interpolate, found.platform) == ((between,), "hpc7g")
+        keep_about(later, ["t"])
 
 
 def test_rows_that_were_refined_stay_or_it_is_said(starts: Starts, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from stretto.campaign.settings import Case, Settings
 from stretto.campaign.stats import Interval
 from stretto.files.bench import Bench, Header, Sample, read_bench
 from stretto.sweep.borne_out import Expected, Gain
-from stretto.sweep.closing import Closing
+from stretto.sweep.closing import Bid, Closing, agreed, beyond
 from stretto.sweep.decide import Decided, decide_all
 from stretto.sweep.doubt import Doubt
 from stretto.sweep.elimination import Policy, shape_of
@@ -211,6 +211,42 @@ def test_neighbours_tell_who_may_take_the_place_of_any_choice(tmp_path: Path) ->
     assert told("shm", {"ring": ring}) is None, "nobody knows the choice"
     assert told("shm", {"shm": shm}) is None, "nor the rival"
     assert told(NATIVE, {"ring": ring}, ring=Gain(-0.3, 0.05, "slower")) is None
+
+
+def test_launches_that_were_all_unlucky_are_asked_again(tmp_path: Path) -> None:
+    """Six of them say that a candidate is slower, the neighbours that it is faster by half."""
+    (plan, *_) = mine = plans(small(tmp_path / "c"))
+    shape = shape_of(plan.settings.cases[0])
+    collective, size = shape[:2]
+    base = (9.0, 9.3, 9.9, 10.1, 10.6, 11.4)
+    names = {NATIVE: base, "ring": tuple(1.1 * t for t in base), "shm": tuple(2 * t for t in base)}
+    times = {shape: {n: dict(enumerate(t)) for n, t in names.items()}}
+    closing = Closing(mine, Policy())
+
+    def bid(rival: str, **expected: Expected) -> Bid | None:
+        own = {n: Gain(-0.1, 0.05, "same", ((-0.1, 0.05),)) for n in ("ring", "shm")}
+        decided = Decided(
+            plan.layout, [], {collective: {size: NATIVE}}, {collective: {}},
+            expected={collective: {size: expected}}, gains={collective: {size: own}},
+        )  # fmt: skip
+        return closing._bid(Doubt(plan, (shape,), times, decided, {}, {}), rival, 99)
+
+    alone, told = bid("ring"), bid("ring", ring=Expected(0.4, 0.01))
+    assert alone is not None and told is not None
+    assert told.need <= 24 < alone.need and told.value > 1000 * alone.value
+    slow = bid("shm", shm=Expected(0.1, 0.01))
+    assert slow is None or (slow.rounds <= 6 and slow.value < alone.value), "another case"
+
+
+def test_what_disagrees_is_less_sure() -> None:
+    assert agreed([(0.1, 0.05)]) == pytest.approx((0.1, 0.05))
+    assert agreed([(0.1, 0.05), (0.1, 0.05)]) == pytest.approx((0.1, 0.05 / math.sqrt(2)))
+    mean, doubt = agreed([(-0.1, 0.1), (0.2, 0.1)])
+    assert (mean, doubt) == pytest.approx((0.05, 0.15)), "half of what lies between them"
+    assert agreed([(-2.0, 0.1), (2.0, 0.1)])[1] < 0.2, "another case"
+    gain, chance = beyond(0.0, 1.0)
+    assert (gain, chance) == pytest.approx((1 / math.sqrt(2 * math.pi), 0.5))
+    assert beyond(-40.0, 1.0) == (0.0, 0.0) and beyond(3.0, 0.01) == pytest.approx((3.0, 1.0))
 
 
 def test_without_time_left_nothing_is_begun(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

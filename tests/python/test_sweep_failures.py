@@ -209,6 +209,16 @@ def test_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert error.value.remedy == "do so"
 
 
+def test_a_campaign_that_gave_up_a_launch_is_not_complete(tmp_path: Path) -> None:
+    request = sweeps.request_of(
+        tmp_path / "c", layouts=(Layout(1, 2),), collectives=("allreduce",), sizes=(8, 4096)
+    )
+    worker = sweeps.worker_of(request, sweeps.Fake(fails=lambda layout, launch: launch == 3))
+    found = conclude(request, worker, lambda text: None, worker.run())
+    assert found.table is not None and found.ended and not found.complete
+    assert "1 x 2: given up: 1 launch, failed: exit code 1" in found.left_out[0]
+
+
 def test_progress_names_the_mpi(tmp_path: Path) -> None:
     request = sweeps.request_of(tmp_path / "c", layouts=LAYOUTS)
     assert sweeps.worker_of(request, sweeps.Fake()).title == "measuring Open MPI 4.1.4"

@@ -207,9 +207,10 @@ def test_the_time_left_has_the_closing_rounds_in_it(
         monkeypatch.setattr(closing_module, "limit_s", lambda plans, policy, *seen: limit)
         return float(read_status_of(request)["left_s"])  # type: ignore[arg-type]
 
-    known = left(7.0, 7.0)  # the round that is under way, and what is still asked for
-    assert 0 < known < 1000 and left(8.0, 7.0) == known
-    assert left(7.0, 1007.0) == pytest.approx(known + 1000)
+    known = left(1000.0, 1000.0)  # the round that is under way, and what is still asked for
+    assert 7 < known < 1000 and left(1001.0, 1000.0) == known
+    assert left(1000.0, 2000.0) == pytest.approx(known + 1000)
+    assert left(7.0, 7.0) == 7.0, "never more than was expected of all of it"
     monkeypatch.undo()
     assert worker_of(request, Fake()).run() and read_status_of(request)["left_s"] == 0
 

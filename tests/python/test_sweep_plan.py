@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stretto import cli
 from stretto.errors import StrettoError
 from stretto.sweep import plan, run
+from stretto.sweep.differs import other_plan
 from stretto.sweep.hosts import Hosts, find_hosts
-from stretto.sweep.outlook import hopeless
+from stretto.sweep.outlook import hopeless, plan_json
 from stretto.sweep.request import make_request
 from test_campaign_runner import FakeMPI, mpi
 
@@ -46,6 +48,12 @@ def system_of(values: dict[str, object], out: Path, away: bool = False):  # type
         ({"nodes": [1, 4], "hosts": ["a", "b"]}, "4 x 1: there are 2 nodes"),
         ({"nodes": [1], "ppn": [1, 2]}, "1 x 1 is left out: a single rank has nothing to measure"),
         ({"launcher": "srun"}, "srun starts ranks inside a Slurm job only"),
+        ({"hosts": ["a", "b"], "interpolate": ["8x2"]}, "8 x 2 lies outside of what is measured"),
+        ({"nodes": [1], "ppn": [2, 4], "interpolate": ["1x3"]}, None),
+        (
+            {"hosts": ["a", "b"], "bytes": "8,9,13", "collectives": ["allreduce", "bcast"]},
+            "allreduce: not measured at 9, 13 B, which are no multiples of the 4 bytes",
+        ),
     ],
 )
 def test_what_nothing_can_come_of_is_said(
@@ -109,3 +117,95 @@ def test_a_job_is_submitted_with_its_cost(
     monkeypatch.setattr(run, "find_installation", none)
     assert cli.main(words) == 0
     assert "cannot be told here: no MPI was found" in capsys.readouterr().err
+
+
+def test_the_plan_counts_sizes_of_each_collective(here: FakeMPI, tmp_path: Path) -> None:
+    values = {"nodes": [1], "ppn": [2], "collectives": ["allreduce", "bcast"]}
+    for sizes, words in (
+        ("8,9,13", "allreduce at 1 size (8); bcast at 3 sizes (8 to 13)"),
+        ("8K", "allreduce, bcast at 1 size (8K)"),
+    ):
+        request, system = system_of(values | {"bytes": sizes, "launches": 1}, tmp_path / "c")
+        assert f": {words}; up to 1 launch of each" in run.plan_lines(request, system)[0]
+
+
+def test_a_collective_that_loses_all_its_sizes_is_refused(
+    here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["tune", "--nodes", "1", "--collective", "allreduce,bcast", "--bytes", "9,13"]
+    assert cli.main([*words, "--out", str(tmp_path / "c"), "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert "allreduce has no size to be measured at" in said and "--bytes" in said
+    make_request({"bytes": "9,13"}, tmp_path / "c", "here")  # nobody has named it
+
+
+def test_shared_cores_are_in_the_plan(here: FakeMPI, tmp_path: Path) -> None:
+    for shared in (False, True):
+        request, system = system_of({"shared_cores": shared, "hosts": ["a", "b"]}, tmp_path / "c")
+        (layout,) = plan_json(request, system)["layouts"]
+        assert layout["shared_cores"] is shared
+        told = any("only batches of calls are timed" in x for x in run.plan_lines(request, system))
+        assert told is shared
+
+
+def test_a_budget_is_in_the_plan(
+    here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["tune", "--nodes", "1", "--ppn", "2", "--candidates", "shm", "--collective", "bcast"]
+    words += ["--out", str(tmp_path / "c"), "--dry-run", "--json"]
+    for budget, short in (("1s", True), ("10h", False)):
+        assert cli.main([*words, "--budget", budget]) == 0
+        out, err = capsys.readouterr()
+        found = json.loads(out)
+        assert found["budget_s"] == (1 if short else 36000) and bool(found["warnings"]) is short
+        assert "budget of this start: 1" in err and ("budget is shorter" in err) is short
+
+
+@pytest.mark.parametrize("where", ["a file", "below a file", "/proc"])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_directory_that_cannot_be_written_is_refused(
+    here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str, dry_run: bool
+) -> None:
+    (tmp_path / "f").write_text("")
+    out = {"a file": tmp_path / "f", "below a file": tmp_path / "f" / "c"}.get(where, "/proc/c")
+    words = ["tune", "--nodes", "1", "--collective", "bcast", "--out", str(out)]
+    assert cli.main([*words, *(["--dry-run"] if dry_run else [])]) == 1
+    said = capsys.readouterr().err
+    assert "directory cannot be written" in said and f"at: {out}" in said and "--out" in said
+    assert "expected in all" not in said
+
+
+def test_a_campaigns_file_is_no_command_and_no_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ok.toml"
+    file.write_text("nodes = [1]\n")
+    assert cli.main(["tune", str(file), "--dry-run"]) == 2
+    assert f"did you mean --campaign {file}?" in capsys.readouterr().err
+    assert cli.main(["campaign", "status", str(file)]) == 2
+    assert f"stretto campaign status {tmp_path / 'ok.campaign'}" in capsys.readouterr().err
+
+
+def test_another_plan_is_told_in_words() -> None:
+    def plan_of(
+        *cases: tuple[str, int, str], seed: int = 1, variants: str = "ab"
+    ) -> dict[str, Any]:
+        found = [
+            {"collective": c, "bytes": n, "candidates": names.split()} for c, n, names in cases
+        ]
+        return {"seed": seed, "cases": found, "variants": ["a", "b"]}
+
+    one = ("bcast", 8, "native ring")
+    before = plan_of(one, ("bcast", 8192, "native ring"))
+    for now, words in (
+        (before, None),
+        (plan_of(one, seed=2), "seed (1, not 2)"),
+        (plan_of(one, ("bcast", 4096, "native ring")), "cases: of bcast, sizes: gone: 8K; new: 4K"),
+        (plan_of(("reduce", 8, "native")), "cases: gone: bcast; new: reduce"),
+        (
+            plan_of(("bcast", 8, "native shm"), ("bcast", 8192, "native ring")),
+            "cases: of bcast at 8, candidates: gone: ring; new: shm",
+        ),
+        ({**before, "variants": ["a"]}, "launches: gone: b"),
+    ):
+        assert other_plan(before, now) == words

@@ -19,8 +19,9 @@ from stretto.errors import StrettoError
 from stretto.sweep.alone import alone_on, node_of, short
 from stretto.sweep.claims import BEAT_S, STALE_S, WATCH_S, Claims, Holder
 from stretto.sweep.layout import Layout
+from stretto.sweep.limit import WARNING_S
 from stretto.sweep.site import Site
-from stretto.sweep.stopping import stops_gently
+from stretto.sweep.stopping import GRACE_S, stops_gently
 from stretto.sweep.submit import Job, script
 from stretto.sweep.worker import Worker
 from sweeps import Fake, request_of, worker_of
@@ -79,7 +80,7 @@ def test_who_is_interrupted_is_not_interrupted_again_when_the_grace_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What ends the ranks takes a second interrupt for: no more waiting."""
-    in_a_slurm_job(monkeypatch, 0.2)
+    in_a_slurm_job(monkeypatch, 1.0)
     worker, _ = one_layout(tmp_path)
     before = [signal.getsignal(n) for n in (signal.SIGUSR1, signal.SIGINT)]
     ended = False
@@ -88,7 +89,7 @@ def test_who_is_interrupted_is_not_interrupted_again_when_the_grace_is_over(
         try:
             signal.raise_signal(signal.SIGINT)
         finally:
-            time.sleep(1)
+            time.sleep(2)
             ended = True
     assert ended
     assert [signal.getsignal(n) for n in (signal.SIGUSR1, signal.SIGINT)] == before
@@ -184,6 +185,46 @@ def test_a_holder_that_beats_keeps_its_claim_whatever_the_time(
     assert claims.state(3, claims.listing()) == ("held", 1)
     steps = iter(range(10**6))
     assert watch(claims, clock, 3 * STALE_S, lambda: touch(path, ago_s + next(steps))) == "held"
+
+
+def test_a_claim_is_touched_while_it_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stretto.sweep.claims.BEAT_S", 0.01)
+    claim = Claims(tmp_path).take(1, 0)
+    assert claim is not None and STALE_S >= WATCH_S >= 3 * BEAT_S
+    os.utime(claim.path, (1, 1))
+    deadline = time.monotonic() + 5
+    while claim.path.stat().st_mtime == 1 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    claim.end(True)
+    assert claim.path.stat().st_mtime > 1
+
+
+def test_a_claim_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that loses its power would leave one that names nobody, who cannot be asked for."""
+    done: list[str] = []
+
+    def noted(name: str, real: Callable[..., None]) -> Callable[..., None]:
+        def call(*words: object) -> None:
+            done.append(name)
+            real(*words)
+
+        return call
+
+    for name in ("fsync", "link"):
+        monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
+    claim = Claims(tmp_path).take(1, 0)
+    assert claim is not None and done == ["fsync", "link"]
+    claim.end(True)
+    assert done == 2 * ["fsync", "link"]
+
+
+def test_what_outlasts_the_warning_is_ended_well_before_slurm_does_it() -> None:
+    """Ranks have to end, and the job to be put into the queue again."""
+    assert WARNING_S - GRACE_S >= 30
 
 
 @pytest.mark.parametrize("ago_s", [0.0, -3600.0, -1e8])

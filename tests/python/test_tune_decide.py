@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from stretto.campaign.compare import Cell, Comparison, Outcome
 from stretto.campaign.stats import Interval
+from stretto.files.verdict import Metric, Run
 from stretto.tune.decide import Span, choose, decide, segments
+from stretto.tune.trials import gain, longest_s
+
+RATIOS = st.dictionaries(
+    st.integers(0, 2**24),
+    st.dictionaries(st.sampled_from(["shm", "ring", "bruck_k(4)"]), st.floats(0.05, 0.969)),
+    min_size=1,
+    max_size=12,
+)
 
 
 def comparison(
@@ -43,9 +52,45 @@ def test_neighbours_with_the_same_choice_are_one_row() -> None:
 
 def test_a_tiny_advantage_does_not_split_a_row() -> None:
     found = [comparison(s, "shm", 0.50) for s in (8, 64, 512)]
-    found += [comparison(s, "ring", 0.49 if s == 64 else 0.6) for s in (8, 64, 512)]
+    found += [comparison(s, "ring", 0.495 if s == 64 else 0.6) for s in (8, 64, 512)]
     rows = decide(found, 1, 2)
     assert [r.choice for r in rows] == ["shm", "native"]
+
+
+def test_merging_loses_no_more_than_two_percent() -> None:
+    """It lost up to two changes of choice (6%) at a size between two others."""
+    assert choose({8: {}, 64: {"b": 0.945}, 512: {}}) == {8: "native", 64: "b", 512: "native"}
+    one = {8: {"a": 0.5}, 64: {"a": 0.5, "b": 0.4712}, 512: {"a": 0.5}}
+    assert choose(one)[64] == "b"
+    one[64]["b"] = 0.475
+    assert choose(one)[64] == "b"
+    assert choose(one, {64: {"a", "b"}}) == dict.fromkeys(one, "a"), "no test tells them apart"
+    one[64]["b"] = 0.46
+    assert choose(one, {64: {"a", "b"}})[64] == "b", "nor more than 6% where none does"
+
+
+def test_what_no_test_tells_apart_does_not_split_a_row() -> None:
+    luck = (0.47, 0.52, 0.49, 0.55, 0.44, 0.51, 0.48, 0.5, 0.46)
+    shm = [replace(comparison(s, "shm", 0.5), ratios=luck) for s in (8, 64, 512)]
+    ring = [comparison(s, "ring", 0.48 if s == 64 else 0.6) for s in (8, 64, 512)]
+    ring[1] = replace(ring[1], ratios=luck[::-1])
+    assert {r.choice for r in decide([*shm, *ring], 1, 2)} == {"shm", "native"}
+    ring[1] = replace(ring[1], ratios=tuple(0.96 * x for x in luck))
+    assert find(decide([*shm, *ring], 1, 2), 64).choice == "ring", "each launch is faster"
+    few = replace(ring[1], ratios=luck[:5])
+    assert find(decide([*shm, ring[0], few, ring[2]], 1, 2), 64).choice == "ring", "no test made"
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_no_choice_loses_more_than_is_allowed(data: st.DataObject) -> None:
+    options = data.draw(RATIOS)
+    equal = {s: data.draw(st.sets(st.sampled_from(sorted(o)))) if o else set()
+             for s, o in options.items()}  # fmt: skip
+    for size, choice in choose(options, equal).items():
+        best = min(options[size].values(), default=1.0)
+        lost = options[size].get(choice, 1.0) / best - 1
+        assert lost <= (0.06 if choice in equal[size] else 0.02) + 1e-12
 
 
 def test_a_large_advantage_does() -> None:
@@ -97,14 +142,6 @@ def test_an_applications_size_class_is_covered() -> None:
 def test_settings_of_the_mpi_are_not_rows() -> None:
     rows = decide([comparison(8, "native:coll_tuned_allreduce_algorithm=4", 0.3)], 1, 2)
     assert rows[0].choice == "native"
-
-
-RATIOS = st.dictionaries(
-    st.integers(0, 2**24),
-    st.dictionaries(st.sampled_from(["shm", "ring", "bruck_k(4)"]), st.floats(0.05, 0.969)),
-    min_size=1,
-    max_size=12,
-)
 
 
 @given(RATIOS)
@@ -179,3 +216,26 @@ def test_a_row_of_native_names_no_best_that_no_test_knows() -> None:
     assert row.evidence["launches"] == str(known.launches)
     alone = find(decide([lucky], 1, 4), 1024)
     assert alone.choice == "native" and not {"best", "best_ratio"} & set(alone.evidence)
+
+
+def test_a_choice_holds_between_sizes_up_to_sixteen_times_apart() -> None:
+    """As the sizes of `stretto bench --bytes` may be; further apart nobody knows."""
+    near, far = ({64: "a", n: "a"} for n in (16 * 64, 16 * 64 + 1))
+    spans = [[(s.low, s.high, s.choice) for s in segments(x, {})] for x in (near, far)]
+    assert spans[0] == [(0, 63, "native"), (64, 1024, "a"), (1025, None, "native")]
+    assert spans[1] == [
+        (0, 63, "native"), (64, 64, "a"), (65, 1024, "native"), (1025, 1025, "a"),
+        (1026, None, "native"),
+    ]  # fmt: skip
+
+
+def test_a_run_that_failed_has_no_gain() -> None:
+    """Whatever figure it had printed before it ended."""
+    runs = [Run("native", 0, 2.0, 2.0, 0), Run("tuned", 1, 1.0, 1.0, 0)]
+    found = gain(runs, Metric())
+    assert found is not None and found.median == 0.5
+    assert gain([runs[0], replace(runs[1], exit=1)], Metric()) is None
+
+
+def test_a_run_has_ten_times_as_long_as_one_takes() -> None:
+    assert longest_s(30.0) == 360.0 and longest_s(0.0) is None

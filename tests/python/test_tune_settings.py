@@ -325,9 +325,7 @@ def test_a_run_ends_with_the_budget_and_is_no_failure(
 ) -> None:
     """It took up to a minute more, and its setting counted as one that hangs."""
     path = case / "long.sh"
-    path.write_text(
-        f'#!/bin/sh\n[ -z "$OMPI_MCA_{EAGER}" ] || exec sleep 100000\necho time: 1 s\n'
-    )
+    path.write_text(f'#!/bin/sh\n[ -z "$OMPI_MCA_{EAGER}" ] || exec sleep 100000\necho time: 1 s\n')
     path.chmod(0o755)
     words = ["--mpi", launcher("openmpi4"), "--", "./long.sh"]
     assert tune("--candidates", f"{EAGER}=1024", "--budget", "8s", "--json", *words) == 0

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from stretto.campaign.hodges_lehmann import ratio_apart
 from stretto.campaign.reference import Timed, exponent, leaves_messages
 from stretto.campaign.stats import (
     FEWEST,
@@ -72,7 +73,7 @@ class Comparison:
     Attributes
     ----------
     ratio
-        Median time of the candidate / the baseline's, over launches, with its interval.
+        Time of the candidate / the baseline's, over launches, with its interval.
     p, q
         Of the rank test, and adjusted for all comparisons made together; None: no test was made.
     baseline_us
@@ -156,14 +157,18 @@ def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
 
 
 def compare_times(
-    candidate: Mapping[int, float], baseline: Mapping[int, float], kinds: int = 0
+    candidate: Mapping[int, float],
+    baseline: Mapping[int, float],
+    kinds: int = 0,
+    test: bool = True,
 ) -> tuple[Interval, tuple[float, ...], float | None, bool]:
     """Return ratio, the single ratios, p and whether the two shared their launches.
 
     Launches that both have are pairs (they were interleaved in one process): `paired_test`.
     Launches of different processes are compared in rounds that both have, which are pairs as well:
     a machine may be another one for hours of a campaign, and a candidate need not be in all of its
-    rounds. Without such rounds there is no p, and the ratio is that of the medians.
+    rounds. Without such rounds there is no p, and the ratio is that of the medians. Where rounds
+    are not known either, any launch of the one may stand beside any of the other (`ratio_apart`).
 
     Parameters
     ----------
@@ -171,6 +176,8 @@ def compare_times(
         Launch number to median time.
     kinds
         Launches of a round; 0 where rounds are not known: all launches, taken as independent.
+    test
+        False: no p, which takes the most time.
     """
     both = common_launches(candidate, baseline)
     shared = bool(both)
@@ -185,11 +192,12 @@ def compare_times(
     if both:
         pairs = [candidate[i] / baseline[i] for i in both]
         a, b = [candidate[i] for i in both], [baseline[i] for i in both]
-        return median_interval(pairs), tuple(pairs), paired_test(a, b), shared
+        return median_interval(pairs), tuple(pairs), paired_test(a, b) if test else None, shared
     a = [candidate[i] for i in sorted(candidate)]
     b = [baseline[i] for i in sorted(baseline)]
-    ratios = [x / y for x, y in zip(a, b, strict=False)]
-    return median_interval(ratios), tuple(ratios), rank_sum_test(a, b), False
+    # they show how far single ratios scatter, whichever launches stand together
+    ratios = tuple(x / y for x, y in zip(a, b, strict=False))
+    return ratio_apart(a, b), ratios, rank_sum_test(a, b) if test else None, False
 
 
 class Launches(Protocol):

@@ -157,7 +157,7 @@ def _by_name(installation: MPIInstallation, collective: str, name: str) -> list[
         return [named(mine, collective, name)]
     if any(name in (a.label, a.name) for a in algorithms):
         return []
-    return [named(algorithms, collective, name)]  # says what there is
+    return [named(algorithms, collective, name, installation.name)]  # says what there is
 
 
 def labels(installation: MPIInstallation, candidates: Iterable[str]) -> dict[str, str]:

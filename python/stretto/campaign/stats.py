@@ -21,6 +21,8 @@ FEWEST = 6
 PAIRED_FROM = 8
 #: from this many pairs on, signs alone can tell as well, where differences are lopsided
 SIGNS_FROM = 20
+#: up to this many launches of each of two candidates rank tests are exact, beyond it normal
+EXACT_TO = 100
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,12 @@ def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
 
 
 def rank_sum_test(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return the exact two-sided p of Mann and Whitney's test, with ties taken as they are.
+    """Return the two-sided p of Mann and Whitney's test, with ties taken as they are.
 
     The null distribution is that of the observed midranks under all divisions into groups of these
-    sizes, so that ties need no approximation.
+    sizes, so that ties need no approximation. Of more than `EXACT_TO` launches of each it is taken
+    as normal with that variance: at that many its p is above the exact one by 0.3% of it at 5% and
+    by 7% at 0.1% (6 launches against 195: by 3% and 130%), so that it claims less.
 
     Parameters
     ----------
@@ -96,11 +100,18 @@ def rank_sum_test(a: Sequence[float], b: Sequence[float]) -> float | None:
     ranks = _midranks([*a, *b])
     observed = int(sum(ranks[:n]))
     far = abs(observed - n * (n + m + 1))  # from twice the expected rank sum: ranks are doubled
+    if n + m > 2 * EXACT_TO:
+        squares = sum((r - (n + m + 1)) ** 2 for r in ranks)
+        step = math.gcd(*ranks)
+        return _normal(far - step / 2, n * m * squares / ((n + m) * (n + m - 1)))
     return _as_extreme(tuple(sorted(ranks)), n, far)
 
 
 def signed_rank_test(differences: Sequence[float]) -> float | None:
-    """Return the exact two-sided p of Wilcoxon's signed-rank test, ties by midranks.
+    """Return the two-sided p of Wilcoxon's signed-rank test, ties by midranks.
+
+    Exact up to `EXACT_TO` pairs, beyond that normal as in `rank_sum_test`: at that many its p is
+    above the exact one by 0.6% of it at 5% and by 15% at 0.1%.
 
     Parameters
     ----------
@@ -119,16 +130,15 @@ def signed_rank_test(differences: Sequence[float]) -> float | None:
         return 1.0
     ranks = _midranks([abs(d) for d in kept])
     observed = sum(r for r, d in zip(ranks, kept, strict=True) if d > 0)
-    counts = {0: 1}
-    for rank in ranks:
-        grown = dict(counts)
-        for s, c in counts.items():
-            grown[s + rank] = grown.get(s + rank, 0) + c
-        counts = grown
-    total = sum(ranks)
+    total, step = sum(ranks), math.gcd(*ranks)
     far = abs(2 * observed - total)
-    extreme = sum(c for s, c in counts.items() if abs(2 * s - total) >= far)
-    return float(extreme / 2 ** len(kept))
+    if far == 0:
+        return 1.0
+    if len(kept) > EXACT_TO:
+        return _normal(far - step, sum(r * r for r in ranks))
+    # the sums that are so far below the middle; as many are so far above it
+    below = _small_sums([r // step for r in ranks], (total - far) // 2 // step)
+    return float(2 * below / 2 ** len(kept))
 
 
 def paired_test(a: Sequence[float], b: Sequence[float]) -> float | None:
@@ -148,6 +158,10 @@ def paired_test(a: Sequence[float], b: Sequence[float]) -> float | None:
     when many comparisons are made. From `SIGNS_FROM` on signs are asked as well. The least p counts
     as often as tests are made (Bonferroni).
 
+    Pairs that differ more within than between them (what slows one candidate speeds the other up)
+    are not foreseen: there the rank-sum test takes for significant what is not, at its 5% in 14% of
+    cases with six or seven pairs and in 8 to 10% with eight to twenty.
+
     Parameters
     ----------
     a, b
@@ -166,7 +180,8 @@ def paired_test(a: Sequence[float], b: Sequence[float]) -> float | None:
     differences = [math.log(x / y) for x, y in zip(a, b, strict=True)]
     found = [signed_rank_test(differences)]
     most = rank_sum_test(list(map(max, a, b)), list(map(min, a, b)))
-    if most is not None and most < 2 / 2**n:
+    least = signed_rank_test([float(i) for i in range(1, n + 1)])
+    if most is not None and least is not None and most < least:
         found.append(rank_sum_test(a, b))
     if n >= SIGNS_FROM:
         wins, losses = sum(d < 0 for d in differences), sum(d > 0 for d in differences)
@@ -181,7 +196,26 @@ def _midranks(values: Sequence[float]) -> list[int]:
     return [int(2 * r) for r in scipy_stats.rankdata(np.asarray(values, dtype=float))]
 
 
-@functools.lru_cache(maxsize=4096)
+def _normal(far: float, variance: float) -> float:
+    """Return the chance that a normal value lies as far from its mean, on either side."""
+    return math.erfc(max(far, 0.0) / math.sqrt(2 * variance)) if variance > 0 else 1.0
+
+
+def _small_sums(ranks: Sequence[int], most: int) -> int:
+    """Return how many of all subsets of ranks have a sum of at most `most`.
+
+    One whole number holds how many have each sum, in as many bits as all subsets together need.
+    """
+    bits = len(ranks) + 1
+    within = (1 << (most + 1) * bits) - 1
+    counts = 1
+    for rank in ranks:
+        if rank <= most:
+            counts += (counts << rank * bits) & within
+    return counts % ((1 << bits) - 1)  # the sum of its digits, as that of decimal ones by 9
+
+
+@functools.lru_cache(maxsize=1024)
 def _as_extreme(ranks: tuple[int, ...], size: int, far: int) -> float:
     """Return the share of subsets of `size` members whose sum is as far from its mean, or further.
 
@@ -199,15 +233,23 @@ def _as_extreme(ranks: tuple[int, ...], size: int, far: int) -> float:
     return float(counts[away >= far].sum() / counts.sum())
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=64)
 def _subset_sums(ranks: tuple[int, ...], size: int) -> NDArray[np.float64]:
     """Return how many subsets of `size` members have each sum (exact up to 2^53, then rounded)."""
-    most = sum(ranks[-size:])
+    step = math.gcd(*ranks)  # no sum lies between its multiples: without ties every second one
+    most = sum(ranks[-size:]) // step
     table = np.zeros((size + 1, most + 1))
     table[0, 0] = 1.0
-    for rank in ranks:
-        table[1:, rank:] += table[:-1, : most + 1 - rank].copy()
-    return np.asarray(table[size], dtype=np.float64)
+    top = 0  # the largest sum so far
+    for i, rank in enumerate(r // step for r in ranks):
+        top = min(top + rank, most)
+        # from the last row upwards, as each needs the row before it as it was; what cannot come to
+        # `size` members any more is left out
+        for members in range(min(i + 1, size), max(size - len(ranks) + i, 0), -1):
+            table[members, rank : top + 1] += table[members - 1, : top + 1 - rank]
+    out = np.zeros(most * step + 1)
+    out[::step] = table[size]
+    return out
 
 
 def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:

@@ -101,8 +101,9 @@ def _same_program(tried: Sequence[str], job: Job) -> bool:
 
 
 def _same_text(tried: Sequence[str], job: Job) -> bool:
-    """Return whether an interpreter without a script (``bash -c TEXT``, ``python -m NAME``) runs
-    what a command ran, which its arguments alone tell; of any other program: yes.
+    """Return whether an interpreter without a script runs what a command ran.
+
+    Of ``bash -c TEXT`` and ``python -m NAME`` only the arguments tell; of other programs: yes.
     """
     words = job.command.words
     for application in job.command.applications:

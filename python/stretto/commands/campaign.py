@@ -28,8 +28,19 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show how far a campaign is: per layout, excluded candidates, time left."""
+    import shlex
+
+    from stretto.errors import UsageError
+    from stretto.sweep.command import request_of
     from stretto.sweep.status import read_status, status_lines
 
+    if directory.suffix == ".toml" and directory.is_file():
+        out = shlex.quote(str(request_of(directory, {}).out))
+        raise UsageError(
+            "this is a campaign's file, not its directory",
+            str(directory),
+            f"stretto campaign status {out}",
+        )
     found = read_status(directory)
     if as_json:
         print_json(found)
@@ -41,7 +52,8 @@ def status(
 def submit(
     file: Annotated[Path, typer.Argument(help="The campaign's file.")],
     time: Annotated[
-        str, typer.Option(help="Limit for each job, as sbatch takes it; at least 5 minutes.")
+        str,
+        typer.Option(help="Limit for each job: as sbatch takes it, 90m, 4h; at least 5 minutes."),
     ] = "4:00:00",
     jobs: Annotated[
         int, typer.Option(min=1, help="Jobs at once (an array), each on nodes of its own.")
@@ -64,15 +76,20 @@ def submit(
     import shlex
 
     from stretto.errors import UsageError
+    from stretto.sweep.begun import refuse_place
     from stretto.sweep.command import request_of
-    from stretto.sweep.submit import Job, cost_lines, script
+    from stretto.sweep.limit import refuse_short
+    from stretto.sweep.submit import Job, cost_lines, sbatch_time, script
     from stretto.sweep.submit import submit as hand_in
 
     for option in sbatch or []:
         if not option.startswith("-") or "\n" in option:
             raise UsageError(f"{option!r} is no option", "--sbatch", "write '--partition=hpc'")
+    job = Job(sbatch_time(time), jobs, tuple(sbatch or []))
+    refuse_short(job.time, job.options)
     request = request_of(file, {})
-    job = Job(time, jobs, tuple(sbatch or []))
+    if not show:
+        refuse_place(request.out)
     for line in cost_lines(request, say):
         say(f"stretto: {line}")
     if show:

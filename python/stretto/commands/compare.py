@@ -67,7 +67,8 @@ def command(
     from stretto.files.caches import COLD, all_cold
     from stretto.files.results import results_in
     from stretto.report import ranking_show
-    from stretto.report.ranking import rank, sources
+    from stretto.report.ranking import rank
+    from stretto.report.sources import sources
 
     if mode not in (None, "latency", "throughput"):
         raise UsageError(f"--mode {mode} means nothing", "--mode", "say latency or throughput")
@@ -121,12 +122,11 @@ def _labels(files: Sequence[Any]) -> Mapping[str, Mapping[str, str]]:
 
 
 def _notes(files: Sequence[Any]) -> list[str]:
+    from stretto.report.sources import machines_note
+
     heads = [f.bench.header for f in files]
-    notes = []
-    if len({(h.host.name, h.host.cpu) for h in heads}) > 1:
-        notes.append(
-            "These results are of several machines: differences may be theirs, not the MPIs'."
-        )
+    machines = machines_note(files)
+    notes = [] if machines is None else [machines]
     if any("imported" in h.settings for h in heads):
         values = {h.settings.get("imported", {}).get("value", "largest over the ranks")
                   for h in heads}  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -152,6 +153,7 @@ def command(
         if said and not timed:  # who says --dry-run does not want files written
             raise UsageError(f"{option} is for --time alone", option, "say --time as well")
     answer: dict[str, object] = {}
+    places: Sequence[str] = ()
     if to == OWN and (check or timed):
         raise UsageError(
             "--check and --time run an MPI with its own files, and a table is none of them",
@@ -165,7 +167,7 @@ def command(
         answer = export_own.run(results, out, as_json)
     elif results:
         wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, collectives(without))
-        answer = _write(results, to, out, wishes, mpi, as_json)
+        answer, places = _write(results, to, out, wishes, mpi, as_json)
     elif not (check or timed):
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
     else:
@@ -178,7 +180,7 @@ def command(
             "--beyond-measured": beyond,
         }
         is_this(out, to, [name for name, said in written.items() if said])
-    verdicts = _check(out, mpi, hosts, most_ranks, output, as_json) if check else []
+    verdicts = _check(out, mpi, places, hosts, most_ranks, output, as_json) if check else []
     wrong = [v for v in verdicts if v.status == "wrong"]
     fault = None
     if check:
@@ -187,7 +189,7 @@ def command(
         from stretto.commands import export_time
 
         wish = export_time.Wish(hosts, most_ranks, launches, output, restart, yes, dry_run)
-        answer["time"], fault = export_time.run(out, _mpi_of(out, mpi), wish, as_json)
+        answer["time"], fault = export_time.run(out, _mpi_of(out, mpi, places), wish, as_json)
     if as_json:
         print_json(answer)
     if fault is not None:
@@ -208,12 +210,15 @@ def _write(
     wishes: Wishes,
     mpi: str | None,
     as_json: bool,
-) -> dict[str, object]:
+) -> tuple[dict[str, object], Sequence[str]]:
+    """Write the files; return what to say of them, and where the MPIs were that were measured."""
+    from stretto.export.installed import places_of
     from stretto.export.layouts import for_layouts
     from stretto.export.output import SCRIPT, write
     from stretto.export.own import chosen_results
     from stretto.export.rules import read_results
     from stretto.export.targets import writer_for
+    from stretto.export.withheld import in_words, withheld
     from stretto.files.caches import COLD
     from stretto.files.export import EXPORT, NAME
 
@@ -229,11 +234,13 @@ def _write(
     fits(measured.mpi, to)
     layout_is_there(measured, *wishes.prefer)
     # MPICH's files are made from what is in the library that was measured
-    trees = _installed(to, mpi, measured.mpi) if to in ("mpich", "mvapich") else None
+    places = places_of(results)
+    trees = _installed(to, mpi, measured.mpi, places) if to in ("mpich", "mvapich") else None
     files_of = writer_for(to, measured.mpi.version, trees or mpi, wishes)
     found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
     rules = [r for r in found.rules if r.collective not in wishes.without]
     lost = [x for x in found.lost if x.partition(" ")[0] not in wishes.without]
+    dropped = sum(not r.default and r.collective in wishes.without for r in found.rules)
     lost = [*elsewhere, *lost]
     if to not in ("mpich", "mvapich"):  # these know nodes
         rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
@@ -247,17 +254,23 @@ def _write(
     if not as_json:
         for sentence in export.lost:
             say(f"stretto: note: {sentence}")
-        if not any(not r.default for r in rules):
-            what = "nothing that these files have words for" if found.lost else "nothing"
-            say(f"stretto: {what} was significantly faster than what the MPI does by itself")
+        held = withheld(export.lost, wishes, dropped)
+        if not export.rows and (held or all(r.default for r in rules)):
+            what = "nothing else" if held else "nothing"
+            what += " that these files have words for" if found.lost else ""
+            say(
+                f"stretto: {in_words(held)}{what} was significantly faster than what the MPI does "
+                "by itself"
+            )
         rows = f"{len(export.rows)} rule{'s' * (len(export.rows) != 1)} in {out}"
         print(rows + (f"; next: source {_sourced(out / SCRIPT)}" if export.rows else ""))
-    return {
+    answer = {
         "files": [str(p) for p in written],
         "environment": EXPORT.read(out / NAME).environment,
         "rules": len(export.rows),
         "lost": export.lost,
     }
+    return answer, places
 
 
 def _sourced(script: Path) -> str:
@@ -266,14 +279,17 @@ def _sourced(script: Path) -> str:
     return quote(name if "/" in name and not name.startswith("-") else f"./{name}")
 
 
-def _installed(target: str, mpi: str | None, measured: MPIIdentity) -> MPIInstallation | None:
+def _installed(
+    target: str, mpi: str | None, measured: MPIIdentity, places: Sequence[str]
+) -> MPIInstallation | None:
     """Return the MPI that an export is for: the measured one; None where none of it is here."""
     from stretto.export.installed import take
     from stretto.mpi.detect import TITLES
 
     if target == "mvapich" and mpi is None:
         return None  # its results are told from MPICH's by nobody
-    taken = take(TARGETS[target], measured, mpi, target[-1] if target[-2:-1] == "-" else "")
+    major = target[-1] if target[-2:-1] == "-" else ""
+    taken = take(TARGETS[target], measured, mpi, major, places)
     found = taken.installation
     if found is not None and found.family != TARGETS[target]:
         raise UsageError(
@@ -286,10 +302,10 @@ def _installed(target: str, mpi: str | None, measured: MPIIdentity) -> MPIInstal
     return found
 
 
-def _mpi_of(out: Path, mpi: str | None) -> MPIInstallation:
+def _mpi_of(out: Path, mpi: str | None, places: Sequence[str]) -> MPIInstallation:
     """Return the MPI to time an export with; it must be here."""
     manifest = manifest_of(out)
-    found = _installed(manifest.target, mpi, manifest.mpi)
+    found = _installed(manifest.target, mpi, manifest.mpi, places)
     if found is None:
         raise UsageError(
             f"no MPI for {manifest.target} is here, and it has to run to be timed",
@@ -314,6 +330,7 @@ def _counted(verdicts: list[Verdict]) -> str:
 def _check(
     out: Path,
     mpi: str | None,
+    places: Sequence[str],
     hosts: str | None,
     most_ranks: int,
     folder: Path | None,
@@ -336,7 +353,7 @@ def _check(
     ]
     for words in warnings:
         say(f"stretto: warning: {words}")
-    installation = _installed(manifest.target, mpi, manifest.mpi)
+    installation = _installed(manifest.target, mpi, manifest.mpi, places)
     if installation is None:
         say(
             f"stretto: note: no MPI for {manifest.target} is here: the files are only read; "

@@ -48,10 +48,11 @@ Algorithm = Annotated[
     str | None, typer.Option(help="The MPI's algorithm; without one: what the MPI does by itself.")
 ]
 Setting = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         help="The settings behind {algorithm}, instead of asking the MPI installed here: "
-        "'I_MPI_ADJUST_{COLLECTIVE}={algorithm}'."
+        "'I_MPI_ADJUST_{COLLECTIVE}={algorithm}'. They are for the files of the MPI that has them; "
+        "of a name in {mpi}: NAME=..."
     ),
 ]
 Value = Annotated[
@@ -120,27 +121,31 @@ def _import(
     form: str, read: Any, paths: list[Path], out: Path, pattern: list[str] | None,
     mpi: list[str] | None,
     nodes: int | None, ppn: int | None, collective: str | None, algorithm: str | None,
-    setting: str | None, value: str | None, host: str, cpu: str, as_json: bool,
+    setting: list[str] | None, value: str | None, host: str, cpu: str, as_json: bool,
 ) -> None:  # fmt: skip
     from stretto.campaign.stats import FEWEST
     from stretto.files.identity import Host
-    from stretto.imports import convert, gather, natives
+    from stretto.imports import convert, gather, mpis, natives
     from stretto.imports.pattern import Facts, compile_pattern
+    from stretto.imports.templates import templates
 
     if value not in (None, "max", "avg"):
         raise UsageError(f"--value {value} means nothing", "--value", "say max or avg")
-    by_name, everywhere = natives.assigned(mpi or [])
+    by_name, everywhere = mpis.assigned(mpi or [])
     asked = gather.Asked(
         [compile_pattern(text) for text in pattern or []],
         Facts(collective=collective, nodes=nodes, ppn=ppn, algorithm=algorithm),
         by_name,
         everywhere,
         value,  # type: ignore[arg-type]
-        Host(host, cpu, 0, natives.UNKNOWN, 0),
+        Host(host, cpu, 0, mpis.UNKNOWN, 0),
     )
     left_out: list[str] = []
     notes: list[str] = []
-    naming = natives.Naming(setting, lambda text: None if text in notes else notes.append(text))
+    naming = natives.Naming(
+        templates(setting or [], by_name),
+        lambda text: None if text in notes else notes.append(text),
+    )
     items = gather.gather(paths, read, asked, naming, left_out)
     if any(i.table.cold for i in items):
         notes.append(
@@ -186,9 +191,12 @@ def _import(
     kind = "largest over the ranks" if which == "max" else "mean over the ranks"
     for path, (launches, samples) in done.files.items():
         print(f"{path}: {launches} launches, {samples} values ({kind})")
-    first = next(iter(done.files))
-    tune = shlex.join(["stretto", "tune", "--from", str(first)])
-    print(f"next: {tune}, stretto compare {shlex.quote(str(out))}/*.bench.jsonl")
+    mpis_of = {out / i.layout.name: i.layout.mpi for i in items}
+    for found in dict.fromkeys(mpis_of[path] for path in done.files):  # a table is for one MPI
+        mine = [str(path) for path in done.files if mpis_of[path] == found]
+        words = [word for path in mine for word in ("--from", path)]
+        print(f"next: {shlex.join(['stretto', 'tune', *words])}")
+    print(f"next: stretto compare {shlex.quote(str(out))}/*.bench.jsonl")
 
 
 def _only(launches: int) -> str:

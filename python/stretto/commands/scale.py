@@ -20,6 +20,7 @@ from stretto.scaling.words import NUMBERS
 
 if TYPE_CHECKING:
     from stretto.files.verdict import Metric
+    from stretto.launch.job import Job
     from stretto.launch.resize import Point
     from stretto.scaling.measure import Tuned
     from stretto.scaling.points import Line
@@ -132,6 +133,7 @@ def command(
     here = cores() if max(p.nodes for p in asked) == 1 else None
     lines = lines_of(words, asked, environ, here, mpi)
     points, first = list(lines), next(iter(lines.values())).job
+    _check_program(first, all(p.nodes == 1 for p in points) and reset_command is None)
     refuse_applied(first.mpi.family, {**first.environ, **first.command.assignments}, say)
     # as typed: what is filled in must not name the files, which hold all points
     name = command_name(parse_command(words, environ, Path.cwd()))
@@ -194,6 +196,27 @@ def command(
         print_json({**report, "file": str(path), "written": [str(p) for p in written]})
         return
     say(f"stretto: runs are in {path}, the page is {page}")
+
+
+def _check_program(job: Job, sure: bool) -> None:
+    """Refuse a command whose program is not here; where that is not sure to matter, warn.
+
+    Parameters
+    ----------
+    job
+        At one of the points.
+    sure
+        It runs on this machine alone, and nothing makes the program before.
+    """
+    from stretto.scaling.points import missing_program
+
+    missing = missing_program(job)
+    if missing is None:
+        return
+    what = f"there is no such program from {job.cwd}"
+    if sure and not job.layout.hosts:
+        raise StrettoError(what, missing, "check its name and PATH")
+    say(f"stretto: warning: {what}: {missing}")
 
 
 def _check_charts(directory: Path) -> None:

@@ -147,6 +147,12 @@ def command(
     from stretto.files.table import TUNABLE
     from stretto.tune.command import show_decided, try_settings, tune_application, tune_layout
 
+    if cmd and cmd[0].endswith(".toml"):
+        raise UsageError(
+            f"{cmd[0]} is no program, but looks like a campaign's file",
+            "CMD",
+            f"did you mean --campaign {shlex.quote(cmd[0])}?",
+        )
     seconds = None if budget is None else parse_duration(budget)
     only = None if collective is None else parse_collectives(collective)
     for name in only or []:

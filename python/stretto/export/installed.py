@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
 from stretto.errors import StrettoError
+from stretto.files.bench import read_bench
 from stretto.files.identity import Family, MPIIdentity
 from stretto.mpi import MPIInstallation, find_installation, installations
 from stretto.mpi.detect import TITLES
+from stretto.sweep.begun import earlier
+
+#: a campaign's results lie so deep in its directory, at most
+_ABOVE = 4
 
 
 @dataclass(frozen=True)
@@ -22,7 +30,31 @@ def _words(mpi: MPIInstallation) -> str:
     return f"{mpi.name} in {mpi.prefix}"
 
 
-def take(family: Family, measured: MPIIdentity, wanted: str | None, major: str = "") -> Taken:
+def places_of(results: Sequence[Path]) -> list[str]:
+    """Return where the MPIs were that results are of, as far as their commands named places.
+
+    Parameters
+    ----------
+    results
+        Files, of a campaign perhaps, whose directory says it.
+    """
+    out: dict[str, None] = {}
+    for path in results:
+        words = read_bench(path).header.command
+        out |= dict.fromkeys(b for a, b in pairwise(words) if a == "--mpi")
+        out |= dict.fromkeys(w.removeprefix("--mpi=") for w in words if w.startswith("--mpi="))
+        for directory in path.absolute().parents[:_ABOVE]:
+            out |= dict.fromkeys(map(str, (earlier(directory) or {}).get("mpis", ())))
+    return [place for place in out if "/" in place]
+
+
+def take(
+    family: Family,
+    measured: MPIIdentity,
+    wanted: str | None,
+    major: str = "",
+    places: Sequence[str] = (),
+) -> Taken:
     """Return the installation that was measured, or the one that the user names.
 
     Parameters
@@ -33,6 +65,8 @@ def take(family: Family, measured: MPIIdentity, wanted: str | None, major: str =
         Of the results.
     wanted
         As for ``--mpi``: a launcher or a prefix is taken as it is, a family says nothing new.
+    places
+        Looked at where the measured one is not found otherwise: prefixes and launchers.
 
     Raises
     ------
@@ -42,6 +76,11 @@ def take(family: Family, measured: MPIIdentity, wanted: str | None, major: str =
     if wanted is not None and wanted != family:
         return Taken(find_installation(wanted))
     here = [i for i in installations() if i.family == family and i.version.startswith(major)]
+    if not any(i.version == measured.version for i in here):
+        for place in places:
+            found = _measured_at(place, measured)
+            if found is not None and measured.version.startswith(major):
+                return Taken(found, f"{_words(found)} is taken, which the results name")
     if not here:
         return Taken(None if wanted is None else find_installation(wanted))
     same = [i for i in here if i.version == measured.version]
@@ -69,3 +108,13 @@ def take(family: Family, measured: MPIIdentity, wanted: str | None, major: str =
         f"several {title} are here: {_words(chosen)} is taken, {why}; --mpi PREFIX names another "
         f"({others})",
     )
+
+
+def _measured_at(place: str, measured: MPIIdentity) -> MPIInstallation | None:
+    """Return the MPI at a place if it is still the one that was measured there."""
+    try:
+        found = find_installation(place)
+    except StrettoError:
+        return None
+    same = (found.family, found.version) == (measured.family, measured.version)
+    return found if same else None

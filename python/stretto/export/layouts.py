@@ -72,7 +72,6 @@ def merged(rules: Sequence[Rule]) -> list[Rule]:
             out[-1] = replace(
                 last,
                 high=rule.high,
-                ratio=max(last.ratio, rule.ratio),
                 measured=last.measured or rule.measured,
                 points=last.points + rule.points,
             )

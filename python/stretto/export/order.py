@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from stretto.export.rules import Rule
 
+SWITCH = "--keep-order"
 #: names by setting and value. Seen by running products of matrices on 2 to 8 ranks with all
 #: algorithms of Open MPI 4.1.4 and 5.0.11 and all presets of Intel MPI 2021.18
 #: (tests/python/test_export_order.py); allreduce 7 and reduce 8, which those Open MPIs lack, from

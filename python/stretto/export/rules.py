@@ -36,6 +36,7 @@ from stretto.tune.decide import (
     for_all_sizes,
     one_shape_each,
     segments_of,
+    ties,
 )
 
 
@@ -68,8 +69,6 @@ class Rule:
         of the mean block where each has a size of its own), both included; high None: without end.
     settings
         Names and values that force the algorithm; empty: the MPI's own decision.
-    ratio
-        Its time / that of the MPI's own decision, the weakest of the sizes.
     instead
         Where the MPI is to decide: settings that were nowhere measurably worse than its decision,
         for files that cannot leave it to decide; None: there are none.
@@ -84,7 +83,6 @@ class Rule:
     low: int
     high: int | None
     settings: tuple[tuple[str, str], ...]
-    ratio: float = 1.0
     instead: tuple[tuple[str, str], ...] | None = None
     measured: bool = False
     points: tuple[ExportPoint, ...] = field(default=(), compare=False)
@@ -273,7 +271,7 @@ def _rules(
             for size in sorted(sizes)
         ]
         if collective not in sizeless:
-            segments = segments_of(collective, choose(options), options, {})
+            segments = segments_of(collective, choose(options, ties(sizes, options)), options, {})
         else:
             somewhere = any(options.values())
             options = dict(for_all_sizes(sizes, lambda c: c.startswith(PREFIX)))
@@ -282,12 +280,10 @@ def _rules(
             if choice == NATIVE and somewhere:
                 lost.append(_not_by_size(collective, layout))
         for s in segments:
-            ratios = [options[size][s.choice] for size in s.measured if s.choice != NATIVE]
             settings = settings_of(s.choice)
             instead = None if settings else _as_good(sizes, s.measured)
-            worst = max(ratios, default=1.0)
             there = bool(s.measured), points_of(s, sizes)
-            rules.append(Rule(collective, layout, s.low, s.high, settings, worst, instead, *there))
+            rules.append(Rule(collective, layout, s.low, s.high, settings, instead, *there))
         out[collective] = rules, [x for x in lost if x]
     for collective, sentence in _alone(native, base, layout).items():
         rules, lost_there = out.get(collective, ([], []))

@@ -88,7 +88,7 @@ def writer_for(
             if without is None and not wishes.plain_calls:
                 without = plain.reason(rule)
         if without is None and wishes.keep_order and order.loses(rule) is not None:
-            return "it does not keep the order of operands"
+            return f"it does not keep the order of operands ({order.SWITCH})"
         return without
 
     def sayable(rule: Rule) -> bool:

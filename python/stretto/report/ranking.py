@@ -6,12 +6,10 @@ Reads bench results of several MPIs. An MPI's default is what it does with nothi
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 from stretto.campaign.compare import (
@@ -27,14 +25,15 @@ from stretto.campaign.compare import (
     timings,
 )
 from stretto.campaign.settings import REDUCTIONS
-from stretto.campaign.stats import Interval, benjamini_hochberg
-from stretto.files.bench import Bench
+from stretto.campaign.stats import FEWEST, Interval, benjamini_hochberg
 from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.mpi.algorithms.pairs import pairs_of
 from stretto.mpi.algorithms.words import own_label
-from stretto.mpi.detect import TITLES
+from stretto.report.sources import Source
 
 Kind = Literal["default", "own", "stretto"]
+#: why a default is the best, where nothing else is to be said
+NOTHING_FASTER = "nothing measured was faster"
 #: settings that stand beside an algorithm's own in a candidate
 _ENABLING = re.compile(r"DEVICE_COLLECTIVES?=|use_dynamic_rules=|coll_han_priority=0$")
 
@@ -72,6 +71,9 @@ class Entry:
         Launches of a round, and times of the reference by launch, as in `Timing`.
     file
         The results file that it comes from: launches of two files are no pairs.
+    beside_us, common
+        What it would have taken in the launches of its MPI's default, by the ratio over the
+        launches or rounds that both have, and how many these are. Without a default: its own.
     """
 
     mpi: str
@@ -85,6 +87,13 @@ class Entry:
     kinds: int = 0
     file: str = ""
     reference: tuple[tuple[int, float], ...] = ()
+    beside_us: float = 0.0
+    common: int = 0
+
+    @property
+    def few(self) -> bool:
+        """Whether it has too few launches beside the default for a test: luck may be all it has."""
+        return self.common < FEWEST
 
 
 @dataclass(frozen=True)
@@ -94,10 +103,10 @@ class Gap:
     Attributes
     ----------
     best
-        The fastest by its median; the default itself where nothing was.
+        The `fastest`; the default itself where nothing was.
     ratio
         The default's time / that of `best`: of one file the median over launches or rounds that
-        both have.
+        both have, of two over all pairs of launches.
     outcome, why
         Whether the default is significantly ``slower``, and in words.
     """
@@ -133,75 +142,6 @@ class Ranking:
     def simulated(self) -> bool:
         """Whether any entry comes from a model."""
         return any(e.simulated for e in self.entries)
-
-
-@dataclass(frozen=True)
-class Source:
-    """One results file, and how its MPI is called here."""
-
-    path: Path
-    bench: Bench
-    mpi: str
-
-
-def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
-    """Name the MPI of each file; files that hold the same are told apart by their paths.
-
-    Parameters
-    ----------
-    files
-        Results files with their contents; one that is there twice counts once.
-    """
-    once: dict[Path, tuple[Path, Bench]] = {}
-    for path, bench in files:
-        once.setdefault(path.resolve(), (path, bench))
-    kept = list(once.values())
-    hosts = {(b.header.host.name, b.header.host.cpu) for _, b in kept}
-    groups: dict[str, list[tuple[Path, Bench]]] = defaultdict(list)
-    for path, bench in kept:
-        head = bench.header
-        name = f"{TITLES[head.mpi.family]} {head.mpi.version}"
-        groups[name + (f" on {head.host.name}" if len(hosts) > 1 else "")].append((path, bench))
-    called: dict[Path, str] = {}
-    for name, group in groups.items():
-        held = [_held(bench) for _, bench in group]
-        words = next(w for w in _words([p for p, _ in group]) if not _mixed(w, held))
-        for (path, _), word in zip(group, words, strict=True):
-            called[path] = f"{name} ({word})" if word else name
-    return [Source(path, bench, called[path]) for path, bench in kept]
-
-
-def _held(bench: Bench) -> set[tuple[object, ...]]:
-    """Return what a file has times of."""
-    where = {r.launch: (r.nodes, r.ppn, r.nranks) for r in bench.launches}
-    return {(*where[s.launch], s.collective, s.candidate, s.bytes) for s in bench.samples}
-
-
-def _words(paths: Sequence[Path]) -> Iterator[list[str]]:
-    """Yield words for files of one MPI, the shortest first; the last ones are all different.
-
-    None at all, the files' names, one directory's name (``old``, ``new``), the ends of the paths.
-    """
-    yield [""] * len(paths)
-    parts = []  # from the file's own name upwards
-    for path in paths:
-        whole = Path(os.path.normpath(path.absolute()))
-        parts.append([whole.name.removesuffix(".bench.jsonl"), *reversed(whole.parts[1:-1])])
-    for level in range(min(map(len, parts))):
-        yield [own[level] for own in parts]
-    for length in range(2, max(map(len, parts))):
-        yield ["/".join(reversed(own[:length])) for own in parts]
-    yield [str(path.resolve()) for path in paths]
-
-
-def _mixed(words: Sequence[str], held: Sequence[set[tuple[object, ...]]]) -> bool:
-    """Return whether files with the same word hold the same."""
-    seen: dict[str, set[tuple[object, ...]]] = defaultdict(set)
-    for word, found in zip(words, held, strict=True):
-        if seen[word] & found:
-            return True
-        seen[word] |= found
-    return False
 
 
 def _kind(candidate: str) -> Kind:
@@ -308,7 +248,7 @@ def rank(
         kept = sorted((e for e in entries if e.mode == chosen), key=_by_time)
         if kept:
             missing = sorted({e.mpi for e in entries} - {e.mpi for e in kept})
-            drafts.append(Ranking(place, chosen, tuple(kept), (), tuple(missing)))
+            drafts.append(Ranking(place, chosen, _beside_defaults(kept), (), tuple(missing)))
     return _with_distances(drafts)
 
 
@@ -335,9 +275,36 @@ def default_of(entries: Iterable[Entry], mpi: str) -> Entry | None:
     return found.get(BARE) or found.get(NATIVE)
 
 
+def fastest(entries: Iterable[Entry]) -> Entry:
+    """Return the fastest of those with launches enough for a test; of all where there is none such.
+
+    Times are those beside the MPIs' defaults: a candidate that was dropped after one launch has
+    that launch's luck, and the least of many such times is nobody's speed.
+
+    Parameters
+    ----------
+    entries
+        At least one.
+    """
+    return min(entries, key=lambda e: (e.few, e.beside_us, e.kind != "default", *_by_time(e)))
+
+
+def _beside_defaults(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Put each entry beside its MPI's default."""
+    defaults = {mpi: default_of(entries, mpi) for mpi in {e.mpi for e in entries}}
+    out = []
+    for e in entries:
+        us, common, default = e.time.median, e.time.n, defaults[e.mpi]
+        if default is not None and default is not e:
+            ratio, _ = _compared(default, e, test=False)
+            us, common = default.time.median / ratio.median, ratio.n
+        out.append(replace(e, beside_us=us, common=common))
+    return tuple(out)
+
+
 def _with_distances(drafts: Sequence[Ranking]) -> list[Ranking]:
     """Add the distances; all tests of all places form one family."""
-    pairs: list[tuple[int, str, Entry, Entry, Entry]] = []
+    pairs: list[tuple[int, Entry, list[Entry]]] = []
     for i, ranking in enumerate(drafts):
         for mpi in dict.fromkeys(e.mpi for e in ranking.entries):
             default = default_of(ranking.entries, mpi)
@@ -346,42 +313,48 @@ def _with_distances(drafts: Sequence[Ranking]) -> list[Ranking]:
             # what a model says is no rival of what was measured
             peers = [e for e in ranking.entries if e.simulated == default.simulated]
             own = [e for e in peers if e.mpi == mpi and e.kind == "own"]
-            best = min([default, *own], key=_by_time)
             rivals = [e for e in peers if e.kind != "default"]
             rivals += [d for m in {e.mpi for e in peers} if (d := default_of(peers, m))]
-            pairs.append((i, mpi, default, best, min(rivals, key=_by_time)))
-    raw = [_compared(d, b) for _, _, d, own, every in pairs for b in (own, every)]
+            pairs += [(i, default, [default, *own]), (i, default, rivals)]
+    bests = [fastest(rivals) for _, _, rivals in pairs]
+    raw = [_compared(default, best) for (_, default, _), best in zip(pairs, bests, strict=True)]
     adjusted = benjamini_hochberg([p for _, p in raw])
-    gaps: dict[int, list[Distance]] = defaultdict(list)
-    for k, (i, mpi, default, own_best, every_best) in enumerate(pairs):
-        two = [
-            _gap(default, b, *raw[2 * k + j], adjusted[2 * k + j])
-            for j, b in enumerate((own_best, every_best))
-        ]
-        gaps[i].append(Distance(mpi, default, *two))
+    gaps = [
+        _gap(default, best, rivals, ratio, q)
+        for (_, default, rivals), best, (ratio, _), q in zip(
+            pairs, bests, raw, adjusted, strict=True
+        )
+    ]
+    distances: dict[int, list[Distance]] = defaultdict(list)
+    for (i, default, _), own_gap, every in zip(pairs[::2], gaps[::2], gaps[1::2], strict=True):
+        distances[i].append(Distance(default.mpi, default, own_gap, every))
     return [
-        replace(r, distances=tuple(sorted(gaps[i], key=lambda d: _by_time(d.default))))
+        replace(r, distances=tuple(sorted(distances[i], key=lambda d: _by_time(d.default))))
         for i, r in enumerate(drafts)
     ]
 
 
-def _compared(default: Entry, best: Entry) -> tuple[Interval, float | None]:
+def _compared(default: Entry, best: Entry, test: bool = True) -> tuple[Interval, float | None]:
     """Return the default's time / the best's, and p; None also where they are the same."""
     if default is best:
         return Interval(1.0, 1.0, 1.0, default.time.n), None
     if default.file == best.file:
-        ratio, _, p, _ = compare_times(*put_beside(default, best), default.kinds)
+        ratio, _, p, _ = compare_times(*put_beside(default, best), default.kinds, test)
         return ratio, p
     # Launches of two files with equal numbers are no pairs.
     other = {i + (1 << 40): t for i, t in best.by_launch}
-    ratio, _, p, _ = compare_times(dict(default.by_launch), other)
+    ratio, _, p, _ = compare_times(dict(default.by_launch), other, test=test)
     return ratio, p
 
 
-def _gap(default: Entry, best: Entry, ratio: Interval, p: float | None, q: float | None) -> Gap:
-    del p
-    if default is best:
-        return Gap(best, 1.0, "same", "nothing measured was faster")
-    outcome, why = judge(ratio, q, ratio.n)
-    shown = ratio.median if default.file == best.file else default.time.median / best.time.median
-    return Gap(best, shown, outcome, why)
+def _gap(
+    default: Entry, best: Entry, rivals: Iterable[Entry], ratio: Interval, q: float | None
+) -> Gap:
+    if default is not best:
+        return Gap(best, ratio.median, *judge(ratio, q, ratio.n))
+    if default.few:
+        return Gap(best, 1.0, *judge(ratio, None, default.common))
+    if any(e.beside_us < default.beside_us for e in rivals):
+        why = f"nothing with at least {FEWEST} launches beside it was faster"
+        return Gap(best, 1.0, "same", why)
+    return Gap(best, 1.0, "same", NOTHING_FASTER)

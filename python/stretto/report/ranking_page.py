@@ -10,9 +10,10 @@ from stretto.errors import from_oserror
 from stretto.report import format as fmt
 from stretto.report import page, render
 from stretto.report.figures import ranking as draw
-from stretto.report.ranking import Place, Ranking, Source
+from stretto.report.ranking import Place, Ranking
 from stretto.report.ranking_show import place_words
 from stretto.report.render import Figure
+from stretto.report.sources import Source
 
 #: a chart of all algorithms for each of so many places; with more, only those over sizes
 MOST_CHARTS = 12

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from stretto.campaign.show import size_words, us
-from stretto.report.ranking import Distance, Entry, Gap, Place, Ranking, default_of
+from stretto.campaign.stats import FEWEST
+from stretto.report.ranking import (
+    NOTHING_FASTER,
+    Distance,
+    Entry,
+    Gap,
+    Place,
+    Ranking,
+    default_of,
+    fastest,
+)
 
 
 def place_words(place: Place, mode: str) -> str:
@@ -27,20 +37,20 @@ def entry_lines(ranking: Ranking) -> list[str]:
     ranking
         The place.
     """
-    first = ranking.entries[0].time.median
+    first = fastest(ranking.entries).beside_us
     rows = [("", "MPI", "algorithm", "us", "95%", "x default", "x best", "launches")]
     for e in ranking.entries:
         default = default_of(ranking.entries, e.mpi)
         low, high = e.time.low, e.time.high
         rows.append(
             (
-                "*" if e is default else "",
+                ("*" if e is default else "") + ("?" if e.few else ""),
                 e.mpi,
                 e.label + (" (simulated)" if e.simulated else ""),
                 us(e.time.median),
                 "" if low is None or high is None else f"{us(low)} to {us(high)}",
-                "" if default is None else f"{e.time.median / default.time.median:.2f}",
-                f"{e.time.median / first:.2f}",
+                "" if default is None else f"{e.beside_us / default.time.median:.2f}",
+                f"{e.beside_us / first:.2f}",
                 str(e.time.n),
             )
         )
@@ -58,7 +68,7 @@ def entry_lines(ranking: Ranking) -> list[str]:
 def gap_words(gap: Gap, default: Entry) -> str:
     """Say a gap: ``x1.42 of tuned ring, 42% slower (p=0.002)``."""
     if gap.best is default:
-        return "is the best"
+        return "is the best" + ("" if gap.why == NOTHING_FASTER else f", {_verdict(gap)}")
     name = gap.best.label if gap.best.mpi == default.mpi else f"{gap.best.mpi}'s {gap.best.label}"
     return f"x{gap.ratio:.2f} of {name}, {_verdict(gap)}"
 
@@ -71,6 +81,11 @@ def distance_lines(ranking: Ranking) -> list[str]:
     """Return how far each MPI's default is from its own best and from the best of all.
 
     Where an MPI's default was not measured, its fastest stands in its place.
+
+    Parameters
+    ----------
+    ranking
+        The place.
     """
     out = []
     for d in ranking.distances:
@@ -80,13 +95,13 @@ def distance_lines(ranking: Ranking) -> list[str]:
             f"{gap_words(d.own, d.default)}; best of all: {gap_words(d.every, d.default)}"
         )
     known = {d.mpi for d in ranking.distances}
-    for e in ranking.entries:  # the fastest first
-        if e.mpi not in known:
-            known.add(e.mpi)
-            out.append(
-                f"  {e.mpi}: what it does by itself was not measured; "
-                f"fastest: {e.label}, {us(e.time.median)} us"
-            )
+    for mpi in dict.fromkeys(e.mpi for e in ranking.entries if e.mpi not in known):
+        e = fastest(e for e in ranking.entries if e.mpi == mpi)
+        few = f", {e.common} launches are too few" if e.few else ""
+        out.append(
+            f"  {mpi}: what it does by itself was not measured; "
+            f"fastest: {e.label}, {us(e.time.median)} us{few}"
+        )
     out += [f"  {mpi}: not measured in {ranking.mode} here (--mode)" for mpi in ranking.missing]
     return out
 
@@ -106,7 +121,14 @@ def lines(rankings: Sequence[Ranking], whole: bool) -> list[str]:
         head = entry_lines(ranking)
         out += [*(head if whole else head[:1]), *distance_lines(ranking), ""]
     if whole:
-        out.append("* the MPI's default; x default: time / that of this MPI's default")
+        out.append(
+            "* the MPI's default; x default: time / that of this MPI's default, over launches or "
+            "rounds that both have"
+        )
+        if any(e.few for r in rankings for e in r.entries):
+            out.append(
+                f"? fewer than {FEWEST} of these: the best only where nothing else has as many"
+            )
     return out
 
 
@@ -137,8 +159,9 @@ def _entry_json(ranking: Ranking, e: Entry) -> dict[str, Any]:
         "low_us": e.time.low,
         "high_us": e.time.high,
         "launches": e.time.n,
-        "to_default": None if default is None else e.time.median / default.time.median,
-        "to_best": e.time.median / ranking.entries[0].time.median,
+        "common_launches": e.common,
+        "to_default": None if default is None else e.beside_us / default.time.median,
+        "to_best": e.beside_us / fastest(ranking.entries).beside_us,
         "source": "simulated" if e.simulated else "measured",
     }
 

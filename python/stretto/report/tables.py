@@ -14,6 +14,9 @@ from stretto.report.load import System
 from stretto.report.points import NATIVE, Layout, Panel
 
 MOST_SHAPES = 15
+MEASURED = "measured"
+#: rows whose ratio is of that very layout; the page says beside each plot which it is
+DRAWN = (MEASURED, "simulated")
 FOREST_TOP = 2.0  # right end of the small interval plots: twice as slow as native
 
 
@@ -105,7 +108,8 @@ def _advice(system: System, s: Shape, nodes: int | None, ppn: int | None) -> str
     if row.choice == NATIVE:
         return "native: nothing proven faster"
     gain = f", {fmt.factor(1 / row.ratio)} faster" if row.ratio and row.ratio > 0 else ""
-    return f"{row.choice}{gain}{' (simulated)' if row.simulated else ''}"
+    source = _source(row)
+    return f"{row.choice}{gain}" + (f" ({source})" if source != MEASURED else "")
 
 
 def rows(system: System, views: Sequence[View]) -> list[dict[str, Any]]:
@@ -125,6 +129,11 @@ def rows(system: System, views: Sequence[View]) -> list[dict[str, Any]]:
         ]
         out.append({"views": " ".join(shown), **_row(r, bottom)})
     return out
+
+
+def _source(row: Row) -> str:
+    """Return where a row's ratio comes from, as the table says it."""
+    return row.evidence.get("source", "not measured")
 
 
 def _number(row: Row, key: str) -> float | None:
@@ -167,8 +176,10 @@ def _row(r: Row, bottom: float) -> dict[str, Any]:
         "p": fmt.pvalue(_number(r, "p")),
         "launches": r.evidence.get("launches", fmt.NONE),
         "simulated": r.simulated,
-        "source": r.evidence.get("source", "not measured"),
-        "plot": None if ratio is None else _forest(ratio, low or ratio, high or ratio, bottom),
+        "source": _source(r),
+        "plot": _forest(ratio, low or ratio, high or ratio, bottom)
+        if ratio is not None and _source(r) in DRAWN
+        else None,
         "more": ", ".join(
             [*_more(r), *(f"{k} {v}" for k, v in r.evidence.items() if k not in known)]
         ),

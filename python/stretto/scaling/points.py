@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,11 @@ from stretto.launch.command import parse_command
 from stretto.launch.job import Job, understand
 from stretto.launch.layout import find_layout
 from stretto.launch.resize import Point, has_placeholders, resize
+from stretto.mpi.detect import which
 from stretto.scaling.words import NUMBERS
+
+#: as a shell writes its variables, with the names of what is filled in
+_SHELLS = re.compile(r"\$\{(n|nodes|ppn|threads)\}")
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ def points_of(
     ranks, nodes, ppn, threads
         The options' texts.
     """
+    _refuse_shells(words)
     if ranks is not None and (nodes is not None or ppn is not None):
         raise UsageError("--ranks means one node", "--ranks", "give --nodes and --ppn instead")
     each: list[int | None] = [None]
@@ -74,6 +80,19 @@ def points_of(
     else:
         shapes = list(itertools.product(per, each))
     return sorted({Point(n, p, t) for n in on for p, t in shapes}, key=lambda q: (q.cores, str(q)))
+
+
+def _refuse_shells(words: list[str]) -> None:
+    """Refuse a script's arguments in which the shell's ``${n}`` stands for Stretto's ``{n}``."""
+    found = next((m for w in words if (m := _SHELLS.search(w))), None)
+    if found is None or has_placeholders(words):
+        return
+    if parse_command(words, os.environ, Path.cwd()).launcher is None:
+        raise UsageError(
+            f"{found[0]} is the shell's variable of that name, and stays as it is",
+            shlex.join(words),
+            f"write {found[0].removeprefix('$')} where Stretto is to fill in the number",
+        )
 
 
 def _doubling(nodes: int, ppn: int, threads: list[int | None]) -> list[Point]:
@@ -179,3 +198,23 @@ def _fitting(job: Job, point: Point) -> Point:
             f"name the hosts of {point.nodes} nodes in the command, or ask for fewer (--nodes)",
         )
     return point
+
+
+def missing_program(job: Job) -> str | None:
+    """Return the program that a command would start and that is not here, None where all are.
+
+    Parameters
+    ----------
+    job
+        One whose ranks start in another directory (``-wdir``, ``--chdir``) is not judged.
+    """
+    command = job.command
+    if command.values("wdir", "wd", "chdir", "D"):
+        return None
+    environ = {**job.environ, **command.assignments}
+    named = [command.words[a.program] for a in command.applications if a.program is not None]
+    # Open MPI's mpirun takes a name without a slash from the working directory, too
+    return next(
+        (w for w in named if not (which(w, environ, job.cwd) or which(f"./{w}", environ, job.cwd))),
+        None,
+    )

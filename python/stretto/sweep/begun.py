@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, from_oserror
 from stretto.files.io import check_schema, dump_json, parse_json, read_text, write_atomic
 from stretto.sweep.layout import Layout, ordered, parse_layout
 from stretto.sweep.plan import FILE
@@ -38,6 +40,8 @@ def read_about(directory: Path) -> dict[str, Any]:
     good = isinstance(layouts, list) and all(isinstance(x, str) for x in layouts)
     asked = value.get("asked", {})
     good = good and isinstance(asked, dict) and all(map(_count, [launches, *asked.values()]))
+    systems = value.get("systems", [])
+    good = good and isinstance(systems, list) and all(map(_system, systems))
     if not good:
         raise StrettoError("this does not say the campaign's launches and layouts", path, remedy)
     return value
@@ -45,6 +49,15 @@ def read_about(directory: Path) -> dict[str, Any]:
 
 def _count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _system(value: object) -> bool:
+    """Return whether this names an MPI, its directory and its times, as `keep_about` writes it."""
+    return (
+        isinstance(value, dict)
+        and all(isinstance(value.get(k), str) for k in ("mpi", "directory"))
+        and all(isinstance(value.get(k), int | float) for k in ("search_s", "closing_s"))
+    )
 
 
 def earlier(directory: Path) -> dict[str, Any] | None:
@@ -74,6 +87,26 @@ def launches_of(about: Mapping[str, Any], layout: str) -> int:
     return int(about.get("asked", {}).get(layout, about["launches"]))
 
 
+def refuse_place(out: Path) -> None:
+    """Refuse a directory in which nothing can be written: nobody wants to hear of it an hour later.
+
+    Parameters
+    ----------
+    out
+        Of the campaign; it need not be there.
+    """
+    there = out.absolute()
+    while not os.path.lexists(there):
+        there = there.parent
+    try:
+        # permissions do not tell: root may do everything, and yet not write in /proc
+        Path(tempfile.mkdtemp(prefix=".stretto-", dir=there)).rmdir()
+    except OSError as error:
+        problem = from_oserror(error, "the campaign's directory cannot be written", out)
+        problem.remedy = "name another one (out = ..., --out)"
+        raise problem from error
+
+
 def refuse_other(request: Request, before: Mapping[str, Any] | None) -> None:
     """Refuse to go on in another way than a campaign's results were measured in.
 
@@ -93,13 +126,18 @@ def refuse_other(request: Request, before: Mapping[str, Any] | None) -> None:
     )
 
 
-def keep_about(request: Request, command: list[str]) -> None:
+def keep_about(
+    request: Request, command: list[str], systems: Sequence[Mapping[str, object]] = ()
+) -> None:
     """Write what a start asks for, beside what earlier ones did.
 
     Parameters
     ----------
     request, command
         The campaign, and the words that asked for it.
+    systems
+        Of each MPI its name, its directory, and how long it was estimated to take: nobody can tell
+        from the words of a request what an MPI is that was not begun.
     """
     before = earlier(request.out) or {}
     layouts = [x.name for x in ordered(request.layouts)]
@@ -112,6 +150,7 @@ def keep_about(request: Request, command: list[str]) -> None:
         "command": command,
         "file": None if request.file is None else str(request.file),
         "mpis": list(request.mpis),
+        "systems": list(systems),
         "layouts": list(dict.fromkeys([*layouts, *names])),
         "interpolate": list(
             dict.fromkeys([*(x.name for x in request.interpolate), *before.get("interpolate", ())])

@@ -6,7 +6,7 @@ candidate is often proven. What it gains changes little from one size or layout 
 the MPI changes its algorithm between them; and that its own launches would show. So both are put
 together: the gain that the neighbours lead one to expect, with the chance that this point is
 another case altogether, and what was measured here. Where no gain at all is left with 5% or less,
-the candidate may be chosen here as if it were proven; the table says at which sizes (``carried``).
+the candidate may be chosen here as if it were proven; the table says so (``borne_out=SIZES``).
 
 A candidate needs a test at the point itself (six launches or more) and a proof near it, and no test
 may say that it is slower, in any mode or shape.

@@ -39,6 +39,8 @@ from stretto.sweep.times import Medians, Shape, medians, until
 Wave = Mapping[Layout, tuple[tuple[Case, ...], ...]]
 #: less than this share of the time is not worth another wave
 LEAST_LEFT = 0.005
+#: by so much at most a doubt grows where what is known disagrees
+CONTRARY = 2.5
 
 
 @dataclass(frozen=True)
@@ -242,22 +244,25 @@ class Closing:
         mine, now = point.estimate(rival), point.estimate(choice, alone=rival == NATIVE)
         if mine is None or now is None:
             return None
-        gap, doubt = now.mean - mine.mean, math.hypot(mine.sd, now.sd)
-        for told in (point.by_pairs(rival), point.by_neighbours(rival)):
-            if told is not None:  # each tells by how sure it is
-                share = doubt**2 / (doubt**2 + told[1] ** 2)
-                gap, doubt = gap + share * (told[0] - gap), math.sqrt(share) * told[1]
+        told = [(now.mean - mine.mean, math.hypot(mine.sd, now.sd))]
+        told += [t for t in (point.by_pairs(rival), point.by_neighbours(rival)) if t is not None]
+        gap, doubt = agreed(told)
         if gap + policy.open_doubts * doubt <= policy.worth:
             return None
+        gain, chance = beyond(gap - policy.matters, doubt)
+        if chance <= 0.0:
+            return None
+        hoped = policy.matters + gain / chance  # if it is worth anything at all
         launches = point.launches(rival)
         need = max(FEWEST - launches, policy.few)
         if rival != NATIVE and launches >= FEWEST:
-            need = max(need, launches if point.proven(rival) else point.to_proof(rival, gap))
+            need = max(need, launches if point.proven(rival) else point.to_proof(rival, hoped))
         if need > policy.hopeless:
             return None
         names = tuple(n for n in dict.fromkeys((choice, rival)) if n != NATIVE)
-        rounds = min(spare, need, policy.most_at_once)
-        value = _expected_gain(gap - policy.matters, doubt) ** 2
+        most = policy.most_at_once if gap > 0 else 2 * policy.few  # a long shot is looked at first
+        rounds = min(spare, need, most)
+        value = gain**2
         return Bid(point.plan.layout, point.shapes, names, rounds, need, value)
 
 
@@ -266,11 +271,31 @@ def _worth(bid: Bid, cost_s: float) -> float:
     return bid.value * bid.rounds / (bid.need * cost_s)
 
 
-def _expected_gain(mean: float, sd: float) -> float:
-    """Return the mean of what is above zero of a normal variable."""
+def agreed(told: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return what several say together, each by how sure it is; if they disagree, it is less sure.
+
+    Six launches may all have been unlucky, in a way that does not show in how they spread: their
+    neighbours tell it. The doubt grows by the ratio of Birge (Physical Review 40, 1932, 207), up to
+    `CONTRARY`: beyond that the point is another case than its neighbours.
+
+    Parameters
+    ----------
+    told
+        Mean and standard deviation of each.
+    """
+    weights = [1 / sd**2 for _, sd in told]
+    mean = sum(w * m for w, (m, _) in zip(weights, told, strict=True)) / sum(weights)
+    off = sum(w * (m - mean) ** 2 for w, (m, _) in zip(weights, told, strict=True))
+    ratio = math.sqrt(off / (len(told) - 1)) if len(told) > 1 else 1.0
+    return mean, min(max(ratio, 1.0), CONTRARY) / math.sqrt(sum(weights))
+
+
+def beyond(mean: float, sd: float) -> tuple[float, float]:
+    """Return the mean of what is above zero of a normal variable, and how likely that is."""
     z = mean / sd
     density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    return mean * 0.5 * math.erfc(-z / math.sqrt(2)) + sd * density
+    chance = 0.5 * math.erfc(-z / math.sqrt(2))
+    return max(mean * chance + sd * density, 0.0), chance
 
 
 def _together(plan: LayoutPlan, bids: Sequence[Bid]) -> tuple[tuple[Case, ...], ...]:

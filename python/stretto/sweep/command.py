@@ -14,8 +14,10 @@ from stretto.campaign.request import split_candidates
 from stretto.cli import print_json
 from stretto.errors import EXIT_INTERRUPTED, StrettoError, UsageError
 from stretto.sweep.conclude import Outcome
+from stretto.sweep.outlook import budget_lines
 from stretto.sweep.request import Request, make_request, read_values
 from stretto.sweep.run import run_campaign
+from stretto.tune.evidence import weaker_words
 
 
 def request_of(file: Path | None, options: Mapping[str, str | int | bool | None]) -> Request:
@@ -85,6 +87,12 @@ def tune_campaign(
             print_json({
                 "directory": str(request.out), "plan": plans,
                 "expected_s": sum(p["expected_s"] for p in plans),
+                "budget_s": request.budget_s,
+                "warnings": [
+                    x.removeprefix("warning: ")
+                    for x in budget_lines(request, sum(p["left_s"] for p in plans))
+                    if x.startswith("warning: ")
+                ],
             })  # fmt: skip
         return 0
     if as_json:
@@ -149,10 +157,10 @@ def lines_of(outcome: Outcome) -> list[str]:
         mark = "" if source == "measured" else f", {source}"
         out.append(
             f"  {row.collective:12} {row.nodes}x{row.ppn:<4} {row.low}-{high} B: {row.choice}, "
-            f"time x {row.evidence.get('ratio')}{mark}"
+            f"time x {row.evidence.get('ratio')}{weaker_words(row.evidence)}{mark}"
         )
     if outcome.table is None:
-        out.append("  nothing was measured, so there is no table")
+        out.append("  nothing was measured by this start, so it makes no table")
     elif len(out) == 1:
         out.append("  native stays everywhere: nothing was faster than it with significance")
     if outcome.regret:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.campaign.fitting import require_layout
 from stretto.errors import StrettoError
-from stretto.files.bench import Bench, format_record
+from stretto.files.bench import Bench, format_record, standing_exclusions
 from stretto.files.identity import Identity, MPIIdentity, cpu_slug
 from stretto.files.io import write_atomic
 from stretto.files.table import Row, Table, read_table, write_table
-from stretto.sweep.decide import decide_all
+from stretto.sweep.claims import Claims
+from stretto.sweep.decide import Decided, decide_all
 from stretto.sweep.elimination import Policy
 from stretto.sweep.folder import Folder
-from stretto.sweep.interpolate import interpolated
+from stretto.sweep.interpolate import around, interpolated
 from stretto.sweep.layout import Layout
 from stretto.sweep.plan import FILE, read_plan
 from stretto.sweep.refine import read_simulated, refined
 from stretto.sweep.request import Request
 from stretto.sweep.said import regret_words, untested
-from stretto.sweep.site import given_up_words
+from stretto.sweep.site import Site, given_up_words
 from stretto.sweep.standing import Standing
 
 
@@ -53,6 +54,46 @@ class Outcome:
     remedy: str | None = None
 
 
+@dataclass
+class _Found:
+    """What the files of all layouts hold, and what is to be said of them."""
+
+    benches: dict[Layout, Bench] = field(default_factory=dict)
+    nvariants: dict[Layout, int] = field(default_factory=dict)
+    gone: dict[Layout, set[tuple[str, str]]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+    def take(self, site: Site, base: Path, say: Callable[[str], None], again: str) -> bool:
+        """Take what was measured on a layout; return whether no launch of it is missing.
+
+        Parameters
+        ----------
+        site, base, say
+            The layout, where the results of all go, and what prints a sentence to the user.
+        again
+            What tries launches again that were given up.
+        """
+        layout, merged = site.plan.layout, site.folder.merged()
+        for sentence in merged.aside:
+            say(f"stretto: warning: not used: {sentence}")
+        if site.closed is not None:
+            self.left_out.append(f"{layout.words}: {site.closed}")
+        failed = site.failed()
+        if failed:
+            self.left_out.append(f"{layout.words}: {given_up_words(failed)}; {again}")
+        self.gone[layout] = set(standing_exclusions(merged.bench.records))
+        if merged.bench.samples:
+            path = _results_place(base, layout)
+            try:
+                require_layout(merged.bench, layout.nodes, layout.ppn, path)
+            except StrettoError as error:
+                self.left_out.append(f"{layout.words}: {error}")
+            else:
+                self.benches[layout] = merged.bench
+                self.nvariants[layout] = site.plan.nvariants
+        return site.closed is None and not failed
+
+
 def conclude(
     request: Request, standing: Standing, say: Callable[[str], None], complete: bool
 ) -> Outcome:
@@ -66,59 +107,35 @@ def conclude(
         Nothing is left that this start could measure.
     """
     ended = complete
-    benches: dict[Layout, Bench] = {}
-    nvariants = {site.plan.layout: site.plan.nvariants for site in standing.all()}
+    found = _Found()
     results: list[Path] = []
-    left_out: list[str] = []
     remedy: str | None = None
     for site in standing.all():
-        layout, merged = site.plan.layout, site.folder.merged()
-        for sentence in merged.aside:
-            say(f"stretto: warning: not used: {sentence}")
+        whole = found.take(site, standing.base, say, "the same command tries them again")
+        complete = complete and whole
         if site.closed is not None:
-            left_out.append(f"{layout.words}: {site.closed}")
             remedy = remedy or site.remedy
-        failed = site.failed()
-        if failed:
-            left_out.append(
-                f"{layout.words}: {given_up_words(failed)}; the same command tries them again"
-            )
-        complete = complete and site.closed is None and not failed
-        if not merged.bench.samples:
-            continue
-        path = standing.base / f"{layout.name}.bench.jsonl"
-        try:
-            require_layout(merged.bench, layout.nodes, layout.ppn, path)
-        except StrettoError as error:
-            left_out.append(f"{layout.words}: {error}")
-            continue
-        records = [merged.bench.header, *merged.bench.records]
+    for site in _earlier(standing, request.launches, say):
+        found.take(site, standing.base, say, "a start that names the layout tries them again")
+        if site.plan.layout in found.benches:
+            words = f"{site.plan.layout.words}, measured by other starts here"
+            say(f"stretto: note: {words}, is in the table, too")
+    for layout, bench in found.benches.items():
+        path = _results_place(standing.base, layout)
+        records = [bench.header, *bench.records]
         write_atomic(path, "".join(format_record(r) for r in records), "the results")
         results.append(path)
-        benches[layout] = merged.bench
-    for layout, (bench, many) in _earlier(standing, request.launches, say).items():
-        say(f"stretto: note: {layout.words}, measured by other starts here, is in the table, too")
-        benches[layout], nvariants[layout] = bench, many
     mpi = standing.identity.mpi
     name = f"{mpi.family}-{mpi.version}"
-    if not benches:
+    left_out = found.left_out
+    if not found.benches:
         return Outcome(name, None, [], [], None, complete, left_out, ended=ended, remedy=remedy)
-    decided = decide_all(benches, {x: nvariants[x] for x in benches})
+    decided = decide_all(found.benches, found.nvariants)
     rows = [r for d in decided.values() for r in d.rows]
-    extra = set(request.interpolate) | {s.plan.layout for s in standing.all()}
-    for layout in sorted(extra - set(benches)):
-        found = interpolated(layout, decided)
-        if request.platform is not None:
-            from stretto.model.platform_file import load
-            from stretto.sweep.priced import priced
-
-            found, refused = priced(found, load(request.platform), mpi.family, Policy().priced)
-            left_out += refused
-        rows += found
-        if not found:
-            left_out.append(f"{layout.words}: lies outside what was measured: no rows for it")
+    rows += _between(request, standing, found, decided)
     if request.refine is not None:
-        rows, kept = refined(rows, read_simulated(request.refine, mpi.family))
+        simulated = read_simulated(request.refine, mpi.family)
+        rows, kept = refined(rows, simulated, found.gone)
         say(f"stretto: {kept} rows are simulated ({request.refine}): nobody measured there")
     path = table_place(request.out, mpi, standing.node_cpu or standing.identity.host.cpu)
     write_campaign_table(path, standing.identity, standing.node_cpu, rows)
@@ -134,12 +151,49 @@ def conclude(
     )  # fmt: skip
 
 
-def _earlier(
-    standing: Standing, launches: int, say: Callable[[str], None]
-) -> dict[Layout, tuple[Bench, int]]:
-    """Return what was measured in a campaign's directory on layouts that this start does not name.
+def _results_place(base: Path, layout: Layout) -> Path:
+    return base / f"{layout.name}.bench.jsonl"
 
-    With how many launches a round of it has.
+
+def _between(
+    request: Request, standing: Standing, found: _Found, decided: dict[Layout, Decided]
+) -> list[Row]:
+    """Return the rows of layouts that were not measured, as far as the user has asked for them.
+
+    A layout that was to be measured, and could not be, may have something that its neighbours do
+    not have: it gets none by itself.
+    """
+    rows: list[Row] = []
+    for layout in sorted(set(request.interpolate) - set(decided)):
+        mine = interpolated(layout, decided, found.gone)
+        if request.platform is not None:
+            from stretto.model.platform_file import load
+            from stretto.sweep.priced import priced
+
+            family = standing.identity.mpi.family
+            mine, refused = priced(mine, load(request.platform), family, Policy().priced)
+            found.left_out += refused
+        rows += mine
+        if not mine:
+            words = "lies outside what was measured: no rows for it"
+            found.left_out.append(f"{layout.words}: {words}")
+        elif layout in standing.sites:
+            words = "nothing that counts was measured there: its rows are interpolated, as asked"
+            found.left_out.append(f"{layout.words}: {words}")
+    for site in standing.all():
+        layout = site.plan.layout
+        begun = site.closed is not None or site.folder.merged().bench.samples
+        if not begun or layout in decided or layout in request.interpolate:
+            continue
+        words = "nothing that counts was measured there: no rows for it"
+        if around(layout, [*decided]):
+            words += f" (--interpolate {layout.name} takes them from the layouts around it)"
+        found.left_out.append(f"{layout.words}: {words}")
+    return rows
+
+
+def _earlier(standing: Standing, launches: int, say: Callable[[str], None]) -> Iterator[Site]:
+    """Yield the layouts of a campaign's directory that this start does not name, as they stand.
 
     Parameters
     ----------
@@ -150,7 +204,6 @@ def _earlier(
     say
         Prints a sentence to the user.
     """
-    out: dict[Layout, tuple[Bench, int]] = {}
     for path in sorted(standing.base.glob(f"*/{FILE}")):
         try:
             plan, _, _ = read_plan(path, launches)
@@ -160,10 +213,11 @@ def _earlier(
         if plan.layout in standing.sites:
             continue
         folder = Folder(path.parent, standing.identity, plan.settings.modes, standing.node_cpu)
-        bench = folder.merged().bench
-        if bench.samples:
-            out[plan.layout] = bench, plan.nvariants
-    return out
+        site = Site(plan, folder, Claims(path.parent / "claims", glance=True), [], [])
+        word = site.left_out()
+        if word is not None:
+            site.closed = word["why"] + (f"; {word['remedy']}" if word.get("remedy") else "")
+        yield site
 
 
 def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:

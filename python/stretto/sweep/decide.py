@@ -133,8 +133,7 @@ class Decided:
     gains
         What was measured, by collective, size and candidate.
     regrets
-        By collective and size: how much slower the choice is than the best, in launches that did
-        not tell which one is the best; None where there are too few.
+        From `regrets_of`: by collective and size.
     """
 
     layout: Layout

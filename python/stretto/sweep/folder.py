@@ -35,6 +35,7 @@ from stretto.files.schema import decode
 #: of the files of one start each; the merged one beside the folder has the same ending
 ENDING = ".bench.jsonl"
 CellKey = tuple[int, str, int, str, str, int]
+When = tuple[int, int]  # which file, in the order in which they were begun, and which record of it
 
 
 @dataclass
@@ -181,6 +182,10 @@ class Folder:
 def merge(sessions: Sequence[Session], mine: Identity, modes: Sequence[str]) -> Merged:
     """Put the files of a layout together.
 
+    A crash from before the same launch measured the candidate stands before its samples, any other
+    exclusion behind them: `standing_exclusions` goes by that order. One for good is so wherever it
+    stands.
+
     Parameters
     ----------
     sessions
@@ -190,39 +195,51 @@ def merge(sessions: Sequence[Session], mine: Identity, modes: Sequence[str]) -> 
     """
     used = [s for s in sessions if s.header is not None and s.strange is None]
     used.sort(key=lambda s: (s.header.created if s.header else "", s.path.name))
-    cells: dict[CellKey, dict[tuple[int, int], list[Sample]]] = {}
+    cells: dict[CellKey, dict[tuple[int, int], list[tuple[When, Sample]]]] = {}
     launches: dict[int, Launch] = {}
-    excluded: list[Excluded] = []
+    excluded: list[tuple[When, Excluded]] = []
     ends: list[LaunchEnd] = []
     total = 0
     for at, session in enumerate(used):
-        for record, start in zip(_whole(session, modes), session.starts, strict=False):
+        numbered = enumerate(zip(_whole(session, modes), session.starts, strict=False))
+        for number, (record, start) in numbered:
+            when = at, number
             if isinstance(record, Sample):
                 total += 1
-                cells.setdefault(_key(record), {}).setdefault((at, start), []).append(record)
+                starts = cells.setdefault(_key(record), {})
+                starts.setdefault((at, start), []).append((when, record))
             elif isinstance(record, Launch):
                 launches[record.launch] = _joined(launches.get(record.launch), record)
             elif isinstance(record, Excluded):
-                excluded.append(record)
+                excluded.append((when, record))
             else:
                 ends.append(record)
-    by_launch: dict[int, list[Record]] = {k: [launches[k]] for k in sorted(launches)}
+    samples: dict[int, list[Record]] = {k: [] for k in launches}
+    last: dict[tuple[int, str, str], When] = {}  # sample of a candidate in a launch
     kept = 0
     for key in sorted(cells):
         starts = cells[key]
         best = min(starts, key=lambda s: (-len(starts[s]), s))
-        chosen = {(x.candidate, x.mode): x for x in starts[best]}
+        chosen = {(x.candidate, x.mode): x for _, x in starts[best]}
         kept += len(chosen)
         place = {mode: i for i, mode in enumerate(modes)}
         order = sorted(chosen, key=lambda k: (k[0], place.get(k[1], len(place))))
-        by_launch[key[0]] += [chosen[k] for k in order]
-    for record in sorted(excluded, key=lambda r: (r.collective, r.candidate, r.bytes)):
-        by_launch[record.launch].append(record)
+        samples[key[0]] += [chosen[k] for k in order]
+        for when, x in starts[best]:
+            who = x.launch, x.collective, x.candidate
+            last[who] = max(when, last.get(who, when))
+    before: dict[int, list[Record]] = {k: [] for k in launches}
+    behind: dict[int, list[Record]] = {k: [] for k in launches}
+    for when, out in sorted(excluded, key=lambda e: (e[1].collective, e[1].candidate, e[1].bytes)):
+        since = last.get((out.launch, out.collective, out.candidate), when) > when
+        (before if since else behind)[out.launch].append(out)
     for end in ends:
-        by_launch[end.launch].append(end)
+        behind[end.launch].append(end)
     header = used[0].header if used else None
     bench = Bench(header or Header(mine.stretto, mine.created, mine.host, mine.mpi, []))
-    bench.records = [r for records in by_launch.values() for r in records]
+    bench.records = [
+        r for k in sorted(launches) for r in (launches[k], *before[k], *samples[k], *behind[k])
+    ]
     aside = tuple(f"{s.path}: {s.strange or s.damaged}" for s in sessions if s.strange or s.damaged)
     return Merged(bench, total - kept, aside)
 

@@ -16,7 +16,7 @@ from stretto.errors import StrettoError
 from stretto.mpi.base import MPIInstallation
 from stretto.sweep.backend import Launches
 from stretto.sweep.layout import Layout
-from stretto.sweep.placement import Place, probe
+from stretto.sweep.placement import Place, StartError, probe
 from stretto.sweep.request import Request
 from stretto.sweep.smt import per_core
 
@@ -228,21 +228,43 @@ def _kinds(
         # two names of one node, or a launcher that puts two ranks there: each by itself tells
         _refuse_double([(name, ask([name])[0]) for name in pair])
     except StrettoError as error:
-        if len(names) == 1 or isinstance(error, DoubleError):
+        if isinstance(error, DoubleError):
             raise
+        if len(names) == 1:
+            raise _silent(names, error) from error
         first = error
     out: list[tuple[str, Place]] = []
     lost: list[str] = []
-    for name in names:
+    warnings: list[str] = []
+    for at, name in enumerate(names):
         try:
             out.append((name, ask([name])[0]))
         except StrettoError as error:
             lost.append(name)
             if lost == list(names[:2]):
-                raise first or error from error  # not the nodes: do not wait for all of them
-            say(f"stretto: warning: {name} does not start programs and is left out: {error}")
+                # perhaps it is not the nodes: do not wait for all of them
+                raise _silent(lost, error) from first
+            why = error.reason if isinstance(error, StartError) else error.message
+            warnings.append(
+                f"stretto: warning: {name} does not start programs and is left out: {why}"
+            )
+        while at and warnings:  # of the first one when it is known that not all are silent
+            say(warnings.pop(0))
     _refuse_double(out)
     return out
+
+
+def _silent(names: Sequence[str], error: StrettoError) -> StrettoError:
+    """Return that nodes do not start programs; a launcher that hangs has its own remedy."""
+    words = f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} not start programs"
+    if not isinstance(error, StartError):
+        return StrettoError(f"{words}: {error.message}", error.place, error.remedy)
+    return StrettoError(
+        f"{words}: {error.reason}",
+        error.place,
+        "are these the nodes' names (hosts, --hosts)? Try the launcher with hostname on one of "
+        "them; `stretto check` looks at it",
+    )
 
 
 class DoubleError(StrettoError):

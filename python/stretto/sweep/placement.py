@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
+import textwrap
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from stretto.sweep.layout import Layout
 
 #: s: a start of so small a program that takes longer will not come any more
 LIMIT_S = 60.0
+SHELL = "/bin/sh"
 #: run on every rank, without MPI: its number, its host, the host's processors and what they are, in
 #: one short line: launchers mix the output of ranks where it is longer than what a pipe takes at
 #: once. The rank's own affinity tells nothing: it may be bound to one core. Hardware threads of one
@@ -45,6 +48,20 @@ class Place:
     threads: int = 0
 
 
+class StartError(StrettoError):
+    """Ranks do not come up.
+
+    Parameters
+    ----------
+    reason
+        What the launcher says, without the layout.
+    """
+
+    def __init__(self, message: str, reason: str, place: str, remedy: str) -> None:
+        super().__init__(f"{message}: {reason}", place, remedy)
+        self.reason = reason
+
+
 class HangError(StrettoError):
     """The launcher did not come back."""
 
@@ -68,7 +85,7 @@ def probe(
     limit_s
         After that the start is taken to hang.
     """
-    program = ["/bin/sh", "-c", PROBE]
+    program = [SHELL, "-c", PROBE]
     if start is not None:
         command, environ = start(program, {})
     else:
@@ -83,19 +100,27 @@ def probe(
     places = _parse(said)
     if ended.stopped:
         raise HangError(
-            f"the start of {layout.nranks} ranks did not end within {limit_s:.0f} s",
-            " ".join(command[:4]),
+            f"the start of {layout.nranks} rank{'s' if layout.nranks > 1 else ''} did not end "
+            f"within {limit_s:.0f} s",
+            _start_words(command),
             hang_remedy(command),
         )
     if ended.status != 0 or len(places) != layout.nranks:
         words = process.short("\n".join(x for x in said.splitlines() if "stretto-rank" not in x))
-        raise StrettoError(
+        raise StartError(
             f"{layout.words} ranks cannot be started (exit code {ended.status}, {len(places)} of "
-            f"{layout.nranks} ranks answered): {words or 'no reason was given'}",
-            " ".join(command[:4]),
+            f"{layout.nranks} ranks answered)",
+            words or "no reason was given",
+            _start_words(command),
             "try the same with a small MPI program; `stretto check` looks at the launcher",
         )
     return places
+
+
+def _start_words(command: Sequence[str]) -> str:
+    """Return a launcher's words, with the hosts, up to the program that it starts."""
+    end = command.index(SHELL) if SHELL in command else len(command)
+    return textwrap.shorten(shlex.join(command[:end]), 200, placeholder=" ...")
 
 
 def hang_remedy(command: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from stretto.files.identity import Identity
 from stretto.files.io import check_schema, parse_json, read_text, write_atomic
 from stretto.files.schema import decode, encode
 from stretto.mpi.base import MPIInstallation
+from stretto.sweep.differs import other_plan
 from stretto.sweep.elimination import Policy, shape_of
 from stretto.sweep.layout import Layout
 from stretto.sweep.request import OWN, Request
@@ -135,11 +136,8 @@ def make_plan(
     """
     cases = []
     for collective in request.collectives:
-        sizes = [0] if collective == "barrier" else list(request.sizes)
-        if collective in s.REDUCTIONS:
-            sizes = [x for x in sizes if x % 4 == 0]
         found = [] if candidates else candidates_for(request, installation, layout, collective)
-        for size in sizes:
+        for size in request.sizes_of(collective):
             names = with_bare(found, size, layout.nodes)
             if candidates is not None:
                 names = candidates(collective, size)
@@ -280,14 +278,14 @@ def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
             path,
             "results of different builds are never mixed: name another directory (out = ...)",
         )
-    for key in ("seed", "variants", "cases"):
-        if before.get(key) != value[key]:
-            raise StrettoError(
-                f"the campaign was begun with other {_what_differs(before, value, key)}",
-                path,
-                "give back what it was begun with, or name another directory (out = ...); more "
-                "launches and more layouts may be added at any time",
-            )
+    words = other_plan(before, value)
+    if words is not None:
+        raise StrettoError(
+            f"the campaign was begun with other {words}",
+            path,
+            "give back what it was begun with, or name another directory (out = ...); more "
+            "launches and more layouts may be added at any time",
+        )
     then = before.get("environment")
     words = differing(then, value["environment"]) if isinstance(then, dict) else None
     if words is not None:
@@ -353,15 +351,6 @@ def _read(path: Path) -> dict[str, Any]:
         )
         raise
     return value
-
-
-def _what_differs(old: dict[str, object], new: dict[str, object], key: str) -> str:
-    def parts(value: object) -> set[str]:
-        return {json.dumps(x) for x in value} if isinstance(value, list) else {json.dumps(value)}
-
-    lost, more = parts(old.get(key)) - parts(new[key]), parts(new[key]) - parts(old.get(key))
-    one = next(iter(sorted(lost or more)), "")
-    return f"{key} (for example {one[:160]}, which is {'gone' if lost else 'new'})"
 
 
 def round_s(

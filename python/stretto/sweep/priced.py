@@ -23,8 +23,9 @@ def priced(
     """Return interpolated rows with the model's price, and a sentence for each that it refuses.
 
     Measured neighbours say that a choice is good on both sides; where it is hopeless by the model,
-    something changes between them that nobody measured, and the MPI decides. What the model has no
-    plan for stays as it is.
+    something changes between them that nobody measured, and the MPI decides. So it does where the
+    choice cannot be carried out. Where the model does not know what the MPI does, or there are too
+    many messages, a row stays without a price.
 
     Parameters
     ----------
@@ -38,16 +39,21 @@ def priced(
     out: list[Row] = []
     refused: list[str] = []
     for row in rows:
-        ratio = None if row.choice.startswith(NATIVE) else _ratio(row, platform, family)
-        if ratio is None:
-            out.append(row)
-        elif ratio > limit:
+        ratio, why = None, ""
+        try:
+            ratio = None if row.choice.startswith(NATIVE) else _ratio(row, platform, family)
+        except StrettoError as error:
+            why = f"cannot be priced ({error.message})"
+        if ratio is not None and ratio > limit:
+            why = f"priced at {ratio:.1f} times the MPI's own decision"
+        if why:
             refused.append(
                 f"{row.collective} on {row.nodes}x{row.ppn} from {row.low} bytes on: {row.choice} "
-                f"is interpolated, and priced at {ratio:.1f} times the MPI's own decision on "
-                f"{platform.name} (simulated): left to the MPI"
+                f"is interpolated, and {why} on {platform.name} (simulated): left to the MPI"
             )
             out.append(replace(row, choice=NATIVE, evidence={}))
+        elif ratio is None:
+            out.append(row)
         else:
             price = {"priced": f"{ratio:.3f}", "priced_source": "simulated"}
             out.append(replace(row, evidence={**row.evidence, **price}))
@@ -62,13 +68,14 @@ def _ratio(row: Row, platform: Platform, family: Family) -> float | None:
     found: list[float] = []
     for size in map(int, row.evidence["sizes"].split(",")):
         cell = Cell(row.collective, row.nodes, row.ppn, size)
+        if messages_of(cell, row.choice) > TOO_MANY:
+            return None
+        own = seconds_of(cell, row.choice, platform)
         try:
             native = native_choice(baseline, row.collective, row.nodes * row.ppn, row.nodes, size)
-            if max(messages_of(cell, row.choice), messages_of(cell, native)) > TOO_MANY:
+            if messages_of(cell, native) > TOO_MANY:
                 return None
-            found.append(
-                seconds_of(cell, row.choice, platform) / seconds_of(cell, native, platform)
-            )
+            found.append(own / seconds_of(cell, native, platform))
         except StrettoError:
-            return None  # no plan for it here
+            return None  # the MPI's way is not described
     return max(found)

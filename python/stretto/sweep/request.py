@@ -13,6 +13,7 @@ from typing import Any
 
 from stretto.campaign.names import read_names
 from stretto.campaign.settings import (
+    REDUCTIONS,
     parse_collectives,
     parse_counts,
     parse_duration,
@@ -32,6 +33,8 @@ else:
 
 #: powers of four, and sizes between them that are none: counts of real programs seldom are
 SIZES = "8:1M:4,24,1000,36000,600000"
+#: bytes of what reductions are measured with
+ELEMENT = 4
 #: stands for all of Stretto's own algorithms that fit
 OWN = "own"
 LAUNCHERS = ("auto", "mpirun", "srun")
@@ -120,6 +123,15 @@ class Request:
     shared_cores: bool = False
     alone: bool = False
     file: Path | None = None
+
+    def sizes_of(self, collective: str) -> list[int]:
+        """Return the sizes at which a collective can be measured."""
+        return [0] if collective == "barrier" else _whole_elements(collective, self.sizes)
+
+
+def _whole_elements(collective: str, sizes: Sequence[int]) -> list[int]:
+    """Return the sizes that are whole numbers of what is reduced, of other collectives all."""
+    return [x for x in sizes if collective not in REDUCTIONS or x % ELEMENT == 0]
 
 
 def _words(value: Any, key: str) -> tuple[str, ...]:
@@ -285,6 +297,12 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
     for name in read.get("collectives", ()):
         if name not in TUNABLE:
             raise UsageError(f"{name} is left to the MPI", place, f"take of {', '.join(TUNABLE)}")
+        if "bytes" in read and not _whole_elements(name, read["bytes"]):
+            raise UsageError(
+                f"{name} has no size to be measured at: reductions are of elements of {ELEMENT} "
+                f"bytes, and no size is a multiple of that", f"{place}: bytes",
+                f"name sizes that are (bytes, --bytes), or leave {name} out",
+            )  # fmt: skip
     fields = {_FIELDS.get(key, key): value for key, value in read.items()}
     return Request(out=out, layouts=layouts, **fields)
 

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from stretto.campaign import programs
 from stretto.campaign.candidates import refuse_unknown
-from stretto.campaign.cost import ask, duration
-from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, crowd_words
+from stretto.campaign.cost import ask
 from stretto.campaign.natives import unlisted
-from stretto.campaign.show import size_words
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.identity import Identity, collect, cpu_slug, now
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.sweep.alone import alone_on
 from stretto.sweep.backend import Backend, Launches
-from stretto.sweep.begun import earlier, keep_about, refuse_other, with_earlier
+from stretto.sweep.begun import earlier, keep_about, refuse_other, refuse_place, with_earlier
 from stretto.sweep.conclude import Outcome, conclude
 from stretto.sweep.elimination import Policy
-from stretto.sweep.expected import at_most_s, expected_s, limit_s
+from stretto.sweep.expected import expected_s, limit_s
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.layout import Layout, ordered
-from stretto.sweep.outlook import hopeless, plan_json
+from stretto.sweep.outlook import budget_lines, plan_json, plan_lines
 from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import FILE, LayoutPlan, as_begun, check_plan, make_plan
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.request import OWN, Request
 from stretto.sweep.standing import Standing
-from stretto.sweep.status import left_s
+from stretto.sweep.status import Ahead, ahead
 from stretto.sweep.stopping import Told, stops_gently
 from stretto.sweep.worker import Worker
 
@@ -74,21 +73,59 @@ class System:
         return limit_s(self.plans, self.policy, expected=self.expected_s)
 
     @functools.cached_property
-    def left_s(self) -> float | None:
-        """About how long what is missing takes; None: nothing was measured yet."""
+    def ahead(self) -> Ahead | None:
+        """What is missing; None: nothing was measured yet."""
         if self.away or not any((self.base / p.layout.name / FILE).exists() for p in self.plans):
             return None
-        return left_s(
+        return ahead(
             Standing(
                 self.plans, self.base, self.identity, self.policy,
                 node_cpu=self.hosts.cpu, glance=True,
             )
         )  # fmt: skip
 
+    @functools.cached_property
+    def pace(self) -> float:
+        """How many times as long as estimated launches take; 1: none has told its time."""
+        return 1.0 if self.ahead is None else self.ahead.pace or 1.0
+
+    @property
+    def left_s(self) -> float | None:
+        """About how long what is missing takes here; None: nothing was measured yet."""
+        return (
+            None if self.ahead is None else self.pace * (self.ahead.search_s + self.ahead.closing_s)
+        )
+
     @property
     def ahead_s(self) -> float:
         """About how long a start of it takes."""
         return sum(self.expected_s) if self.left_s is None else self.left_s
+
+    @property
+    def kept(self) -> dict[str, object]:
+        """What the campaign's directory says of it, so that it is known before it is begun."""
+        mpi, search_s = self.identity.mpi, sum(self.expected_s)
+        return {
+            "mpi": f"{mpi.family} {mpi.version}",
+            "directory": self.base.parent.name,
+            "search_s": search_s,
+            "closing_s": 0.0 if self.limit_s is None else max(0.0, self.limit_s - search_s),
+        }
+
+
+class HeldError(StrettoError):
+    """Another process of the campaign measures on its nodes."""
+
+
+@contextlib.contextmanager
+def _alone(request: Request, hosts: Hosts, names: Sequence[str]) -> Iterator[None]:
+    """Hold the nodes, or say that they are held, which all MPIs of a campaign have in common."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(alone_on(request.out, names, hosts.nodes))
+        except StrettoError as error:
+            raise HeldError(error.message, error.place, error.remedy) from error
+        yield
 
 
 def system_of(
@@ -138,54 +175,12 @@ def system_of(
     return System(installation, identity, hosts, base, plans, policy, away)
 
 
-def plan_lines(request: Request, system: System) -> list[str]:
-    """Return the plan of the measurements with the expected time, for people.
-
-    Parameters
-    ----------
-    request, system
-        The campaign, and one of its MPIs.
-    """
-    cases = system.plans[0].settings.cases
-    sizes = sorted({c.bytes for c in cases})
-    out = [
-        f"{system.installation.name}: {', '.join(dict.fromkeys(c.collective for c in cases))}; "
-        f"{len(sizes)} sizes ({size_words(sizes[0])} to {size_words(sizes[-1])}); "
-        f"up to {request.launches} launches of each candidate; results in {system.base}",
-        f"  {'layout':>9}  {'ranks':>6}  {'cells':>6}  {'starts':>7}  {'expected':>12}  at most",
-    ]
-    for plan, guess in zip(system.plans, system.expected_s, strict=True):
-        cells = sum(len(c.candidates) for c in plan.settings.cases)
-        most = at_most_s(plan)
-        out.append(
-            f"  {plan.layout.words:>9}  {plan.layout.nranks:>6}  {cells:>6}  "
-            f"{plan.settings.total():>7}  {duration(guess):>12}  {duration(most)}"
-        )
-    closing = ""
-    if system.limit_s is not None:
-        limit = duration(system.limit_s)
-        closing = f"; with closing rounds, as far as they are worth it, at most {limit}"
-    out.append(f"  expected in all: about {duration(sum(system.expected_s))}{closing}")
-    if system.left_s is not None:
-        left = f"all but about {duration(system.left_s)} of it" if system.left_s else "all of it"
-        out.append(f"  measured already: {left}")
-    out += [f"warning: {sentence}" for sentence in hopeless(request, system)]
-    hosts = system.hosts
-    crowded = [p.layout for p in system.plans if hosts.shared_by(p.layout)]
-    for words in (HYPERTHREADS, MORE_RANKS):
-        found = [x.words for x in crowded if crowd_words(x.ppn, hosts.threads) == words]
-        if found:
-            out.append(f"warning: {', '.join(found)}: {words} ({hosts.cores} cores on a node)")
-    return out
-
-
 def run_campaign(
     request: Request,
     command: list[str],
     say: Callable[[str], None],
     yes: bool = False,
     dry_run: bool = False,
-    only: str | None = None,
     plans: list[dict[str, Any]] | None = None,
 ) -> list[Outcome]:
     """Measure all that is missing, decide, and write the tables; empty in a dry run.
@@ -198,12 +193,11 @@ def run_campaign(
         Prints a sentence to the user.
     yes, dry_run
         Do not ask, however long; only say what it would cost.
-    only
-        Of several MPIs this one alone (a job of an array).
     plans
         Gets the plan of each MPI as plain values.
     """
-    names: Sequence[str | None] = [only] if only else list(request.mpis) or [None]
+    names: Sequence[str | None] = list(request.mpis) or [None]
+    refuse_place(request.out)
     refuse_other(request, earlier(request.out))
     systems = [system_of(request, name, say, ask_nodes=not dry_run) for name in names]
     for system in systems:
@@ -211,6 +205,8 @@ def run_campaign(
             say(f"stretto: {line}")
         if plans is not None:
             plans.append(plan_json(request, system))
+    for line in budget_lines(request, sum(x.ahead_s for x in systems)):
+        say(f"stretto: {line}")
     if dry_run:
         say("stretto: dry run: nothing was measured")
         return []
@@ -219,6 +215,7 @@ def run_campaign(
     out = []
     kept = f"all measurements are in {request.out}; the same command goes on"
     told = Told()
+    about = [x.kept for x in systems]
     with keeping(kept), stops_gently(told, say):
         for system in systems:
             if told.stopping.is_set():
@@ -227,10 +224,12 @@ def run_campaign(
                 out.append(Outcome(name, None, [], [], None, False, why, ended=False))
                 continue
             try:
-                out.append(measure_system(request, system, command, say, stop_at, told))
+                out.append(measure_system(request, system, command, say, stop_at, told, about))
             except StrettoError as error:
                 if len(systems) == 1 or error.exit_code != EXIT_FAULT:
                     raise
+                if isinstance(error, HeldError) and not out:
+                    raise  # nor would the other MPIs have these nodes
                 for line in error.lines():  # the other MPIs can do without this one
                     say(line)
                 name = system.installation.name
@@ -246,6 +245,7 @@ def measure_system(
     say: Callable[[str], None],
     stop_at: float | None,
     told: Told,
+    about: Sequence[Mapping[str, object]] = (),
     backend: Backend | None = None,
     quiet: bool = False,
 ) -> Outcome:
@@ -259,6 +259,8 @@ def measure_system(
         By `time.monotonic`; None: when all is measured.
     told
         Says when a launch under way is to be the last.
+    about
+        What the campaign's directory is to say of all its MPIs.
     backend
         Measures; by default real launches.
     quiet
@@ -286,9 +288,9 @@ def measure_system(
         names = system.hosts.names or (os.uname().nodename,)
     identity = replace(system.identity, created=now())
     worker = worker_of(backend, quiet)
-    with alone_on(request.out, names, system.hosts.nodes):
+    with _alone(request, system.hosts, names):
         rows = with_earlier(request, earlier(request.out), say)
-        keep_about(request, command)
+        keep_about(request, command, about)
         if request.parallel and len(names) > 1:
             complete = side_by_side(worker, names, lane_of, say)
         else:

@@ -27,10 +27,12 @@ def regret_words(found: Sequence[Decided]) -> str | None:
     every = [r for d in found for sizes in d.regrets.values() for r in sizes.values()]
     if not every:
         return None
+    # the worst of all points would be the most luck
+    most = np.percentile(every, 95, method="higher")
     return (
-        "against the best of those still measured, in launches held out: median "
-        f"{100 * np.median(every):.1f}%, worst {100 * max(every):.1f}% slower, over "
-        f"{len(every)} points"
+        f"slower than the best of those still measured: median {100 * np.median(every):.1f}%, at "
+        f"95% of {len(every)} points at most {100 * most:.1f}%; the best is that of either half of "
+        "the launches, its luck there included, so rather less"
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stretto.campaign.cost import duration
 from stretto.campaign.ledger import Ledger
 from stretto.errors import StrettoError
-from stretto.files.bench import standing_exclusions
+from stretto.files.bench import LaunchEnd, Record, standing_exclusions
 from stretto.files.identity import Identity
 from stretto.sweep.begun import launches_of, read_about
 from stretto.sweep.conclude import table_place
@@ -26,6 +27,44 @@ from stretto.sweep.standing import Standing
 SLOW = 1.5
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """What is left of a campaign of one MPI, as it was estimated before the first launch.
+
+    Attributes
+    ----------
+    layouts
+        State of each; ``left_s`` is the time of its rounds that were asked for, and of the closing
+        round under way.
+    closing_s
+        What it may take for further closing rounds.
+    measured
+        Of each layout the plan and what was measured.
+    policy
+        When candidates are dropped; None: never.
+    """
+
+    layouts: list[dict[str, Any]]
+    closing_s: float
+    measured: Sequence[tuple[LayoutPlan, Sequence[Record]]]
+    policy: Policy | None
+
+    @property
+    def pace(self) -> float | None:
+        """How many times as long launches take; None: none has told its time."""
+        told = any(
+            isinstance(r, LaunchEnd) and r.status == "ok" and r.seconds is not None
+            for _, records in self.measured
+            for r in records
+        )
+        return pace(self.measured, self.policy) if told else None
+
+    @property
+    def search_s(self) -> float:
+        """Time of all layouts."""
+        return float(sum(x["left_s"] for x in self.layouts))
+
+
 def read_status(directory: Path) -> dict[str, Any]:
     """Return a campaign's state as plain values.
 
@@ -36,21 +75,49 @@ def read_status(directory: Path) -> dict[str, Any]:
     """
     about = read_about(directory)
     policy = Policy() if about.get("eliminate", True) else None
-    systems, damaged = [], []
+    found, damaged, begun = [], [], set()
     for base in _bases(directory):
+        begun.add(base.parent.name)
         standing, errors = _standing(base, about, policy)
         damaged += errors
         if standing is not None:
-            systems.append(_system(standing, base, directory))
+            found.append((standing, ahead(standing)))
+    usual = pace((x for _, left in found for x in left.measured), policy)  # for who has told none
+    systems = [_system(standing, left, usual, directory) for standing, left in found]
+    missing = _not_begun(about, begun, usual)
+    every = [*systems, *missing]
     return {
         "directory": str(directory),
         "launches": about["launches"],
         "eliminate": policy is not None,
         "systems": systems,
-        "complete": bool(systems) and not damaged and all(s["complete"] for s in systems),
+        "not_begun": missing,
+        "complete": bool(systems)
+        and not damaged
+        and not missing
+        and all(s["complete"] for s in systems),
         "damaged": damaged,
-        "left_s": sum(s["left_s"] for s in systems),
+        "left_s": sum(s["left_s"] or 0.0 for s in every),
+        "closing_left_s": sum(s["closing_left_s"] for s in every),
     }
+
+
+def _not_begun(about: dict[str, Any], begun: Collection[str], usual: float) -> list[dict[str, Any]]:
+    """Return the MPIs of the last start of which there is nothing, with the time of each."""
+    if about.get("systems"):
+        return [
+            {
+                "mpi": x["mpi"],
+                "left_s": usual * (x["search_s"] + x["closing_s"]),
+                "closing_left_s": usual * x["closing_s"],
+            }
+            for x in about["systems"]
+            if x["directory"] not in begun
+        ]
+    # An earlier Stretto kept the names only, as typed: they are measured one after another.
+    names = [str(x) for x in about.get("mpis", ())]
+    many = max(0, len(names) - len(begun))
+    return [{"mpi": x, "left_s": None, "closing_left_s": 0.0} for x in names[len(names) - many :]]
 
 
 def _bases(directory: Path) -> Iterator[Path]:
@@ -91,48 +158,45 @@ def _standing(
     return standing, damaged
 
 
-def _system(standing: Standing, base: Path, directory: Path) -> dict[str, Any]:
-    layouts, left, seen = _left(standing)
-    mpi = standing.identity.mpi
-    table = table_place(directory, mpi, standing.node_cpu or standing.identity.host.cpu)
+def _system(standing: Standing, left: Ahead, usual: float, directory: Path) -> dict[str, Any]:
+    mpi, cpu = standing.identity.mpi, standing.node_cpu or standing.identity.host.cpu
+    table = table_place(directory, mpi, cpu)
+    told = left.pace
+    factor = usual if told is None else told
     return {
         "mpi": f"{mpi.family} {mpi.version}",
-        "cpu": standing.node_cpu or standing.identity.host.cpu,
-        "directory": str(base),
-        "layouts": layouts,
-        "complete": all(x["complete"] for x in layouts),
-        "pace": seen,
-        "left_s": left,
+        "cpu": cpu,
+        "directory": str(standing.base),
+        "layouts": [{**x, "left_s": factor * x["left_s"]} for x in left.layouts],
+        "complete": all(x["complete"] for x in left.layouts),
+        "pace": factor,
+        "left_s": factor * (left.search_s + left.closing_s),
+        "closing_left_s": factor * left.closing_s,
         "table": str(table) if table.exists() else None,
     }
 
 
-def left_s(standing: Standing) -> float:
-    """Return how long a campaign of one MPI will probably still take, in seconds.
+def ahead(standing: Standing) -> Ahead:
+    """Return what is left of a campaign of one MPI.
 
     Parameters
     ----------
     standing
         How it stands, at a glance.
     """
-    return _left(standing)[1]
-
-
-def _left(standing: Standing) -> tuple[list[dict[str, Any]], float, float]:
-    """Return the state of each layout, the time left, and how much longer launches take."""
     standing.close()
-    policy = standing.policy
-    layouts = [_layout(standing, site, policy) for site in standing.all()]
-    left, closing = sum(x["left_s"] for x in layouts), standing.closing
+    policy, sites, closing = standing.policy, standing.all(), standing.closing
+    usual = expected_s([site.plan for site in sites], policy)
+    layouts = [_layout(standing, site, policy) for site in sites]
+    for x, most in zip(layouts, usual, strict=True):
+        # what is alive now will not all be to the end: nobody knows better than before the start
+        x["left_s"] = min(x["left_s"], most)
+    left = 0.0
     if closing is not None and not closing.over:  # it takes what it may, or a little less
-        spent = closing.spent_s
-        if spent is None:  # the search is not over: as it usually goes
-            spent = sum(expected_s([site.plan for site in standing.all()], policy))
-        left += max(0.0, closing.limit_s - spent)
-    seen = pace(((x.plan, x.folder.merged().bench.records) for x in standing.all()), policy)
-    for x in layouts:
-        x["left_s"] *= seen
-    return layouts, left * seen, seen
+        spent = sum(usual) if closing.spent_s is None else closing.spent_s
+        left = max(0.0, closing.limit_s - spent)
+    measured = [(x.plan, x.folder.merged().bench.records) for x in sites]
+    return Ahead(layouts, left, measured, policy)
 
 
 def _layout(standing: Standing, site: Site, policy: Policy | None) -> dict[str, Any]:
@@ -232,6 +296,9 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
             out.append(
                 f"  {x['layout']:>7}  {launches:>11}  {now:>7}  {alive:>12}  {left:>10}{note}"
             )
+        if system["closing_left_s"]:
+            words = f"closing rounds: at most {duration(system['closing_left_s'])}"
+            out.append(f"  {words}, as far as they are worth it")
         if system["pace"] > SLOW and not system["complete"]:
             out.append(
                 f"  launches take {system['pace']:.1f} times as long as was estimated before the "
@@ -259,11 +326,34 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
                 ]
         if system["table"]:
             out.append(f"  table: {system['table']}")
+    for x in status["not_begun"]:
+        known = x["left_s"] is not None
+        words = left_words(x["left_s"], x["closing_left_s"]) if known else "not in the time left"
+        out.append(f"{x['mpi']}: not begun; {words}")
     out += [f"not used: {sentence}" for sentence in status["damaged"]]
     if not out:
         out.append("nothing was measured yet")
     elif status["complete"]:
         out.append("complete")
     elif status["systems"]:
-        out.append(f"about {duration(status['left_s'])} left (if one job works on it)")
+        parts = left_words(status["left_s"], status["closing_left_s"])
+        out.append(f"{parts} left (if one job works on it)")
     return out
+
+
+def left_words(left_s: float, closing_s: float) -> str:
+    """Return the time that is left, and its parts.
+
+    Parameters
+    ----------
+    left_s
+        All of it.
+    closing_s
+        What of it closing rounds may take.
+    """
+    words = f"about {duration(left_s)}"
+    if not closing_s:
+        return words
+    search = left_s - closing_s
+    rest = f"{duration(search)} of rounds asked for, " if search > 0 else ""
+    return f"{words} ({rest}at most {duration(closing_s)} of closing rounds)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -11,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.campaign.settings import parse_duration
 from stretto.errors import StrettoError
 from stretto.files.io import write_atomic
 from stretto.sweep.limit import WARNING_S, refuse_short
+from stretto.sweep.outlook import budget_lines, plan_lines
 from stretto.sweep.request import Request
-from stretto.sweep.run import plan_lines, system_of
+from stretto.sweep.run import system_of
 
 #: Of an array the number of one job is that of all: they would be put into the queue with it. And
 #: of whatever it ends Slurm says COMPLETING, with a time or a reason unless the user has cancelled
@@ -143,6 +146,20 @@ def _measured(out: Path) -> tuple[str, ...]:
     )
 
 
+def sbatch_time(text: str) -> str:
+    """Return a time as sbatch takes it; one like ``90s``, ``10m`` or ``1h`` is put into its form.
+
+    Parameters
+    ----------
+    text
+        As typed. A number alone is minutes, as sbatch has it.
+    """
+    if not re.fullmatch(r"\s*\d+(\.\d+)?\s*(s|m|min|h)\s*", text):
+        return text
+    whole = math.ceil(parse_duration(text, "--time"))
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
 def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
     """Return the plan and what it will take, as far as that can be told where jobs are submitted.
 
@@ -151,13 +168,15 @@ def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
     request, say
         The campaign; prints a sentence to the user.
     """
-    out = []
+    out, needed_s = [], 0.0
     for name in request.mpis or (None,):
         try:
-            out += plan_lines(request, system_of(request, name, say, ask_nodes=False, away=True))
+            system = system_of(request, name, say, ask_nodes=False, away=True)
+            out += plan_lines(request, system)
+            needed_s += system.ahead_s
         except StrettoError as error:  # the nodes may have what the login node lacks
             out.append(f"warning: what it will take cannot be told here: {error}")
-    return out
+    return out + budget_lines(request, needed_s)
 
 
 def submit(request: Request, file: Path, job: Job) -> tuple[Path, str]:

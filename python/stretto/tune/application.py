@@ -25,9 +25,7 @@ from stretto.tune.verify import Outcome, Verifying
 from stretto.tune.words import LEAST_GAIN, gain_words, needs_lines, no_help
 
 
-def refuse_applied(
-    family: Family, environ: Mapping[str, str], say: Callable[[str], None]
-) -> None:
+def refuse_applied(family: Family, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
     """Refuse an environment in which Stretto is applied already: nothing would run without it.
 
     Parameters

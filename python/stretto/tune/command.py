@@ -138,6 +138,7 @@ def rows_lines(rows: list[Any]) -> list[str]:
         Of a table.
     """
     from stretto.campaign.show import size_words
+    from stretto.tune.evidence import weaker_words
 
     out = []
     for r in rows:
@@ -148,7 +149,7 @@ def rows_lines(rows: list[Any]) -> list[str]:
         low_high = f" ({e['low']} to {e['high']})" if "low" in e else ""
         out.append(
             f"  {r.collective:10} {size_words(r.low)}-{high} B: {r.choice}, time x {e.get('ratio')}"
-            f"{low_high}, p={e.get('p')}, {e.get('launches')} launches"
+            f"{low_high}, p={e.get('p')}, {e.get('launches')} launches{weaker_words(e)}"
         )
     return ["faster than native, and in the table:", *out] if out else []
 

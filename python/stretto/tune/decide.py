@@ -2,7 +2,8 @@
 
 Neighbouring sizes are merged by a shortest path: a row costs as much as `ROW_COST` of gain, so that
 the table does not change its mind where nothing is gained by it; but at no size may a choice stand
-that was not significantly faster than native there. Collectives in which no rank knows the others'
+that was not significantly faster than native there, or that loses more than `LOSS` against the
+fastest (`TIED`, where no test tells the two apart). Collectives in which no rank knows the others'
 sizes have one row for all sizes (`for_all_sizes`).
 """
 
@@ -10,17 +11,21 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.compare import BARE, NATIVE, Comparison
-from stretto.campaign.settings import REDUCTIONS, ROOTED
-from stretto.campaign.stats import geometric_mean
+from stretto.campaign.compare import ALPHA, BARE, NATIVE, Comparison
+from stretto.campaign.stats import geometric_mean, paired_test, rank_sum_test
 from stretto.files.table import WITHOUT_SIZE, Row
 from stretto.tune.complete import Call, complete
+from stretto.tune.evidence import evidence_of, shapes_of
 
 #: a change of choice must gain more than this (sum of log ratios over the sizes)
 ROW_COST = math.log(1.03)
+#: a choice may be so much slower than the fastest at a size, for a shorter table
+LOSS = 0.02
+#: and so much slower, where no test tells it from the fastest
+TIED = 0.06
 #: between sizes that lie further apart nothing is concluded
 GAP = 16
 #: where one choice has to do for all sizes, it may be so much slower than native at some of them
@@ -51,19 +56,27 @@ class Segment:
     measured: tuple[int, ...]
 
 
-def choose(options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
+def choose(
+    options: Mapping[int, Mapping[str, float]], tied: Mapping[int, Collection[str]] | None = None
+) -> dict[int, str]:
     """Return the choice at each size: least time with few changes.
 
     Parameters
     ----------
     options
         Size to the choices that are significantly faster there, with their ratio to native.
+    tied
+        From `ties`; by default none is tied with the fastest.
     """
     sizes = sorted(options)
     costs: list[dict[str, tuple[float, str | None]]] = []
     for i, size in enumerate(sizes):
         here: dict[str, tuple[float, str | None]] = {}
-        for name, ratio in {NATIVE: 1.0, **options[size]}.items():
+        every = {NATIVE: 1.0, **options[size]}
+        best, equal = min(every.values()), (tied or {}).get(size, ())
+        for name, ratio in every.items():
+            if ratio > best * (1 + (TIED if name in equal else LOSS)):
+                continue
             own = math.log(ratio)
             if i == 0:
                 here[name] = (own, None)
@@ -83,6 +96,32 @@ def choose(options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
         out[sizes[i]] = last
         last = costs[i][last][1]
     return dict(sorted(out.items()))
+
+
+def ties(sizes: Mapping[int, Sequence[Comparison]], options: Options) -> dict[int, set[str]]:
+    """Return, by size, the choices that no test tells from the fastest, in any shape.
+
+    Parameters
+    ----------
+    sizes
+        Comparisons of one collective on one layout.
+    options
+        What may be chosen at each size.
+    """
+    out: dict[int, set[str]] = {}
+    for size, ratios in options.items():
+        best = min(ratios, key=lambda n: (ratios[n], n), default=NATIVE)
+        fastest = {(c.cell, c.baseline): c.ratios for c in sizes[size] if c.candidate == best}
+        out[size] = set(ratios)
+        for c in sizes[size]:
+            if c.candidate == best or c.candidate not in ratios:
+                continue
+            of_best = fastest.get((c.cell, c.baseline), ())
+            test = paired_test if len(of_best) == len(c.ratios) else rank_sum_test
+            p = test(c.ratios, of_best)
+            if p is None or p < ALPHA:
+                out[size].discard(c.candidate)
+    return out
 
 
 def segments(chosen: Mapping[int, str], spans: Mapping[int, Span]) -> list[Segment]:
@@ -180,7 +219,7 @@ def for_all_sizes(
     """Return the options of a collective whose choice cannot depend on the size.
 
     A candidate is one where it was significantly faster than the MPI at one size or more, and
-    nowhere slower: by the test, or by more than `SAME` in the median.
+    nowhere slower: by the test, in any mode or shape, or by more than `SAME` in the median.
 
     Parameters
     ----------
@@ -197,8 +236,10 @@ def for_all_sizes(
     ratios: dict[str, list[float]] = defaultdict(list)
     faster: set[str] = set()
     for found in comparisons.values():
+        slower = {c.candidate for c in found if c.slower_elsewhere}
         for c in one_shape_each(found):
             harmless = c.outcome == "same" and c.ratio.median <= 1 + SAME
+            harmless &= c.candidate not in slower
             if usable(c.candidate) and (c.outcome == "faster" or harmless):
                 ratios[c.candidate].append(c.ratio.median)
                 faster |= {c.candidate} if c.outcome == "faster" else set()
@@ -227,9 +268,8 @@ def one_choice(collective: str, chosen: dict[int, str], options: Options) -> dic
     return dict.fromkeys(chosen, best)
 
 
-def _choose(collective: str, options: Options) -> dict[int, str]:
-    del collective
-    return choose(options)
+def _choose(sizes: Mapping[int, Sequence[Comparison]], options: Options) -> dict[int, str]:
+    return choose(options, ties(sizes, options))
 
 
 def _own(candidate: str) -> bool:
@@ -242,7 +282,7 @@ def decide(
     ppn: int | None,
     spans: Mapping[str, Mapping[int, Span]] | None = None,
     source: str = "measured",
-    choose: Callable[[str, Options], dict[int, str]] = _choose,
+    choose: Callable[[str, Options], dict[int, str]] | None = None,
     usable: Callable[[str], bool] = _own,
     calls: Iterable[Call] = (),
 ) -> list[Row]:
@@ -259,7 +299,8 @@ def decide(
     source
         ``measured`` or ``simulated``.
     choose
-        From a collective and its options to the choice at each size.
+        From a collective and its options to the choice at each size; by default the function of
+        that name.
     usable
         Whether a candidate may be chosen; by default Stretto's own only.
     calls
@@ -283,7 +324,7 @@ def decide(
         own_spans = (spans or {}).get(collective, {})
         if collective in WITHOUT_SIZE:
             options = for_all_sizes(sizes, usable)
-        chosen = choose(collective, options)
+        chosen = choose(collective, options) if choose else _choose(sizes, options)
         for segment in segments_of(collective, chosen, options, own_spans):
             behind = [
                 c
@@ -297,7 +338,8 @@ def decide(
                 for c in one_shape_each(sizes[size])
                 if segment.choice in (NATIVE, c.candidate)
             ]
-            evidence = _evidence(segment, found, source) | _shapes(behind)
+            evidence = evidence_of(segment.choice, segment.measured, found, source)
+            evidence |= shapes_of(behind)
             low, high = segment.low, segment.high
             rows.append(Row(collective, nodes, ppn, low, high, segment.choice, evidence))
     return rows
@@ -313,55 +355,3 @@ def one_shape_each(comparisons: Sequence[Comparison]) -> list[Comparison]:
         if old is None or key > (rank[old.outcome], old.ratio.median):
             worst[c.candidate] = c
     return list(worst.values())
-
-
-def _shapes(behind: Sequence[Comparison]) -> dict[str, str]:
-    """Return datatypes, operations and roots that were measured, and the baseline where not native.
-
-    Profiles do not tell roots: rooted collectives are measured with the first and the last.
-    """
-    out: dict[str, str] = {}
-    kinds = {(c.cell.datatype, c.cell.operation) for c in behind if c.cell.collective in REDUCTIONS}
-    if kinds:
-        out["types"] = "+".join(sorted(f"{d}/{o}" for d, o in kinds))
-    if any(c.cell.collective in ROOTED for c in behind):
-        out["roots"] = "+".join(str(r) for r in sorted({c.cell.root for c in behind}))
-        out["roots_used"] = "unknown"
-    if any(c.baseline == BARE for c in behind):
-        out["baseline"] = BARE
-    return out
-
-
-def _evidence(segment: Segment, found: Sequence[Comparison], source: str) -> dict[str, str]:
-    """Return what stands behind a row: the weakest of its sizes, the mean of its ratios."""
-    if not segment.measured or not found:
-        return {} if not segment.measured else {"ratio": "1", "source": source}
-    sizes = ",".join(str(s) for s in segment.measured)
-    launches = str(min(c.launches for c in found))
-    if segment.choice == NATIVE:
-        out = {"ratio": "1", "launches": launches, "source": source, "sizes": sizes}
-        # of what a campaign dropped after a launch or two no test can be made: luck is no best
-        if tested := [c for c in found if c.outcome != "untested"]:
-            least = min(tested, key=lambda c: c.ratio.median)
-            out["launches"] = str(min(c.launches for c in tested))
-            out |= {"best": least.candidate, "best_ratio": f"{least.ratio.median:.3f}"}
-        return out
-    less: list[int] = []
-    if not {c.cell.collective for c in found} & set(WITHOUT_SIZE):  # those are nowhere slower
-        less = sorted({c.cell.bytes for c in found if c.outcome != "faster"})
-    proven = [c for c in found if c.cell.bytes not in less] or list(found)
-    lows = [c.ratio.low if c.ratio.low is not None else c.ratio.median for c in found]
-    highs = [c.ratio.high if c.ratio.high is not None else c.ratio.median for c in found]
-    out = {
-        "ratio": f"{geometric_mean([c.ratio.median for c in found]):.3f}",
-        "low": f"{min(lows):.3f}",
-        "high": f"{max(highs):.3f}",
-        "p": f"{max(c.q if c.q is not None else 1.0 for c in proven):.2g}",
-        "launches": launches,
-        "source": source,
-        "sizes": sizes,
-        "modes": "+".join(sorted({c.cell.mode for c in found})),
-    }
-    if less:  # neighbours have proven it, and the launches here bear it out
-        out["borne_out"] = ",".join(map(str, less))
-    return out

@@ -34,7 +34,9 @@ def discover(installation: MPIInstallation) -> list[Algorithm]:
     return sorted(found, key=lambda a: order[a.collective])
 
 
-def named(algorithms: Iterable[Algorithm], collective: str, name: str) -> Algorithm:
+def named(
+    algorithms: Iterable[Algorithm], collective: str, name: str, mpi: str = "this MPI"
+) -> Algorithm:
     """Return the algorithm of a collective by its name, label or number.
 
     Parameters
@@ -45,13 +47,16 @@ def named(algorithms: Iterable[Algorithm], collective: str, name: str) -> Algori
         ``allreduce``.
     name
         ``ring``, ``tuned ring`` or ``4``.
+    mpi
+        Whose they are, for the error.
     """
     mine = [a for a in algorithms if a.collective == collective]
     for a in mine:
         if name in (a.label, a.name, a.value):
             return a
+    names = ", ".join(dict.fromkeys(a.name for a in mine))
     raise UsageError(
-        f"this MPI has no {name!r} for {collective}",
+        f"{mpi} has no {name!r} for {collective}",
         "--candidates",
-        f"it has {', '.join(a.name for a in mine) or 'none'}",
+        f"it has {names}; native:all takes all that it has" if names else "it has none",
     )

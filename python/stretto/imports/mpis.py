@@ -1,0 +1,114 @@
+"""Of which MPI a foreign result is: what ``--mpi``, and names in files' places, mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from stretto.errors import UsageError
+from stretto.files.identity import Abi, Family, MPIIdentity
+
+UNKNOWN = "unknown"
+#: how people name the MPIs in directories
+_FAMILIES: tuple[tuple[str, Family], ...] = (
+    (r"open-?mpi|ompi", "openmpi"),
+    (r"intel-?mpi|impi|intel", "intel"),
+    (r"mpich", "mpich"),
+)
+_ABIS: dict[Family, Abi] = {"openmpi": "openmpi", "mpich": "mpich", "intel": "mpich"}
+#: it becomes part of a file's name
+_VERSION = re.compile(r"(?:v(?=[0-9]))?([0-9A-Za-z][0-9A-Za-z.+_-]*)")
+
+
+def version_of(text: str, place: str = "--mpi") -> str:
+    """Return a version, without the ``v`` that some write before it; refuse what is none.
+
+    Parameters
+    ----------
+    text
+        ``4.1.4``, ``v5.0.6rc1``.
+    place
+        Where it was said.
+    """
+    found = _VERSION.fullmatch(text)
+    if found is None:
+        raise UsageError(
+            f"{text!r} is no version of an MPI",
+            place,
+            "give letters, digits, dots and dashes: --mpi openmpi@4.1.4",
+        )
+    return found.group(1)
+
+
+def agreed(*versions: str) -> str | None:
+    """Return the most exact of some versions (4.1.4 of 4 and 4.1.4), None if two contradict."""
+    best = UNKNOWN
+    for version in versions:
+        if best == UNKNOWN or f"{version}.".startswith(f"{best}."):
+            best = version
+        elif version != UNKNOWN and not f"{best}.".startswith(f"{version}."):
+            return None
+    return best
+
+
+def written(mpi: MPIIdentity) -> str:
+    """Return an MPI as ``--mpi`` takes it."""
+    return mpi.family + ("" if mpi.version == UNKNOWN else f"@{mpi.version}")
+
+
+def identity_of(words: str, place: str = "--mpi") -> MPIIdentity:
+    """Return the MPI that ``openmpi4``, ``intelmpi`` or ``openmpi@4.0.1`` means.
+
+    Parameters
+    ----------
+    words
+        A name, with the version behind it or not.
+    place
+        Where it was said.
+    """
+    name, at, given = words.partition("@")
+    for pattern, family in _FAMILIES:
+        found = re.fullmatch(rf"(?:{pattern})[-_]?v?([0-9][0-9.]*[a-z0-9]*)?", name.lower())
+        if found:
+            own = found.group(1) or UNKNOWN
+            known = agreed(own, version_of(given, place) if at else UNKNOWN)
+            if known is None:
+                raise UsageError(
+                    f"{words!r} names two versions", place, f"say one: --mpi {family}@{given}"
+                )
+            return MPIIdentity(family, _ABIS[family], known, f"{words} (imported)")
+    raise UsageError(
+        f"{words!r} is no MPI that is known here",
+        place,
+        f"say which one it is: --mpi {name or 'NAME'}=openmpi@4.0.1 (or mpich@..., intel@...)",
+    )
+
+
+def assigned(given: Sequence[str]) -> tuple[dict[str, MPIIdentity], MPIIdentity | None]:
+    """Return what ``--mpi`` said: by the name in the paths, and for all files.
+
+    Parameters
+    ----------
+    given
+        ``openmpi@4.0.1``, ``ompi-mine=openmpi@4.0.1``.
+    """
+    by_name: dict[str, MPIIdentity] = {}
+    everywhere: MPIIdentity | None = None
+    for text in given:
+        name, equals, words = text.rpartition("=")
+        mpi = identity_of(words)
+        # by whatever words it is called, it is one MPI
+        mpi = replace(mpi, library=f"{written(mpi)} (imported)")
+        if name in by_name if equals else everywhere is not None:
+            raise UsageError(
+                f"--mpi says twice what {f'{name} is' if equals else 'the MPI of all files is'}",
+                f"--mpi {text}",
+                "say it once; of some of the files, by the name that stands at {mpi} in their "
+                "places: --mpi NAME=openmpi@4.0.1",
+            )
+        if equals:
+            by_name[name] = mpi
+        else:
+            everywhere = mpi
+    return by_name, everywhere

@@ -1,0 +1,199 @@
+"""The settings behind ``{algorithm}``: ``--setting [MPI=]NAME=VALUE,...``, each of one MPI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from stretto.errors import UsageError
+from stretto.files.identity import Family, MPIIdentity
+from stretto.imports.mpis import agreed, identity_of
+from stretto.mpi.detect import TITLES
+
+#: the settings that choose an MPI's algorithms, as its users set them
+SETTINGS: dict[Family, str] = {
+    "openmpi": "coll_tuned_use_dynamic_rules=1,coll_tuned_{collective}_algorithm={algorithm}",
+    "mpich": "MPIR_CVAR_{COLLECTIVE}_INTRA_ALGORITHM={algorithm}",
+    "intel": "I_MPI_ADJUST_{COLLECTIVE}={algorithm}",
+}
+#: what is set beside them for the algorithm to be what all ranks do, and what decides without it
+BESIDE: dict[Family, tuple[str, str]] = {
+    "openmpi": ("coll_han_priority=0", "on several nodes HAN decided, from Open MPI 5 on"),
+    "mpich": (
+        "MPIR_CVAR_DEVICE_COLLECTIVES=percoll,MPIR_CVAR_{COLLECTIVE}_DEVICE_COLLECTIVE=0",
+        "the device's own collectives decided where they had something for the call",
+    ),
+    "intel": ("", ""),
+}
+#: how the names of an MPI's settings begin; others (``UCX_TLS``) tell none
+_NAMES: dict[Family, str] = {
+    "openmpi": r"(OMPI_MCA_|coll_)",
+    "mpich": r"(MPIR_CVAR_|MPICH_|MV2_)",
+    "intel": r"I_MPI_",
+}
+#: the fields of a template
+_FIELDS = re.compile(r"\{(?:collective|COLLECTIVE|algorithm)\}")
+#: the setting that takes a number of coll/tuned's, in a template
+_TUNED = re.compile(r"coll_tuned_(\{collective\}|[a-z_]+)_algorithm=\{algorithm\}")
+_OPTION = "--setting"
+
+
+@dataclass(frozen=True)
+class Template:
+    """Settings with fields, and whose they are.
+
+    Attributes
+    ----------
+    text
+        ``coll_tuned_{collective}_algorithm={algorithm}``; without ``{algorithm}`` it stands for one
+        algorithm.
+    name
+        That of the files at ``{mpi}``, where the user gave it.
+    mpi
+        ... or the MPI that he gave instead, of which the version may be unknown.
+    family
+        Whose settings they are by their names, None where these do not tell.
+    """
+
+    text: str
+    name: str | None = None
+    mpi: MPIIdentity | None = None
+    family: Family | None = None
+
+    @property
+    def whose(self) -> str:
+        """The MPI in words."""
+        if self.name is not None:
+            return self.name
+        return TITLES[self.family] if self.family else "any other MPI"
+
+    @property
+    def of_tuned(self) -> bool:
+        """Whether its numbers are those of Open MPI's coll/tuned."""
+        return _TUNED.search(self.text) is not None
+
+    def filled(self, collective: str, algorithm: str) -> str:
+        """Return the settings of an algorithm.
+
+        Parameters
+        ----------
+        collective, algorithm
+            ``bcast``, ``7``.
+        """
+        values = {"collective": collective, "COLLECTIVE": collective.upper()}
+        values["algorithm"] = algorithm
+        text = _FIELDS.sub(lambda m: values[m.group()[1:-1]], self.text)
+        _check_form(text, text)
+        return text
+
+
+def default_for(mpi: MPIIdentity) -> str:
+    """Return the settings that make an algorithm what all ranks do, as a template's text.
+
+    Parameters
+    ----------
+    mpi
+        Of the results.
+    """
+    beside = BESIDE[mpi.family][0]
+    if mpi.family == "openmpi" and re.match(r"[0-4](\.|$)", mpi.version):
+        beside = ""  # HAN stands below coll/tuned there
+    return ",".join(filter(None, [SETTINGS[mpi.family], beside]))
+
+
+def templates(given: Sequence[str], names: Collection[str]) -> list[Template]:
+    """Return what ``--setting`` said, each text once and of one MPI.
+
+    Parameters
+    ----------
+    given
+        ``I_MPI_ADJUST_{COLLECTIVE}={algorithm}``, ``ompi=coll_tuned_...``.
+    names
+        Those at ``{mpi}`` of which ``--mpi NAME=`` says what they are.
+    """
+    out: list[Template] = []
+    for text in given:
+        template = _template(text, names)
+        if any((t.name, t.family) == (template.name, template.family) for t in out):
+            raise UsageError(
+                f"two settings are of {template.whose}",
+                f"{_OPTION} {text}",
+                f"say once what chose its algorithms; of several builds, by their names at "
+                f"{{mpi}}: {_OPTION} NAME={SETTINGS['openmpi']}",
+            )
+        out.append(template)
+    return out
+
+
+def chosen(found: Sequence[Template], mpi: MPIIdentity, called: str | None) -> Template | None:
+    """Return the template for results: of their name, their MPI, or that has settings of theirs.
+
+    Parameters
+    ----------
+    found
+        From `templates`.
+    mpi, called
+        Of the results, and its name at ``{mpi}``.
+    """
+    named = [t for t in found if t.name is not None and t.name == called]
+    same = [t for t in found if t.mpi is not None and _agree(t.mpi, mpi)]
+    mine = [t for t in found if t.name is None and t.family == mpi.family]
+    anyones = [t for t in found if t.name is None and t.family is None]
+    return next(iter([*named, *same, *mine, *anyones]), None)
+
+
+def _agree(one: MPIIdentity, other: MPIIdentity) -> bool:
+    return one.family == other.family and agreed(one.version, other.version) is not None
+
+
+def _template(given: str, names: Collection[str]) -> Template:
+    head, _, rest = given.partition("=")
+    name, mpi, text = None, None, given
+    if head in names:
+        name, text = head, rest
+    elif re.match(r"[A-Za-z]", head):
+        try:
+            mpi = identity_of(head)
+        except UsageError:
+            pass  # the name of a setting
+        else:
+            name, text = head, rest
+    if re.search("[{}]", _FIELDS.sub("", text)):
+        raise UsageError(
+            f"the braces in {text!r} are none of {{collective}}, {{COLLECTIVE}} and {{algorithm}}",
+            _OPTION,
+            f"such as {SETTINGS['openmpi']}",
+        )
+    _check_form(_FIELDS.sub("x", text), text)
+    return Template(text, name, mpi, _family(text, mpi))
+
+
+def _family(text: str, mpi: MPIIdentity | None) -> Family | None:
+    """Return whose settings these are; refuse those of several MPIs, and of another than is said.
+
+    Intel MPI knows some of MPICH's.
+    """
+    found: list[Family] = [
+        f for f, form in _NAMES.items() if any(re.match(form, part) for part in text.split(","))
+    ]
+    said: list[Family] = [*found, *([mpi.family] if mpi else [])]
+    if len(found) > 1 or ("openmpi" in said and len(set(said)) > 1):
+        whose = " and ".join(TITLES[f] for f in found)
+        but = f", and not of {TITLES[mpi.family]}" if mpi and len(found) == 1 else ""
+        raise UsageError(
+            f"{text!r} are settings of {whose}{but}",
+            _OPTION,
+            f"give each MPI's by themselves: {_OPTION} openmpi=... {_OPTION} mpich=...",
+        )
+    return mpi.family if mpi else next(iter(found), None)
+
+
+def _check_form(text: str, given: str) -> None:
+    """Refuse what is not ``NAME=VALUE,NAME=VALUE``, which nobody could set."""
+    if not all(re.fullmatch(r"[A-Za-z_]\w*=\S+", part) for part in text.split(",")):
+        raise UsageError(
+            f"{given!r} is not of the form NAME=VALUE,NAME=VALUE",
+            _OPTION,
+            f"such as {SETTINGS['openmpi']}",
+        )

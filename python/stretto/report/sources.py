@@ -1,0 +1,152 @@
+"""Results files of several MPIs: how each MPI is called, and on which nodes it was measured."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.files.bench import Bench
+from stretto.mpi.detect import TITLES
+
+#: nodes, ranks per node and ranks
+Layout = tuple[int, int, int]
+#: so many nodes are named, and the rest counted
+MOST_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Source:
+    """One results file, and how its MPI is called here."""
+
+    path: Path
+    bench: Bench
+    mpi: str
+
+
+def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
+    """Name the MPI of each file; files that hold the same are told apart by their paths.
+
+    So are those that were measured on other nodes.
+
+    Parameters
+    ----------
+    files
+        Results files with their contents; one that is there twice counts once.
+    """
+    once: dict[Path, tuple[Path, Bench]] = {}
+    for path, bench in files:
+        once.setdefault(path.resolve(), (path, bench))
+    kept = list(once.values())
+    several = len(_unnamed_hosts(b for _, b in kept)) > 1
+    groups: dict[str, list[tuple[Path, Bench]]] = defaultdict(list)
+    for path, bench in kept:
+        head = bench.header
+        name = f"{TITLES[head.mpi.family]} {head.mpi.version}"
+        where = f" on {head.host.name}" if several and _is_unnamed(bench) else ""
+        groups[name + where].append((path, bench))
+    called: dict[Path, str] = {}
+    for name, group in groups.items():
+        benches = [bench for _, bench in group]
+        words = next(w for w in _words([p for p, _ in group]) if not _mixed(w, benches))
+        for (path, _), word in zip(group, words, strict=True):
+            called[path] = f"{name} ({word})" if word else name
+    return [Source(path, bench, called[path]) for path, bench in kept]
+
+
+def _held(bench: Bench) -> set[tuple[object, ...]]:
+    """Return what a file has times of."""
+    where = {r.launch: (r.nodes, r.ppn, r.nranks) for r in bench.launches}
+    return {(*where[s.launch], s.collective, s.candidate, s.bytes) for s in bench.samples}
+
+
+def _words(paths: Sequence[Path]) -> Iterator[list[str]]:
+    """Yield words for files of one MPI, the shortest first; the last ones are all different.
+
+    None at all, the files' names, one directory's name (``old``, ``new``), the ends of the paths.
+    """
+    yield [""] * len(paths)
+    parts = []  # from the file's own name upwards
+    for path in paths:
+        whole = Path(os.path.normpath(path.absolute()))
+        parts.append([whole.name.removesuffix(".bench.jsonl"), *reversed(whole.parts[1:-1])])
+    for level in range(min(map(len, parts))):
+        yield [own[level] for own in parts]
+    for length in range(2, max(map(len, parts))):
+        yield ["/".join(reversed(own[:length])) for own in parts]
+    yield [str(path.resolve()) for path in paths]
+
+
+def _mixed(words: Sequence[str], benches: Sequence[Bench]) -> bool:
+    """Return whether files with the same word hold the same, or are of different nodes."""
+    seen: dict[str, set[tuple[object, ...]]] = defaultdict(set)
+    nodes: dict[tuple[str, Layout], frozenset[str]] = {}
+    for word, bench in zip(words, benches, strict=True):
+        found = _held(bench)
+        if seen[word] & found:
+            return True
+        seen[word] |= found
+        for layout, names in _nodes(bench).items():
+            if nodes.setdefault((word, layout), names) != names:
+                return True
+    return False
+
+
+def _is_unnamed(bench: Bench) -> bool:
+    """Return whether nothing but the header tells where a file was measured."""
+    return not any(r.hosts for r in bench.launches)
+
+
+def _unnamed_hosts(benches: Iterable[Bench]) -> set[tuple[str, str]]:
+    """Return the machines, name and CPU, of files that name no nodes."""
+    return {(b.header.host.name, b.header.host.cpu) for b in benches if _is_unnamed(b)}
+
+
+def _nodes(bench: Bench) -> dict[Layout, frozenset[str]]:
+    """Return the nodes of a file's launches by layout; the header's host where none are named.
+
+    The header tells where the campaign was started, which may be a login node.
+    """
+    out: dict[Layout, set[str]] = defaultdict(set)
+    for r in bench.launches:
+        out[r.nodes, r.ppn, r.nranks] |= set(r.hosts or ())
+    return {layout: frozenset(names or {bench.header.host.name}) for layout, names in out.items()}
+
+
+def machines_note(files: Sequence[Source]) -> str | None:
+    """Say on which nodes the MPIs were measured, where these are not the same; None where they are.
+
+    Parameters
+    ----------
+    files
+        From `sources`.
+    """
+    layouts: dict[Layout, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+    for f in files:
+        for layout, names in _nodes(f.bench).items():
+            layouts[layout].append((f.mpi, names))
+    own: dict[str, set[str]] = defaultdict(set)
+    for found in layouts.values():
+        common = frozenset.intersection(*(names for _, names in found))
+        for mpi, names in found:
+            own[mpi] |= names - common
+    if not any(own.values()) and len(_unnamed_hosts(f.bench for f in files)) > 1:
+        for f in files:
+            host = f.bench.header.host
+            own[f.mpi] |= {f"{host.name} ({host.cpu})"} if _is_unnamed(f.bench) else set()
+    if not any(own.values()):
+        return None
+    told = "; ".join(f"{mpi}: {_listed(names)}" for mpi, names in own.items() if names)
+    return (
+        f"These results are of several machines (nodes that not all share: {told}): differences "
+        "may be theirs, not the MPIs'."
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names of nodes, the first few of many: ``n1, n2, n3 and 13 more``."""
+    ordered = sorted(names, key=lambda n: (len(n), n))
+    rest = len(ordered) - MOST_NAMED
+    return ", ".join(ordered[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")

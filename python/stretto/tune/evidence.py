@@ -1,0 +1,98 @@
+"""What stands behind a row of a table: as the words of its evidence, and as people are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from stretto.campaign.compare import BARE, NATIVE, Comparison
+from stretto.campaign.settings import REDUCTIONS, ROOTED
+from stretto.campaign.stats import geometric_mean
+from stretto.files.table import WITHOUT_SIZE
+
+
+def evidence_of(
+    choice: str, measured: Sequence[int], found: Sequence[Comparison], source: str
+) -> dict[str, str]:
+    """Return what stands behind a row: the weakest of its sizes, the mean of its ratios.
+
+    Parameters
+    ----------
+    choice, measured
+        The row's, and the sizes that it was measured at.
+    found
+        At these sizes, the worst shape of the choice; of native, of all candidates.
+    source
+        ``measured`` or ``simulated``.
+    """
+    if not measured or not found:
+        return {} if not measured else {"ratio": "1", "source": source}
+    sizes = ",".join(map(str, measured))
+    launches = str(min(c.launches for c in found))
+    if choice == NATIVE:
+        out = {"ratio": "1", "launches": launches, "source": source, "sizes": sizes}
+        # of what a campaign dropped after a launch or two no test can be made: luck is no best
+        if tested := [c for c in found if c.outcome != "untested"]:
+            least = min(tested, key=lambda c: c.ratio.median)
+            out["launches"] = str(min(c.launches for c in tested))
+            out |= {"best": least.candidate, "best_ratio": f"{least.ratio.median:.3f}"}
+        return out
+    less = sorted({c.cell.bytes for c in found if c.outcome != "faster"})
+    proven = [c for c in found if c.cell.bytes not in less] or list(found)
+    lows = [c.ratio.low if c.ratio.low is not None else c.ratio.median for c in found]
+    highs = [c.ratio.high if c.ratio.high is not None else c.ratio.median for c in found]
+    out = {
+        "ratio": f"{geometric_mean([c.ratio.median for c in found]):.3f}",
+        "low": f"{min(lows):.3f}",
+        "high": f"{max(highs):.3f}",
+        "p": f"{max(c.q if c.q is not None else 1.0 for c in proven):.2g}",
+        "launches": launches,
+        "source": source,
+        "sizes": sizes,
+        "modes": "+".join(sorted({c.cell.mode for c in found})),
+    }
+    if less:
+        # one choice for all sizes gains nothing there and loses nothing; of any other, neighbours
+        # have proven it, and the launches here bear it out
+        of_all = {c.cell.collective for c in found} & set(WITHOUT_SIZE)
+        out["harmless" if of_all else "borne_out"] = ",".join(map(str, less))
+    return out
+
+
+def shapes_of(behind: Sequence[Comparison]) -> dict[str, str]:
+    """Return datatypes, operations and roots that were measured, and the baseline where not native.
+
+    Profiles do not tell roots: rooted collectives are measured with the first and the last.
+
+    Parameters
+    ----------
+    behind
+        All comparisons behind a row.
+    """
+    out: dict[str, str] = {}
+    kinds = {(c.cell.datatype, c.cell.operation) for c in behind if c.cell.collective in REDUCTIONS}
+    if kinds:
+        out["types"] = "+".join(sorted(f"{d}/{o}" for d, o in kinds))
+    if any(c.cell.collective in ROOTED for c in behind):
+        out["roots"] = "+".join(str(r) for r in sorted({c.cell.root for c in behind}))
+        out["roots_used"] = "unknown"
+    if any(c.baseline == BARE for c in behind):
+        out["baseline"] = BARE
+    return out
+
+
+def weaker_words(evidence: Mapping[str, str]) -> str:
+    """Return at which of a row's sizes no test says that it is faster, empty where all do.
+
+    Parameters
+    ----------
+    evidence
+        Of the row.
+    """
+    from stretto.campaign.show import size_words  # it loads what prints results
+
+    words = {"borne_out": "borne out beside its neighbours' proof", "harmless": "no slower"}
+    out = ""
+    for key, text in words.items():
+        sizes = [size_words(int(s)) for s in evidence.get(key, "").split(",") if s.isdecimal()]
+        out += f", {text} at {', '.join(sizes)} B" if sizes else ""
+    return out

@@ -1,0 +1,163 @@
+"""What `stretto compare` makes of launches: how few, in which order, and on which nodes."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stretto.cli import main
+from stretto.files.bench import Header, Launch, LaunchEnd, Sample
+from stretto.files.bench_writer import BenchWriter
+from stretto.files.identity import Family, Host, MPIIdentity
+
+BINOMIAL, LINEAR = (f"native:coll_tuned_bcast_algorithm={n}" for n in (6, 1))
+#: what launches differ by, and the one that was luckiest
+LUCK = [0.0, 0.2, -0.25, 0.1, -0.1, 0.15, -0.05, 0.3, -0.15, 0.05, 0.22, -0.2]
+LUCKIEST = LUCK.index(min(LUCK))
+
+
+def lucky(us: float, launches: Sequence[int] = range(12)) -> dict[int, float]:
+    return {i: us * math.exp(LUCK[i] + 0.001 * (i * 7 % 5)) for i in launches}
+
+
+def results(
+    path: Path,
+    times: Mapping[str, Mapping[int, float]],
+    family: Family = "openmpi",
+    hosts: Sequence[str] | None = None,
+    host: str = "login1",
+) -> Path:
+    """Times in us by candidate, then by launch; of launches on `hosts`."""
+    head = Header("0", "2026-11-22T00:00:00Z", Host(host, "cpu", 8, "6", 1),
+                  MPIIdentity(family, family, "4.1.4"), [])  # fmt: skip
+    with BenchWriter(path, head) as writer:
+        for i in sorted({i for found in times.values() for i in found}):
+            names = {"bcast": [name for name, found in times.items() if i in found]}
+            writer.write(Launch(i, 2, 2, 4, names, hosts=list(hosts) if hosts else None))
+            for name in names["bcast"]:
+                writer.write(Sample(i, "bcast", name, 64, "MPI_BYTE", None, 0, "latency", 1,
+                                    [times[name][i]], True))  # fmt: skip
+            writer.write(LaunchEnd(i, "ok"))
+    return path
+
+
+def compared(capsys: pytest.CaptureFixture[str], *paths: Path) -> dict[str, Any]:
+    assert main(["compare", *map(str, paths), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_single_lucky_launch_is_nobodys_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Dropped after its first launch, and below all others' medians: a proven best was hidden."""
+    times = {"native": lucky(10), BINOMIAL: lucky(8), LINEAR: lucky(9.8, [LUCKIEST])}
+    a = results(tmp_path / "a.bench.jsonl", times)
+    b = results(tmp_path / "b.bench.jsonl", {"native": lucky(13)}, "mpich")
+    (call,) = compared(capsys, a, b)["calls"]
+    first = call["entries"][0]
+    assert (first["candidate"], first["common_launches"]) == (LINEAR, 1)
+    assert first["to_default"] == pytest.approx(0.98), "in the launch that both have"
+    assert first["to_best"] == pytest.approx(9.8 / 8)
+    for d in call["defaults"]:
+        assert (d["best_of_all"]["candidate"], d["best_of_all"]["outcome"]) == (BINOMIAL, "slower")
+    mpich, mine = sorted(call["defaults"], key=lambda d: str(d["mpi"]))
+    assert mine["own_best"]["ratio"] == pytest.approx(1.25)
+    assert mpich["own_best"]["why"] == "nothing measured was faster"
+    assert main(["compare", str(a), str(b)]) == 0
+    said = capsys.readouterr().out
+    (marked,) = [line for line in said.splitlines() if line.startswith("?  ")]
+    assert "tuned basic_linear" in marked and "\n? fewer than 6 of these" in said
+
+
+def test_a_default_that_only_lucky_launches_beat_is_the_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = results(tmp_path / "a.bench.jsonl", {"native": lucky(10), LINEAR: lucky(9.5, range(5))})
+    (call,) = compared(capsys, path)["calls"]
+    (d,) = call["defaults"]
+    assert d["own_best"]["candidate"] == "native"
+    assert d["own_best"]["why"] == "nothing with at least 6 launches beside it was faster"
+    assert main(["compare", str(path)]) == 0
+    assert "is the best, nothing with at least 6" in capsys.readouterr().out
+
+
+def test_where_nothing_has_launches_enough_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = range(4)
+    path = results(tmp_path / "a.bench.jsonl", {"native": lucky(10, few), LINEAR: lucky(8, few)})
+    assert main(["compare", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "own best: x1.25 of tuned basic_linear, no test: 4 launches are too few" in said
+    path = results(tmp_path / "b.bench.jsonl", {"native": lucky(10, few), LINEAR: lucky(12, few)})
+    assert main(["compare", str(path)]) == 0
+    assert "is the best, no test: 4 launches are too few" in capsys.readouterr().out
+    path = results(tmp_path / "c.bench.jsonl", {BINOMIAL: lucky(10), LINEAR: lucky(9, [LUCKIEST])})
+    assert main(["compare", str(path)]) == 0
+    assert "not measured; fastest: tuned binomial" in capsys.readouterr().out
+
+
+def test_between_mpis_the_numbers_of_launches_say_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Times of two kinds: by which launches stood together it was 8% slower, or x2.04."""
+    draw = random.Random(0)
+    fast = [10 * draw.lognormvariate(0, 0.01) for _ in range(11)] + [20.1] * 5
+    slow = [21 * draw.lognormvariate(0, 0.01) for _ in range(11)] + [10.8] * 5
+    a = results(tmp_path / "a.bench.jsonl", {"native": dict(enumerate(fast))})
+    told = set()
+    for seed in range(5):
+        random.Random(seed).shuffle(slow)
+        path = tmp_path / f"b{seed}.bench.jsonl"
+        b = results(path, {"native": dict(enumerate(slow))}, "mpich")
+        (call,) = compared(capsys, a, b)["calls"]
+        (gap,) = [d["best_of_all"] for d in call["defaults"] if "MPICH" in d["mpi"]]
+        told.add((gap["ratio"], gap["outcome"], gap["why"]))
+    ((ratio, outcome, why),) = told
+    assert outcome == "slower" and why.startswith(f"{100 * (ratio - 1):.0f}% slower")
+
+
+#: nodes of two files and where their campaigns were started, and what a note says of them
+NODES = [
+    (["n1", "n2"], "login1", ["n7", "n8"], "login1", "Open MPI 4.1.4: n1, n2; MPICH 4.1.4: n7, n8"),
+    (["n1", "n2"], "login1", ["n2", "n1"], "login2", None),
+    (["n1", "n2"], "login1", ["n2", "n3"], "login1", "Open MPI 4.1.4: n1; MPICH 4.1.4: n3"),
+    ([f"n{i}" for i in range(1, 10)], "n1", ["n9"], "n9",
+     "Open MPI 4.1.4: n1, n2, n3, n4, n5, n6 and 2 more)"),
+    (None, "n1", ["n1"], "login1", None),
+    (None, "n1", None, "n1", None),
+    (None, "n1", None, "n2", "Open MPI 4.1.4 on n1: n1; MPICH 4.1.4 on n2: n2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "start", "other", "another", "told"), NODES)
+def test_nodes_count_not_where_a_campaign_was_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], one: list[str] | None, start: str,
+    other: list[str] | None, another: str, told: str | None,
+) -> None:  # fmt: skip
+    """Other nodes went without a word, and two login nodes made the same nodes two machines."""
+    a = results(tmp_path / "a.bench.jsonl", {"native": lucky(10)}, "openmpi", one, start)
+    b = results(tmp_path / "b.bench.jsonl", {"native": lucky(9)}, "mpich", other, another)
+    notes = compared(capsys, a, b)["notes"]
+    assert len(notes) == (told is not None)
+    assert told is None or (told in notes[0] and "several machines" in notes[0])
+
+
+def test_files_of_one_mpi_and_other_nodes_are_kept_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its default on some nodes is no measure for an algorithm on others."""
+    a = results(tmp_path / "a.bench.jsonl", {"native": lucky(10)}, hosts=["n1", "n2"])
+    b = results(tmp_path / "b.bench.jsonl", {BINOMIAL: lucky(8)}, hosts=["n7", "n8"])
+    (call,) = compared(capsys, a, b)["calls"]
+    assert {e["mpi"] for e in call["entries"]} == {"Open MPI 4.1.4 (a)", "Open MPI 4.1.4 (b)"}
+    b = results(tmp_path / "c.bench.jsonl", {BINOMIAL: lucky(8)}, hosts=["n1", "n2"])
+    (call,) = compared(capsys, a, b)["calls"]
+    assert {e["mpi"] for e in call["entries"]} == {"Open MPI 4.1.4"}

@@ -1,0 +1,62 @@
+"""What stands behind a row: its evidence, and what `stretto tune` prints of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from stretto.campaign.compare import Cell, Comparison, Outcome
+from stretto.campaign.stats import Interval
+from stretto.files.rows import Row
+from stretto.sweep import conclude
+from stretto.sweep.command import lines_of
+from stretto.tune.command import rows_lines
+from stretto.tune.decide import decide
+
+
+def comparison(size: int, ratio: float, outcome: Outcome, q: float, root: int = 0) -> Comparison:
+    """One of pairwise's, as a campaign finds it."""
+    cell = Cell("alltoallv", size, "MPI_BYTE", "", root, "latency")
+    interval = Interval(ratio, 0.98 * ratio, 1.02 * ratio, 12)
+    return Comparison(
+        cell, "pairwise", "native", interval, (ratio,) * 12, q, q, outcome, "because"
+    )  # fmt: skip
+
+
+FASTER = comparison(64, 0.7, "faster", 1e-6)
+
+
+def test_one_row_for_all_sizes_is_slower_in_no_mode_and_no_shape() -> None:
+    """At 1 KiB batches are 60% slower, calls begun together the same: that was harmless."""
+    same = comparison(1024, 1.0, "same", 0.3)
+    assert [r.choice for r in decide([FASTER, same], 2, 2)] == ["pairwise"]
+    slower = replace(same, slower_elsewhere=True)
+    assert [r.choice for r in decide([FASTER, slower], 2, 2)] == ["native"]
+    # and where another root, which is no slower, has the greater ratio
+    other = replace(comparison(1024, 1.01, "same", 0.3, root=3), candidate="pairwise")
+    assert [r.choice for r in decide([FASTER, comparison(64, 0.7, "faster", 1e-6, 3),
+                                      slower, other], 2, 2)] == ["native"]  # fmt: skip
+
+
+def test_a_row_for_all_sizes_says_where_it_gains_nothing() -> None:
+    """Its p was that of the sizes where no test says anything: 0.3."""
+    (row,) = decide([FASTER, comparison(1024, 1.0, "same", 0.3)], 2, 2)
+    assert row.evidence["p"] == "1e-06" and row.evidence["harmless"] == "1024"
+    assert row.evidence["sizes"] == "64,1024" and "borne_out" not in row.evidence
+    (proven,) = decide([FASTER, comparison(1024, 0.8, "faster", 0.01)], 2, 2)
+    assert proven.evidence["p"] == "0.01" and "harmless" not in proven.evidence
+
+
+def test_sizes_without_a_proof_are_printed() -> None:
+    common = {"ratio": "0.8", "p": "0.001", "launches": "9", "source": "measured"}
+    rows = [
+        Row("allreduce", 4, 4, 0, 4096, "ring", {**common, "borne_out": "64,1024"}),
+        Row("alltoallv", 4, 4, 0, None, "pairwise", {**common, "harmless": "8"}),
+        Row("bcast", 4, 4, 0, 8, "ring", common),
+    ]
+    outcome = conclude.Outcome("m", Path("t"), [Path("d/r")], rows, None, True)
+    for lines in (lines_of(outcome), rows_lines(rows)):
+        borne, harmless, plain = lines[1:4]
+        assert "borne out beside its neighbours' proof at 64, 1K B" in borne
+        assert "no slower at 8 B" in harmless
+        assert "borne" not in plain and "slower" not in plain
