@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from exports import tuned
 from stretto.errors import StrettoError
 from stretto.export import han, mpich, openmpi, openmpi_json
 from stretto.export.cases import cases_of
@@ -264,6 +265,19 @@ def test_json_of_open_mpi_6_is_read_back(tmp_path: Path) -> None:
         wrong = [v for v in found if v.status == "wrong"]
         assert any(message in v.why and v.remedy for v in wrong), (message, found)
         assert str(path) in str(wrong[0].place)
+
+
+def test_a_row_that_has_lost_its_segment_size_is_found(tmp_path: Path) -> None:
+    """The algorithm without it is another one."""
+    rules = [Rule("bcast", FIVE, 0, None, tuned("bcast", 3, segmentsize=8192))]
+    write(openmpi_json.json_rules(rules), tmp_path, "test", "openmpi-6", OPENMPI6)
+    path = tmp_path / openmpi_json.JSON_FILE
+    text = path.read_text()
+    assert text.count("8192") == 1
+    path.write_text(text.replace("8192", "0"))
+    (wrong,) = [v for v in check(tmp_path, Plan(None), quiet=True) if v.row is not None]
+    asked = "coll_tuned_bcast_algorithm=3, coll_tuned_bcast_algorithm_segmentsize=8192"
+    assert wrong.status == "wrong" and f"was written as {asked}" in wrong.why
 
 
 def test_calls_lie_inside_rows_and_beside_them(tmp_path: Path) -> None:

@@ -211,6 +211,26 @@ def test_the_platform_that_prices_rows_stays_with_them(tmp_path: Path) -> None:
         keep_about(later, ["t"])
 
 
+def test_a_start_that_names_the_same_rows_has_their_prices_too(tmp_path: Path) -> None:
+    between = Layout(1, 3)
+    keep_about(small(tmp_path, interpolate=(between,), platform="hpc7g"), ["t"])
+    again = with_earlier(small(tmp_path, interpolate=(between,)), earlier(tmp_path), print)
+    assert again.platform == "hpc7g"
+    other = small(tmp_path, interpolate=(between,), platform="c5n")
+    assert with_earlier(other, earlier(tmp_path), print).platform == "c5n"
+
+
+def test_a_simulated_table_is_found_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.table").write_text("")
+    keep_about(small(tmp_path / "c", refine=Path("t.table")), ["t"])
+    monkeypatch.chdir("/")
+    found = with_earlier(small(tmp_path / "c"), earlier(tmp_path / "c"), print)
+    assert found.refine == tmp_path / "t.table"
+
+
 def test_rows_that_were_refined_stay_or_it_is_said(starts: Starts, tmp_path: Path) -> None:
     starts(small(tmp_path / "c"))
     about = json.loads((tmp_path / "c" / CAMPAIGN).read_text())

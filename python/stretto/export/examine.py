@@ -184,11 +184,15 @@ def _difference(manifest: ExportManifest, case: Case, found: Found) -> str | Non
         if found.settings and manifest.bounded:
             return f"{case.words} is to be the MPI's decision, and the file says {_say(found)}"
         return None
+    lost = [
+        n for n, v in wanted.items()
+        if n.endswith(("_segmentsize", "_fanout")) and v != "0" and n not in found.settings
+    ]  # fmt: skip
     if any(wanted.get(name) != value for name, value in found.settings.items()) or (
-        not found.settings
+        lost or not found.settings
     ):
         asked = ", ".join(
-            f"{n}={v}" for n, v in wanted.items() if n in found.settings
+            f"{n}={v}" for n, v in wanted.items() if n in found.settings or n in lost
         ) or ", ".join(f"{n}={v}" for n, v in list(wanted.items())[:1])
         return f"{case.words} was written as {asked}, and the file says {_say(found)}"
     return None

@@ -143,7 +143,7 @@ def keep_about(
     layouts = [x.name for x in ordered(request.layouts)]
     names = {str(x): None for x in before.get("layouts", ())}
     asked = {x: launches_of(before, x) for x in names} | dict.fromkeys(layouts, request.launches)
-    refine = None if request.refine is None else str(request.refine)
+    refine = None if request.refine is None else str(request.refine.absolute())
     value = {
         "schema": "stretto-campaign",
         "version": 1,
@@ -185,8 +185,9 @@ def with_earlier(
         words = ", ".join(x.words for x in more)
         say(f"stretto: note: {words}, asked for by other starts here, is filled in, too")
         known: tuple[Layout, ...] = (*request.interpolate, *more)
-        platform = request.platform or before.get("platform")
-        out = replace(out, interpolate=known, platform=platform)
+        out = replace(out, interpolate=known)
+    if out.interpolate:  # they keep their prices, and what the model has refused
+        out = replace(out, platform=request.platform or before.get("platform"))
     refine = before.get("refine")
     if refine and request.refine is None:
         if Path(refine).exists():
