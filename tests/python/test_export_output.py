@@ -17,9 +17,12 @@ from stretto.errors import StrettoError
 from stretto.export import check, examine, openmpi
 from stretto.export.output import MODULE, SCRIPT, Export, write
 from stretto.export.rules import Rule
+from stretto.export.targets import Wishes, writer_for
 from stretto.export.users import conflicts
+from stretto.export.verdicts import Verdict
 from stretto.files.export import EXPORT, NAME, ExportPoint
 from stretto.files.identity import MPIIdentity
+from stretto.mpi.mpich import MPICH
 
 MPI4 = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
 INTEL = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
@@ -158,9 +161,6 @@ def test_each_row_is_counted_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Three rules, "6 wrong": a fault found by reading and by running counted twice."""
-    from stretto.export import check
-    from stretto.export.verdicts import Verdict
-
     out = exported(tmp_path, tmp_path / "o")
     found = [
         Verdict(0, "a", "wrong", "read"), Verdict(0, "a", "wrong", "run"),
@@ -173,6 +173,33 @@ def test_each_row_is_counted_once(
     assert main(["export", "--check", "--out", str(out)]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.endswith("rows: 1 proven, 0 unproven, 2 wrong; 1 wrong beside them")
+
+
+def test_what_runs_wrong_is_told_beside_what_reads_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that is in the file otherwise than written may yet run as something else again."""
+    out = exported(tmp_path, tmp_path / "o")
+    manifest, _ = check.read(out)
+    rows = range(len(manifest.rows))
+    fault = examine.Fault("another algorithm", "f:1", 0)
+    monkeypatch.setattr(examine, "examine", lambda *_: [fault])
+    for status, told in (("wrong", 2), ("proven", 1), ("unproven", 1)):
+        ran = {i: Verdict(i, "w", status, "run") for i in rows}  # type: ignore[arg-type]
+        monkeypatch.setattr(check, "run", lambda *_, ran=ran: ran)
+        found = check.check(out, check.Plan(object()), quiet=True)  # type: ignore[arg-type]
+        assert len([v for v in found if v.row == 0]) == told
+        assert "another algorithm" in found[0].why
+
+
+def test_mpichs_trees_are_of_the_release_that_was_measured() -> None:
+    """They are made from those in its library, and replace them whole."""
+    here = MPICH(
+        "mpich", "mpich", "5.0.2", "MPICH 5.0.2", Path("/m"), Path("/m/lib/libmpi.so"), None
+    )
+    with pytest.raises(StrettoError, match=r"measured with 4\.3\.0, and this is") as error:
+        writer_for("mpich", "4.3.0", here, Wishes())
+    assert "--mpi PREFIX" in (error.value.remedy or "")
 
 
 def test_a_row_promises_nothing_outside_of_its_sizes(tmp_path: Path) -> None:

@@ -221,6 +221,14 @@ def test_imb_with_ranks_of_another_order(words: str, why: str | None) -> None:
     assert not reading.tables and "node after node" in reading.problems[0]
 
 
+def test_what_is_no_latency_is_left_out() -> None:
+    """MB/s would be taken for microseconds."""
+    rows = "8   1.50\n64   9.00\n"
+    heading = "# Size       Bandwidth (MB/s)\n"
+    reading = osu.read(TITLE.replace("Latency", "Bandwidth") + heading + rows, "f")
+    assert not reading.tables and "Allreduce Bandwidth" in reading.problems[0]
+
+
 def test_imb_on_devices_is_left_out() -> None:
     for words, kept in (
         ("", False),

@@ -13,14 +13,17 @@ from pathlib import Path
 import pytest
 
 import sweeps
+from stretto.campaign.compare import NATIVE
+from stretto.campaign.settings import Settings, make_case
 from stretto.errors import EXIT_INTERRUPTED, StrettoError
-from stretto.files.bench import Bench, Launch, LaunchEnd
+from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.mpi.openmpi import OpenMPI
 from stretto.sweep import command, greeting
 from stretto.sweep.begun import keep_about
 from stretto.sweep.conclude import Outcome, conclude
 from stretto.sweep.layout import Layout
+from stretto.sweep.refused import refused
 from stretto.sweep.site import LEFT_OUT
 from stretto.sweep.status import read_status, status_lines
 
@@ -182,6 +185,25 @@ def test_a_layout_that_was_measured_is_not_given_up_so_soon(tmp_path: Path) -> N
     backend.prepare = lambda layout, crowded: asked.append(layout) or "A CPU"  # type: ignore[func-returns-value,method-assign]
     assert worker.run()
     assert len(backend.launches) == 2 + 6 and len(asked) == 1 + 2
+
+
+def test_a_candidate_that_does_not_come_up_is_out_of_all_its_collectives() -> None:
+    """One setting may be a candidate of several, and nothing says which call it was."""
+    name = "native:coll=^tuned"
+    cases = tuple(make_case(c, 8, (NATIVE, name)) for c in ("bcast", "allgather"))
+    settings = Settings(2, cases, launches=3, variants=("stretto", name))
+    bench = Bench(Header("0", "", sweeps.HOST, sweeps.MPI, []))
+    bench.records += [
+        Sample(0, "bcast", NATIVE, 8, "byte", None, 0, "latency", 1, [1.0], True),
+        LaunchEnd(0, "ok"),
+        *(LaunchEnd(k, "failed", "no such component") for k in (1, 3, 5)),
+    ]
+    out = refused(settings, 5, bench)
+    assert sorted((x.collective, x.candidate) for x in out) == [
+        ("allgather", name),
+        ("bcast", name),
+    ]
+    assert refused(settings, 4, bench) == [], "not of its own launches"
 
 
 def outcome(**more: object) -> Outcome:

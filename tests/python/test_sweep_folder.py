@@ -17,7 +17,7 @@ from stretto.files.bench import (
     standing_exclusions,
 )
 from stretto.files.identity import Identity
-from stretto.sweep.folder import Session, merge
+from stretto.sweep.folder import Session, merge, strange
 
 IDENTITY = Identity("0", "2026-01-01T00:00:00Z", sweeps.HOST, sweeps.MPI)
 END = LaunchEnd(0, "ok")
@@ -49,6 +49,18 @@ def merged(*files: tuple[Record, ...]) -> Bench:
 
 def standing(*files: tuple[Record, ...]) -> bool:
     return bool(standing_exclusions(merged(*files).records))
+
+
+def test_results_of_other_nodes_are_strange() -> None:
+    """The host of the file is where the campaign was started: a login node, say."""
+    at_login = Header("0", "", sweeps.HOST, sweeps.MPI, [], {"node_cpu": "old nodes"})
+    assert strange(at_login, IDENTITY, "old nodes") is None
+    said = strange(at_login, IDENTITY, "new nodes")
+    assert said == "measured on old nodes, and these nodes are new nodes"
+    assert strange(at_login, IDENTITY, None) is not None
+    unnamed = Header("0", "", sweeps.HOST, sweeps.MPI, [])
+    assert strange(unnamed, IDENTITY, None) is None
+    assert strange(unnamed, IDENTITY, "new nodes") is not None
 
 
 def test_a_crash_before_the_launch_measured_the_candidate_is_not_for_good() -> None:

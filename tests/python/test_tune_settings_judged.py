@@ -1,0 +1,49 @@
+"""Settings are judged together: each one that is tried is a chance to be lucky."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from stretto.files.settings import NATIVE, SettingRun, Tried
+from stretto.files.verdict import Metric
+from stretto.mpi.settings import Setting
+from stretto.tune.settings import SettingsTuning
+
+
+def judging(runs: list[SettingRun], tried: list[Tried]) -> SettingsTuning:
+    out = object.__new__(SettingsTuning)
+    out.o = SimpleNamespace(metric=Metric())  # type: ignore[assignment]
+    out.file = SimpleNamespace(runs=runs, tried=tried)  # type: ignore[assignment]
+    return out
+
+
+def runs_of(name: str, factor: float, rounds: int, beside: str | None = None) -> list[SettingRun]:
+    return [
+        SettingRun(name, k, False, factor * (1 + 0.12 * k), 1.0, 0, beside=beside)
+        for k in range(rounds)
+    ]
+
+
+@pytest.mark.parametrize("dropped", [0, 1])
+def test_settings_that_were_dropped_count_in_the_family(dropped: int) -> None:
+    """p = 0.026 is enough for one that is tried alone, and not for one of two."""
+    names = ["A=1", "A=2"][: 1 + dropped]
+    tried = [Tried(n, "", {}) for n in names]
+    runs = [*runs_of(NATIVE, 1.0, 6), *runs_of("A=1", 0.75, 6)]
+    runs += runs_of("A=2", 1.2, 2) if dropped else []
+    faster = judging(runs, tried)._judge([Setting(n, "", ()) for n in names])
+    assert [t.name for t in faster] == ([] if dropped else ["A=1"])
+    assert [t.outcome for t in tried] == (["same", "dropped"] if dropped else ["faster"])
+
+
+@pytest.mark.parametrize("rounds", [6, 8])
+def test_a_combination_is_one_of_several_chances(rounds: int) -> None:
+    best, together = Tried("A=1", "", {}), Tried("A=1,B=1", "", {})
+    runs = [
+        run
+        for name, factor in ((NATIVE, 1.0), ("A=1", 0.8), ("A=1,B=1", 0.6))
+        for run in runs_of(name, factor, rounds, beside="A=1,B=1")
+    ]
+    assert judging(runs, [best, together])._is_faster(best, together) is (rounds == 8)
