@@ -258,6 +258,21 @@ def test_without_time_left_nothing_is_begun(tmp_path: Path, monkeypatch) -> None
     assert Closing(few, Policy()).over, "no test can be made of so few"
 
 
+def test_a_layout_that_cannot_be_measured_has_no_part_in_a_wave(tmp_path: Path) -> None:
+    """Its node is gone: rounds that wait for it would never be complete."""
+    mine, fake = plans(small(tmp_path)), Fake(wild=WILD)
+    benches = {x: k.bench for x, k in searched(mine, fake).items()}
+
+    def first(*closed: Layout) -> set[Layout]:
+        closing = Closing(mine, Policy(share=1.0))
+        return set(closing.waves[0]) if closing.advance(benches, closed) else set()
+
+    whole = first()
+    assert whole
+    gone = min(whole)
+    assert gone not in first(gone)
+
+
 def test_who_was_not_begun_with_comes_in(tmp_path: Path) -> None:
     """The best one was never measured on one layout; the fit over the others knows its time."""
     layouts = tuple(Layout(n, 2) for n in (1, 2, 4, 8))
