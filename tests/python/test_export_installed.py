@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -71,7 +70,7 @@ def test_the_place_that_the_results_name_is_looked_at(
     about = {"schema": "stretto-campaign", "version": 1, "launches": 6, "layouts": ["1x4"]}
     about["mpis"] = ["openmpi", "/measured", "/gone", "/updated"]
     (tmp_path / "camp" / "campaign.json").write_text(json.dumps(about))
-    places = installed.places_of([results])
+    places = installed.places_of([results], [])
     assert places == ["/measured", "/gone", "/updated"], "families name no place"
 
     there = {"/updated": openmpi("5.0.12", "/updated"), "/measured": openmpi("5.0.11", "/measured")}
@@ -91,10 +90,7 @@ def test_the_place_that_the_results_name_is_looked_at(
     here(monkeypatch)
     assert installed.take("openmpi", measured("5.0.11"), None, "5", places).installation is None
     by_word = ["stretto", "bench", "--mpi", "/a", "--mpi=/b", "-o", "x"]
-    monkeypatch.setattr(
-        installed, "read_bench", lambda _: SimpleNamespace(header=SimpleNamespace(command=by_word))
-    )
-    assert installed.places_of([tmp_path / "x"]) == ["/a", "/b"]
+    assert installed.places_of([tmp_path / "x"], [by_word]) == ["/a", "/b"]
 
 
 def test_another_version_is_refused_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
 from stretto.sweep.conclude import conclude
 from stretto.sweep.contenders import share_of_wins
-from stretto.sweep.decide import LOSS, complexity, smooth
+from stretto.sweep.decide import complexity, smooth
 from stretto.sweep.elimination import Policy, not_begun, proven, shape_of, state
 from stretto.sweep.expected import at_most_s, expected_s
 from stretto.sweep.interpolate import around
@@ -35,6 +35,7 @@ from stretto.sweep.refine import read_simulated
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.status import read_status
 from stretto.sweep.times import Medians, Seen, medians
+from stretto.tune.decide import LOSS
 from sweeps import Fake, worker_of
 
 FILE = """

@@ -234,7 +234,7 @@ def _write(
     fits(measured.mpi, to)
     layout_is_there(measured, *wishes.prefer)
     # MPICH's files are made from what is in the library that was measured
-    places = places_of(results)
+    places = places_of(results, [b.header.command for _, b in measured.benches])
     trees = _installed(to, mpi, measured.mpi, places) if to in ("mpich", "mvapich") else None
     files_of = writer_for(to, measured.mpi.version, trees or mpi, wishes)
     found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)

@@ -6,7 +6,6 @@ import hashlib
 import math
 import os
 import shlex
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +15,7 @@ import typer
 
 from stretto.cli import CommandLine, print_json, say
 from stretto.errors import StrettoError, UsageError
+from stretto.files.io import try_writing
 from stretto.scaling.words import NUMBERS
 
 if TYPE_CHECKING:
@@ -224,9 +224,8 @@ def _check_charts(directory: Path) -> None:
     there = next(p for p in (directory, *directory.parents) if os.path.lexists(p))
     if not there.is_dir():
         raise UsageError(f"{there} is not a directory", "--svg", "name another")
-    try:  # permissions alone do not tell: file systems are read-only, full, or of a server
-        with tempfile.TemporaryDirectory(prefix=".stretto-", dir=there):
-            pass
+    try:
+        try_writing(there)
     except OSError as error:
         raise UsageError(
             f"nothing can be written into {there}: {error.strerror}", "--svg", "name another"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from stretto.errors import StrettoError
-from stretto.files.bench import read_bench
 from stretto.files.identity import Family, MPIIdentity
 from stretto.mpi import MPIInstallation, find_installation, installations
 from stretto.mpi.detect import TITLES
@@ -30,19 +29,21 @@ def _words(mpi: MPIInstallation) -> str:
     return f"{mpi.name} in {mpi.prefix}"
 
 
-def places_of(results: Sequence[Path]) -> list[str]:
-    """Return where the MPIs were that results are of, as far as their commands named places.
+def places_of(results: Sequence[Path], commands: Iterable[Sequence[str]]) -> list[str]:
+    """Return where the MPIs were that results are of, as far as they name places.
 
     Parameters
     ----------
     results
         Files, of a campaign perhaps, whose directory says it.
+    commands
+        The words that they were measured by.
     """
     out: dict[str, None] = {}
-    for path in results:
-        words = read_bench(path).header.command
+    for words in commands:
         out |= dict.fromkeys(b for a, b in pairwise(words) if a == "--mpi")
         out |= dict.fromkeys(w.removeprefix("--mpi=") for w in words if w.startswith("--mpi="))
+    for path in results:
         for directory in path.absolute().parents[:_ABOVE]:
             out |= dict.fromkeys(map(str, (earlier(directory) or {}).get("mpis", ())))
     return [place for place in out if "/" in place]

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import stat
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,22 @@ def write_together(files: Mapping[Path, str], what: str) -> None:
         raise from_oserror(error, f"cannot write {what}", path) from error
     finally:
         _remove([temporary for temporary, _ in staged])
+
+
+def try_writing(directory: Path) -> None:
+    """Raise an `OSError` where nothing can be written into a directory, or made in its place.
+
+    Permissions do not tell: root may do everything, and yet not write in /proc; file systems are
+    read-only, full, or of a server. What is written is removed again.
+
+    Parameters
+    ----------
+    directory
+        It need not be there: then the nearest above it is looked at.
+    """
+    there = next(p for p in (directory, *directory.parents) if os.path.lexists(p))
+    with tempfile.TemporaryDirectory(prefix=".stretto-", dir=there):
+        pass
 
 
 def _temporary(real: Path) -> Path:

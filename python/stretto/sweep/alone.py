@@ -15,6 +15,10 @@ from stretto.errors import StrettoError, from_oserror
 DIRECTORY = "nodes"
 
 
+class HeldError(StrettoError):
+    """Another process of the campaign measures on one of the nodes."""
+
+
 @contextlib.contextmanager
 def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Iterator[None]:
     """Hold the nodes of a campaign while the block runs, or say who has them.
@@ -33,7 +37,7 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
 
     Raises
     ------
-    StrettoError
+    HeldError
         Another process of this campaign measures on one of them.
     """
     asked = dict(zip(names, said, strict=False))
@@ -53,7 +57,7 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
                 fcntl.flock(handles[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 words = node if short(name) == node else f"{name}, which calls itself {node}"
-                raise StrettoError(
+                raise HeldError(
                     f"another process of this campaign measures on {words}",
                     path,
                     "two at once would time one another: wait for it, or give each nodes of its "

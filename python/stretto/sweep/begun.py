@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from stretto.errors import StrettoError, from_oserror
-from stretto.files.io import check_schema, dump_json, parse_json, read_text, write_atomic
+from stretto.files.io import (
+    check_schema,
+    dump_json,
+    parse_json,
+    read_text,
+    try_writing,
+    write_atomic,
+)
 from stretto.sweep.layout import Layout, ordered, parse_layout
 from stretto.sweep.plan import FILE
 from stretto.sweep.request import Request
@@ -95,12 +100,8 @@ def refuse_place(out: Path) -> None:
     out
         Of the campaign; it need not be there.
     """
-    there = out.absolute()
-    while not os.path.lexists(there):
-        there = there.parent
     try:
-        # permissions do not tell: root may do everything, and yet not write in /proc
-        Path(tempfile.mkdtemp(prefix=".stretto-", dir=there)).rmdir()
+        try_writing(out.absolute())
     except OSError as error:
         problem = from_oserror(error, "the campaign's directory cannot be written", out)
         problem.remedy = "name another one (out = ..., --out)"

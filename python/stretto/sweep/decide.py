@@ -36,12 +36,8 @@ from stretto.sweep.pooled import estimates
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.times import Medians, Shape, medians
 from stretto.tune.complete import calls_of
-from stretto.tune.decide import decide, one_choice
+from stretto.tune.decide import LOSS, TIED, decide, one_choice
 
-#: a choice may be so much slower than the best one, for a shorter or simpler table
-LOSS = 0.02
-#: and so much slower, where no rank test tells it from the best
-TIED = 0.06
 #: what the shortest path pays: for a change of choice, for a choice other than the layout's before
 #: it, for each step of complexity; the loss itself is at most LOSS
 CHANGE, STRANGER, COMPLEX = 1.0, 0.05, 0.01

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.identity import Identity, collect, cpu_slug, now
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
-from stretto.sweep.alone import alone_on
+from stretto.sweep.alone import HeldError, alone_on
 from stretto.sweep.backend import Backend, Launches
 from stretto.sweep.begun import earlier, keep_about, refuse_other, refuse_place, with_earlier
 from stretto.sweep.conclude import Outcome, conclude
@@ -111,21 +110,6 @@ class System:
             "search_s": search_s,
             "closing_s": 0.0 if self.limit_s is None else max(0.0, self.limit_s - search_s),
         }
-
-
-class HeldError(StrettoError):
-    """Another process of the campaign measures on its nodes."""
-
-
-@contextlib.contextmanager
-def _alone(request: Request, hosts: Hosts, names: Sequence[str]) -> Iterator[None]:
-    """Hold the nodes, or say that they are held, which all MPIs of a campaign have in common."""
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(alone_on(request.out, names, hosts.nodes))
-        except StrettoError as error:
-            raise HeldError(error.message, error.place, error.remedy) from error
-        yield
 
 
 def system_of(
@@ -288,7 +272,7 @@ def measure_system(
         names = system.hosts.names or (os.uname().nodename,)
     identity = replace(system.identity, created=now())
     worker = worker_of(backend, quiet)
-    with _alone(request, system.hosts, names):
+    with alone_on(request.out, names, system.hosts.nodes):
         rows = with_earlier(request, earlier(request.out), say)
         keep_about(request, command, about)
         if request.parallel and len(names) > 1:

@@ -138,9 +138,7 @@ class Combining(SettingRuns):
                     return
                 if self._has(name, number, beside=together.name):
                     continue
-                run = None
-                if not self._spent():
-                    run = self._one(members[name], number, False, beside=together.name)
+                run = self._one(members[name], number, False, beside=together.name)
                 if run is None:
                     raise Spent(
                         f"{best.name} looked faster ({best.why}), but the budget was spent before "

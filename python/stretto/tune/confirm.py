@@ -63,9 +63,7 @@ class Confirming(Combining):
             progress.update(progress.done, f"confirming {label}")
             if self._has(label, number // 2, True, tried.name):
                 continue
-            run = None
-            if not self._spent():
-                run = self._one(who, number // 2, True, number, tried.name)
+            run = self._one(who, number // 2, True, number, tried.name)
             if run is None:
                 raise Spent(f"{looked}, but the budget was spent before that was confirmed")
             self._keep(run)

@@ -201,7 +201,8 @@ class SettingsTuning(Confirming):
                 progress.update(progress.done, name)
                 if self._has(name, number) or self._out(name, number):
                     continue
-                if self._spent() or (run := self._one(by_name.get(name), number, False)) is None:
+                run = self._one(by_name.get(name), number, False)
+                if run is None:
                     return False
                 self._keep(run)
                 progress.advance()

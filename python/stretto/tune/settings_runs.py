@@ -117,9 +117,11 @@ class SettingRuns(Stage):
         """Run CMD once, native or with a setting; `at` numbers the runs that confirm `beside`.
 
         In the first round its ranks are watched: a setting must be theirs. Native runs are watched
-        like the others, so that all have the same. None: the budget ended the run, which says
-        nothing of the setting.
+        like the others, so that all have the same. None: the budget leaves no time for the run, or
+        has ended it, which says nothing of the setting.
         """
+        if self._spent():
+            return None
         self.require_unchanged()
         kind: Kind = "native" if setting is None else "tuned"
         kept, draft = self._outputs(beside or ""), Run(kind, at, None, 0.0, 0)
