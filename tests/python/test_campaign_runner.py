@@ -54,6 +54,10 @@ for line in lines[1:-1]:
 launch = int(keys["launch"])
 open(os.environ["FAKE_LOG"], "a").write(f"{launch} {keys['variant']}\n")
 out = open(keys["output"], "a", buffering=1)
+if behaviour.get("early") == keys["launch"]:  # ranks that do not come up, and a word that was left
+    (collective, size, *_), candidates = cases[0]
+    open(keys["status"], "w").write(f"0 {len(cases)} {collective} {size} {candidates[-1]} 1\\n")
+    os.kill(os.getpid(), signal.SIGSEGV)
 print(json.dumps({"type": "launch", "launch": launch, "nodes": 1, "ppn": 2, "nranks": 2,
                   "clock_error_us": 0.0}), file=out)
 for done, ((collective, size, datatype, operation, root), candidates) in enumerate(cases):
@@ -274,6 +278,17 @@ def test_native_that_crashes_blames_nobody_else(
     with pytest.raises(StrettoError, match=r"the first launch measured nothing.*native"):
         go(mpi, settings(), tmp_path / "r.bench.jsonl")
     assert read_bench(tmp_path / "r.bench.jsonl").excluded == []
+
+
+def test_a_launch_that_never_began_is_no_candidates_fault(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE", "early=1")
+    for name in ("r", "s"):  # nor twice in a row
+        bench, notes = go(mpi, settings(launches=2), tmp_path / f"{name}.bench.jsonl")
+        assert bench.ends[1].status == "failed" and bench.excluded == []
+        assert notes and not any("tried once more" in n for n in notes)
+        assert {x.launch for x in bench.samples} == {0}
 
 
 def test_a_launch_that_ends_at_the_reference_is_its_only_candidates_fault(

@@ -161,3 +161,18 @@ def test_files_of_one_mpi_and_other_nodes_are_kept_apart(
     b = results(tmp_path / "c.bench.jsonl", {BINOMIAL: lucky(8)}, hosts=["n1", "n2"])
     (call,) = compared(capsys, a, b)["calls"]
     assert {e["mpi"] for e in call["entries"]} == {"Open MPI 4.1.4"}
+
+
+def test_the_page_names_the_nodes_that_measured(tmp_path: Path) -> None:
+    """It named the login node where the campaign was started, and its processor."""
+    a = results(tmp_path / "a.bench.jsonl", {"native": lucky(10)}, hosts=["n1", "n2"])
+    b = results(tmp_path / "b.bench.jsonl", {BINOMIAL: lucky(8)}, host="n7")
+    head, rest = a.read_text().split("\n", 1)
+    value = json.loads(head)
+    value["settings"] = {**value.get("settings", {}), "node_cpu": "EPYC 7R13"}
+    a.write_text(json.dumps(value) + "\n" + rest)
+    page = tmp_path / "page.html"
+    assert main(["compare", str(a), str(b), "-o", str(page)]) == 0
+    text = page.read_text("utf-8")
+    assert "<td>n1, n2, EPYC 7R13</td>" in text and "<td>n7, cpu</td>" in text
+    assert "login1" not in text

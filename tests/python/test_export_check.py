@@ -13,6 +13,7 @@ import pytest
 
 from exports import FIVE, FOUR, TUNED, mpir, preset, tuned
 from mpis import installation, one_job_at_a_time
+from stretto.errors import StrettoError
 from stretto.export import intel, mpich, openmpi, probe
 from stretto.export.cases import Case
 from stretto.export.check import Plan, check, read, run
@@ -281,6 +282,20 @@ def stretto(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done
+
+
+def test_a_script_that_fails_is_no_export_without_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it had set until then would be checked as if it were all."""
+    mpi = installation("openmpi4", monkeypatch)
+    out = exported(openmpi.classic(SOME, "4"), mpi, "openmpi-4", tmp_path)
+    script = out / "stretto-native.sh"
+    whole = script.read_text()
+    for last, words in (("exit 7", "exit status 7"), ("module-that-is-not load x", "not found")):
+        script.write_text(f"{whole}\n{last}\n")
+        with pytest.raises(StrettoError, match=f"the script cannot be sourced: .*{words}"):
+            read(out)
 
 
 def test_the_command_says_which_row_and_what_to_do(

@@ -21,6 +21,7 @@ from mpis import installation, one_job_at_a_time
 from stretto.cli import main
 from stretto.export import intel, mpich, openmpi
 from stretto.export.check import read
+from stretto.export.gain import Place, plan
 from stretto.export.output import Export, write
 from stretto.export.rules import Layout, Rule
 from stretto.files.bench import read_bench
@@ -307,6 +308,15 @@ def test_rows_that_cannot_be_timed_here(
     write(openmpi.classic([many], "4"), four.out, "test", "openmpi-4", four.mpi.identity)
     assert four.run("--hosts", "") == 2
     assert "at: --most-ranks" in capsys.readouterr().err
+
+
+def test_a_layout_is_timed_on_as_many_nodes_as_it_has(four: Timed) -> None:
+    """A launcher that gets more spreads the ranks over all of them."""
+    far = Rule("allreduce", FOUR_NODES, 1024, None, tuned("allreduce", 3))
+    write(openmpi.classic([*ROWS, far], "4"), four.out, "t", "openmpi-4", four.mpi.identity)
+    place = Place(four.mpi, ("a", "b", "c", "d", "e"), 4, 6, four.out)
+    found = {t.layout: t.settings.hosts for t in plan(four.out, place).timings}
+    assert found == {TWO: ("a",), FOUR_NODES: ("a", "b", "c", "d")}
 
 
 def test_bad_input_is_named(

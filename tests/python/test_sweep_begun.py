@@ -24,7 +24,7 @@ from stretto.sweep.conclude import Outcome
 from stretto.sweep.elimination import Policy
 from stretto.sweep.hosts import Hosts
 from stretto.sweep.layout import Layout
-from stretto.sweep.plan import as_begun, check_plan
+from stretto.sweep.plan import FILE, as_begun, check_plan
 from stretto.sweep.request import Request
 from stretto.sweep.status import read_status, status_lines
 from stretto.sweep.worker import Worker
@@ -143,6 +143,14 @@ def test_the_parts_of_the_time_left_and_the_pace_of_others(starts: Starts, tmp_p
     lines = run.plan_lines(request, system)
     assert f"about {duration(7 * sum(system.expected_s))};" in " ".join(lines)
     assert any("times are 7.0 times what was estimated" in x for x in lines)
+    # an MPI that has told no time is taken to be as slow, as `campaign status` takes it
+    plans: list[dict[str, object]] = []
+    said: list[str] = []
+    run.run_campaign(request, ["t"], said.append, dry_run=True, plans=plans)
+    assert [x["pace"] for x in plans] == [pytest.approx(7)] * 2
+    assert plans[1]["left_s"] == pytest.approx(expected)
+    assert sum("times are 7.0 times what was estimated" in x for x in said) == 2
+    assert [s.pace for s in run.alike([other])] == [1.0]
 
 
 def test_nodes_that_are_held_are_told_once(starts: Starts, tmp_path: Path) -> None:
@@ -157,11 +165,13 @@ def test_nodes_that_are_held_are_told_once(starts: Starts, tmp_path: Path) -> No
 def test_a_start_that_is_refused_leaves_no_word(starts: Starts, tmp_path: Path) -> None:
     starts(small(tmp_path, launches=6))
     before = (tmp_path / CAMPAIGN).read_text()
+    more = small(tmp_path, launches=3, layouts=(ONE, TWO))
     with alone_on(tmp_path, [os.uname().nodename]), pytest.raises(StrettoError, match="measures"):
-        starts(small(tmp_path, launches=3))
+        starts(more)
     with pytest.raises(StrettoError, match="begun with other seed"):
         starts(small(tmp_path, launches=9, seed=7))
     assert (tmp_path / CAMPAIGN).read_text() == before
+    assert [p.parent.name for p in tmp_path.rglob(FILE)] == [ONE.name]
     assert read_status(tmp_path)["complete"]
 
 
@@ -209,6 +219,18 @@ def test_the_platform_that_prices_rows_stays_with_them(tmp_path: Path) -> None:
         found = with_earlier(later, earlier(tmp_path), lambda text: None)
         assert (found.interpolate, found.platform) == ((between,), "hpc7g")
         keep_about(later, ["t"])
+
+
+def test_rows_asked_for_stay_where_a_start_means_to_measure(tmp_path: Path) -> None:
+    """Its nodes may be too few: then they are interpolated as before."""
+    keep_about(small(tmp_path, interpolate=(FOUR, TWO)), ["t"])
+    said: list[str] = []
+    later = small(tmp_path, layouts=(ONE, FOUR))
+    assert with_earlier(later, earlier(tmp_path), said.append).interpolate == (FOUR, TWO)
+    assert said == ["stretto: note: 2 x 2, asked for by other starts here, is filled in, too"]
+    said.clear()
+    with_earlier(small(tmp_path, layouts=(ONE, TWO, FOUR)), earlier(tmp_path), said.append)
+    assert said == []
 
 
 def test_a_start_that_names_the_same_rows_has_their_prices_too(tmp_path: Path) -> None:

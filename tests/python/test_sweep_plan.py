@@ -66,6 +66,22 @@ def test_what_nothing_can_come_of_is_said(
     assert all(f"warning: {x}" in lines for x in found)
 
 
+def test_where_there_is_nothing_to_compare_is_said(
+    here: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def known(names: list[str], mpi: object, collective: str, nranks: int, nodes: int) -> list[str]:
+        return names if collective == "allreduce" or (collective, nodes) == ("gather", 1) else []
+
+    monkeypatch.setattr(plan, "resolve", known)
+    values = {"collectives": ["allreduce", "gather", "alltoall"], "hosts": ["a", "b"]}
+    request, system = system_of(values | {"nodes": [1, 2], "ppn": [2]}, tmp_path / "c")
+    why = "no candidates but the MPI's own choice (candidates)"
+    assert hopeless(request, system) == [
+        f"gather: not measured on 2 x 2: {why}",
+        f"alltoall: not measured: {why}",
+    ]
+
+
 def test_a_plan_for_a_job_does_not_count_what_the_login_node_lacks(
     here: FakeMPI, tmp_path: Path
 ) -> None:

@@ -26,7 +26,7 @@ from stretto.tune.place import COPIES, MARK, Place, check_copy, fresh, make_outp
 from stretto.tune.predict import predict
 from stretto.tune.shapes import Shape
 from stretto.tune.trials import find_value, gain, make_metric, order
-from stretto.tune.words import conclude, no_help
+from stretto.tune.words import conclude, no_help, significant
 
 HOST = Host("h", "c", 2, "k", 1)
 MPI = MPIIdentity("openmpi", "openmpi", "4.1.4")
@@ -115,6 +115,18 @@ def test_the_prediction_is_transfer_times_what_is_saved() -> None:
     assert found.median == pytest.approx(0.1 * 0.6)
     assert 0.1 * 0.57 < found.low <= found.median <= found.high < 0.1 * 0.63
     assert predict(needs, table(Row("allreduce", 1, 2, 0, None, "native")), []) is None
+
+
+def test_launches_that_are_no_pairs_are_drawn_about_their_ratio() -> None:
+    """Which of them stand together is chance: the ratio told is that of all pairs."""
+    apart = comparison([0.30, 0.31, 0.32, 0.33, 0.34, 0.35, 0.36])
+    apart = dataclasses.replace(apart, ratio=Interval(0.5, 0.4, 0.6, 7))
+    row = Row("allreduce", 1, 2, 0, 15, "shm")
+    found = predict(find_needs(profile(call())), table(row), [apart])
+    assert found is not None and found.median == pytest.approx(0.05)
+    assert 0.043 < found.low < 0.0495 and 0.0505 < found.high < 0.057
+    none = dataclasses.replace(apart, ratios=(), p=None, q=None)
+    assert predict(find_needs(profile(call())), table(row), [none]) is None
 
 
 def test_each_layout_has_a_prediction_of_its_own() -> None:
@@ -316,6 +328,18 @@ def test_the_median_call_counts_where_it_is_known() -> None:
     assert need.transfer_s == 1.0 and need.typical_s == pytest.approx(1e-3)
     found = predict(needs, table(Row("allreduce", 1, 2, 0, 15, "shm")), [comparison([0.5] * 8)])
     assert found is not None and found.high == pytest.approx(5e-5)
+
+
+def test_a_loss_needs_the_test_and_the_interval() -> None:
+    """As a gain does: what is said of CMD and the exit status go by the same."""
+    for gain_, told in (
+        (Gain(-0.05, -0.03, -0.01, 0.002), True),
+        (Gain(-0.05, -0.03, 0.01, 0.04), False),
+        (Gain(-0.05, -0.03, -0.01, 0.2), False),
+        (Gain(-0.05, -0.03, -0.01), False),
+    ):
+        assert significant(gain_) is told
+        assert ("SLOWER" in conclude(Metric(), None, gain_)) is told
 
 
 def test_an_interval_that_holds_zero_is_no_claim() -> None:

@@ -25,6 +25,17 @@ class Source:
     bench: Bench
     mpi: str
 
+    @property
+    def machine(self) -> str:
+        """The nodes that it was measured on, and their processor.
+
+        The header tells where the campaign was started: it counts where no nodes are named.
+        """
+        head = self.bench.header
+        names = {name for r in self.bench.launches for name in r.hosts or ()}
+        cpu = head.settings.get("node_cpu") or head.host.cpu
+        return f"{_listed(names or {head.host.name})}, {cpu}"
+
 
 def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
     """Name the MPI of each file; files that hold the same are told apart by their paths.

@@ -180,11 +180,13 @@ def with_earlier(
     if before is None:
         return request
     more = [parse_layout(x) for x in before.get("interpolate", ())]
-    more = [x for x in more if x not in {*request.interpolate, *request.layouts}]
+    more = [x for x in more if x not in request.interpolate]
     out = request
     if more:
-        words = ", ".join(x.words for x in more)
-        say(f"stretto: note: {words}, asked for by other starts here, is filled in, too")
+        words = ", ".join(x.words for x in more if x not in request.layouts)
+        if words:
+            say(f"stretto: note: {words}, asked for by other starts here, is filled in, too")
+        # of those that this start means to measure some may be left out
         known: tuple[Layout, ...] = (*request.interpolate, *more)
         out = replace(out, interpolate=known)
     if out.interpolate:  # they keep their prices, and what the model has refused

@@ -38,6 +38,7 @@ def hopeless(request: Request, system: System) -> list[str]:
     if request.alone:
         out.append("1 x 1 is left out: a single rank has nothing to measure")
     out += _lost_sizes(request)
+    out += _without_candidates(request, system)
     out += _outside(request)
     have = len(system.hosts.names)
     many = [p.layout.words for p in system.plans if p.layout.nodes > max(1, have)]
@@ -67,6 +68,25 @@ def _lost_sizes(request: Request) -> list[str]:
         f"{'multiple' if one else 'multiples'} of the {ELEMENT} bytes of an element"
         for gone, names in lost.items()
         for one in [len(gone) == 1]
+    ]
+
+
+def _without_candidates(request: Request, system: System) -> list[str]:
+    """Return a sentence for collectives of which there is nothing to compare on some layouts."""
+    lost: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for collective in request.collectives:
+        where = tuple(
+            p.layout.words
+            for p in system.plans
+            if request.sizes_of(collective)
+            and all(c.collective != collective for c in p.settings.cases)
+        )
+        if where:
+            lost[where].append(collective)
+    return [
+        f"{', '.join(names)}: not measured{on}: no candidates but the MPI's own choice (candidates)"
+        for where, names in lost.items()
+        for on in [f" on {', '.join(where)}" if len(where) < len(system.plans) else ""]
     ]
 
 

@@ -28,6 +28,7 @@ from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.outlook import budget_lines, plan_json, plan_lines
 from stretto.sweep.parallel import side_by_side
+from stretto.sweep.pace import pace
 from stretto.sweep.plan import FILE, LayoutPlan, as_begun, check_plan, make_plan
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.request import OWN, Request
@@ -49,6 +50,9 @@ class System:
         When candidates are dropped; None: never.
     away
         It will be measured in a batch job: nothing is known of the nodes.
+    usual
+        Pace of the campaign's other MPIs: it counts where none of this one's launches has told its
+        time.
     """
 
     installation: MPIInstallation
@@ -58,6 +62,7 @@ class System:
     plans: list[LayoutPlan]
     policy: Policy | None
     away: bool = False
+    usual: float = 1.0
 
     @functools.cached_property
     def expected_s(self) -> list[float]:
@@ -84,9 +89,14 @@ class System:
         )  # fmt: skip
 
     @functools.cached_property
+    def told(self) -> float | None:
+        """How many times as long as estimated its launches take; None: none has told its time."""
+        return None if self.ahead is None else self.ahead.pace
+
+    @property
     def pace(self) -> float:
-        """How many times as long as estimated launches take; 1: none has told its time."""
-        return 1.0 if self.ahead is None else self.ahead.pace or 1.0
+        """By what estimates are multiplied."""
+        return self.usual if self.told is None else self.told
 
     @property
     def left_s(self) -> float | None:
@@ -98,7 +108,7 @@ class System:
     @property
     def ahead_s(self) -> float:
         """About how long a start of it takes."""
-        return sum(self.expected_s) if self.left_s is None else self.left_s
+        return self.pace * sum(self.expected_s) if self.left_s is None else self.left_s
 
     @property
     def kept(self) -> dict[str, object]:
@@ -159,6 +169,19 @@ def system_of(
     return System(installation, identity, hosts, base, plans, policy, away)
 
 
+def alike(systems: Sequence[System]) -> list[System]:
+    """Return a campaign's MPIs; those that have told no time of a launch have the others' pace.
+
+    Parameters
+    ----------
+    systems
+        All of the campaign.
+    """
+    begun = [(s, s.ahead) for s in systems if s.ahead is not None]
+    usual = pace((x for _, left in begun for x in left.measured), systems[0].policy)
+    return [s if s.told is not None else replace(s, usual=usual) for s in systems]
+
+
 def run_campaign(
     request: Request,
     command: list[str],
@@ -183,7 +206,7 @@ def run_campaign(
     names: Sequence[str | None] = list(request.mpis) or [None]
     refuse_place(request.out)
     refuse_other(request, earlier(request.out))
-    systems = [system_of(request, name, say, ask_nodes=not dry_run) for name in names]
+    systems = alike([system_of(request, name, say, ask_nodes=not dry_run) for name in names])
     for system in systems:
         for line in plan_lines(request, system):
             say(f"stretto: {line}")
@@ -271,8 +294,8 @@ def measure_system(
         backend = launches(system.hosts)
         names = system.hosts.names or (os.uname().nodename,)
     identity = replace(system.identity, created=now())
-    worker = worker_of(backend, quiet)
     with alone_on(request.out, names, system.hosts.nodes):
+        worker = worker_of(backend, quiet)  # writes the plans: not where others hold the nodes
         rows = with_earlier(request, earlier(request.out), say)
         keep_about(request, command, about)
         if request.parallel and len(names) > 1:

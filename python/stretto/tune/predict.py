@@ -60,6 +60,8 @@ def predict(
             continue
         used = True
         draws = bootstrap_medians(found.ratios, DRAWS, random)
+        # where launches are no pairs the single ratios show the scatter, and not the middle
+        draws *= found.ratio.median / float(np.median(found.ratios))
         high = need.transfer_s
         if need.typical_s is not None:
             high = min(high, need.typical_s)
@@ -96,7 +98,8 @@ def applied(need: Need, table: Table, comparisons: Sequence[Comparison]) -> Comp
     found = [
         c
         for c in comparisons
-        if c.layout in (None, (need.nranks, need.nodes, need.ppn))
+        if c.ratios
+        and c.layout in (None, (need.nranks, need.nodes, need.ppn))
         and (c.cell.collective, c.cell.bytes, c.candidate) == wanted
     ]
     # Of several shapes and roots the one that gains least: a promise, not a hope.

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.campaign.compare import ALPHA
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
 from stretto.files.identity import collect
 from stretto.files.profile import Profile
@@ -30,7 +29,7 @@ from stretto.tune.outputs import Outputs, stamps
 from stretto.tune.place import case_files, fresh
 from stretto.tune.stage import PAIRS
 from stretto.tune.trials import Kind, find_value, gain, longest_s, once, order
-from stretto.tune.words import applied_words, conclude, ended
+from stretto.tune.words import applied_words, conclude, ended, significant
 
 #: the most pairs of runs that a budget buys
 MOST_PAIRS = 10
@@ -173,7 +172,7 @@ class Verifying(Measured):
         if runs:
             text += f". Outputs {outputs.words(compared, self.o.rules)}"
         self.verdict(profile, text, benches, runs, predicted, measured, compared)
-        slower = measured is not None and measured.high < 0 and (measured.p or 1.0) < ALPHA
+        slower = measured is not None and measured.median < 0 and significant(measured)
         return self.outcome(text, not slower, benches, table, predicted, measured)
 
     @property

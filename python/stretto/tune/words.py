@@ -69,6 +69,18 @@ def no_help(needs: Needs) -> str | None:
     )
 
 
+def significant(measured: Gain) -> bool:
+    """Return whether a gain, or a loss, is told from nothing by the test and by its interval.
+
+    Parameters
+    ----------
+    measured
+        On CMD.
+    """
+    told = measured.p is not None and measured.p < ALPHA
+    return told and not measured.low <= 0 <= measured.high
+
+
 def conclude(metric: Metric, predicted: Gain | None, measured: Gain | None) -> str:
     """Return the conclusion.
 
@@ -87,7 +99,7 @@ def conclude(metric: Metric, predicted: Gain | None, measured: Gain | None) -> s
     text = f"measured gain in {name}: {gain_words(measured)}"
     if measured.p is None:
         text += "; fewer than six pairs of runs, so no test could be made and nothing is claimed"
-    elif measured.p >= ALPHA or measured.low <= 0 <= measured.high:
+    elif not significant(measured):
         text += "; this is not significant: the runs vary more than that"
     elif measured.median > 0:
         text += "; this is significant"
