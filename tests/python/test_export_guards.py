@@ -45,6 +45,24 @@ def test_what_an_algorithm_cannot_do_is_left_to_the_mpi() -> None:
     assert guarded(DOUBLING, OWN, tree) == DOUBLING, "it stands in other places, too"
 
 
+def test_before_5_rows_of_one_rank_a_node_would_hold_between_nodes() -> None:
+    """csel.c of 4.3 counts ranks a node on the parts of a communicator, too."""
+    one, two, node = Layout(4, 4, 1), Layout(8, 4, 2), FOUR
+    for version in ("4.3.2", "3.0"):
+        assert "between nodes in all calls" in str(mpich.reaches_parts(one, version))
+        assert mpich.reaches_parts(two, version) is mpich.reaches_parts(node, version) is None
+    assert mpich.reaches_parts(one, "5.0.2") is None
+
+
+def test_nodes_on_which_rows_hold_and_nobody_measured_are_said() -> None:
+    """The average of ranks a node is all that the trees know, rounded up."""
+    rules = [Rule("bcast", x, 0, None, ()) for x in (Layout(8, 4, 2), Layout(4, 4, 1), FOUR)]
+    assert mpich.on_other_nodes(rules) == [
+        "rows for 8 ranks hold on 4 to 7 nodes, and were measured on 4 x 2"
+    ]
+    assert mpich.on_other_nodes([Rule("bcast", Layout(5, 2, 3), 0, None, ())]) == []
+
+
 #: what stands on every way to an algorithm in MPICH 5.0.2's own trees, or in its list
 NEEDS = {
     (MPIR, "Reduce_scatter_intra_noncommutative"): {"is_block_regular=yes"},

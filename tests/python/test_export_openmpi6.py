@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from stretto.export.check import Plan, check
 from stretto.export.layouts import for_layouts
 from stretto.export.output import write
 from stretto.export.rules import Layout, Rule
+from stretto.export.targets import Wishes, writer_for
 from stretto.export.verdicts import Verdict
 from stretto.files.identity import MPIIdentity
 from stretto.mpi import find_installation
@@ -96,6 +98,33 @@ def test_every_row_says_the_fan_out_that_forcing_has() -> None:
         {"msg_size_min": 0, "msg_size_max": "inf", "alg": 4, "faninout": 4, "reqs": 2}
     ]
     assert rows["bcast"][0]["seg_size"] == 1024
+
+
+def test_bruck_has_the_radix_that_was_measured() -> None:
+    """2 in Open MPI 4 and 5, which have no other; 4 in 6, or what its fan-out says."""
+    plain_calls = Wishes(plain_calls=True)
+    named = (("coll_tuned_allgather_algorithm", "bruck-k-fanout"),)
+    (row,) = (Rule("allgather", FIVE, 0, None, named),)
+    for measured, radix in (("4.1.4", 2), ("5.0.11", 2), ("6.0.0", 4)):
+        export = writer_for("openmpi-6", measured, None, plain_calls).write([row])
+        found = json.loads(export.files[openmpi_json.JSON_FILE])["collectives"]["allgather"]
+        assert found[0]["rules"] == [
+            {"msg_size_min": 0, "msg_size_max": "inf", "alg": 2, "faninout": radix}
+        ]
+    five = writer_for("openmpi-5", "6.0.0", None, plain_calls)
+    assert "a radix of 4, and Open MPI 5 has 2 alone" in str(five.reason(row))
+    with_two = replace(row, settings=tuned("allgather", 2, tree_fanout=2))
+    assert five.reason(with_two) is None
+    assert writer_for("openmpi-5", "5.0.11", None, plain_calls).reason(row) is None
+
+
+def test_collectives_without_algorithms_stand_in_hans_file_alone() -> None:
+    """An entry for one crashes every job, and `--check` refused what had been written."""
+    han = (("coll_han_use_gatherv_algorithm", "1"), ("coll_han_priority", "100"))
+    export = openmpi_json.json_rules([Rule("gatherv", TWO_NODES, 0, None, han), *RULES])
+    text = export.files[openmpi_json.JSON_FILE]
+    assert "gatherv" not in openmpi_json.read_json(text, "here")
+    assert [r.collective for r in export.rows].count("gatherv") == 1
 
 
 def test_rows_on_several_nodes_are_kept_from_calls_within_one() -> None:

@@ -2,8 +2,8 @@
 
 A file replaces a whole tree, so each is a copy of the one in the library with brackets put in for
 the communicators and sizes of the rows. The trees know nodes: a row holds on its nodes x ranks, and
-not on the parts that MPICH itself makes of a communicator (``comm_size=node_comm_size`` and
-``comm_avg_ppn`` hold on whole ones only).
+not on the parts that MPICH itself makes of a communicator (from 5 on ``comm_size=node_comm_size``
+and ``comm_avg_ppn`` hold on whole ones only: csel.c).
 """
 
 from __future__ import annotations
@@ -74,11 +74,60 @@ def trees(
     for collective, mine in wanted.items():
         if any(not r.default for r in mine):
             put_in(collective, mine, library, variables, prefer, new, export)
+    export.lost += on_other_nodes(export.rows)
     for layer, tree in new.items():
         if tree != library.trees[layer]:
             export.files[FILES[layer]] = text_of(tree)
             export.environment[VARIABLES[layer]] = f"{HERE}/{FILES[layer]}"
     return export
+
+
+def reaches_parts(layout: Layout, version: str) -> str | None:
+    """Return in words why rows of a layout would hold inside other calls; None: they would not.
+
+    Before 5 the first ranks of all nodes are a communicator of one rank a node for the trees, too:
+    what MPICH does between nodes, in calls of jobs with more ranks on each.
+
+    Parameters
+    ----------
+    layout
+        Of a row.
+    version
+        Of the MPICH that reads it, or of the MVAPICH that is built on one.
+    """
+    major = version.partition(".")[0]
+    if layout.nodes == 1 or layout.nranks != layout.nodes or not major.isdecimal():
+        return None
+    if int(major) >= 5:
+        return None
+    return (
+        "before MPICH 5 it would hold between nodes in all calls of jobs on as many nodes, however "
+        "many ranks they have"
+    )
+
+
+def on_other_nodes(rules: Iterable[Rule]) -> list[str]:
+    """Return a sentence for rows that hold on more nodes than they were measured on.
+
+    The trees know the ranks a node on average, rounded up.
+
+    Parameters
+    ----------
+    rules
+        What the files do.
+    """
+    out = []
+    for layout in sorted({r.layout for r in rules}, key=lambda x: (x.nranks, x.nodes)):
+        most = -(-layout.nranks // layout.nodes)
+        if layout.nodes == 1 or most == 1:
+            continue
+        few, many = -(-layout.nranks // most), -(-layout.nranks // (most - 1)) - 1
+        if few < many:
+            out.append(
+                f"rows for {layout.nranks} ranks hold on {few} to {many} nodes, and were measured "
+                f"on {layout.nodes} x {most}"
+            )
+    return out
 
 
 def put_in(

@@ -60,7 +60,9 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     on_several = openmpi.usable(across, export, "6")
     for collective in dict.fromkeys([*on_one, *on_several]):
         one, several = on_one.get(collective, {}), on_several.get(collective, {})
-        entries = collectives[collective] = []
+        entries: list[dict[str, Any]] = []
+        if collective not in WITHOUT:  # whose rows are HAN's, and stand in its file alone
+            collectives[collective] = entries
         for ranks in sorted({*one, *several}):
             # Before rows for several nodes, an entry for one node keeps them from calls there, with
             # rows or without. "one-per-node" does not hold for MPI_COMM_WORLD.

@@ -29,6 +29,8 @@ _CHAINED = ("bcast", "reduce", "scatter")
 #: ends of the names of an algorithm's settings that rows have a place for; with any other it is
 #: another candidate (a radix, requests in flight, what another component is told)
 _IN_ROWS = ("", "_segmentsize", "_chain_fanout", "_tree_fanout")
+#: the radix of allgather's algorithm 2 (Bruck): the setting and its default in 6; 4 and 5 have 2
+_RADIX, _BRUCK, _RADIX_6, _RADIX_OLD = "coll_tuned_allgather_algorithm_tree_fanout", "2", "4", "2"
 _HAN_PRIORITY = "coll_han_priority"
 #: what stands beside it and says only that coll/tuned, or HAN, is to decide
 _BESIDE = ("coll_tuned_use_dynamic_rules", _HAN_PRIORITY)
@@ -41,6 +43,8 @@ _SINCE = {
     ("reduce", 8): "6",
 }  # fmt: skip
 _ENUMERATION = re.compile(r"coll_(tuned|han_use)_([a-z_]+)_algorithm")
+#: other names of algorithms: 6's own
+_ALSO = {"bruck-k-fanout": "bruck"}
 #: as Open MPI reads numbers: strtoull with base 0, then a suffix
 _NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([kKmMgG]?)")
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}
@@ -72,7 +76,7 @@ def _number(name: str, value: str) -> str:
     enumeration = _ENUMERATION.fullmatch(name)
     if enumeration:
         names = TUNED if enumeration[1] == "tuned" else HAN
-        there = names.get(enumeration[2], "").split()
+        there, value = names.get(enumeration[2], "").split(), _ALSO.get(value, value)
         return str(there.index(value) + 1) if value in there else value
     return value
 
@@ -187,6 +191,43 @@ def _lacks(collective: str, number: int, release: str) -> str | None:
         name = names[number - 1]
         return f"Open MPI {release} has no algorithm {number} ({name}) for {collective}"
     return None
+
+
+def across(rule: Rule, release: str, measured: str) -> Rule:
+    """Return a rule with what a release has to be told so that it does what another one did.
+
+    Parameters
+    ----------
+    rule
+        From `numbered`.
+    release, measured
+        As for `beside_han`.
+    """
+    if not _is_bruck(rule) or release != "6" or measured == "6":
+        return rule
+    others = [(n, v) for n, v in rule.settings if n != _RADIX]
+    return replace(rule, settings=(*others, (_RADIX, _RADIX_OLD)))
+
+
+def other_there(rule: Rule, release: str, measured: str) -> str | None:
+    """Return in words why an algorithm is another one in a release; None: it is not.
+
+    Parameters
+    ----------
+    rule, release, measured
+        As for `beside_han`.
+    """
+    if not _is_bruck(rule) or release == "6" or measured != "6":
+        return None
+    radix = rule.setting(_RADIX) or _RADIX_6
+    if radix == _RADIX_OLD:
+        return None
+    return f"it was measured with a radix of {radix}, and Open MPI {release} has {_RADIX_OLD} alone"
+
+
+def _is_bruck(rule: Rule) -> bool:
+    base = "coll_tuned_allgather_algorithm"
+    return rule.collective == "allgather" and rule.setting(base) == _BRUCK
 
 
 def _lacks_of_han(rule: Rule) -> str | None:

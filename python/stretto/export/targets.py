@@ -85,6 +85,8 @@ def writer_for(
             rule = openmpi_words.numbered(rule)
             without = openmpi_words.unsaid(rule, release)
             without = without or openmpi_words.beside_han(rule, release, version[:1])
+            without = without or openmpi_words.other_there(rule, release, version[:1])
+            without = without or _summed(rule, version)
             if without is None and not wishes.plain_calls:
                 without = plain.reason(rule)
         if without is None and wishes.keep_order and order.loses(rule) is not None:
@@ -105,10 +107,25 @@ def writer_for(
 
     def write(rules: list[Rule]) -> Export:
         if release == "6":
-            return openmpi_json.json_rules(rules)
+            own = [openmpi_words.numbered(r) for r in rules]
+            return openmpi_json.json_rules(
+                [openmpi_words.across(r, release, version[:1]) for r in own]
+            )
         return openmpi.classic(rules, release)
 
     return Writer(sayable, _within_reach(write, sizeless, wishes.beyond), sizeless, reason)
+
+
+def _summed(rule: Rule, version: str) -> str | None:
+    """Return in words why sizes of 4.0's rows mean something else; None: they do not.
+
+    Its rows look at the sum of allgatherv's blocks, those of 4.1 and later at their mean
+    (coll_tuned_decision_dynamic.c).
+    """
+    sized = rule.low > 0 or rule.high is not None
+    if rule.collective == "allgatherv" and version.startswith("4.0.") and sized:
+        return "rows of Open MPI 4.0 look at the sum of its blocks"
+    return None
 
 
 def _within_reach(
@@ -152,7 +169,9 @@ def _mpich(
     library, variables = read_library(found.libmpi), control_variables(found)
 
     def reason(rule: Rule) -> str | None:
-        found = {} if rule.default else leaves_of(rule, library, variables)
-        return found if isinstance(found, str) else None
+        if rule.default:
+            return None
+        found = leaves_of(rule, library, variables)
+        return found if isinstance(found, str) else mpich.reaches_parts(rule.layout, version)
 
     return Writer(lambda rule: reason(rule) is None, within, mpich.SIZELESS, reason)
