@@ -25,6 +25,7 @@ from stretto.errors import (
     EXIT_DONE,
     EXIT_FAULT,
     EXIT_INTERRUPTED,
+    UNREACHABLE,
     Interrupted,
     StrettoError,
     UsageError,
@@ -57,7 +58,9 @@ COMMANDS: list[tuple[str, str]] = [
 ]
 
 #: what the system may refuse anywhere, and a person can mend; everything else is a defect
-MENDABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE)
+MENDABLE = (
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, *UNREACHABLE,
+)  # fmt: skip
 
 CommandLine = Annotated[
     list[str] | None,
@@ -219,12 +222,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, _Stopped, typer.Abort) as error:
         return _interrupted(error)
-    except BrokenPipeError:
-        # The reader of our output has gone (as in `stretto ... | head`): nobody is left to tell.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FAULT
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and error.errno != errno.ESHUTDOWN:
+            # The reader of our output has gone (as in `stretto ... | head`): there is nobody to
+            # tell.
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return EXIT_FAULT
         if error.errno == errno.ENOENT and _directory_has_gone():
             mended = StrettoError("this directory has been removed", ".", "cd to one that is there")
         elif error.errno in MENDABLE:
@@ -233,7 +237,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _unexpected(error)
         for line in mended.lines():
             say(line)
-        return EXIT_FAULT
+        return mended.exit_code
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else EXIT_FAULT
     except Exception as error:

@@ -15,7 +15,13 @@ EXIT_DONE = 0
 EXIT_FAULT = 1
 EXIT_USAGE = 2
 EXIT_COMMAND = 3
+#: the same command may succeed in a while (EX_TEMPFAIL): a campaign's job goes back to the queue
+EXIT_AGAIN = 75
 EXIT_INTERRUPTED = 130
+#: what a network's file system says where its server is away, or has put this client out
+UNREACHABLE = (
+    errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ESHUTDOWN, errno.ETIMEDOUT,
+)  # fmt: skip
 
 
 class StrettoError(Exception):
@@ -111,7 +117,9 @@ def from_oserror(error: OSError, doing: str, place: str | Path | None = None) ->
     place
         The file concerned; taken from `error` when not given.
     """
+    away = "the file system, or its server, was away: give the same command again in a while"
     remedies = {
+        **dict.fromkeys(UNREACHABLE, away),
         errno.ENOSPC: "free some space (df -h shows how much is left), or write to another place",
         errno.EDQUOT: "your disk quota is used up; remove files or write to another place",
         errno.EROFS: "the file system is read-only; write to another place",
@@ -126,4 +134,5 @@ def from_oserror(error: OSError, doing: str, place: str | Path | None = None) ->
     reason = error.strerror or str(error)
     where = place if place is not None else error.filename
     remedy = remedies.get(error.errno) if error.errno is not None else None
-    return StrettoError(f"{doing}: {reason}", None if where is None else str(where), remedy)
+    code = EXIT_AGAIN if error.errno in UNREACHABLE else EXIT_FAULT
+    return StrettoError(f"{doing}: {reason}", None if where is None else str(where), remedy, code)

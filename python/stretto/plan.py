@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError, UsageError
 
 #: as a table's layouts
@@ -279,7 +280,7 @@ class Call:
         if not self._handle:
             raise StrettoError(
                 error.value.decode(errors="replace"),
-                f"{collective} {choice} with {nranks} ranks",
+                f"{collective} {choice} with {counted(nranks, 'rank')}",
                 "stretto plan list shows the algorithms and what they need",
             )
 

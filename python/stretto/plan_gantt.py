@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+from stretto.counted import counted
 from stretto.model.path import critical_path
 from stretto.model.price import Price, Span
 
@@ -82,7 +83,7 @@ def _lanes(p: Price, hosts: Sequence[int]) -> tuple[list[_Lane], int]:
         others = [r for r in ranks if r != first]
         if others:
             latest = max(others, key=lambda r: (p.finish[r], -r))
-            lanes.append(_Lane(latest, node, f"{len(others)} others"))
+            lanes.append(_Lane(latest, node, counted(len(others), "other")))
     return lanes, len(nodes) - len(shown)
 
 
@@ -276,13 +277,17 @@ def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
         {"far" if s.level in ("rail", "network") else "near" for s in flights},
     )
     name = f"{p.collective} · {p.choice}"
-    size = f"{nbytes:,} bytes" if p.collective != "barrier" else "no data"
-    nodes = f"{p.nnodes} node{'s' if p.nnodes > 1 else ''}"
-    note = f"{p.nranks:,} ranks on {nodes}, {size}, on {p.platform}: simulated"
+    size = (
+        f"{nbytes:,} {'byte' if nbytes == 1 else 'bytes'}"
+        if p.collective != "barrier"
+        else "no data"
+    )
+    ranks = f"{p.nranks:,} {'rank' if p.nranks == 1 else 'ranks'}"
+    note = f"{ranks} on {counted(p.nnodes, 'node')}, {size}, on {p.platform}: simulated"
     if p.nranks > MOST_LANES:
         note += "; of each node the busiest rank and the last of the others"
     if c.left_out:
-        note += f"; {c.left_out} nodes are not shown"
+        note += f"; {counted(c.left_out, 'node')} {'is' if c.left_out == 1 else 'are'} not shown"
     if hidden:
         note += "; messages are not drawn"
     c.text(18, 30, name, "ink", 17, 'font-weight="600"')

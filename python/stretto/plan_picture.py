@@ -10,6 +10,7 @@ import math
 from typing import Any
 from xml.sax.saxutils import escape
 
+from stretto.counted import counted
 from stretto.plan_timeline import Message, Phase, Timeline, Work, grouped, timeline
 
 WIDEST_STEP, NARROWEST_STEP = 104, 58  # px from one step to the next
@@ -259,9 +260,11 @@ def picture(plan: dict[str, Any]) -> str:
         _work(c, w)
     _legend(c)
     on = f" on {plan['nnodes']} nodes" if plan["nnodes"] > 1 else ""
-    ranks = f"{full.nranks} rank{'s' if full.nranks > 1 else ''}"
     name = f"{plan['collective']} · {plan['choice']}"
-    note = f"{ranks}{on}: {t.steps} steps, {len(full.messages)} messages"
+    note = (
+        f"{counted(full.nranks, 'rank')}{on}: {counted(t.steps, 'step')}, "
+        f"{counted(len(full.messages), 'message')}"
+    )
     if t.messages:
         note += "; drawn as if each message took one step and a rank sent one at a time"
     if t is not full:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.plan import Algorithm, Call, algorithms, canonical, collectives, neighborly
 
@@ -52,7 +53,7 @@ class Fault:
         c = self.case
         flags = f"{', in place' if c.in_place else ''}{'' if c.commutative else ', ordered'}"
         where = f"root {c.root}" if c.graph is None else c.graph
-        return f"{c.algorithm.collective} {c.choice}, {c.nranks} ranks, {where}{flags}"
+        return f"{c.algorithm.collective} {c.choice}, {counted(c.nranks, 'rank')}, {where}{flags}"
 
     def as_json(self) -> dict[str, object]:
         """Return the call and the reason."""

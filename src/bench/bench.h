@@ -204,6 +204,9 @@ int stretto_bench_output_close(stretto_bench_output *out);
 /* What is being run, for the parent that watches a hang: cheap (shared memory). */
 void stretto_bench_status(stretto_bench_output *out, int done, int total, const char *collective,
                           size_t bytes, const char *candidate);
+/* Makes a parent on another node see it, too, which NFS does after half a minute by itself. May
+ * take milliseconds: not near anything that is timed. */
+void stretto_bench_status_sync(stretto_bench_output *out);
 void stretto_bench_launch_line(stretto_bench_output *out, const stretto_bench_job *job,
                                const stretto_bench_clock *clock, int nranks, double true_error_us,
                                const char *library);

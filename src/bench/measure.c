@@ -292,6 +292,7 @@ int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t e
         stretto_bench_status(bench->out, index, bench->job->ncases,
                              stretto_bench_collective_name(shape->collective), shape->bytes,
                              choice->name);
+        stretto_bench_status_sync(bench->out); /* its first calls are where most crash or hang */
         rc = prepare(&m, &m.candidates[i]);
     }
     if (rc == MPI_SUCCESS)

@@ -4,17 +4,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 struct stretto_bench_output {
     int fd;
     const char *path;
     char *status;
+    bool nfs; /* where the status lies: another node sees of it what was synced */
     char *line;
     size_t used, size;
     unsigned beat;
@@ -101,6 +104,8 @@ stretto_bench_output *stretto_bench_output_open(const stretto_bench_job *job, ch
         if (posix_fallocate(fd, 0, STRETTO_BENCH_STATUS) == 0) {
             void *map = mmap(NULL, STRETTO_BENCH_STATUS, PROT_WRITE, MAP_SHARED, fd, 0);
             out->status = map == MAP_FAILED ? NULL : map;
+            struct statfs about;
+            out->nfs = fstatfs(fd, &about) == 0 && about.f_type == NFS_SUPER_MAGIC;
         }
         close(fd);
     }
@@ -127,6 +132,11 @@ void stretto_bench_status(stretto_bench_output *out, int done, int total, const 
     if (out && out->status)
         snprintf(out->status, STRETTO_BENCH_STATUS, "%d %d %s %zu %s %u\n", done, total, collective,
                  bytes, candidate, ++out->beat);
+}
+
+void stretto_bench_status_sync(stretto_bench_output *out) {
+    if (out && out->status && out->nfs)
+        msync(out->status, STRETTO_BENCH_STATUS, MS_SYNC);
 }
 
 void stretto_bench_launch_line(stretto_bench_output *out, const stretto_bench_job *job,

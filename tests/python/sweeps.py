@@ -111,7 +111,7 @@ class Fake:
                         Excluded(launch, case.collective, candidate, case.bytes, "failed", "11")
                     )
                     writer.write(LaunchEnd(launch, "failed", "signal 11"))
-                    return True
+                    return False
                 self.cells += 1
                 true = luck * time_us(layout, case.collective, case.bytes, candidate)
                 noise = 0.05 * (random_of(layout, launch, case.bytes, candidate) - 0.5)

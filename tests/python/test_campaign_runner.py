@@ -6,6 +6,7 @@ The stand-in reads the real job file and writes the real lines, so that only the
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import stat
@@ -14,13 +15,15 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from stretto.campaign import runner
+from stretto.campaign import process, runner
 from stretto.campaign.compare import compare, timings
 from stretto.campaign.job import format_job, parse_line, parse_sample, read_status
 from stretto.campaign.ledger import Ledger, time_left
+from stretto.campaign.reader import Reader
 from stretto.campaign.runner import measure
 from stretto.campaign.settings import (
     Settings,
@@ -289,6 +292,82 @@ def test_a_launch_that_never_began_is_no_candidates_fault(
         assert bench.ends[1].status == "failed" and bench.excluded == []
         assert notes and not any("tried once more" in n for n in notes)
         assert {x.launch for x in bench.samples} == {0}
+
+
+class Seen:
+    """A campaign that only keeps what is read for it; an interrupt comes with the second sample."""
+
+    def __init__(self, interrupted: bool = False) -> None:
+        self.settings = settings(stall_s=5.0)
+        self.writer = SimpleNamespace(write=lambda record: None)
+        self.kept: list[str] = []
+        self.interrupted = interrupted
+
+    def keep(self, seen) -> None:  # type: ignore[no-untyped-def]
+        if self.interrupted and self.kept:
+            self.interrupted = False
+            raise KeyboardInterrupt
+        self.kept.append(seen.candidate)
+
+
+def reader_of(campaign: Seen, tmp_path: Path, samples: Sequence[tuple[str, int]] = ()) -> Reader:
+    more = {"type": "sample", "launch": 0, "collective": "allreduce", "datatype": "byte",
+            "operation": None, "root": 0, "mode": "latency", "batch": 1, "times_us": [1.0],
+            "correct": True}  # fmt: skip
+    lines = [json.dumps({**more, "candidate": c, "bytes": n}) + "\n" for c, n in samples]
+    (tmp_path / "output").write_text("".join(lines))
+    (tmp_path / "status").write_text("0 2 allreduce 8 shm 5\n")
+    progress = SimpleNamespace(done=0, update=lambda *words: None)
+    places = tmp_path / "output", tmp_path / "status"
+    return Reader(campaign, 0, list(campaign.settings.cases), *places, progress)  # type: ignore[arg-type]
+
+
+def test_nobody_hung_while_nobody_could_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm suspends a job, a virtual machine pauses, a file server stands still."""
+    now = [1000.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(process, "time", clock)
+    monkeypatch.setattr("stretto.campaign.reader.time", clock)
+    reader = reader_of(Seen(), tmp_path)
+    for _ in range(3):
+        now[0] += 0.25
+        assert not reader.watch()
+    for _ in range(4):
+        now[0] += 3600
+        assert not reader.watch()
+    for _ in range(3):  # and who does nothing while one looks does hang
+        now[0] += 0.5
+        hangs = reader.watch()
+    assert hangs
+    (tmp_path / "status").write_text("0 2 allreduce 8 shm 6\n")
+    now[0] += 0.5
+    assert not reader.watch()
+
+
+def test_an_interrupt_costs_no_lines_that_were_written(tmp_path: Path) -> None:
+    """What is read again at the end has them all but the one that was being kept."""
+    campaign = Seen(interrupted=True)
+    samples = [(f"c{i}", 8) for i in range(6)]
+    reader = reader_of(campaign, tmp_path, samples)
+    with pytest.raises(KeyboardInterrupt):
+        reader.read()
+    reader.read()
+    reader.read()
+    assert campaign.kept == ["c0", "c2", "c3", "c4", "c5"]
+
+
+def test_a_status_from_before_the_last_samples_blames_nobody(tmp_path: Path) -> None:
+    """A client of NFS may read it half a minute late, and the output at once."""
+    reader = reader_of(Seen(), tmp_path, [("native", 8), ("shm", 8)])
+    at = reader.status()
+    assert at is not None and (at.bytes, at.candidate) == (8, "shm"), "nothing was read yet"
+    reader.read()
+    assert reader.status() is None
+    (tmp_path / "status").write_text("1 2 allreduce 64 shm 9\n")
+    at = reader.status()
+    assert at is not None and at.bytes == 64
 
 
 def test_a_launch_that_ends_at_the_reference_is_its_only_candidates_fault(

@@ -93,7 +93,7 @@ def test_a_good_machine(tmp_path: Path) -> None:
     assert [i.name for i in found.interfaces] == ["eth0"]
     findings = judge(found, 8)
     assert worst(findings) == "ok", findings
-    assert "8 cores (16 hardware threads), 2 socket(s), 2 NUMA node(s)" in findings[0].text
+    assert "8 cores (16 hardware threads), 2 sockets, 2 NUMA nodes" in findings[0].text
     assert "Amazon EC2 hpc7a" in findings[0].text
     assert "eth0: 25 Gb/s, MTU 9001 (ena)" in texts(findings, "ok")
 
@@ -220,7 +220,7 @@ def test_an_empty_machine_is_no_crash(tmp_path: Path) -> None:
         ([tuple(range(16))] * 2, "warning", "not bound"),
         ([tuple(range(16))] * 9, "note", "not bound"),
         ([(0, 8), (0, 8)], "problem", "several ranks are bound to the same core"),
-        ([(0, 1, 8, 9), (4, 12)], "note", "1 of 2 ranks are bound to more than one core"),
+        ([(0, 1, 8, 9), (4, 12)], "note", "1 of 2 ranks is bound to more than one core"),
         ([(0, 8), (1, 9)], "warning", "all ranks are on one of 2 NUMA nodes"),
     ],
 )
@@ -232,7 +232,16 @@ def test_placement(tmp_path: Path, cpus: list[tuple[int, ...]], severity: str, w
 def test_unequal_nodes(tmp_path: Path) -> None:
     placed = [Placed("n1", (0,)), Placed("n1", (4,)), Placed("n2", (0,))]
     findings = list(judge_placement(placed, facts(tmp_path)))
-    assert "3 ranks on 2 node(s), at most 2 on one" in texts(findings, "note")
+    assert "3 ranks on 2 nodes, at most 2 on one" in texts(findings, "note")
+
+
+def test_one_of_everything_is_singular(tmp_path: Path) -> None:
+    small = dataclasses.replace(facts(tmp_path), cores=1, threads=2, sockets=1, numa={0: (0, 1)})
+    told = "\n".join(f.text for f in judge(small, 2))
+    assert "1 core (2 hardware threads), 1 socket, 1 NUMA node, kernel" in told
+    assert "2 ranks share 1 core here" in told
+    (first, *_) = judge_placement([Placed("n1", (0, 8))], small)
+    assert "1 rank on 1 node, at most 1 on one" in first.text
 
 
 def test_no_mpi() -> None:

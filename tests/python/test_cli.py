@@ -17,7 +17,7 @@ import pytest
 from mpis import MPIS, REPOSITORY, missing
 from stretto import __version__, cli, progress
 from stretto.campaign import elements
-from stretto.errors import CommandFailedError, Interrupted, StrettoError, keeping
+from stretto.errors import EXIT_AGAIN, CommandFailedError, Interrupted, StrettoError, keeping
 from stretto.files.append import LineFile
 from stretto.files.io import dump_json, parse_json, write_atomic
 
@@ -125,6 +125,42 @@ def test_a_full_disk_is_no_defect(
     error = capsys.readouterr().err
     assert "No space left" in error and "x/outputs/000-native.txt" in error
     assert "\n  try: free some space" in error and "defect" not in error
+
+
+@pytest.mark.parametrize(
+    "number", [errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ESHUTDOWN, errno.ETIMEDOUT]
+)
+def test_a_file_system_that_is_away_is_no_defect(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    def away(name: str | None) -> None:
+        raise OSError(number, os.strerror(number), "x/claims")
+
+    monkeypatch.setattr(cli, "build_app", away)
+    assert cli.main(["tune"]) == EXIT_AGAIN
+    error = capsys.readouterr().err
+    assert os.strerror(number) in error and "\n  at: x/claims" in error
+    assert "\n  try: the file system, or its server, was away" in error and "defect" not in error
+
+
+@pytest.mark.parametrize("call", ["close", "fstat"])
+def test_a_file_that_cannot_be_saved_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    file = LineFile(tmp_path / "x.jsonl", "another", "a result")
+    real = getattr(os, call)
+
+    def away(handle: int) -> None:
+        if call == "close":
+            real(handle)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, away)
+        with pytest.raises(StrettoError, match="a result") as error:
+            file.close() if call == "close" else file.append("x\n", sync=False)
+    assert error.value.place == str(tmp_path / "x.jsonl") and error.value.exit_code == EXIT_AGAIN
+    file.close()
 
 
 def test_interrupts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

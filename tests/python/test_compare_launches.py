@@ -32,10 +32,12 @@ def results(
     family: Family = "openmpi",
     hosts: Sequence[str] | None = None,
     host: str = "login1",
+    node_cpu: str | None = None,
 ) -> Path:
-    """Times in us by candidate, then by launch; of launches on `hosts`."""
+    """Times in us by candidate, then by launch; of launches on `hosts`, with that processor."""
     head = Header("0", "2026-11-22T00:00:00Z", Host(host, "cpu", 8, "6", 1),
-                  MPIIdentity(family, family, "4.1.4"), [])  # fmt: skip
+                  MPIIdentity(family, family, "4.1.4"), [],
+                  {"node_cpu": node_cpu} if node_cpu else {})  # fmt: skip
     with BenchWriter(path, head) as writer:
         for i in sorted({i for found in times.values() for i in found}):
             names = {"bcast": [name for name, found in times.items() if i in found]}
@@ -69,7 +71,7 @@ def test_a_single_lucky_launch_is_nobodys_best(
         assert (d["best_of_all"]["candidate"], d["best_of_all"]["outcome"]) == (BINOMIAL, "slower")
     mpich, mine = sorted(call["defaults"], key=lambda d: str(d["mpi"]))
     assert mine["own_best"]["ratio"] == pytest.approx(1.25)
-    assert mpich["own_best"]["why"] == "nothing measured was faster"
+    assert mpich["own_best"]["why"] == "none of its own algorithms was measured"
     assert main(["compare", str(a), str(b)]) == 0
     said = capsys.readouterr().out
     (marked,) = [line for line in said.splitlines() if line.startswith("?  ")]
@@ -163,14 +165,53 @@ def test_files_of_one_mpi_and_other_nodes_are_kept_apart(
     assert {e["mpi"] for e in call["entries"]} == {"Open MPI 4.1.4"}
 
 
+@pytest.mark.parametrize(
+    ("node_cpu", "host", "told"),
+    [("EPYC 9R14", "login1", "EPYC 9R14"), (None, "q1", "cpu"), ("EPYC 7R13", "login2", None)],
+)
+def test_nodes_of_one_name_and_another_processor_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    node_cpu: str | None, host: str, told: str | None,
+) -> None:  # fmt: skip
+    """Two clusters have a q-dy-c-1 each: one MPI was called slower for the other's processor."""
+    nodes = ["q1", "q2"]
+    a = results(
+        tmp_path / "a.bench.jsonl", {"native": lucky(10)}, hosts=nodes, node_cpu="EPYC 7R13"
+    )
+    b = results(tmp_path / "b.bench.jsonl", {"native": lucky(8)}, "mpich", nodes, host, node_cpu)
+    notes = compared(capsys, a, b)["notes"]
+    words = f"Open MPI 4.1.4: q1, q2 (EPYC 7R13); MPICH 4.1.4: q1, q2 ({told})"
+    assert notes == [] if told is None else words in notes[0], notes
+    c = results(tmp_path / "c.bench.jsonl", {BINOMIAL: lucky(8)}, "openmpi", nodes, host, node_cpu)
+    (call,) = compared(capsys, a, c)["calls"]
+    assert len({e["mpi"] for e in call["entries"]}) == (1 if told is None else 2)
+
+
+def test_without_its_own_algorithms_no_default_is_the_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The defaults alone (OSU's logs): each was "the best" of its own, of nothing else."""
+    a = results(tmp_path / "a.bench.jsonl", {"bare": lucky(10)})
+    b = results(tmp_path / "b.bench.jsonl", {"bare": lucky(8), "shm": lucky(9)}, "mpich")
+    page = tmp_path / "page.html"
+    assert main(["compare", str(a), str(b), "-o", str(page)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("own best: none of its own algorithms was measured; best of all: ") == 2
+    cells = "<b>\u2014</b></td><td></td><td>none of its own algorithms was measured</td>"
+    assert page.read_text("utf-8").count(cells) == 2
+    (call,) = compared(capsys, a, b)["calls"]
+    for d in call["defaults"]:
+        assert d["own_best"]["candidate"] is None and d["own_best"]["ratio"] is None
+        assert d["own_best"]["outcome"] == "untested"
+    assert [d["best_of_all"]["candidate"] for d in call["defaults"]] == ["bare", "bare"]
+
+
 def test_the_page_names_the_nodes_that_measured(tmp_path: Path) -> None:
     """It named the login node where the campaign was started, and its processor."""
-    a = results(tmp_path / "a.bench.jsonl", {"native": lucky(10)}, hosts=["n1", "n2"])
+    a = results(
+        tmp_path / "a.bench.jsonl", {"native": lucky(10)}, hosts=["n1", "n2"], node_cpu="EPYC 7R13"
+    )
     b = results(tmp_path / "b.bench.jsonl", {BINOMIAL: lucky(8)}, host="n7")
-    head, rest = a.read_text().split("\n", 1)
-    value = json.loads(head)
-    value["settings"] = {**value.get("settings", {}), "node_cpu": "EPYC 7R13"}
-    a.write_text(json.dumps(value) + "\n" + rest)
     page = tmp_path / "page.html"
     assert main(["compare", str(a), str(b), "-o", str(page)]) == 0
     text = page.read_text("utf-8")

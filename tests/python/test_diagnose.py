@@ -203,7 +203,7 @@ def test_cores_are_counted_where_they_are_known(node: str, crowded: bool) -> Non
     """A login node of one core says nothing of the cores of the nodes that the job ran on."""
     host = Host("h", "c", 1, "k", 1)
     warnings = diagnose(profile([], host=host, nodes=[Node(node, [0, 1])])).warnings
-    assert any("2 ranks share 1 cores" in w for w in warnings) == crowded
+    assert any("2 ranks share 1 core:" in w for w in warnings) == crowded
 
 
 def test_one_rank_and_computing_only() -> None:

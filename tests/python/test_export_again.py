@@ -178,7 +178,7 @@ def test_a_forced_algorithm_that_the_files_bring_to_life_is_named(
     assert conflicts("openmpi-5", ["allreduce"], variables, {**forced, **variables}) == [said]
     assert not woken("openmpi-5", ["allreduce"], variables, {**forced, DYNAMIC: "1"}), "it lives"
     assert not woken("openmpi-5", ["allreduce"], {HAN_DYNAMIC: "1"}, forced), "HAN's rules alone"
-    assert BCAST not in beating("openmpi-5", ["allreduce"])
+    assert BCAST not in beating("openmpi-5", ["allreduce"], ())
     done = subprocess.run(
         ["sh", "-euc", dot(script)], env={"PATH": os.defpath, **forced}, capture_output=True,
         text=True, check=True,

@@ -14,14 +14,16 @@ from stretto.campaign.settings import REDUCTIONS
 from stretto.export import intel, openmpi, openmpi_json
 from stretto.export.check import read
 from stretto.export.openmpi_words import COMPOUND
-from stretto.export.order import CALLED, LOSES, loses
+from stretto.export.order import CALLED, CALLED_AT_TIMES, LOSES, loses
 from stretto.export.output import write
-from stretto.export.rules import Rule
+from stretto.export.rules import Layout, Rule
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import discover
 
 RANKS, COUNTS = "3,4,5", "1,9,64,3000"
-CALLS = 3 * 4
+EIGHT = Layout(8, 1, 8)
+#: of matrices of 16 bytes: on 8 ranks Open MPI's own decision has allreduce call reduce
+MIB = str((1 << 20) // 16)
 
 
 @pytest.mark.parametrize("target", ["openmpi-4", "openmpi-5", "openmpi-6"])
@@ -41,6 +43,7 @@ def test_what_loses_the_order_is_named(target: str) -> None:
     assert not lost([Rule("allreduce", FIVE, 0, None, tuned("allreduce", 6)), *TUNED[4:10]])
     (reduce,) = lost([Rule("reduce", FIVE, 0, None, tuned("reduce", 5))])
     assert "in reduce_scatter and reduce_scatter_block, too, which call it" in reduce
+    assert "and in allreduce at the ranks and sizes where that calls it" in reduce
 
 
 def test_intel_mpi_has_one_too() -> None:
@@ -61,12 +64,16 @@ def order(
     return mpi, mpi.compile(REPOSITORY / "tests/c/export/order.c", program, "-O2")
 
 
-def wrong_with(order: tuple[Mpi, Path], variables: Mapping[str, str]) -> set[str]:
+def wrong_with(
+    order: tuple[Mpi, Path], variables: Mapping[str, str], ranks: str = RANKS, counts: str = COUNTS
+) -> set[str]:
     """The collectives that give wrong products with some variables."""
     mpi, program = order
-    done = mpi.run(5, [str(program), RANKS, COUNTS], rank_env=variables, timeout=200)
+    most = max(int(n) for n in ranks.split(","))
+    done = mpi.run(most, [str(program), ranks, counts], rank_env=variables, timeout=200)
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert done.returncode == 0 and len(lines) == 6 * CALLS, done.stdout + done.stderr
+    calls = len(ranks.split(",")) * len(counts.split(","))
+    assert done.returncode == 0 and len(lines) == 6 * calls, done.stdout + done.stderr
     return {words[0] for words in lines if words[-1] == "wrong"}
 
 
@@ -106,6 +113,24 @@ def test_who_loses_the_order(order: tuple[Mpi, Path]) -> None:
                 named |= {name[len("coll_tuned_") : -len("_algorithm")], *CALLED.get(name, ())}
         found = wrong_with(order, {f"OMPI_MCA_{n}": v for n, v in settings.items()} | dynamic)
         assert found == named, settings
+
+
+@pytest.mark.mpi
+def test_a_row_for_reduce_spoils_allreduce_too(order: tuple[Mpi, Path], tmp_path: Path) -> None:
+    """Where that calls it: by the MPI's own decision, and by a row of its own."""
+    mpi = order[0]
+    identity = from_launcher(Path(mpi.launcher(1)[0]), mpi.environment).identity
+    (setting,) = CALLED_AT_TIMES
+    named = {"reduce", *CALLED[setting], *CALLED_AT_TIMES[setting]}
+    eight, five = (
+        [Rule("reduce", layout, 0, None, tuned("reduce", 5))] for layout in (EIGHT, FIVE)
+    )
+    five.append(Rule("allreduce", FIVE, 0, None, tuned("allreduce", 2)))
+    for rules, ranks, counts in ((eight, "8", MIB), (five, "5", "1,64")):
+        export = openmpi.classic(rules, mpi.name[-1])
+        out = tmp_path / ranks
+        write(export, out, "test", f"openmpi-{mpi.name[-1]}", identity)
+        assert wrong_with(order, read(out)[1], ranks, counts) == named
 
 
 @pytest.mark.mpi

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from exports import FOUR, result_file, tuned
+from exports import FOUR, preset, result_file, tuned
 from mpis import have
 from stretto.cli import main
 from stretto.errors import StrettoError
-from stretto.export import check, examine, openmpi
+from stretto.export import check, everywhere, examine, intel, openmpi
 from stretto.export.output import MODULE, SCRIPT, Export, write
-from stretto.export.rules import Rule
+from stretto.export.rules import Layout, Rule
 from stretto.export.targets import Wishes, writer_for
 from stretto.export.users import conflicts
 from stretto.export.verdicts import Verdict
 from stretto.files.export import EXPORT, NAME, ExportPoint
 from stretto.files.identity import MPIIdentity
 from stretto.mpi.mpich import MPICH
+from stretto.mpi.openmpi import OpenMPI
 
 MPI4 = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
+MPI5 = MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")
 INTEL = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
 FILENAME = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
 DOUBLING = "native:coll_tuned_allreduce_algorithm=3,coll_tuned_use_dynamic_rules=1"
@@ -77,6 +81,112 @@ def test_which_variables_do_not_go_with_an_export() -> None:
     assert not conflicts("intel", ["reduce"], ours, ours)
     (said,) = conflicts("intel", ["reduce"], ours, {"I_MPI_ADJUST_REDUCE": "1"})
     assert said.endswith("the script replaces it")
+
+
+def test_what_comes_before_the_rows_of_open_mpi_is_named(tmp_path: Path) -> None:
+    """HAN's own settings, where HAN has rows, and components above coll/tuned."""
+    across = Layout(4, 2, 2)
+    han = (("coll_han_use_allreduce_algorithm", "2"), ("coll_han_priority", "100"))
+    rows = {
+        True: Rule("allreduce", across, 0, None, han),
+        False: Rule("allreduce", FOUR, 0, None, tuned("allreduce", 3)),
+    }
+    of_han = {"OMPI_MCA_coll_han_use_allreduce_algorithm": "1",
+              "OMPI_MCA_coll_han_reproducible": "1"}  # fmt: skip
+    above = {"OMPI_MCA_coll_ucc_priority": "100", "OMPI_MCA_coll_hcoll_priority": "31"}
+    below = {"OMPI_MCA_coll_xhc_priority": "30", "OMPI_MCA_coll_sm_priority": "",
+             "OMPI_MCA_coll_adapt_priority": "x"}  # fmt: skip
+    for with_han, rule in rows.items():
+        out = tmp_path / str(with_han)
+        write(openmpi.classic([rule], "5"), out, "t", "openmpi-5", MPI5)
+        names = {*above, *(of_han if with_han else ())}
+        environ = {**of_han, **above, **below}
+        said = sourced(out, "true", **environ).stderr.splitlines()
+        assert {x.split()[1].partition("=")[0] for x in said} == names
+        assert all(x.endswith("is set: it may beat these files") for x in said)
+        variables = EXPORT.read(out / NAME).environment
+        found = conflicts("openmpi-5", ["allreduce"], variables, environ)
+        assert {x.partition("=")[0] for x in found} == names
+
+
+MOUNTS = """overlay / overlay rw 0 0
+srv:/home /home nfs4 rw 0 0
+none /home/node\\040local tmpfs rw 0 0
+/dev/sdb /scratch xfs rw 0 0
+ost:/l /scratch lustre rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("directory", "kind"),
+    [
+        ("/tmp/tuning", "overlay"), ("/home/me", None), ("/home/node local/x", "tmpfs"),
+        ("/home/node localx", None), ("/scratch/a", None), ("/", "overlay"),
+    ],
+)  # fmt: skip
+def test_which_directories_one_node_alone_sees(directory: str, kind: str | None) -> None:
+    assert everywhere.own_file_system(Path(directory), MOUNTS) == kind
+
+
+def test_who_must_see_the_files_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open MPI says nothing where it finds none, and its ranks decide otherwise."""
+    across, mounts = Layout(4, 2, 2), tmp_path / "mounts"
+    rule = Rule("allreduce", across, 0, None, tuned("allreduce", 3))
+    monkeypatch.setattr(everywhere.to_be_seen, "__defaults__", (mounts,))
+
+    def said(kind: str, rules: list[Rule], target: str = "openmpi-4") -> list[str]:
+        mounts.write_text(f"x / {kind} rw 0 0\n")
+        export = openmpi.classic(rules, "4") if target != "intel" else intel.adjust(rules)
+        write(export, tmp_path / "out", "t", target, MPI4)
+        assert EXPORT.read(tmp_path / "out" / NAME).lost == export.lost
+        return [x for x in export.lost if "every node of a job must see" in x]
+
+    (words,) = said("nfs4", [rule])
+    assert words.startswith(f"every node of a job must see {tmp_path / 'out'} under this path: ")
+    (words,) = said("tmpfs", [rule])
+    assert words.startswith(f"{tmp_path / 'out'} lies on this machine's own tmpfs, and every node")
+    assert not said("tmpfs", [Rule("allreduce", FOUR, 0, None, tuned("allreduce", 3))])
+    assert "# every node of the job must see" in (tmp_path / "out" / SCRIPT).read_text()
+    assert not said("tmpfs", [replace(rule, settings=preset("allreduce", 3))], "intel")
+    assert "every node" not in (tmp_path / "out" / SCRIPT).read_text(), "nothing is read"
+
+
+@dataclass(frozen=True)
+class TwoNodes(OpenMPI):
+    """Nodes a and b; what lies in `only_a` is on a alone."""
+
+    only_a: str = "/nowhere"
+
+    def launch(  # type: ignore[override]
+        self, nranks: int, program: list[str], hosts: tuple[str, ...] = (), **_: object
+    ) -> tuple[list[str], dict[str, str]]:
+        assert nranks == len(hosts)
+        words = []
+        for host in hosts:
+            files = [f if host == "a" else f.replace(self.only_a, "/none") for f in program[3:]]
+            line = program[2].replace("$(uname -n)", host)
+            words.append(shlex.join([*program[:2], line, *files]))
+        return ["/bin/sh", "-c", "; ".join(words)], dict(os.environ)
+
+
+def test_files_that_not_all_hosts_see_are_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = exported(tmp_path, tmp_path / "out")
+    ran: list[object] = []
+    monkeypatch.setattr(check, "run", lambda *a: ran.append(a) or {})
+    for only_a in ("/nowhere", str(out)):
+        mpi = TwoNodes("openmpi", "openmpi", "4.1.4", "Open MPI", Path("/m"), None, None,
+                       only_a=only_a)  # fmt: skip
+        monkeypatch.setattr(examine, "examine", lambda *_: [])
+        for hosts in (("a",), ("a", "b")):
+            ran.clear()
+            found = check.check(out, check.Plan(mpi, hosts), quiet=True)
+            wrong = [v for v in found if v.status == "wrong"]
+            apart = only_a == str(out) and len(hosts) == 2
+            assert bool(wrong) == apart and bool(ran) != apart
+            assert all(v.why.startswith("b does not see them") for v in wrong)
+            assert all("--out DIR of a shared file system" in (v.remedy or "") for v in wrong)
 
 
 def test_a_copied_export_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

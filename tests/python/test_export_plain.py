@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from exports import FOUR, result_file, tuned
+from exports import FIVE, FOUR, result_file, tuned
 from mpis import MPIS, REPOSITORY, Mpi
 from stretto.cli import main
-from stretto.export import openmpi, plain
+from stretto.export import openmpi, openmpi_json, plain
 from stretto.export.check import read
 from stretto.export.output import write
-from stretto.export.rules import Rule
+from stretto.export.rules import Layout, Rule
 from stretto.files.export import EXPORT, NAME
 from stretto.files.identity import MPIIdentity
 from stretto.mpi import from_launcher
@@ -146,6 +146,25 @@ def test_check_warns_of_such_rows(
     assert f"warning: {collective}: {name}: hangs" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("target", ["openmpi-4", "openmpi-5", "openmpi-6"])
+def test_a_type_that_is_none_is_named(target: str) -> None:
+    """It is looked at with any row of these collectives, and the job ends."""
+
+    def said(rules: list[Rule]) -> list[str]:
+        six = target == "openmpi-6"
+        export = openmpi_json.json_rules(rules) if six else openmpi.classic(rules, target[-1])
+        return [x for x in export.lost if "segmentation fault" in x]
+
+    rows = [Rule(c, FOUR, 0, None, tuned(c, 2)) for c in ("bcast", "scatter", "reduce", "alltoall")]
+    (words,) = said(rows)
+    assert words.startswith("scatter and alltoall: a program that gives 0 or NULL for the type")
+    assert words.endswith("--without scatter,alltoall leaves these rows out")
+    assert not said([rows[0], rows[2]])
+    across, priority = Layout(4, 2, 2), ("coll_han_priority", "100")
+    of_han = Rule("scatter", across, 0, None, (("coll_han_use_scatter_algorithm", "2"), priority))
+    assert not plain.warnings([of_han]), "HAN's rows are not coll/tuned's"
+
+
 @pytest.fixture(scope="module", params=["openmpi4", "openmpi5"])
 def described(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -178,6 +197,21 @@ def test_legal_calls_get_through_an_export(
     assert through(described, {}, *CALLS) == set(CALLS), "the MPI by itself"
     out = exported(tmp_path, target=f"openmpi-{described[0].name[-1]}")
     assert through(described, read(out)[1], *CALLS) == set(CALLS)
+
+
+@pytest.mark.mpi
+def test_a_type_that_is_none_ends_the_job(described: tuple[Mpi, Path], tmp_path: Path) -> None:
+    """On communicators that have no row, too; without the files it gets through."""
+    names = {f"{c}_nothing" for c in plain.UNREAD}
+    assert through(described, {}, *names) == names
+    mpi = described[0]
+    identity = from_launcher(Path(mpi.launcher(1)[0]), mpi.environment).identity
+    for collective in plain.UNREAD:
+        rule = Rule(collective, FIVE, 0, None, tuned(collective, 2))
+        export = openmpi.classic([rule], mpi.name[-1])
+        write(export, tmp_path / collective, "test", f"openmpi-{mpi.name[-1]}", identity)
+        variables = read(tmp_path / collective)[1]
+        assert not through(described, variables, f"{collective}_nothing"), collective
 
 
 @pytest.mark.mpi

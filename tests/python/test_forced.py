@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS
+from stretto.campaign import natives
 from stretto.campaign.natives import RULES_FILES, by_itself, unlisted
 from stretto.cli import main
 from stretto.errors import StrettoError
@@ -14,7 +15,9 @@ from stretto.export import han, mpich_tree, openmpi, openmpi_json
 from stretto.export.openmpi import IDS
 from stretto.files.identity import Family
 from stretto.mpi.algorithms.forced import exported, forced, mark_of, settable
+from stretto.mpi.algorithms.openmpi import hiding
 from stretto.mpi.algorithms.openmpi_names import TUNED
+from stretto.mpi.variables import Variable
 
 FILENAME, HAN_FILE = RULES_FILES
 DYNAMIC = "OMPI_MCA_coll_tuned_use_dynamic_rules"
@@ -111,9 +114,55 @@ def test_campaigns_ask_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         unlisted(Mpi(), [])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("environ", "names"),
+    [
+        ({}, ["hcoll"]),
+        ({"OMPI_MCA_coll_hcoll_enable": "0"}, []),
+        ({"OMPI_MCA_coll_hcoll_priority": "30"}, []),
+        ({"OMPI_MCA_coll": "^hcoll,sm"}, []),
+        ({"OMPI_MCA_coll": "tuned,basic,libnbc"}, []),
+        ({"OMPI_MCA_coll": "tuned,hcoll"}, ["hcoll"]),
+        ({"OMPI_MCA_coll_ucc_priority": "100"}, ["hcoll"]),  # it is off
+        ({"OMPI_MCA_coll_ucc_priority": "100", "OMPI_MCA_coll_ucc_enable": "1"}, ["hcoll", "ucc"]),
+    ],
+)
+def test_what_decides_before_coll_tuned_is_named(environ: dict[str, str], names: list[str]) -> None:
+    """Candidates of coll/tuned measured it, without a word, and rows do nothing beside it."""
+    there = {n: Variable(n, "") for n in ("coll_hcoll_enable", "coll_ucc_enable")}
+    said = hiding(there, environ)
+    assert [x.split()[0] for x in said] == [f"coll/{n}" for n in names]
+    assert not hiding({}, environ), "not built in"
+
+
 def test_the_names_are_the_writers() -> None:
     """The lists here are copies: no export may set what they lack."""
     assert set(mpich_tree.VARIABLES.values()) == set(settable("mpich"))
     for name in (*mpich_tree.FILES.values(), openmpi.RULES_FILE, han.RULES_FILE):
         assert exported("openmpi", {FILENAME: f"/a/{name}"}), name
     assert set(TUNED) <= set(IDS)
+
+
+def test_what_decides_before_the_algorithms_is_told_when_they_are_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Under hcoll all of coll/tuned's algorithms are hcoll: nothing would be faster."""
+
+    class Mpi:
+        family: Family = "openmpi"
+
+    hcoll = Variable("coll_hcoll_enable", "", (), "1", False, False)
+    asked: list[str] = []
+
+    def variables(installation: object) -> dict[str, Variable]:
+        asked.append("once")
+        return {hcoll.name: hcoll}
+
+    monkeypatch.setattr(natives, "control_variables", variables)
+    monkeypatch.setattr(natives, "check_settings", lambda *of: [])
+    ring = "native:coll_tuned_allreduce_algorithm=4"
+    (said,) = natives.unlisted(Mpi(), ["shm", ring])  # type: ignore[arg-type]
+    assert said.startswith("coll/hcoll (priority 90) is built into this Open MPI and decides")
+    assert natives.unlisted(Mpi(), ["shm"]) == [] and asked == ["once"]  # type: ignore[arg-type]
+    monkeypatch.setenv("OMPI_MCA_coll_hcoll_enable", "0")
+    assert natives.unlisted(Mpi(), [ring]) == []  # type: ignore[arg-type]

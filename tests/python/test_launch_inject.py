@@ -152,6 +152,18 @@ def test_settings_of_env_before_the_launcher_do_not_hide_ours(tmp_path: Path) ->
     assert words == f"env STRETTO_CHOICE={SENT['STRETTO_CHOICE']} STRETTO_AFTER=1 mpirun a"
 
 
+@pytest.mark.parametrize("kind", ["openmpi4", "openmpi5", "mpich", "slurm"])
+def test_settings_of_env_before_a_program_do_not_hide_ours(tmp_path: Path, kind: str) -> None:
+    """With them --threads 1,2,4 drew a curve of four threads everywhere."""
+    launcher = "srun" if kind == "slurm" else "mpirun"
+    line = f"{launcher} -n 2 env N=4 A=1 ./a N=9 : -n 1 env STRETTO_VERBOSE=2 N=5 ./b"
+    one = job(tmp_path, kind, line, STRETTO_VERBOSE="1")
+    words, _ = prepare(one, [], {"N": "3"})
+    text = " ".join(words)
+    assert text.count("env N=3 A=1 ./a N=9 : ") == 1
+    assert text.endswith("env STRETTO_VERBOSE=2 N=3 ./b"), "the user's own is left alone"
+
+
 def test_the_users_settings_reach_every_rank(tmp_path: Path) -> None:
     one = job(tmp_path, "openmpi5", "mpirun a", STRETTO_VERBOSE="1", STRETTO_LIB_DIR="/x")
     words, _ = prepare(one, [LIB], CHOICE)

@@ -35,7 +35,9 @@ OPENMPI = OpenMPI("openmpi", "openmpi", *WHERE)
 @pytest.fixture(autouse=True)
 def listed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "mpi" not in request.keywords:
-        monkeypatch.setattr(known, "_known", lambda installation: {v.name: v for v in LISTED})
+        found = {v.name: v for v in LISTED}
+        monkeypatch.setattr(known, "_known", lambda installation: found)
+        monkeypatch.setattr(natives, "control_variables", lambda installation: found)
 
 
 @pytest.mark.parametrize(

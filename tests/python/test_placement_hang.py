@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from stretto.campaign import process
 from stretto.errors import StrettoError
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 from stretto.sweep.hosts import srun_starter
 from stretto.sweep.layout import Layout
-from stretto.sweep.placement import HangError, probe
+from stretto.sweep.placement import PROBE, HangError, _parse, probe
 
 #: says who it and its child are, and waits for ever; an mpirun also tells of a version
 HANGS = """#!/bin/sh
@@ -80,6 +83,66 @@ def test_an_mpirun_that_hangs_has_another_remedy(tmp_path: Path) -> None:
     assert "without a password (ssh NODE true)" in said and "stretto check" in said
     assert "srun" not in said
     assert ended(tmp_path / "bin" / "processes")
+
+
+#: an srun that starts two ranks with numbers of their own
+RANKS = """#!/bin/sh
+while [ "$1" != /bin/sh ]; do shift; done
+for k in 0 1; do {name}=$k "$@"; done
+"""
+
+
+def test_a_start_that_was_suspended_did_not_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour passes between any two looks, and the ranks come up all the same."""
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: next(hours)))
+    mpi = mpi_of(tmp_path / "mpi")
+    mpirun = tmp_path / "mpi" / "bin" / "mpirun"
+    mpirun.write_text("#!/bin/sh\nsleep 0.3\n" + RANKS.format(name="PMI_RANK").partition("\n")[2])
+    assert [p.rank for p in probe(mpi, Layout(2, 1), ("a", "b"), None, limit_s=500)] == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["PMIX_RANK", "PMI_RANK", "SLURM_PROCID"])
+def test_the_numbers_of_a_step_around_are_not_those_of_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for other in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"):
+        monkeypatch.setenv(other, "0")
+    srun = tmp_path / "slurm" / "srun"
+    hanging(srun)
+    srun.write_text(RANKS.format(name=name))
+    monkeypatch.setenv("PATH", f"{srun.parent}:{os.environ['PATH']}")
+    start = srun_starter("pmix")(Layout(2, 1), ())
+    places = probe(mpi_of(tmp_path / "mpi"), Layout(2, 1), (), start, limit_s=500)
+    assert [p.rank for p in places] == [0, 1]
+
+
+def test_what_starts_proxies_by_srun_counts_its_ranks_itself() -> None:
+    """Hydra's proxies, with MpiDefault=pmix, have numbers of Slurm's, which their ranks inherit."""
+    said = ""
+    for k in range(2):
+        env = os.environ | {"PMIX_RANK": "0", "SLURM_PROCID": "0", "PMI_RANK": str(k)}
+        env.pop("OMPI_COMM_WORLD_RANK", None)
+        done = subprocess.run(["/bin/sh", "-c", PROBE], env=env, capture_output=True, text=True)
+        said += done.stdout
+    assert [p.rank for p in _parse(said)] == [0, 1]
+
+
+def test_a_step_says_all_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What srun takes from the environment would change the ranks, or where their words go."""
+    changes = {
+        "SLURM_EXPORT_ENV": "NONE", "SRUN_CPUS_PER_TASK": "4", "SLURM_NTASKS_PER_SOCKET": "1",
+        "SLURM_NTASKS_PER_CORE": "1", "SLURM_NTASKS_PER_GPU": "1", "SLURM_STDOUTMODE": "/x",
+        "SLURM_HOSTFILE": "/h", "SLURM_EXCLUSIVE": "1",
+    }  # fmt: skip
+    for name, value in changes.items():
+        monkeypatch.setenv(name, value)
+    words, environ = srun_starter("pmi2")(Layout(2, 4), ("a", "b"))(["prog"], {"A": "1"})
+    assert not changes.keys() & environ.keys()
+    assert words.index("--export=ALL") < words.index("env")
+    assert words[-3:] == ["env", "A=1", "prog"]
 
 
 def test_one_that_ends_by_itself_did_not_hang(

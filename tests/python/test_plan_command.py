@@ -75,7 +75,7 @@ def test_a_fault_is_named_and_fails(
     out, err = capsys.readouterr()
     assert "1 WRONG" in out
     assert "barrier dissemination(2), 3 ranks, root 0: rank 1: because" in err
-    assert "1 calls have plans that are wrong" in err
+    assert "1 call has plans that are wrong" in err
 
 
 def test_verify_composed_with_node_phases() -> None:

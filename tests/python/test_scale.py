@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 
 from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from stretto.campaign.compare import judge
+from stretto.campaign.stats import Interval
 from stretto.cli import main
+from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.program import take
@@ -153,7 +156,8 @@ def test_a_point_runs_on_its_own_number_of_nodes(
     if nodes is None:
         assert _fitting(job, point) == point
         return
-    with pytest.raises(StrettoError, match=f"on {nodes} nodes, not on {point.nodes}") as caught:
+    here = counted(nodes, "node")
+    with pytest.raises(StrettoError, match=f"on {here}, not on {point.nodes}") as caught:
         _fitting(job, point)
     assert f"hosts of {point.nodes} nodes" in str(caught.value.remedy)
 
@@ -172,6 +176,22 @@ def test_points() -> None:
             points_of(job, *bad, None)
     with pytest.raises(UsageError, match="no list"):
         parse_numbers("1,x", "-n")
+    assert points_of(job, "2,2,1", None, None, "1,1") == [Point(1, 1, 1), Point(1, 2, 1)]
+
+
+def test_numbers_that_are_typed_twice_are_in_pairs_twice() -> None:
+    """It ran 18 x 1 and 36 x 2, of which the second was never asked for."""
+    pairs = points_of(["./job.sh", "{n}"], None, "1", "18,18,36", "1,2,1")
+    assert pairs == [Point(1, 18, 1), Point(1, 18, 2), Point(1, 36, 1)]
+
+
+@pytest.mark.parametrize("option", ["--ranks", "--ppn", "--nodes", "--threads"])
+def test_an_empty_value_is_told(option: str) -> None:
+    """As of a shell variable that is not set: --ranks "" said that --nodes needs --ppn."""
+    given = dict.fromkeys(("--ranks", "--nodes", "--ppn", "--threads")) | {option: ""}
+    with pytest.raises(UsageError, match=f"{option} is empty") as caught:
+        points_of(["./job.sh", "{n}"], *given.values())
+    assert "shell variable" in str(caught.value.remedy)
 
 
 def runs_of(
@@ -212,7 +232,7 @@ def test_the_turning_point_needs_significance() -> None:
     assert costs[Point(2, 4), "native"] == pytest.approx(2 * 3.6 * 60.3 / 3600)
     text = "\n".join(sentences(found, 3.6))
     assert "more cores make it slower: 2 x 4 takes 1.50 times as long" in text
-    assert "it has not turned round" in text
+    assert "1 x 4 is as fast with 4 instead of 8 cores: no significant difference" in text
 
     few = analyse(runs_of(CURVE, rounds=5), Metric(), None)
     assert few is not None and not any(t.certain for t in few.turns)
@@ -228,6 +248,43 @@ def test_cores_that_change_nothing_are_no_turning_point() -> None:
     assert found is not None
     (native,) = found.turns
     assert native.best.point == Point(1, 2) and not native.slower and not native.certain
+
+
+def test_fewer_cores_that_are_as_fast_are_named() -> None:
+    """1 x 8 was the fastest, 1.01 times, and it had not turned round."""
+    times = {
+        Point(1, 2): (20.0, None), Point(1, 4): (10.0, None), Point(1, 6): (10.05, None),
+        Point(1, 8): (9.92, None),
+    }  # fmt: skip
+    found = analyse(runs_of(times), Metric(), None)
+    assert found is not None
+    (native,) = found.turns
+    assert native.best.point == Point(1, 8) and native.enough is not None
+    assert (native.enough[0].point, native.enough[1]) == (Point(1, 4), "same")
+    text = "\n".join(sentences(found, None))
+    assert "; 1 x 4 is as fast with 4 instead of 8 cores: " in text
+    assert "has not turned round" not in text
+    (fastest,) = as_json(found, Metric(), None)["fastest"]
+    assert (fastest["enough"]["ppn"], fastest["enough"]["outcome"]) == (4, "same")
+
+    few = analyse(runs_of(times, rounds=1), Metric(), None)
+    assert few is not None
+    text = "\n".join(sentences(few, None))
+    assert "1 x 4 looks as fast with 4 instead of 8 cores: 1 run is too few for a test" in text
+    scales = {Point(1, 4): (10.0, None), Point(1, 8): (5.0, None)}
+    for rounds in (1, 6):
+        good = analyse(runs_of(scales, rounds), Metric(), None)
+        assert good is not None and good.turns[0].enough is None
+        assert "has not turned round" in "\n".join(sentences(good, None))
+        assert as_json(good, Metric(), None)["fastest"][0]["enough"] is None
+
+
+def test_one_of_a_thing_is_not_several() -> None:
+    assert Point(1, 2, 1).words == "1 x 2 x 1 thread"
+    assert Point(1, 2, 2).words == "1 x 2 x 2 threads"
+    one = Interval(1.0, None, None, 1)
+    assert judge(one, None, 1)[1] == "1 launch is too few for a test (at least 6)"
+    assert judge(one, None, 2, "run")[1] == "2 runs are too few for a test (at least 6)"
 
 
 def test_a_rate_is_better_when_higher() -> None:
@@ -261,8 +318,10 @@ def test_runs_with_another_table_do_not_count() -> None:
     native = [ScaleRun(1, 2, None, "native", i, 10.0, 10.0, 0) for i in range(6)]
     now = {here: Tuned((), {}, "a (2)")}
     assert [s.kind for s in steps([here], now, 6, 1, [*native, *old])] == ["tuned"] * 6
-    assert of_table([*native, *old], now) == native
-    assert of_table([*native, *old], {}) == [*native, *old]
+    assert of_table([*native, *old], now, [here]) == native
+    assert of_table([*native, *old], {}, [here]) == native, "the table is gone"
+    assert of_table([*native, *old], {}, [Point(1, 4)]) == [*native, *old], "asked for earlier"
+    assert of_table([*native, *old], {}, None) == native, "--native-only"
     new = ScaleRun(1, 2, None, "tuned", 0, 20.0, 20.0, 0, detail="a (2)")
     found = analyse([*native, *old, new], Metric(), None)
     assert found is not None
@@ -299,6 +358,28 @@ def test_a_point_that_failed_is_tried_again_by_the_next_call(tmp_path: Path) -> 
     measuring._one = one  # type: ignore[method-assign]
     measuring.run(header(["x"]))
     assert sorted(said) == [0, 1, 2]
+
+
+def test_tuned_runs_of_another_call_are_told_with_their_table(tmp_path: Path) -> None:
+    """A gain of 20% was printed without any table at all."""
+    path, said = tmp_path / "a.scale.jsonl", list[str]()
+    place = Place(tmp_path, tmp_path / "copies", None, True)
+    wanted = Wanted({Point(1, 2): ["x"]}, 1, Metric(), place, path, {}, yes=True)
+
+    def runs() -> list[tuple[int, str]]:
+        said.clear()
+        found = Measuring(wanted, said.append).run(header(["x"]))
+        return sorted((r.ppn, r.kind) for r in found.runs)
+
+    with ScaleWriter(path, header(["x"])) as writer:
+        for ppn in (2, 4):
+            writer.write(ScaleRun(1, ppn, None, "native", 0, 10.0, 1.0, 0))
+            writer.write(ScaleRun(1, ppn, None, "tuned", 0, 8.0, 1.0, 0, detail="a (1)"))
+    assert runs() == [(2, "native"), (4, "native"), (4, "tuned")]
+    assert "1 tuned run left out" in said[0]
+    assert "tuned runs on 1 x 4 are of an earlier call, with a (1)" in said[1]
+    wanted.native_only = True
+    assert runs() == [(2, "native"), (4, "native")] and "2 tuned runs left out" in said[0]
 
 
 def test_a_point_that_fails_twice_is_given_up(tmp_path: Path) -> None:

@@ -181,6 +181,35 @@ def test_what_no_rank_tells_is_not_verified(
     )
 
 
+#: what a rank looks like, for as long as it takes to be seen
+RANK = "env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE={n} sleep 1"
+
+
+def test_threads_that_do_not_reach_the_ranks_are_found_out(
+    launcher: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script sets one thread itself: the curve was one of 1, 2 and 4 threads all the same."""
+    words = ["scale", "--ppn", "1", "--threads", "1,2", "--repeats", "2", *launcher, "--json"]
+    assert main([*words, *sh(f"export OMP_NUM_THREADS=1; {RANK}")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [p["threads"] for p in found["points"]] == [1] and not found["unseen_threads"]
+    (failed,) = found["failed"]
+    assert "OMP_NUM_THREADS=2 did not reach the ranks: it is 1 there" in failed["why"]
+    (file,) = (tmp_path / "out").glob("*.jsonl")
+    seen = [r.threads_seen for r in read_scale(file).runs if r.threads == 1]
+    assert seen == [True, False], "the first run of a point is looked at"
+
+
+def test_threads_that_no_rank_tells_are_not_verified(
+    launcher: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["scale", "--ppn", "1", "--threads", "1,2", "--repeats", "1", *launcher]
+    assert main([*words, *sh("echo {n}")]) == 0
+    assert "not verified: that ranks had these numbers of threads (1 x 1 x 1 thread, " in (
+        capsys.readouterr().out
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "name"),
     [
@@ -304,7 +333,7 @@ def test_tuned_runs_have_the_settings_that_run_would_set(
     with one_job_at_a_time():
         assert main([*words, *options, "--ranks", "2", "--", "./job.sh", "{n}"]) == 0
     out = capsys.readouterr()
-    assert "with another table or settings do not count" in out.err
+    assert "tuned runs left out: not made with the table and settings" in out.err
     assert [p["median"] for p in json.loads(out.out)["points"] if p["kind"] == "tuned"] == [6]
 
 

@@ -130,6 +130,37 @@ def test_another_metric_between_two_calls_is_refused_in_words(
     assert r"not --metric 'speed: (\d+)'" in said and "Metric(" not in said
 
 
+def test_another_environment_between_two_calls_is_refused_in_words(
+    script: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Figures of one thread, or of another network, were shown as those of now."""
+    for name in ("OMP_NUM_THREADS", "OMPI_MCA_btl"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OMPI_MCA_btl", "self,tcp")
+    assert scale(*script) == 0
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    capsys.readouterr()
+    assert scale(*script) == 1
+    said = capsys.readouterr().err
+    assert "the runs here were made with no OMP_NUM_THREADS" in said
+    assert ".scale.jsonl:1" in said and "set the environment as it was" in said
+    assert "--restart" in said
+    assert scale("--threads", "1,2", *script) == 0, "there each point has its own"
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setenv("OMP_DISPLAY_ENV", "true")
+    monkeypatch.setenv("OMPI_MCA_btl", "self,vader")
+    assert scale(*script) == 1
+    assert "made with OMPI_MCA_btl=self,tcp and not self,vader" in capsys.readouterr().err
+    assert scale("--restart", *script) == 0
+
+
+def test_results_of_an_earlier_version_know_no_environment(tmp_path: Path) -> None:
+    path, old = tmp_path / "a.scale.jsonl", header(Metric())
+    with ScaleWriter(path, old):
+        pass
+    refuse_other(path, dataclasses.replace(old, environment={"OMP_NUM_THREADS": "2"}))
+
+
 @pytest.mark.parametrize("where", ["job.sh", "job.sh/a/b", "gone", "/proc/charts"])
 def test_charts_that_cannot_be_kept_are_refused_before_the_first_run(
     script: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str
@@ -147,6 +178,8 @@ def test_the_check_of_the_charts_leaves_nothing(script: list[str]) -> None:
     assert sorted(Path.cwd().iterdir()) == before
     assert scale("--svg", "new/charts", *script) == 0
     assert list(Path("new/charts").glob("*.svg"))
+    page = (Path("../out") / "job.sh.scale.html").read_text("utf-8")
+    assert "started on" in page, "the ranks may have been elsewhere"
 
 
 def test_what_was_found_is_printed_before_the_charts_are_written(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from stretto import cli
-from stretto.errors import UsageError
+from stretto.errors import EXIT_AGAIN, EXIT_FAULT, UsageError
 from stretto.files.bench import Excluded, LaunchEnd, Record, Sample, format_record
 from stretto.sweep.layout import Layout
 from stretto.sweep.limit import LEAST_S, seconds
@@ -27,6 +27,8 @@ touch "$here/begun"
 while :; do sleep 0.02; done
 """
 RUNNING = "RUNNING                       N/A                           None"
+#: of a user's profile
+FILTERS = {"SQUEUE_STATES": "PENDING", "SQUEUE_NAMES": "mine", "SLURM_CLUSTERS": "other"}
 SAMPLE = Sample(0, "bcast", "ring", 8, "byte", None, 0, "latency", 1, [1.0], True)
 EXCLUDED = Excluded(0, "bcast", "ring", 8, "hung")
 END = LaunchEnd(0, "failed", "the MPI does not come up")
@@ -63,14 +65,18 @@ def job_of(
 ) -> Ended:
     """Run a job that is told to stop, and until then has measured what is named."""
     (here / "gain").write_text(format_record(gain))
-    program(here / "squeue", f'#!/bin/sh\necho "$3" >> "{here}/asked"\necho "{state}"\n')
-    program(here / "scontrol", f'#!/bin/sh\necho "$@" >> "{here}/requeued"\n')
+    alone = '[ -z "$SQUEUE_STATES$SQUEUE_NAMES$SLURM_CLUSTERS" ] || exit 0'
+    program(here / "squeue", f'#!/bin/sh\n{alone}\necho "$3" >> "{here}/asked"\necho "{state}"\n')
+    program(
+        here / "scontrol",
+        f'#!/bin/sh\n[ -z "$SLURM_CLUSTERS" ] || exit 1\necho "$@" >> "{here}/requeued"\n',
+    )
     request = request_of(here / "out of", layouts=(Layout(1, 2),))
     text = script(request, here / "c.toml", Job(jobs=jobs), {})
     job = {"SLURM_JOB_ID": "7"} | ({"SLURM_RESTART_COUNT": str(restarts)} if restarts else {})
     if jobs > 1:
         job |= {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"}
-    env = os.environ | {"PATH": f"{here}:{os.environ['PATH']}"} | job
+    env = os.environ | {"PATH": f"{here}:{os.environ['PATH']}"} | FILTERS | job
     process = subprocess.Popen(["bash", "-c", text], env=env, stdout=subprocess.PIPE, text=True)
     while not (here / "begun").exists():
         assert process.poll() is None
@@ -124,6 +130,35 @@ def test_a_job_that_measures_nothing_does_not_come_back_for_ever(
     assert ended.requeued == ("requeue 7\n" if again else "")
     assert ("measured nothing" in ended.log and "--time" in ended.log) == (not again)
     assert ("goes into the queue again" in ended.log) == again
+
+
+@pytest.mark.parametrize(
+    ("code", "restarts", "gain", "again"),
+    [
+        (EXIT_AGAIN, 0, "", True),
+        (EXIT_AGAIN, 3, SAMPLE, True),
+        (EXIT_AGAIN, 3, "", False),  # for ever
+        (EXIT_FAULT, 0, SAMPLE, False),
+    ],
+)
+def test_a_file_system_that_was_away_ends_no_job(
+    here: Path, code: int, restarts: int, gain: Record | str, again: bool
+) -> None:
+    more = gain if isinstance(gain, str) else format_record(gain)
+    results = here / "out of/openmpi-4.1.4/cpu/1x2/a.bench.jsonl"
+    program(
+        here / "campaign",
+        f"#!/bin/sh\nsleep 0.5\ncat >> '{results}' <<'END'\n{more}END\nexit {code}\n",
+    )
+    program(here / "squeue", f'#!/bin/sh\necho "{RUNNING}"\n')
+    program(here / "scontrol", f'#!/bin/sh\necho "$@" >> "{here}/requeued"\n')
+    request = request_of(here / "out of", layouts=(Layout(1, 2),))
+    text = script(request, here / "c.toml", Job(), {})
+    job = {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(restarts)}
+    env = os.environ | {"PATH": f"{here}:{os.environ['PATH']}"} | job
+    done = subprocess.run(["bash", "-c", text], env=env, check=False)
+    assert done.returncode == code
+    assert (here / "requeued").exists() == again
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import stretto.sweep.plan as plan_module
 import sweeps
 from stretto.campaign.cost import duration
 from stretto.errors import StrettoError
@@ -199,6 +201,77 @@ def test_elimination_cannot_be_changed(starts: Starts, tmp_path: Path, dry_run: 
         starts(small(tmp_path, eliminate=False), dry_run)
     shutil.rmtree(next(tmp_path.glob("*/a-cpu")))
     starts(small(tmp_path, eliminate=False), dry_run)
+
+
+@pytest.mark.parametrize("eliminate", [False, True])
+def test_elimination_is_kept_with_the_plans(
+    starts: Starts, tmp_path: Path, eliminate: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked for is written later, and may be missing after a kill, or be damaged."""
+
+    def full(*of: object) -> None:
+        raise StrettoError("no space left")
+
+    mine = small(tmp_path, launches=1, eliminate=eliminate)
+    other = dataclasses.replace(mine, eliminate=not eliminate)
+    elsewhere = dataclasses.replace(other, layouts=(FOUR,))
+    with monkeypatch.context() as once, pytest.raises(StrettoError, match="no space left"):
+        once.setattr(run, "keep_about", full)
+        starts(mine)
+    path = tmp_path / CAMPAIGN
+    assert not path.exists()
+    for damaged in (False, True):
+        if damaged:
+            truncated(path)
+        for start in (other, elsewhere):
+            with pytest.raises(StrettoError, match="begun with eliminate = ") as error:
+                starts(start)
+            assert str(error.value.place).endswith(FILE)
+        starts(mine, dry_run=True)
+        if not damaged:
+            assert starts(mine)[0].complete
+
+
+def test_elimination_of_an_older_campaign_is_what_its_starts_have_asked_for(
+    starts: Starts, tmp_path: Path
+) -> None:
+    starts(small(tmp_path, launches=1, eliminate=False))
+    (plan,) = tmp_path.glob(f"*/*/*/{FILE}")
+    value = json.loads(plan.read_text())
+    del value["eliminate"]
+    plan.write_text(json.dumps(value))
+    with pytest.raises(StrettoError, match="begun with eliminate = false") as error:
+        starts(small(tmp_path, launches=1))
+    assert str(error.value.place).endswith(CAMPAIGN)
+    truncated(tmp_path / CAMPAIGN)
+    assert starts(small(tmp_path, launches=1, eliminate=False))[0].complete, "nobody knows"
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_of_two_first_starts_at_once_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    """Tasks of an array job start in the same second, and each may have loaded other modules."""
+    request, real = small(tmp_path), plan_module.write_atomic
+
+    def link(*of: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    def in_between(path: Path, text: str, what: str) -> None:
+        monkeypatch.setattr(plan_module, "write_atomic", real)
+        with monkeypatch.context() as other:
+            other.setenv("UCX_TLS", "tcp,sm")
+            sweeps.worker_of(request, Measures())
+        real(path, text, what)
+
+    if not links:
+        monkeypatch.setattr(os, "link", link)
+    monkeypatch.setenv("UCX_TLS", "rc,sm")
+    monkeypatch.setattr(plan_module, "write_atomic", in_between)
+    with pytest.raises(StrettoError, match="begun with UCX_TLS=tcp,sm and not rc,sm"):
+        sweeps.worker_of(request, Measures())
+    directory = tmp_path / "mpi" / ONE.name
+    assert [p.name for p in directory.iterdir() if p.is_file()] == [FILE]
 
 
 def test_rows_between_layouts_stay(starts: Starts, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from stretto.errors import UsageError
 from stretto.files.bench import Excluded, Launch, LaunchEnd
 from stretto.files.rows import Row, Table
 from stretto.files.table import read_table, write_table
+from stretto.sweep.begun import keep_about
 from stretto.sweep.command import lines_of
 from stretto.sweep.conclude import Outcome, conclude
 from stretto.sweep.layout import Layout
@@ -96,7 +97,7 @@ def test_what_is_out_on_a_layout_does_not_come_back_from_elsewhere(
     assert "ring" in on(outcome, FOUR) and "shm" in on(outcome, THREE)
     assert "ring" not in on(outcome, THREE)
     assert on(outcome, six) == {"native"} and on(outcome, Layout(1, 8)) == {"ring"}
-    assert any(" 1 rows are simulated" in x for x in said)
+    assert any(" 1 row is simulated" in x for x in said)
     later = small(tmp_path / "c", interpolate=(THREE,))  # a start that names others knows it, too
     outcome, _ = concluded(later, worker_of(later, Fake()))
     assert "shm" in on(outcome, THREE) and "ring" not in on(outcome, THREE)
@@ -135,7 +136,6 @@ def leave_out(worker: Worker) -> None:
     [
         (elsewhere, "the ranks of launch 0 were on 2 x 2", False),
         (damage, "and what stands behind it", True),
-        (leave_out, "1 x 4: it hangs; mend it", True),
     ],
 )
 def test_what_other_starts_have_measured_is_judged_as_they_judge_it(
@@ -161,6 +161,19 @@ def test_launches_that_other_starts_gave_up_are_told(tmp_path: Path) -> None:
     after, _ = concluded(alone, worker_of(alone, Fake()))
     (sentence,) = after.left_out
     assert sentence.startswith("1 x 4: given up: 1 launch") and "that names the layout" in sentence
+
+
+def test_a_layout_that_other_starts_left_out_is_told_unless_it_is_complete(tmp_path: Path) -> None:
+    """The word of one may come after another one has taken the layout up and measured it."""
+    both, alone = small(tmp_path, launches=2), small(tmp_path, launches=1, layouts=(ONE,))
+    for fails, told in ((True, ["1 x 4: it hangs; mend it"]), (False, [])):
+        backend = Fake(fails=lambda x, launch, f=fails: f and x == FOUR and launch == 1)
+        worker = worker_of(both, backend)
+        concluded(both, worker)
+        keep_about(both, ["t"])
+        leave_out(worker)
+        after, _ = concluded(alone, worker_of(alone, Fake()))
+        assert [x for x in after.left_out if "given up" not in x] == told
 
 
 def test_a_start_that_measures_nothing_itself_shows_where_the_results_are(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -38,7 +39,8 @@ if how == "die":
     sys.exit(3)
 with open(keys["output"], "w") as out:
     ranks = 1 if how == "single" else 4
-    out.write(json.dumps({"type": "launch", "launch": 0, "nranks": ranks}) + "\n")
+    head = {"type": "launch", "launch": 0, "nranks": ranks, "library": os.environ.get("IS", "")}
+    out.write(json.dumps(head) + "\n")
 if how == "late":
     time.sleep(1000)
 """
@@ -117,6 +119,31 @@ def test_an_mpi_that_does_not_come_up(
 def test_an_mpi_that_comes_up(mpi: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "well")
     greeting.greet(mpi, Layout(2, 2), ("a", "b"), None, False, tmp_path / "c", 600)
+
+
+def test_a_start_that_was_suspended_comes_up(
+    mpi: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr(greeting.process, "time", SimpleNamespace(monotonic=lambda: next(hours)))
+    monkeypatch.setenv("RANK", "well")
+    greeting.greet(mpi, Layout(2, 2), ("a", "b"), None, False, tmp_path / "c", 600)
+
+
+def test_ranks_that_load_another_mpi(
+    mpi: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the nodes another module is loaded, say: all results would be those of another MPI."""
+    mpi = dataclasses.replace(mpi, library="Open MPI v4.1.4, package: Debian")
+    monkeypatch.setenv("RANK", "well")
+    monkeypatch.setenv("IS", "Open MPI  v4.1.4, package: Debian ")
+    greeting.greet(mpi, Layout(2, 2), ("a", "b"), None, False, tmp_path / "c", 600)
+    monkeypatch.setenv("IS", "Open MPI v5.0.11, package: site")
+    with pytest.raises(StrettoError) as error:
+        greeting.greet(mpi, Layout(2, 2), ("a", "b"), None, False, tmp_path / "c", 600)
+    assert "'Open MPI v5.0.11, package: site'" in error.value.message
+    assert "'Open MPI v4.1.4, package: Debian'" in error.value.message
+    assert "LD_LIBRARY_PATH" in (error.value.remedy or "")
 
 
 class Stuck(sweeps.Fake):

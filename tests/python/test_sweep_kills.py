@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -20,7 +21,7 @@ import stretto.sweep.claims as claims_module
 import stretto.sweep.closing as closing_module
 import stretto.sweep.status as status_module
 import sweeps
-from stretto.errors import StrettoError
+from stretto.errors import EXIT_AGAIN, StrettoError
 from stretto.files.bench import Excluded, Sample, format_record, read_bench
 from stretto.files.identity import MPIIdentity
 from stretto.sweep.alone import alone_on
@@ -364,6 +365,77 @@ def test_jobs_of_other_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     claims_module._cluster.cache_clear()
     assert job_ended("8@one") and job_ended("8") and not job_ended("8@two")
     claims_module._cluster.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "name", ["SQUEUE_STATES", "SQUEUE_PARTITION", "SQUEUE_USERS", "SQUEUE_NAMES", "SLURM_CLUSTERS"]
+)
+def test_a_job_that_runs_does_whatever_the_user_has_set_for_squeue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    squeue = tmp_path / "squeue"
+    squeue.write_text(f'#!/bin/sh\n[ -n "${name}" ] || echo RUNNING\n')
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv(name, "x")
+    assert not job_ended("8")
+
+
+def test_of_another_users_job_slurm_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With PrivateData=jobs it would say that there is none."""
+    asked: list[str] = []
+    monkeypatch.setattr(claims_module, "job_ended", lambda job: bool(asked.append(job)) or True)
+    claims = Claims(tmp_path)
+    (tmp_path / "00003.1").write_text(json.dumps(asdict(Holder("elsewhere", 1, "1", "8.0"))))
+    own = os.geteuid()
+    for euid, state in ((own + 1, "held"), (own, "open")):
+        monkeypatch.setattr(os, "geteuid", lambda euid=euid: euid)
+        assert claims.state(3, claims.listing())[0] == state
+        holder = claims.holder_of(3, 1)
+        assert holder is not None and claims.gone(holder) == (state == "open")
+    assert asked == ["8"]
+
+
+@pytest.mark.parametrize(
+    ("holder", "asks", "dead"),
+    [
+        ("7.0", "7.1", True), ("7.9", "7.10", True), ("7.1", "7.1", False), ("7.2", "7.1", False),
+        ("7.1", "7.", False),  # in a step that was attached to the job (srun --jobid)
+        ("7.", "7.1", False), ("7.1@c", "7.2@c", True), ("7.1@c", "7.@c", False),
+    ],
+)  # fmt: skip
+def test_only_who_ran_before_the_job_was_requeued_is_dead(
+    holder: str, asks: str, dead: bool
+) -> None:
+    assert gone(Holder("a", 1, "1", holder), Holder("b", 1, "1", asks)) == dead
+
+
+def test_a_step_does_not_know_how_often_its_job_was_requeued(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("SLURM_RESTART_COUNT", "SLURM_STEP_ID", "SLURM_CLUSTER_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert me().job == "7.0"
+    monkeypatch.setenv("SLURM_STEP_ID", "2")
+    assert me().job == "7."
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "3")
+    assert me().job == "7.3"
+
+
+def test_a_directory_of_claims_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(path: object) -> None:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+
+    claims = Claims(tmp_path)
+    monkeypatch.setattr(os, "scandir", away)
+    with pytest.raises(StrettoError, match="cannot look at the claims: Stale") as error:
+        claims.listing()
+    assert error.value.exit_code == EXIT_AGAIN and error.value.place == str(tmp_path)
 
 
 def test_other_systems_are_never_mixed(tmp_path: Path) -> None:

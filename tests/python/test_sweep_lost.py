@@ -64,6 +64,41 @@ def test_what_is_lost_is_measured_again(tmp_path: Path, damage: Callable[[Path],
     assert read_status_of(request)["complete"]
 
 
+def test_what_is_lost_of_a_launch_that_another_file_ends_is_measured_again(tmp_path: Path) -> None:
+    """The start that ended it has measured a part of it only, and its file is there."""
+
+    class Stop(BaseException):
+        pass
+
+    left = 12  # in the midst of the second launch, between two of its cells
+
+    def between() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Stop
+
+    request = small(tmp_path, layouts=(ONE,), launches=1, eliminate=False)
+    first = worker_of(request, Fake(between))
+    with pytest.raises(Stop):
+        first.run()
+    (path,) = first.base.glob("*/*.bench.jsonl")
+    second = worker_of(request, Fake())
+    assert second.run()
+    before = taken(second)
+    untouched = Fake()
+    assert worker_of(request, untouched).run() and not untouched.launches
+    path.unlink()
+    assert not read_status_of(request)["complete"]
+    backend = Fake()
+    third = worker_of(request, backend)
+    assert third.run() and len(backend.launches) == 2
+    said = third.said  # type: ignore[attr-defined]
+    assert len(said) == 1 and "what was measured is not in the files any more" in said[0]
+    assert taken(third) == before and set(written(third).values()) == {1}
+    assert not worker_of(request, untouched).sites[ONE].doubted
+
+
 def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
     """Not even where a later start would look at other candidates: it learns of more layouts."""
     two = small(tmp_path, layouts=(ONE, Layout(2, 2)))

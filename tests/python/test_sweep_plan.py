@@ -102,7 +102,7 @@ def test_the_plan_as_json(
     here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["tune", "--nodes", "2,4", "--ppn", "1", "--hosts", "a,b", "--candidates", "ring"]
-    words += ["--collective", "allreduce,bcast", "--bytes", "8,64", "--launches", "2"]
+    words += ["--collective", "allreduce,allgather", "--bytes", "8,64", "--launches", "2"]
     words += ["--out", str(tmp_path / "c"), "--dry-run", "--json"]
     assert cli.main(words) == 0
     out, err = capsys.readouterr()

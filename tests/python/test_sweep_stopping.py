@@ -344,6 +344,27 @@ def test_a_node_is_one_whatever_it_is_called(tmp_path: Path) -> None:
     assert {p.stem for p in (tmp_path / "nodes").iterdir()} == {short(own), "n1"}
 
 
+def test_who_has_a_node_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    refused = pytest.raises(StrettoError, match="measures on n1")
+    with alone_on(tmp_path, ["n1"]), refused as error, alone_on(tmp_path, ["n1"]):
+        pass
+    who = f"process {os.getpid()} on {os.uname().nodename} (Slurm job 77), since 20"
+    assert who in str(error.value)
+    lock = tmp_path / "nodes" / "n1.lock"
+    lock.write_text("process 1 on a name that is longer than the next one's\n" * 5)
+    with alone_on(tmp_path, ["n1"]):
+        assert lock.read_text().startswith(who) and lock.read_text().count("\n") == 1
+
+    def full(*words: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with alone_on(tmp_path, ["n1"]), refused as error, alone_on(tmp_path, ["n1"]):
+        pass
+    assert error.value.message == "another process of this campaign measures on n1"
+
+
 def test_addresses_of_this_machine_are_it_and_others_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 import stretto.tune.verify as verify_module
 from mpis import MPIS, one_job_at_a_time
 from stretto.cli import main
-from stretto.errors import StrettoError
+from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Node, Profile, read_profile, write_profile
 from stretto.files.program import take
@@ -22,9 +22,11 @@ from stretto.files.table import Row, Table, write_table
 from stretto.files.verdict import Metric, read_verdict, write_verdict
 from stretto.launch.evidence import Evidence
 from stretto.launch.execute import Result
+from stretto.launch.layout import Layout
 from stretto.tune.place import COPIES, Place
 from stretto.tune.profiled import Profiled
-from stretto.tune.stage import Options
+from stretto.tune.settings import SettingsTuning
+from stretto.tune.stage import Options, Stage
 from stretto.tune.trials import Trial
 from stretto.tune.unchanged import newer, program_files
 from stretto.tune.verify import Verifying
@@ -192,6 +194,116 @@ def test_files_of_the_case_that_changed_are_named(
     assert len(said) == 1, "runs themselves write there"
     assert newer([case / "input", case / "none"], "t") == []
     assert newer([case / "input", case / "none"], "2999-01-01T00:00:00Z") == []
+
+
+def on(made: Stage, nodes: int, ppn: int) -> None:
+    """Let CMD's line show another layout, as the same line does in another job."""
+    made.job = dataclasses.replace(made.job, layout=Layout(nodes * ppn, nodes, ppn))
+
+
+def test_a_profile_of_another_layout_is_refused(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`mpirun ./app` in a job of four nodes went on with the profile of two."""
+    made, _ = stage(case, monkeypatch, Runs())
+    profiled(made, programs=True)
+    on(made, 2, 4)
+    with pytest.raises(StrettoError, match="another layout: 1 x 2, 2 ranks, not 2 x 4, 8 ranks"):
+        made.profile()  # of an earlier version: by what was recorded
+    made._wall_file.write_text(f"1.5\n{made._asked_layout}\n")
+    made.profile()  # what was asked for, whatever came of it
+    assert made.run_s == 1.5
+    on(made, 4, 4)
+    with pytest.raises(StrettoError, match="layout: 2 x 4, 8 ranks, not 4 x 4, 16") as caught:
+        made.profile()
+    assert "--restart" in str(caught.value.remedy)
+
+
+def test_runs_of_another_layout_are_no_part_of_a_verdict(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs()
+    made, _ = stage(case, monkeypatch, runs)
+    made.verify(profile(), table(), None, [])
+    applied = made.path("table.applied")
+    text = applied.read_text()
+    assert text.startswith("layout 1 2 2\n")
+    for one in (text.partition("\n")[2], text):  # the first as an earlier version left it
+        applied.write_text(one)
+        made.verify(profile(), table(), None, [])
+        assert len(runs.commands) == 2
+    for number in (4, 4):
+        other = profile()
+        other.nodes = [Node("a", [0]), Node("b", [1])]
+        made.verify(other, table(), None, [])
+        assert len(runs.commands) == number
+    assert len(read_verdict(made.path("verdict.json")).runs) == 2
+
+
+def searching(case: Path) -> SettingsTuning:
+    out = case / "out"
+    out.mkdir(exist_ok=True)
+    options = Options(["./job.sh"], out, Metric(), Place(case, out / COPIES), mpi="/usr", yes=True)
+    made = SettingsTuning(options, lambda text: None)
+    on(made, 2, 4)
+    return made
+
+
+def test_settings_tried_on_another_layout_are_refused(case: Path) -> None:
+    """`mpirun ./app` in a job of four nodes: gains of two nodes were told as theirs."""
+    made = searching(case)
+    write_settings(made._begin([]), made.path("settings.json"))
+    made._begin([])
+    on(made, 4, 4)
+    with pytest.raises(StrettoError, match=r"another layout: 2 x 4 \(nodes x ranks\), not 4 x 4"):
+        made._begin([])
+
+
+def test_settings_tried_in_another_environment_are_refused(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    made = searching(case)
+    first = made._begin([])
+    write_settings(first, made.path("settings.json"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    made = searching(case)
+    with pytest.raises(StrettoError, match="made with OMP_NUM_THREADS=1 and not 4") as caught:
+        made._begin([])
+    assert "--restart" in str(caught.value.remedy)
+    write_settings(dataclasses.replace(first, environment=None), made.path("settings.json"))
+    made._begin([])  # an earlier version did not write it down
+
+
+def test_where_nothing_is_to_be_tried_nothing_runs(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ran the native series, and said that no setting was faster."""
+    monkeypatch.setattr(SettingsTuning, "_candidates", lambda self: [])
+    with pytest.raises(StrettoError, match=r"nothing to try here: .* on 2 x 4") as caught:
+        searching(case).run()
+    assert "--candidates" in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_native_run_has_two_tries_as_a_setting_has(
+    case: Path, monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    made, left = searching(case), [1] * failures
+
+    def once(*_: object, **named: object) -> Trial:
+        return Trial(Result(left.pop() if left else 0, 1.0, "a hiccup\n"), Evidence())
+
+    monkeypatch.setattr("stretto.tune.settings_runs.once", once)
+    made.file = made._begin([])
+    run = made._one(None, 0, False)
+    assert run is not None and [r.status for r in made.file.runs] == [1]
+    if failures == 1:
+        made._keep(run)
+        assert run.status == 0 and made._times("native") == {0: 1.0}
+        return
+    with pytest.raises(CommandFailedError, match=r"the native run failed twice: .*a hiccup"):
+        made._keep(run)
 
 
 def test_programs_of_a_command(case: Path) -> None:

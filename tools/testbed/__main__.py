@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import cluster as testbed
 import slurm
-from launchers import environment, launch
+from launchers import environment, exports, launch
 
 
 def main() -> int:
@@ -68,19 +67,30 @@ def main() -> int:
     elif args.command == "down":
         if bool(args.name) == args.all:
             parser.error("give a name or --all")
-        for instance in testbed.instances() if args.all else [testbed.find(args.name)]:
-            instance.down()
+        testbed.need_root()
+        names = [args.name]
+        if args.all:
+            names = [*(instance.name for instance in testbed.instances()), *testbed.damaged()]
+        problems = []
+        for name in names:
+            try:
+                testbed.take_down(name)
+            except testbed.TestbedError as error:  # the others go all the same
+                problems.append(str(error))
+        if problems:
+            raise testbed.TestbedError("; ".join(problems))
     elif args.command == "list":
         for instance in testbed.instances():
             names = (n.name if n.up else f"{n.name} (down)" for n in instance.nodes)
             print(instance.name, instance.bridge_address, *names)
+        for name, reason in testbed.damaged().items():
+            print(f"{name} (damaged, or of another version: {reason}; down {name} ends it)")
     elif args.command == "env":
         instance = testbed.find(args.name)
         variables = slurm.variables(instance)
         if args.mpi:
             variables |= environment(instance, args.mpi, prefix=args.prefix)
-        for name, value in variables.items():
-            print(f"export {name}={shlex.quote(value)}")
+        print("\n".join(exports(variables, args.prefix)))
     else:
         if not argv:
             parser.error("give a command after --")

@@ -4,7 +4,7 @@ Each node is one process (the *holder*) in namespaces of its own (network, host 
 processes, clock) with its own /dev/shm and /tmp, tied to the others by a bridge, or by several (its
 rails). Everything that runs on a node dies with its holder, and the node's network goes with it, so
 that cleaning up is: end the holders, delete the bridges, delete the instance's directory. Nothing
-else is touched.
+else is touched: a link is deleted only where it has the hardware address that the instance gave it.
 
 It answers whether something is *right* on several nodes. It says nothing on latency: all nodes
 share this machine's cores.
@@ -14,27 +14,36 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import ipaddress
 import json
 import os
 import re
 import secrets
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import holder
+import reach
 from holder import TestbedError, own_clocks
 
-__all__ = ["AGENT", "RUN", "Cluster", "Node", "TestbedError", "collect_garbage", "find",
-           "instances", "own_clocks", "up"]  # fmt: skip
+__all__ = ["AGENT", "RUN", "Cluster", "Node", "TestbedError", "collect_garbage", "damaged", "find",
+           "instances", "need_root", "own_clocks", "take_down", "up"]  # fmt: skip
 
 RUN = Path("/run/stretto-testbed")
+LINKS = Path("/sys/class/net")
 #: one /24 for each rail of an instance: 10.77.K.0, 10.78.K.0, ...; .1 is the bridge, .11 the first
 #: node
 FIRST_NETWORK = 77
+#: routes that say nothing against a network, by the length of their prefix: a default route in two
+#: halves, as of a VPN; and where nothing else is left, the whole 10.0.0.0/8 of a company or cloud,
+#: of which hardly anybody needs this very /24
+WIDEST = (8, 13)
 MOST_RAILS = 8
+MOST_NODES = 99
 AGENT = Path(__file__).resolve().parent / "agent"
 
 
@@ -88,7 +97,7 @@ class Cluster:
     @property
     def bridges(self) -> list[str]:
         """The bridge of each rail."""
-        return [self.bridge, *(f"{self.name}b{rail + 1}" for rail in range(1, self.rails))]
+        return [_bridge(self.name, rail) for rail in range(self.rails)]
 
     @property
     def directory(self) -> Path:
@@ -135,25 +144,14 @@ class Cluster:
 
     def revive(self, index: int) -> None:
         """Bring back a node that was killed."""
-        for bridge in self.bridges:  # what the kernel has not taken away yet
-            with contextlib.suppress(TestbedError):
-                _ip("link", "del", f"{bridge}v{index + 1}")
+        stale = {f"{bridge}v{index + 1}" for bridge in self.bridges}
+        _delete(self.name, stale)  # what the kernel has not taken away yet
         node = self.nodes[index]
         _begin(self, index, Node(node.name, node.address, 0, "", node.core))
 
     def down(self) -> None:
         """End all that runs on the nodes and delete every trace of this instance. Safe twice."""
-        holder.end(self.directory, [(node.pid, node.started) for node in self.nodes])
-        for bridge in self.bridges:
-            if Path("/sys/class/net", bridge).exists():
-                _ip("link", "del", bridge)
-        # These go with the node's namespace, but only when the kernel gets round to it.
-        ours = re.compile("|".join(rf"{bridge}v\d+" for bridge in self.bridges))
-        for link in Path("/sys/class/net").iterdir():
-            if ours.fullmatch(link.name):
-                with contextlib.suppress(TestbedError):
-                    _ip("link", "del", link.name)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        _clear(self.name, [(node.pid, node.started) for node in self.nodes])
 
     def _save(self) -> None:
         text = json.dumps(asdict(self), indent=1)
@@ -191,15 +189,14 @@ def up(
     then : callable, optional
         Does more to it before it is taken to be up (``slurm.start``).
     """
-    if os.geteuid() != 0:
-        raise TestbedError("the testbed needs root (network namespaces): run it with sudo")
-    if not 1 <= nodes <= 99:
-        raise TestbedError(f"{nodes} nodes: give 1 to 99")
+    need_root()
+    if not 1 <= nodes <= MOST_NODES:
+        raise TestbedError(f"{nodes} nodes: give 1 to {MOST_NODES}")
     if not 1 <= rails <= MOST_RAILS:
         raise TestbedError(f"{rails} rails: give 1 to {MOST_RAILS}")
-    for tool in ("ip", "nsenter", "unshare", "setpriv", "taskset"):
-        if shutil.which(tool) is None:
-            raise TestbedError(f"{tool} is missing: apt-get install iproute2 util-linux")
+    if bandwidth:
+        _bucket(bandwidth)
+    _need_tools("ip", "nsenter", "unshare", "setpriv", "taskset", *(["tc"] if bandwidth else []))
     collect_garbage()
     with _lock():
         name = name or "s" + secrets.token_hex(2)
@@ -208,13 +205,14 @@ def up(
         directory = RUN / name
         if directory.exists():
             raise TestbedError(f"an instance {name!r} is up: choose another name, or take it down")
-        used = {cluster.network for cluster in instances()}
-        # Any that is free, not the first: a testbed of another version, whose state this one cannot
-        # read, would take the first as well.
-        free = sorted({f"10.{FIRST_NETWORK}.{k}" for k in range(256)} - used)
-        if not free:
-            raise TestbedError("256 instances are up: take some down (list names them)")
-        network = secrets.choice(free)
+        taken = sorted(_links(name, rails, nodes).keys() & _here())
+        if taken:
+            raise TestbedError(
+                f"this machine has an interface {taken[0]} already, which the testbed did not make "
+                f"for an instance that is up: choose another name, or delete it (ip link del "
+                f"{taken[0]})"
+            )
+        network = _free_network(rails)
         cluster = Cluster(
             name=name,
             bridge=f"{name}br",
@@ -230,6 +228,7 @@ def up(
         cluster._save()
     try:
         _build(cluster, nodes, [path.resolve() for path in share], owned)
+        reach.check(cluster)
         if then is not None:
             then(cluster)
         if not owned:
@@ -245,9 +244,9 @@ def _build(cluster: Cluster, nodes: int, share: Sequence[Path], owned: bool) -> 
     addresses = {f"{cluster.name}n{i + 1}": f"{cluster.network}.{11 + i}" for i in range(nodes)}
     hosts = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
     (cluster.directory / "hosts").write_text("\n".join(hosts) + "\n")
-    for bridge, network in zip(cluster.bridges, cluster.networks, strict=True):
-        # its own, not that of some port, which would change for all when a node goes
-        hardware = ":".join(["02", *(f"{byte:02x}" for byte in secrets.token_bytes(5))])
+    for rail, (bridge, network) in enumerate(zip(cluster.bridges, cluster.networks, strict=True)):
+        # its own address, not that of some port, which would change for all when a node goes
+        hardware = _hardware(cluster.name, rail, 0)
         _ip("link", "add", bridge, "address", hardware, "type", "bridge")
         _ip("addr", "add", f"{network}.1/24", "dev", bridge)
         _ip("link", "set", bridge, "up")
@@ -265,7 +264,8 @@ def _begin(cluster: Cluster, index: int, node: Node) -> None:
     cluster.nodes[index:] = [node, *cluster.nodes[index + 1 :]]
     cluster._save()
     # for the agent
-    (cluster.directory / f"pid.{node.name}").write_text(f"{node.pid} {node.core}\n")
+    pid_file = cluster.directory / f"pid.{node.name}"
+    pid_file.write_text(f"{node.pid} {node.core}\n{node.started}\n")
     _call("nsenter", "-t", str(node.pid), "-n", "ip", "link", "set", "lo", "up")
     for rail in range(cluster.rails):
         _tie(cluster, rail, index, node.pid)
@@ -275,7 +275,9 @@ def _tie(cluster: Cluster, rail: int, index: int, pid: int) -> None:
     """Give a node its link of one rail: ethR there, bridgevN here."""
     bridge, network, inner = cluster.bridges[rail], cluster.networks[rail], f"eth{rail}"
     outside = f"{bridge}v{index + 1}"
-    _ip("link", "add", outside, "type", "veth", "peer", "name", inner, "netns", str(pid))
+    hardware = _hardware(cluster.name, rail, index + 1)
+    _ip("link", "add", outside, "address", hardware,
+        "type", "veth", "peer", "name", inner, "netns", str(pid))  # fmt: skip
     _ip("link", "set", outside, "master", bridge, "up")
     inside = ("nsenter", "-t", str(pid), "-n")
     _call(*inside, "ip", "addr", "add", f"{network}.{11 + index}/24", "dev", inner)
@@ -301,39 +303,192 @@ def _bucket(bandwidth: str) -> tuple[str, ...]:
 
 
 def instances() -> list[Cluster]:
-    """All instances whose state is on this machine."""
-    found = []
-    for path in sorted(RUN.glob("*/state.json")):
-        with contextlib.suppress(ValueError, TypeError, FileNotFoundError):
-            fields = json.loads(path.read_text())
-            fields["nodes"] = [Node(**node) for node in fields["nodes"]]
-            found.append(Cluster(**fields))
+    """All instances whose state is on this machine and can be read (see `damaged`)."""
+    return [found for found in _states().values() if isinstance(found, Cluster)]
+
+
+def damaged() -> dict[str, str]:
+    """Name the instances whose state cannot be read, each with the reason; `take_down` ends them.
+
+    Their state was spoiled, or written by another version of the testbed.
+    """
+    return {name: found for name, found in _states().items() if isinstance(found, str)}
+
+
+def _states() -> dict[str, Cluster | str]:
+    """Return every instance by its name, or why its state cannot be read."""
+    found: dict[str, Cluster | str] = {}
+    for directory in sorted(path for path in RUN.glob("*") if path.is_dir()):
+        try:
+            found[directory.name] = _read(directory)
+        except FileNotFoundError:  # without holders it is not one yet, or no longer
+            if holder.running(directory):
+                found[directory.name] = "state.json is missing"
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            found[directory.name] = f"state.json: {type(error).__name__}: {error}"
     return found
+
+
+def _read(directory: Path) -> Cluster:
+    """Read an instance's state; any error says that it is damaged."""
+    fields = json.loads((directory / "state.json").read_text())
+    fields["nodes"] = [Node(**node) for node in fields["nodes"]]
+    cluster = Cluster(**fields)
+    numbers = [cluster.owner, cluster.rails, *(node.pid for node in cluster.nodes)]
+    words = [cluster.network, *(node.started for node in cluster.nodes)]
+    if not all(type(n) is int for n in numbers) or not all(isinstance(w, str) for w in words):
+        raise TypeError("a number or a word is of another kind")
+    if cluster.name != directory.name:
+        raise ValueError(f"it is that of an instance {cluster.name!r}")
+    return cluster
 
 
 def find(name: str) -> Cluster:
     """Return the instance with that name."""
-    for cluster in instances():
-        if cluster.name == name:
-            return cluster
-    up_now = ", ".join(cluster.name for cluster in instances()) or "none"
-    raise TestbedError(f"no instance {name!r} is up (up: {up_now})")
+    states = _states()
+    found = states.get(name)
+    if isinstance(found, str):
+        raise TestbedError(
+            f"the instance {name!r} is damaged, or of another version of the testbed ({found}): "
+            f"take it down (down {name}), and up again"
+        )
+    if found is None:
+        raise TestbedError(f"no instance {name!r} is up (up: {', '.join(states) or 'none'})")
+    return found
+
+
+def take_down(name: str) -> None:
+    """Take down the instance with that name, also one whose state cannot be read."""
+    found = _states().get(name)
+    if isinstance(found, Cluster):
+        found.down()
+    elif name in {path.name for path in RUN.glob("*") if path.is_dir()}:
+        _clear(name, [])
+    else:
+        find(name)  # says what is up
+
+
+def _clear(name: str, nodes: Sequence[tuple[int, str]]) -> None:
+    """End an instance's holders, delete the links it made, and then its directory.
+
+    Holders and links are known without the instance's state; ``nodes`` are the first processes of
+    nodes (id and start) that it knows besides.
+    """
+    need_root()
+    _need_tools("ip")
+    holder.end(RUN / name, nodes)
+    # Those of the nodes go with their namespaces, but only when the kernel gets round to it.
+    _delete(name, _links(name).keys())
+    shutil.rmtree(RUN / name, ignore_errors=True)
+
+
+def _bridge(name: str, rail: int) -> str:
+    return f"{name}b{rail + 1}" if rail else f"{name}br"
+
+
+def _hardware(name: str, rail: int, node: int) -> str:
+    """Return the hardware address of a node's link of a rail at this end; node 0: of the bridge.
+
+    A link has it from the moment it is there, so that it is known for the instance's even where
+    the instance was killed just then. Another's link of that name has another address.
+    """
+    mark = hashlib.sha256(f"stretto-testbed:{name}".encode()).digest()[:3]
+    return ":".join(f"{byte:02x}" for byte in (2, *mark, rail, node))
+
+
+def _links(name: str, rails: int = MOST_RAILS, nodes: int = MOST_NODES) -> dict[str, str]:
+    """Return the links that an instance makes here, bridges first, and their hardware addresses."""
+    made = {}
+    for node in range(nodes + 1):
+        for rail in range(rails):
+            link = f"{_bridge(name, rail)}v{node}" if node else _bridge(name, rail)
+            made[link] = _hardware(name, rail, node)
+    return made
+
+
+def _here() -> set[str]:
+    """Return the names of this machine's links."""
+    return {path.name for path in LINKS.iterdir()}
+
+
+def _delete(name: str, links: Collection[str]) -> None:
+    """Delete those of the links that are here and that the instance made."""
+    made, here = _links(name), _here()
+    for link in [link for link in made if link in links and link in here]:
+        try:
+            if (LINKS / link / "address").read_text().strip() == made[link]:
+                _ip("link", "del", link)
+        except (OSError, TestbedError):
+            if (LINKS / link / "bridge").exists():  # a node's link may be going by itself
+                raise
+
+
+def _free_network(rails: int) -> str:
+    """Return the first three numbers of a network that neither an instance nor this machine has.
+
+    Any that is free, not the first: of two testbeds that do not see each other's state both would
+    take the first.
+    """
+    used = {cluster.network for cluster in instances()}
+    routes = json.loads(_call("ip", "-j", "-4", "route", "show", "table", "all") or "[]")
+    routed = [ipaddress.ip_network(x["dst"], strict=False) for x in routes if x["dst"] != "default"]
+    for widest in WIDEST:
+        free = _unrouted([x for x in routed if x.prefixlen >= widest], used, rails)
+        if free:
+            return secrets.choice(free)
+    raise TestbedError(
+        f"no network 10.{FIRST_NETWORK}.K.0/24 is free (256 instances are up, or this machine "
+        f"has routes to these addresses: ip -4 route show table all): take instances down, or "
+        f"work in a network namespace of its own (sudo unshare --net bash; ip link set lo up)"
+    )
+
+
+def _unrouted(
+    routed: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network], used: set[str], rails: int
+) -> list[str]:
+    """Return the first three numbers of networks that are not used, and to which no route leads."""
+    spans = [(int(x[0]), int(x[-1])) for x in routed]
+
+    def overlapped(network: str) -> bool:
+        first = int(ipaddress.ip_address(f"{network}.0"))
+        return any(low <= first + 255 and first <= high for low, high in spans)
+
+    every = (
+        [f"10.{FIRST_NETWORK + rail}.{third}" for rail in range(rails)] for third in range(256)
+    )
+    return [x[0] for x in every if x[0] not in used and not any(map(overlapped, x))]
 
 
 def collect_garbage() -> list[str]:
     """Take down the instances whose owner has ended without doing so; returns their names."""
     gone = []
     with _lock():  # of two that start at once, one finds nothing left
-        for cluster in instances():
+        states = _states()
+        for name, cluster in states.items():
+            if isinstance(cluster, str):  # whose it is, nobody knows
+                continue
             if cluster.owner and holder.start_time(cluster.owner) != cluster.owner_started:
                 cluster.down()
-                gone.append(cluster.name)
+                gone.append(name)
         for directory in RUN.iterdir():
-            # made under this lock, and whoever made it ended before its state was there
-            if directory.is_dir() and not (directory / "state.json").exists():
-                shutil.rmtree(directory, ignore_errors=True)
+            # made under this lock, and whoever made it ended before its state was there; or its
+            # state is lost, and its holders have ended
+            if directory.is_dir() and directory.name not in states:
+                _clear(directory.name, [])
                 gone.append(directory.name)
     return gone
+
+
+def need_root() -> None:
+    """Raise an error where this process may not enter or end namespaces."""
+    if os.geteuid() != 0:
+        raise TestbedError("the testbed needs root (network namespaces): run it with sudo")
+
+
+def _need_tools(*tools: str) -> None:
+    for tool in tools:
+        if shutil.which(tool) is None:
+            raise TestbedError(f"{tool} is missing: apt-get install iproute2 util-linux")
 
 
 @contextlib.contextmanager
@@ -348,7 +503,8 @@ def _ip(*argv: str) -> None:
     _call("ip", *argv)
 
 
-def _call(*argv: str) -> None:
+def _call(*argv: str) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
         raise TestbedError(f"{' '.join(argv)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout

@@ -84,13 +84,24 @@ def start(directory: Path, index: int, name: str, kept: Sequence[str], owned: bo
             argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True
         )
     deadline = time.monotonic() + 120
-    while "ready" not in log.read_text():
+    # the whole line: an error says "already mounted"
+    while "ready" not in log.read_text().splitlines():
         if process.poll() is not None or time.monotonic() > deadline:
             process.kill()
             process.wait()
             raise TestbedError(f"node {name} does not start: {log.read_text().strip()}")
         time.sleep(0.005)
-    return _children(process.pid)[0]
+    children = _children(process.pid)
+    if not children:
+        process.kill()
+        process.wait()
+        raise TestbedError(f"node {name} ended as soon as it was up: start the cluster again")
+    return children[0]
+
+
+def running(directory: Path) -> bool:
+    """Tell whether a holder of the instance with that directory is there."""
+    return bool(_noted(directory))
 
 
 def end(directory: Path, nodes: Sequence[tuple[int, str]]) -> None:
@@ -104,17 +115,14 @@ def end(directory: Path, nodes: Sequence[tuple[int, str]]) -> None:
         Id and start of the first process of each node that is known to be up.
     """
     firsts, above = dict(nodes), {}
-    for path in directory.glob("holder.*"):
-        words = path.read_text().split()
-        if len(words) != 2 or start_time(pid := int(words[0])) != words[1]:
-            continue
-        above[pid] = words[1]
+    for pid, started in _noted(directory).items():
+        above[pid] = started
         # stopped, it cannot fork between the look at its children and its end
-        _send(pid, words[1], signal.SIGSTOP)
+        _send(pid, started, signal.SIGSTOP)
         children = _children(pid)
         firsts |= {child: start_time(child) or "" for child in children}
         if not children:
-            _send(pid, words[1], signal.SIGKILL)
+            _send(pid, started, signal.SIGKILL)
     for pid, started in firsts.items():
         _send(pid, started, signal.SIGKILL)
     for pid, started in above.items():  # takes in its child, and ends with it
@@ -141,10 +149,31 @@ def end_node(pid: int, started: str) -> None:
         time.sleep(0.01)
 
 
+def _noted(directory: Path) -> dict[int, str]:
+    """Return id and start of the holders that noted themselves in a directory and are there."""
+    found = {}
+    for path in directory.glob("holder.*"):
+        with contextlib.suppress(OSError, ValueError):  # empty or spoiled: it names nobody
+            pid, started = path.read_text().split()
+            if start_time(int(pid)) == started:
+                found[int(pid)] = started
+    return found
+
+
 def _send(pid: int, started: str, number: int) -> None:
-    if start_time(pid) == started:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+    """Send a signal to the process with that id and start, and to no later one with that id."""
+    with contextlib.suppress(ProcessLookupError):
+        try:
+            process = os.pidfd_open(pid)
+        except (AttributeError, OSError):  # a kernel or a sandbox without: a tiny window stays
+            if start_time(pid) == started:
+                os.kill(pid, number)
+            return
+        try:
+            if start_time(pid) == started:  # the one held open: its id is not given away
+                signal.pidfd_send_signal(process, number)
+        finally:
+            os.close(process)
 
 
 def _children(pid: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -141,3 +142,22 @@ def environment(
     else:
         raise TestbedError(f"MPI {mpi!r}: give openmpi4, openmpi5, mpich or intel")
     return out
+
+
+def exports(variables: Mapping[str, str], prefix: Path | None = None) -> list[str]:
+    """Return the lines by which a shell sets what `environment` returns.
+
+    Its PATH is the shell's own, with the MPI before it: this process's may be that of sudo.
+
+    Parameters
+    ----------
+    variables, prefix
+        What `environment` returned, and the prefix that it was given.
+    """
+    lines = []
+    for name, value in variables.items():
+        word = shlex.quote(value)
+        if name == "PATH":
+            word = shlex.quote(f"{prefix}/bin") + ':"$PATH"'
+        lines.append(f"export {name}={word}")
+    return lines

@@ -19,6 +19,7 @@ from stretto.campaign.stats import (
     paired_test,
     rank_sum_test,
 )
+from stretto.counted import counted
 from stretto.files.bench import Bench, Sample, standing_exclusions
 
 NATIVE = "native"
@@ -258,7 +259,9 @@ def common_launches(a: Collection[int], b: Collection[int]) -> list[int]:
     return both if len(both) >= min(len(a), len(b)) else []
 
 
-def judge(ratio: Interval, q: float | None, launches: int) -> tuple[Outcome, str]:
+def judge(
+    ratio: Interval, q: float | None, number: int, noun: str = "launch"
+) -> tuple[Outcome, str]:
     """Say what a comparison amounts to.
 
     Parameters
@@ -267,11 +270,13 @@ def judge(ratio: Interval, q: float | None, launches: int) -> tuple[Outcome, str
         Candidate / baseline.
     q
         Adjusted p, None when no test was made.
-    launches
-        Launches that both have.
+    number, noun
+        How many launches both have, and what they are called: ``run`` of a command.
     """
     if q is None:
-        return "untested", f"{launches} launches are too few for a test (at least {FEWEST})"
+        verb = "is" if number == 1 else "are"
+        words = f"{counted(number, noun)} {verb} too few for a test (at least {FEWEST})"
+        return "untested", words
     percent = 100 * abs(1 - ratio.median)
     if q >= ALPHA:
         return "same", f"no significant difference (p={q:.2g})"

@@ -54,12 +54,12 @@ class Ledger:
         self.gone: set[tuple[str, str]] = set()
         self.again: list[Excluded] = []
         self._strikes: Counter[tuple[str, str]] = Counter()
+        self._half: Key | None = None  # its other mode is still to come
         everything = list(records)
-        for at, record in enumerate(everything):
-            last = at == len(everything) - 1
-            cut = last and isinstance(record, Sample) and record.mode != settings.modes[-1]
-            if not cut:  # its other mode was still to come
-                self.count(record)
+        for record in everything:
+            self.count(record)
+        if everything and isinstance(everything[-1], Sample):
+            self._break_off()
         crashes = Counter(
             (r.collective, r.candidate)
             for r in everything
@@ -78,12 +78,36 @@ class Ledger:
         return len(self.done) + len(self.gone) + sum(self._strikes.values())
 
     def count(self, record: Record) -> None:
-        """Take a record into account."""
+        """Take a record into account.
+
+        A candidate's modes come one after the other, and the last may be missing by itself; where
+        the start ended in the midst it is measured again (a full disk, say).
+
+        Parameters
+        ----------
+        record
+            The next one.
+        """
         if isinstance(record, Excluded):
             self.gone.add((record.collective, record.candidate))
-        elif not isinstance(record, Launch | LaunchEnd):
+        elif isinstance(record, Sample):
             shape = f"{record.datatype} {record.operation} {record.root}"
-            self.done.add((record.launch, record.collective, record.bytes, shape, record.candidate))
+            key = (record.launch, record.collective, record.bytes, shape, record.candidate)
+            self.done.add(key)
+            self._half = None if record.mode == self.settings.modes[-1] else key
+        elif isinstance(record, LaunchEnd) and record.status == "ok":
+            if self._half is not None:  # of several starts of the launch one came to its end
+                self.done.add(self._half)
+            self._half = None
+        else:
+            self._break_off()
+            if isinstance(record, Launch):
+                self._half = None
+
+    def _break_off(self) -> None:
+        """Note that the last start ended in the midst."""
+        if self._half is not None:
+            self.done.discard(self._half)
 
     def strike(self, collective: str, candidate: str) -> bool:
         """Count a crash; return whether the candidate may be tried once more.
@@ -93,6 +117,7 @@ class Ledger:
         collective, candidate
             What was running.
         """
+        self._break_off()  # it ended the start
         self._strikes[collective, candidate] += 1
         return self._strikes[collective, candidate] <= RETRIES
 

@@ -12,8 +12,10 @@ from stretto.files.identity import Family
 from stretto.mpi.algorithms import Algorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.algorithms.forced import RULES, exported, forced, mark_of
+from stretto.mpi.algorithms.openmpi import hiding
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.known import check_settings
+from stretto.mpi.variables import control_variables
 
 #: all algorithms of the MPI, as they come; and each with values for its parameters, too
 ALL, EVERY = PREFIX + "all", PREFIX + "every"
@@ -87,7 +89,19 @@ def unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[s
     candidates
         ``native:NAME=VALUE,...`` as the user gave them; others are of no interest.
     """
-    return [*by_itself(installation.family, os.environ), *_unlisted(installation, candidates)]
+    return [
+        *by_itself(installation.family, os.environ),
+        *_unlisted(installation, candidates),
+        *_hidden(installation, candidates),
+    ]
+
+
+def _hidden(installation: MPIInstallation, candidates: Sequence[str]) -> list[str]:
+    """Return a sentence for what decides before the algorithms that are to be measured."""
+    asked = any(c.startswith(PREFIX) for c in candidates)
+    if not asked or installation.family != "openmpi":
+        return []
+    return hiding(control_variables(installation), os.environ)
 
 
 def by_itself(family: Family, environ: Mapping[str, str]) -> list[str]:
@@ -135,16 +149,17 @@ def _unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[
 def _refuse_rules(installation: MPIInstallation) -> None:
     """Refuse an environment in which Open MPI's algorithms are not what they are called.
 
-    A file of rules (a tuning export that was sourced, or a site's module) counts for more than an
-    algorithm that is set: each would be timed under another one's name.
+    A file of rules (a tuning export that was sourced, or a site's module) counts in 4 for more than
+    an algorithm that is set, and in every release where none is: what is timed would have another
+    one's name.
     """
     found = (
         [n for n in RULES_FILES if os.environ.get(n)] if installation.family == "openmpi" else []
     )
     if found:
         raise StrettoError(
-            f"{found[0]} names a file of rules, which Open MPI obeys whatever algorithm is set: "
-            "its algorithms would be measured under each other's names",
+            f"{found[0]} names a file of rules, which Open MPI obeys, release 4 whatever algorithm "
+            "is set: algorithms would be measured under each other's names",
             os.environ[found[0]],
             f"measure without it: unset {' '.join(found)}, or unload the module that sets it",
         )

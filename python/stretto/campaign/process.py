@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from stretto.signals import interruptible, told
 
 POLL_S = 0.05
 GRACE_S = 3.0
+#: s: of the time between two looks at a launch no more counts
+LOOK_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,26 @@ class Ended:
     stopped: bool
     output: str
     wall_s: float
+
+
+class Looked:
+    """Seconds for which a launch was looked at.
+
+    Of the time between two looks `LOOK_S` counts at most: where this process stood still (stopped
+    by Slurm, say, or with its machine), or the file system did, the ranks may have stood still,
+    too, and nobody could have seen what they did.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._at = time.monotonic()
+
+    def look(self) -> float:
+        """Return the seconds, with those since the last look."""
+        now = time.monotonic()
+        self.seconds += min(max(0.0, now - self._at), LOOK_S)
+        self._at = now
+        return self.seconds
 
 
 def run(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.campaign.job import Status, parse_line, parse_sample, read_status
+from stretto.campaign.process import Looked
 from stretto.campaign.reference import REFERENCE
 from stretto.campaign.settings import Case
 from stretto.files.bench import Launch
@@ -40,12 +41,19 @@ class Reader:
         self._offset = 0
         self._announced = False
         self._header: dict[str, object] = {}
-        self._last: tuple[float, bytes] = (time.monotonic(), b"")
+        self._looked = Looked()
+        self._last: tuple[float, bytes] = (0.0, b"")
         self._read_at = 0.0
+        self._finished = -1  # the last case of which there are samples
 
     def status(self) -> Status | None:
-        """Return what the program is at."""
-        return read_status(self._status)
+        """Return what the program is at, None when it has not come so far.
+
+        Nor is it at a case whose samples it has written: with them all candidates of the case have
+        run, and what a file server says of the status is older than what it says of the output.
+        """
+        at = read_status(self._status)
+        return None if at is not None and at.done <= self._finished else at
 
     def who(self, at: Status) -> Status:
         """Return whom a launch's end is blamed on: at the reference, its candidate if it has one.
@@ -94,10 +102,10 @@ class Reader:
                 data = stream.read()
         except OSError:
             return
-        complete = data.rfind(b"\n") + 1
-        self._offset += complete
-        for line in data[:complete].decode("utf-8", "replace").split("\n")[:-1]:
-            value = parse_line(line, self.launch)
+        for line in data.split(b"\n")[:-1]:
+            # each by itself: an interrupt in what follows must not cost those behind it
+            self._offset += len(line) + 1
+            value = parse_line(line.decode("utf-8", "replace"), self.launch)
             if value is None:
                 continue
             if value.get("type") == "launch":
@@ -106,7 +114,11 @@ class Reader:
                 self.announce()
             elif value.get("type") == "sample":
                 self.announce()
-                self.campaign.keep(parse_sample(value))
+                seen = parse_sample(value)
+                here = (seen.collective, seen.bytes)
+                places = (i for i, c in enumerate(self.cases) if (c.collective, c.bytes) == here)
+                self._finished = max(self._finished, next(places, -1))
+                self.campaign.keep(seen)
 
     def watch(self) -> bool:
         """Read what is new; return True when nothing has happened for too long."""
@@ -114,6 +126,7 @@ class Reader:
         if now - self._read_at < 0.2:
             return False
         self._read_at = now
+        looked_s = self._looked.look()
         self.read()
         try:
             # The program counts its batches there.
@@ -121,11 +134,11 @@ class Reader:
         except OSError:
             trace = b""
         if trace != self._last[1]:
-            self._last = (now, trace)
+            self._last = (looked_s, trace)
         at = self.status()
         if at is not None:
             self._progress.update(
                 self._base + min(at.done, len(self.cases)),
                 f"{at.collective} {at.bytes} B, launch {self.launch}",
             )
-        return now - self._last[0] > self.campaign.settings.stall_s
+        return looked_s - self._last[0] > self.campaign.settings.stall_s

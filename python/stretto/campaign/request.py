@@ -13,6 +13,7 @@ from stretto.campaign.ledger import time_left
 from stretto.campaign.names import read_names
 from stretto.campaign.settings import Settings
 from stretto.campaign.show import size_words
+from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
@@ -126,9 +127,9 @@ def announce(
     seconds = time_left(settings, path, restart)
     partly = ", for what is not in it yet" if seconds < settings.estimate_s() else ""
     say(
-        f"stretto: {name}, {settings.nranks} ranks: {', '.join(collectives)}; {len(sizes)} sizes "
-        f"({size_words(sizes[0])} to {size_words(sizes[-1])}); up to {most} candidates; "
-        f"{settings.launches} launches"
+        f"stretto: {name}, {counted(settings.nranks, 'rank')}: {', '.join(collectives)}; "
+        f"{counted(len(sizes), 'size')} ({size_words(sizes[0])} to {size_words(sizes[-1])}); up to "
+        f"{counted(most, 'candidate')}; {counted(settings.launches, 'launch')}"
     )
     say(
         f"stretto: cost: about {duration(seconds)}{partly}; results go to {path} as they come "

@@ -25,6 +25,7 @@ from stretto.campaign.ledger import Ledger
 from stretto.campaign.reader import Reader
 from stretto.campaign.reference import REFERENCE
 from stretto.campaign.settings import STARTUP_S, Case, Settings
+from stretto.counted import counted
 from stretto.errors import StrettoError, from_oserror, keeping
 from stretto.files.bench import (
     CRASHES,
@@ -91,7 +92,7 @@ class Campaign:
         with keeping(kept), Progress("measuring", cells, quiet=self.quiet) as progress:
             for place, launch in enumerate(todo):
                 if not self._launch(launch, len(todo) - place, progress):
-                    self._note(f"the budget ended after {place} of {len(todo)} launches")
+                    self._note(f"the budget ended after {place} of {counted(len(todo), 'launch')}")
                     break
 
     def _launch(self, launch: int, left: int, progress: Progress) -> bool:
@@ -212,6 +213,7 @@ class Campaign:
 
     def _end(self, end: LaunchEnd, reader: Reader) -> None:
         reader.announce()
+        self.ledger.count(end)
         self.writer.write(end)
 
     def keep(self, seen: Seen) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing, best
+from stretto.counted import counted
 from stretto.files.bench import Bench
 
 #: longest line of a table, in characters
@@ -146,7 +147,7 @@ def osu_lines(bench: Bench) -> list[str]:
     for (collective, candidate), sizes in values.items():
         out += [
             f"# Stretto {bench.header.stretto}, MPI_{collective.capitalize()} Latency Test in the "
-            f"form of OSU's: {candidate}, {ranks} ranks",
+            f"form of OSU's: {candidate}, {counted(ranks, 'rank')}",
             f"# {'Size':<10}{'Avg Latency(us)':>20}{'Min Latency(us)':>20}{'Max Latency(us)':>20}"
             f"{'Batches':>12}",
         ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stretto.checks.facts import Facts
+from stretto.counted import counted
 
 Severity = Literal["ok", "note", "warning", "problem"]
 SEVERITIES: tuple[Severity, ...] = ("ok", "note", "warning", "problem")
@@ -55,13 +56,13 @@ def judge(facts: Facts, ranks_here: int | None = None) -> list[Finding]:
 
 
 def _cpu(f: Facts, ranks: int | None) -> Iterator[Finding]:
-    smt = f" ({f.threads} hardware threads)" if f.threads != f.cores else ""
+    smt = f" ({counted(f.threads, 'hardware thread')})" if f.threads != f.cores else ""
     where = f" on {f.product}" if f.product else ""
     yield Finding(
         "cpu",
         "ok",
-        f"{f.name}: {f.cpu}, {f.cores} cores{smt}, {f.sockets} socket(s), "
-        f"{max(1, len(f.numa))} NUMA node(s), kernel {f.kernel}{where}",
+        f"{f.name}: {f.cpu}, {counted(f.cores, 'core')}{smt}, {counted(f.sockets, 'socket')}, "
+        f"{counted(max(1, len(f.numa)), 'NUMA node')}, kernel {f.kernel}{where}",
     )
     if len(f.allowed) < f.threads:
         yield Finding(
@@ -76,7 +77,8 @@ def _cpu(f: Facts, ranks: int | None) -> Iterator[Finding]:
         yield Finding(
             "cpu",
             "warning",
-            f"{ranks} ranks share {usable} cores here: waiting ranks take time from working ones",
+            f"{ranks} ranks share {counted(usable, 'core')} here: waiting ranks take time from "
+            "working ones",
             "use fewer ranks per node; where that cannot be, let them yield "
             "(Open MPI: --mca mpi_yield_when_idle 1)",
         )
@@ -105,8 +107,8 @@ def _cpu(f: Facts, ranks: int | None) -> Iterator[Finding]:
         yield Finding(
             "cpu",
             "warning",
-            f"the machine is busy (load {f.load:.1f} on {f.cores} cores): figures measured now "
-            "mean little",
+            f"the machine is busy (load {f.load:.1f} on {counted(f.cores, 'core')}): figures "
+            "measured now mean little",
             "measure when nothing else runs",
         )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from stretto.checks.facts import Facts, parse_list
 from stretto.checks.findings import Finding
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.launch.ask import ask, before
 from stretto.launch.job import Job
@@ -75,9 +76,9 @@ def judge_job(
         tried.
     """
     ranks, nodes, ppn = job.layout.nranks, job.layout.nodes, job.layout.ppn
-    size = (
-        f"{ranks} ranks on {nodes} node(s)" if ranks and nodes else "ranks as the launcher sees fit"
-    )
+    size = "ranks as the launcher sees fit"
+    if ranks and nodes:
+        size = f"{counted(ranks, 'rank')} on {counted(nodes, 'node')}"
     yield Finding("launch", "ok", f"{job.mpi.name} (ABI {job.mpi.abi}), {size}")
     for note in job.notes:
         yield Finding("launch", "note", note)
@@ -88,7 +89,9 @@ def judge_job(
     elif placed:
         yield from judge_placement(placed, facts)
     elif ppn is not None and ppn > facts.cores and nodes == 1:
-        yield Finding("launch", "warning", f"{ppn} ranks for {facts.cores} cores", "use fewer")
+        yield Finding(
+            "launch", "warning", f"{ppn} ranks for {counted(facts.cores, 'core')}", "use fewer"
+        )
 
 
 def _options(job: Job) -> Iterator[Finding]:
@@ -132,7 +135,9 @@ def judge_placement(placed: Sequence[Placed], facts: Facts) -> Iterator[Finding]
     per_core = max(1, facts.threads // max(1, facts.cores))
     most = max(len(v) for v in by_node.values())
     unequal = len({len(v) for v in by_node.values()}) > 1
-    words = f"{len(placed)} ranks on {len(by_node)} node(s), at most {most} on one"
+    words = (
+        f"{counted(len(placed), 'rank')} on {counted(len(by_node), 'node')}, at most {most} on one"
+    )
     yield Finding("launch", "note" if unequal else "ok", f"started by the launcher: {words}")
     loose = [r for r in placed if len(r.cpus) > per_core]
     if not loose:
@@ -149,7 +154,8 @@ def judge_placement(placed: Sequence[Placed], facts: Facts) -> Iterator[Finding]
         yield Finding(
             "launch",
             "note",
-            f"{len(loose)} of {len(placed)} ranks are bound to more than one core",
+            f"{len(loose)} of {counted(len(placed), 'rank')} {'is' if len(loose) == 1 else 'are'} "
+            "bound to more than one core",
             "pure MPI programs: bind to cores; with threads, as many cores as threads",
         )
     for node, cpus in by_node.items():

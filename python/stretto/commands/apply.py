@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.cli import say
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, collect_host, other_model
 from stretto.files.locate import find_table, table_path
@@ -202,8 +203,8 @@ def _own_table(job: Job) -> Path | None:
 
 
 def _layout(table: Table) -> str:
-    nodes, ppn = ("any" if n is None else str(n) for n in (table.nodes, table.ppn))
-    return f"{nodes} nodes x {ppn} ranks"
+    nodes = "any nodes" if table.nodes is None else counted(table.nodes, "node")
+    return f"{nodes} x {'any ranks' if table.ppn is None else counted(table.ppn, 'rank')}"
 
 
 def _no_table(job: Job, host: Host) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from stretto.cli import finite, print_json, say
+from stretto.counted import counted
 from stretto.errors import UsageError
 
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
@@ -111,7 +112,9 @@ def command(
     wanted = s.parse_sizes(sizes)
     seconds = None if budget is None else s.parse_duration(budget)
     if root >= nranks:
-        raise UsageError(f"--root {root} is not one of {nranks} ranks", "--root", "0 is always one")
+        raise UsageError(
+            f"--root {root} is not one of {counted(nranks, 'rank')}", "--root", "0 is always one"
+        )
     place = where(nranks, ppn, hosts, mpi)
     installation = place.installation
     given = None if candidates is None else split_candidates(candidates)

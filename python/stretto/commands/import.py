@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from stretto.cli import print_json, say
+from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 
 EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 --ppn 36
@@ -190,7 +191,7 @@ def _import(
         )
     kind = "largest over the ranks" if which == "max" else "mean over the ranks"
     for path, (launches, samples) in done.files.items():
-        print(f"{path}: {launches} launches, {samples} values ({kind})")
+        print(f"{path}: {counted(launches, 'launch')}, {counted(samples, 'value')} ({kind})")
     mpis_of = {out / i.layout.name: i.layout.mpi for i in items}
     for found in dict.fromkeys(mpis_of[path] for path in done.files):  # a table is for one MPI
         mine = [str(path) for path in done.files if mpis_of[path] == found]

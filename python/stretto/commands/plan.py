@@ -10,6 +10,7 @@ import typer
 from stretto.cli import print_json, say
 from stretto.commands.plan_price import formula as _formula
 from stretto.commands.plan_price import price as _price
+from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError, from_oserror
 
 if TYPE_CHECKING:
@@ -92,11 +93,15 @@ def _build(
             )
     if hosts is not None and nranks is not None and nranks != len(hosts):
         raise UsageError(
-            f"the layout has {len(hosts)} ranks, not {nranks}", "--layout", "leave out -n"
+            f"the layout has {counted(len(hosts), 'rank')}, not {nranks}",
+            "--layout",
+            "leave out -n",
         )
     p = len(hosts) if hosts is not None else nranks or 8
     if root >= p:
-        raise UsageError(f"--root {root} is not one of {p} ranks", "--root", "0 is always one")
+        raise UsageError(
+            f"--root {root} is not one of {counted(p, 'rank')}", "--root", "0 is always one"
+        )
     return Call(collective, choice, p, hosts, root, in_place, not ordered, size, graph)
 
 
@@ -230,12 +235,14 @@ def verify(
             prefix = "shm+" if hosts is not None and not neighborly(a.collective) else ""
             more = f", {refused} refused" if refused else ""
             verdict = f"{wrong} WRONG" if wrong else "all proven" if proven else "nothing to prove"
-            print(f"{a.collective:<10} {prefix + a.name:<26} {proven:>7} calls{more}, {verdict}")
+            calls = "call" if proven == 1 else "calls"
+            print(f"{a.collective:<10} {prefix + a.name:<26} {proven:>7} {calls}{more}, {verdict}")
     if faults:
         for fault in faults[:10]:
             say(f"{fault.words()}: {fault.reason}")
         raise StrettoError(
-            f"{len(faults)} calls have plans that are wrong",
+            f"{counted(len(faults), 'call')} {'has' if len(faults) == 1 else 'have'} plans that "
+            "are wrong",
             faults[0].words(),
             "stretto plan show prints the plans of a call",
         )

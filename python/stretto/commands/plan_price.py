@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stretto.cli import print_json
+from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.io import read_text
 
@@ -158,9 +159,15 @@ def _as_json(p: Price, nodes: int, ppn: int, nbytes: int) -> dict[str, Any]:
     }
 
 
+def _bytes(number: str) -> str:
+    """Return a size, as the user wrote it, with its noun."""
+    return f"{number} byte{'' if number == '1' else 's'}"
+
+
 def _lines(p: Price, nodes: int, ppn: int, nbytes: str) -> list[str]:
     lines = [
-        f"{p.collective} {p.choice}, {nbytes} bytes, {nodes} nodes x {ppn} on {p.platform} "
+        f"{p.collective} {p.choice}, {_bytes(nbytes)}, {counted(nodes, 'node')} x {ppn} on "
+        f"{p.platform} "
         "(simulated)",
         f"  time         {microseconds(p.seconds)}"
         + (f", the median of calls {len(p.took) // 2 + 1} to {len(p.took)}" * (len(p.took) > 1)),
@@ -223,6 +230,6 @@ def formula(
     print(f"{collective} {choice}: {found.text}")
     about = "" if found.exact else "about, for this number of ranks: "
     print(
-        f"{nranks} ranks, {nbytes} bytes: {about}{found.alpha:g} alpha + {found.beta:g} B beta "
-        f"+ {found.gamma:g} B gamma"
+        f"{counted(nranks, 'rank')}, {_bytes(nbytes)}: {about}{found.alpha:g} alpha + "
+        f"{found.beta:g} B beta + {found.gamma:g} B gamma"
     )

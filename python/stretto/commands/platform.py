@@ -68,7 +68,8 @@ def show(
             value = quantity(row["value"], row["unit"])
             print(f"  {row['name']:24} {value:>14}  {row['source']}")
     rest = sum(row["source"] is None for row in rows)
-    print(f"  the other {rest} parameters have their presets (--json shows all, with meanings)")
+    others = "parameter has its preset" if rest == 1 else f"{rest} parameters have their presets"
+    print(f"  the other {others} (--json shows all, with meanings)")
 
 
 @app.command("fit")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stretto.cli import CommandLine, print_json, say
+from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.io import try_writing
 from stretto.scaling.words import NUMBERS
@@ -113,6 +114,7 @@ def command(
     from stretto.tune.application import refuse_applied
     from stretto.tune.outside import outside
     from stretto.tune.place import COPIES, Place, check_copy, keep_input, uncopied
+    from stretto.tune.settings_environment import environment_of
     from stretto.tune.trials import make_metric
     from stretto.tune.unchanged import program_files
 
@@ -150,7 +152,8 @@ def command(
     total = len(steps(points, tuned, rounds, seed))
     say(
         f"stretto: {first.mpi.name}: {', '.join(p.words for p in points)} (nodes x ranks); "
-        f"{total} runs of CMD {place.words()}; {len(tuned)} of {len(points)} points also tuned"
+        f"{counted(total, 'run')} of CMD {place.words()}; {len(tuned)} of "
+        f"{counted(len(points), 'point')} also tuned"
     )
     if originals := outside(words, place):
         say(f"stretto: note: outside of the directory, so not copied: {', '.join(originals)}")
@@ -172,11 +175,11 @@ def command(
     header = Header(
         identity.stretto, identity.created, identity.host, identity.mpi, words,
         wanted_metric, seed,
-        None if reset_command else [take(p) for p in program_files(first)],
+        None if reset_command else [take(p) for p in program_files(first)], environment_of(first),
     )  # fmt: skip
     wanted = Wanted(
         {p: at.words for p, at in lines.items()}, rounds, header.metric, place, path, tuned, mpi,
-        *limits, seed, yes, {p for p, at in lines.items() if not at.shows_ranks},
+        *limits, seed, yes, {p for p, at in lines.items() if not at.shows_ranks}, native_only,
     )  # fmt: skip
     with alone_in(directory):
         if restart and path.exists():

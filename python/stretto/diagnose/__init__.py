@@ -29,6 +29,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.counted import counted
 from stretto.diagnose import barriers
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
@@ -146,8 +147,8 @@ class _Study(Causes):
         most = max((len(n.ranks) for n in mine), default=0)
         if most > self.p.host.cores:
             out.warnings.append(
-                f"{most} ranks share {self.p.host.cores} cores: much of the waiting may be for a "
-                "core, not for another rank"
+                f"{most} ranks share {counted(self.p.host.cores, 'core')}: much of the waiting "
+                "may be for a core, not for another rank"
             )
         self._verdict(out)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from stretto.counted import counted
 from stretto.diagnose.numbers import ENOUGH_CALLS, FEW_BARRIERS, MINOR, Numbers, mean
 from stretto.files.profile import Call
 from stretto.files.table import TUNABLE
@@ -147,7 +148,8 @@ class Causes(Numbers):
         )
         evidence = [
             f"{seconds(spent)} a rank in sends, receives and their waits, where "
-            f"{sum(m[2] for m in self.p.matrix.messages)} messages should take {seconds(cost)}"
+            f"{counted(sum(m[2] for m in self.p.matrix.messages), 'message')} should take "
+            f"{seconds(cost)}"
         ]
         if rows:
             rank = max(range(self.n), key=lambda r: rows[0].time_s[r])
@@ -176,8 +178,8 @@ class Causes(Numbers):
             "many messages: what each of them costs, whatever its size",
             lost,
             [
-                f"{messages} messages of {size(volume / max(messages, 1))} on average should take "
-                f"{seconds(lost)} a rank beside their bytes"
+                f"{counted(messages, 'message')} of {size(volume / max(messages, 1))} on average "
+                f"should take {seconds(lost)} a rank beside the bytes"
             ],
             "send fewer and larger ones: what goes to the same rank in one message",
             self.show_command(),
@@ -216,8 +218,9 @@ class Causes(Numbers):
                 continue
             evidence.append(
                 f"{call.function}, {size(sum(call.bytes) / max(call.total_calls, 1))}: "
-                f"{sum(call.calls) / self.n:.0f} calls a rank, {seconds(self.typical(call))} "
-                f"in the operation itself, where the least is {seconds(sum(self.least(call)))}"
+                f"{counted(round(sum(call.calls) / self.n), 'call')} a rank, "
+                f"{seconds(self.typical(call))} in the operation itself, where the least is "
+                f"{seconds(sum(self.least(call)))}"
             )
         return self._cause(
             "collective",
@@ -285,7 +288,10 @@ class Causes(Numbers):
             "communicators",
             "making and freeing communicators",
             lost,
-            [f"{calls:.0f} calls a rank, {seconds(lost)}, waiting for late ranks included"],
+            [
+                f"{counted(round(calls), 'call')} a rank, {seconds(lost)}, waiting for late ranks "
+                "included"
+            ],
             "make communicators once and keep them",
             self.show_command(),
             because="making a communicator is an agreement of its ranks, not a collective to tune",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stretto.campaign.settings import REDUCTIONS
+from stretto.counted import counted
 from stretto.files.export import ExportManifest, ExportRow
 
 #: bytes of all ranks' buffers together that a call may have
@@ -45,7 +46,8 @@ class Case:
     @property
     def words(self) -> str:
         """``allreduce of 8 bytes on 4 ranks``."""
-        return f"{self.collective} of {self.bytes} bytes on {self.ranks} ranks"
+        size, ranks = counted(self.bytes, "byte"), counted(self.ranks, "rank")
+        return f"{self.collective} of {size} on {ranks}"
 
 
 def cases_of(manifest: ExportManifest, most: int = MOST_BYTES) -> list[Case]:

@@ -18,13 +18,17 @@ from stretto.campaign.variants import settings_environment
 from stretto.errors import StrettoError
 from stretto.export import examine, probe
 from stretto.export.cases import Case, cases_of
+from stretto.export.everywhere import unseen
 from stretto.export.output import SCRIPT
 from stretto.export.probe import Prints
 from stretto.export.users import family_of, waking, woken
 from stretto.export.verdicts import Seen, Verdict, prints_of, unseen_of, verdicts_of
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest, filled
 from stretto.mpi.algorithms.forced import MARKS, settable
+from stretto.mpi.algorithms.openmpi import hiding
 from stretto.mpi.base import MPIInstallation
+from stretto.mpi.openmpi import OpenMPI
+from stretto.mpi.variables import control_variables
 from stretto.progress import Progress
 
 #: so often is looked once more, with ranks held for longer, where too little was seen even so
@@ -102,7 +106,10 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
     faults = examine.examine(manifest, directory, environment, plan.installation)
     verdicts = [_of_fault(manifest, fault) for fault in faults]
     ran: dict[int | None, Verdict] = {}
-    if plan.installation:
+    apart = _apart(manifest, environment, plan)
+    if apart:
+        verdicts.append(apart)
+    elif plan.installation:
         plan = replace(plan, folder=plan.folder or _writable(directory.resolve()))
         ran = run(manifest, environment, plan, quiet)
     named = {v.row for v in verdicts}
@@ -115,10 +122,34 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
     if None in ran:
         # looked at without what the user has forced and only the files bring to life
         collectives = [r.collective for r in manifest.rows]
-        awake = woken(manifest.target, collectives, environment, os.environ)
-        verdicts.append(replace(ran[None], why="; ".join([ran[None].why, *awake])))
+        more = woken(manifest.target, collectives, environment, os.environ)
+        if isinstance(plan.installation, OpenMPI):
+            more += hiding(control_variables(plan.installation), os.environ)
+        verdicts.append(replace(ran[None], why="; ".join([ran[None].why, *more])))
     again = filled(REMEDY, manifest.target, directory)
     return [replace(v, remedy=again) if v.remedy == REMEDY else v for v in verdicts]
+
+
+def _apart(manifest: ExportManifest, environment: Mapping[str, str], plan: Plan) -> Verdict | None:
+    """Return the verdict on files that not all hosts see: launches there would prove nothing."""
+    paths = [Path(environment.get(name, "")) for name in manifest.environment]
+    files = [p for p in paths if p.name in manifest.files and p.is_absolute() and p.is_file()]
+    if plan.installation is None or len(plan.hosts) < 2 or not files:
+        return None
+    nodes = unseen(files, plan.hosts, plan.installation)
+    if not nodes:
+        return None
+    sees = "does not see" if len(nodes) == 1 else "do not see"
+    return Verdict(
+        None,
+        "the files",
+        "wrong",
+        f"{', '.join(nodes)} {sees} them, or {'sees' if len(nodes) == 1 else 'see'} others: ranks "
+        "there would decide otherwise than the rest, and nothing was run",
+        "write the export where every node sees it under one path: --out DIR of a shared file "
+        "system",
+        str(files[0].parent),
+    )
 
 
 def _writable(directory: Path) -> Path:

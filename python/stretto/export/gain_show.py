@@ -13,6 +13,7 @@ from stretto.campaign.idle import crowd_words, threads
 from stretto.campaign.ledger import time_left
 from stretto.campaign.show import comparison_json, size_words, us
 from stretto.campaign.stats import FEWEST
+from stretto.counted import counted
 from stretto.export.gain import Plan
 from stretto.export.gained import Found, Gain
 
@@ -43,9 +44,10 @@ def announce(plan: Plan, name: str, say: Callable[[str], None], restart: bool) -
         inside = sum(c.row is not None for c in timing.calls)
         beside = len(timing.calls) - inside
         say(
-            f"stretto: {name} with the files and without, {timing.layout.words}: {inside} calls of "
-            f"rows, {beside} beside them; {settings.launches} launches of each, "
-            f"{settings.total()} starts; results go to {timing.path} as they come"
+            f"stretto: {name} with the files and without, {timing.layout.words}: "
+            f"{counted(inside, 'call')} of rows, {beside} beside them; "
+            f"{counted(settings.launches, 'launch')} of each, "
+            f"{counted(settings.total(), 'start')}; results go to {timing.path} as they come"
         )
         if settings.oversubscribed:
             here = threads() if timing.layout.nodes == 1 else None
@@ -95,8 +97,8 @@ def lines(gain: Gain) -> list[str]:
     if both is not None:
         mean, promised, n = both
         out.append(
-            f"gain: time x {mean:.2f} over {n} calls of rows (geometric mean); the measurements "
-            f"that the export was made of had promised x {promised:.2f}"
+            f"gain: time x {mean:.2f} over {counted(n, 'call')} of rows (geometric mean); the "
+            f"measurements that the export was made of had promised x {promised:.2f}"
         )
     elif any(r.calls and r.calls[0].comparison for r in gain.rows):
         out.append("what was promised is not known: the export is an older one")
@@ -116,7 +118,7 @@ def untouched(beside: Sequence[Found]) -> str:
     if timed and not worse and all(f.comparison.outcome == "untested" for f in timed):  # type: ignore[union-attr]
         words = "not tested"
     more = f" ({missing} without a time)" if missing > 0 else ""
-    return f"untouched: {len(beside)} calls beside the rows, {words}{more}"
+    return f"untouched: {counted(len(beside), 'call')} beside the rows, {words}{more}"
 
 
 def _line(f: Found) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from stretto.campaign.compare import (
 from stretto.campaign.compare import Timing as Times
 from stretto.campaign.show import size_words
 from stretto.campaign.stats import benjamini_hochberg, geometric_mean
+from stretto.counted import counted
 from stretto.export.gain import Call, Plan, Timing, layout_of
 from stretto.export.rules import Layout
 from stretto.files.bench import Bench, Excluded, standing_exclusions
@@ -62,9 +63,10 @@ class Found:
     def words(self) -> str:
         """``allreduce of 32K bytes on 4 ranks``."""
         case = self.call.case
-        size = "" if case.collective == "barrier" else f" of {size_words(case.bytes)} bytes"
+        unit = "byte" if case.bytes == 1 else "bytes"
+        size = "" if case.collective == "barrier" else f" of {size_words(case.bytes)} {unit}"
         nodes = f" ({self.layout.nodes} x {self.layout.ppn})" if self.layout.nodes > 1 else ""
-        return f"{case.collective}{size} on {self.layout.nranks} ranks{nodes}"
+        return f"{case.collective}{size} on {counted(self.layout.nranks, 'rank')}{nodes}"
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,8 @@ def _of_row(mine: Sequence[Found]) -> tuple[Status, str]:
     if not gaining:
         return "not slower", "it stands in for the MPI's own decision, and was to gain nothing"
     faster = [c for c in gaining if c.outcome == "faster"]
+    share = f"{len(faster)} of {counted(len(gaining), 'call')}"
     if len(faster) == len(gaining):
-        return "faster", f"at {len(faster)} of {len(gaining)} calls"
+        return "faster", f"at {share}"
     first = next(c for c in gaining if c.outcome != "faster")
-    return "not proven faster", f"at {len(faster)} of {len(gaining)} calls; elsewhere {first.why}"
+    return "not proven faster", f"at {share}; elsewhere {first.why}"

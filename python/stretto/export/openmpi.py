@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export import han, order, plain
 from stretto.export.layouts import merged
@@ -58,7 +59,7 @@ def usable(rules: Iterable[Rule], export: Export, release: str) -> dict[str, dic
     """
     out: dict[str, dict[int, list[Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in map(numbered, rules):
-        size = "" if rule.low == 0 else f" from {rule.low} bytes"
+        size = "" if rule.low == 0 else f" from {counted(rule.low, 'byte')}"
         what = f"{rule.collective}{size} on {rule.layout.words}"
         if rule.collective not in IDS:
             export.lost.append(f"{what}: coll/tuned has no rules for it")
@@ -107,8 +108,8 @@ def message_rows(
         row = (start, *(values(rule) or _NO_RULE[1:]))
         if rows and rows[-1][0] == start:
             export.lost.append(
-                f"{rule.collective} from {rule.low} bytes on {rule.layout.words}: Open MPI takes "
-                "these calls for messages of one size"
+                f"{rule.collective} from {counted(rule.low, 'byte')} on {rule.layout.words}: "
+                "Open MPI takes these calls for messages of one size"
             )
             continue
         rows.append(row)

@@ -27,6 +27,11 @@ LOSES = {
 }  # fmt: skip
 #: a setting whose collective is called by others, when operations do not commute
 CALLED = {"coll_tuned_reduce_algorithm": ("reduce_scatter", "reduce_scatter_block")}
+#: ... and by others at some ranks and sizes: Open MPI's own decision for allreduce then takes
+#: nonoverlapping (2), which calls reduce: in 4.1 to 6.0 on 8 to 15 ranks from 1 MiB on, on 128 to
+#: 255 below 128 KiB and from 512 KiB on, on 256 to 511 below 4 KiB and from 512 KiB on, on more
+#: below 2 KiB; in 4.0 from 10,000 bytes on (coll_tuned_decision_fixed.c). A row for 2 does, too.
+CALLED_AT_TIMES = {"coll_tuned_reduce_algorithm": ("allreduce",)}
 
 
 def loses(rule: Rule) -> str | None:
@@ -57,8 +62,15 @@ def warnings(rules: Sequence[Rule]) -> list[str]:
 
 
 def _sentence(collective: str, names: Sequence[str]) -> str:
-    others = CALLED.get(f"coll_tuned_{collective}_algorithm")
+    setting = f"coll_tuned_{collective}_algorithm"
+    others, at_times = CALLED.get(setting), CALLED_AT_TIMES.get(setting)
     inside = f", in {' and '.join(others)}, too, which call it" if others else ""
+    if at_times:
+        inside += (
+            f", and in {' and '.join(at_times)} at the ranks and sizes where that calls it (large "
+            "messages from 8 ranks on, small ones from 128; in 4.0 from 10000 bytes on; where it "
+            "has a row for nonoverlapping)"
+        )
     return (
         f"{collective}: {' and '.join(names)}: not in the order of the ranks, and the MPI takes a "
         f"row whatever the operation is{inside}: programs whose operations do not commute "

@@ -11,8 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
+from stretto.export.everywhere import to_be_seen
 from stretto.export.rules import Rule
-from stretto.export.users import beating, family_of, waking
+from stretto.export.users import beating, family_of, least, waking
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity, now
 from stretto.files.io import write_together
@@ -83,12 +84,13 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
     environment = export.environment if export.rows else {}
     variables = {n: v.replace(HERE, where) for n, v in environment.items()}
     texts = {n: t.replace(HERE, where) for n, t in export.files.items()}
+    read = any(HERE in value for value in environment.values())  # by the ranks, when they start
     rows = [_row(rule) for rule in export.rows]
     manifest = ExportManifest(
         target, now(), mpi, variables, sorted(texts), rows, export.bounded, export.lost
     )
     collectives = [r.collective for r in export.rows]
-    beat = dict.fromkeys(beating(target, collectives), "it may beat these files")
+    beat = dict.fromkeys(beating(target, collectives, variables), "it may beat these files")
     beat |= dict.fromkeys(waking(target, collectives, variables), "it comes alive with these files")
     before = _before(directory)
     # a script and a list that are not of one export are told apart by this
@@ -99,7 +101,10 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
     back = {n: v for n, v in back.items() if n not in variables}
     marked = {**variables, mark: " ".join(variables)} if variables else {}
     taken = _taken_back(back, mark, where)
-    texts[SCRIPT] = _script(title, marked, export.lost, beat, seal, taken)
+    seen = f"every node of the job must see {where} under this path" if read else None
+    texts[SCRIPT] = _script(title, marked, export.lost, beat, seal, taken, seen)
+    if read and any(rule.layout.nodes > 1 for rule in export.rows):
+        export.lost.append(to_be_seen(Path(where), target))
     texts[MODULE] = _module(title, marked, seal, _unloaded(back, mark))
     manifest.digests = {name: _digest(text) for name, text in texts.items()}
     texts[NAME] = EXPORT.format(manifest)
@@ -175,8 +180,10 @@ def _script(
     beat: Mapping[str, str],
     seal: Seal,
     back: list[str],
+    seen: str | None,
 ) -> str:
     lines = [f"# {_one_line(title)}", "# source this file in the job script, before mpirun or srun"]
+    lines += [f"# {seen}"] if seen else []
     lines += [f"# not expressed: {_one_line(sentence)}" for sentence in lost]
     if variables:  # a job goes on as without them, whatever happened to the files
         lines.append(f"if ! grep -q {seal.whole} {shlex.quote(seal.place)} 2>/dev/null; then")
@@ -184,7 +191,11 @@ def _script(
     lines += back
     for name, what in beat.items():
         if name not in variables:
-            lines.append(_warning(name, f'[ -n "${{{name}+x}}" ]', what))
+            bound = least(name)
+            test = f'[ -n "${{{name}+x}}" ]'
+            if bound is not None:  # what is no number is the MPI's to refuse
+                test = f'[ "${{{name}:-0}}" -ge {bound} ] 2>/dev/null'
+            lines.append(_warning(name, test, what))
     for name, value in variables.items():
         test = f'[ -n "${{{name}+x}}" ] && [ "${name}" != {shlex.quote(value)} ]'
         if name.startswith(MARKS):

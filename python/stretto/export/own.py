@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import read_bench
 from stretto.files.identity import Family
@@ -57,8 +58,8 @@ def write_own(results: Sequence[Path], out: Path) -> tuple[Path, int, list[str],
     ]
     if natives := sum(len(one.natives) for one in found):
         lost.append(
-            f"{natives} calls for which an algorithm of the MPI's own is the fastest or faster "
-            "than its decision: no table holds those, an export to that MPI does"
+            f"{counted(natives, 'call')} for which an algorithm of the MPI's own is the fastest or "
+            "faster than its decision: no table holds those, an export to that MPI does"
         )
     command = f"stretto run --table {shlex.quote(str(table))}"
     files = ", ".join(str(p) for p in results)

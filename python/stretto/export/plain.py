@@ -32,6 +32,11 @@ SEGMENTED = {
     },
     "coll_tuned_gather_algorithm": {"3": "linear_sync"},
 }  # fmt: skip
+#: with a row for one of these coll/tuned asks the type that is sent for its size, on every
+#: communicator, before it looks whether the call has one (coll_tuned_decision_dynamic.c of 4.1, 5.0
+#: and 6.0): a scatter away from the root, or what is in place, may give none. MPI_DATATYPE_NULL has
+#: a size, and is fine.
+UNREAD = ("allgather", "allgatherv", "alltoall", "gather", "scatter")
 SWITCH = "--plain-calls"
 
 
@@ -95,4 +100,22 @@ def warnings(rules: Sequence[Rule]) -> list[str]:
                 f"place (there the row of size 0 holds); without {SWITCH} one row is written for "
                 "all sizes, or none"
             )
-    return out
+    return out + _unread(rules)
+
+
+def _unread(rules: Sequence[Rule]) -> list[str]:
+    """Return a sentence for rows with which coll/tuned looks at a type that may be none."""
+    names = [
+        c
+        for c in dict.fromkeys(r.collective for r in rules)
+        if c in UNREAD
+        and any(r.collective == c and r.setting(f"coll_tuned_{c}_algorithm") for r in rules)
+    ]
+    if not names:
+        return []
+    return [
+        f"{' and '.join(names)}: a program that gives 0 or NULL for the type that is sent where "
+        "the MPI is to ignore it (in place; in a scatter away from the root) ends in a "
+        "segmentation fault on any communicator; MPI_DATATYPE_NULL is fine; "
+        f"--without {','.join(names)} leaves these rows out"
+    ]

@@ -1,10 +1,12 @@
 """Variables of the user's own that beat an export's files, or that its script replaces.
 
-Seen by running (4.1.4, 5.0.11, MPICH 5.0.2): MPICH takes a forced algorithm before its files; of
-Open MPI 4 and 5 the file's rows come first, and a forced algorithm holds wherever no row does; of
-6 it beats the file (by its sources). Intel MPI's files are variables, of which there is one each.
-Open MPI looks at algorithms that are forced in coll/tuned only with its dynamic rules, which the
-files turn on: one that did nothing until then comes alive, of collectives without rows as well.
+MPICH takes a forced algorithm before its files (5.0.2, run). Open MPI 4's rows come first, and a
+forced algorithm holds wherever no row does (4.1.4, run); in 5 and 6 it beats the file (5.0.0 to
+5.0.10 and 6.0, by coll_tuned_decision_dynamic.c). Intel MPI's files are variables, of which there
+is one each. Open MPI looks at algorithms that are forced in coll/tuned only with its dynamic rules,
+which the files turn on: one that did nothing until then comes alive, of collectives without rows as
+well. In HAN a forced algorithm beats the one of a row, and `coll_han_reproducible` the rows of
+allreduce and reduce (5.0.10, coll_han_dynamic.c).
 """
 
 from __future__ import annotations
@@ -12,11 +14,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from stretto.files.identity import Family
-from stretto.mpi.algorithms.forced import DYNAMIC, exported
+from stretto.mpi.algorithms.forced import DYNAMIC, HAN_DYNAMIC, exported
 from stretto.mpi.algorithms.openmpi_names import TUNED
 
 #: what decides whether coll/tuned is asked at all
 _COMPONENTS = ("OMPI_MCA_coll", "OMPI_MCA_coll_tuned_priority", "OMPI_MCA_coll_han_priority")
+#: components that come before coll/tuned and its files when they are given a higher priority
+_OTHERS = tuple(
+    f"OMPI_MCA_coll_{name}_priority"
+    for name in ("acoll", "adapt", "basic", "hcoll", "sm", "ucc", "xhc")
+)
+_TUNED_PRIORITY = 30
+#: collectives of which HAN's rows give way to the wish for results that are the same each time
+_REPRODUCIBLE = ("allreduce", "reduce")
 _MPICH = ("INTRA_ALGORITHM", "POSIX_INTRA_ALGORITHM", "COMPOSITION", "DEVICE_COLLECTIVE")
 
 
@@ -33,7 +43,7 @@ def family_of(target: str) -> Family:
     return "intel" if target == "intel" else "mpich"
 
 
-def beating(target: str, collectives: Collection[str]) -> list[str]:
+def beating(target: str, collectives: Collection[str], variables: Collection[str]) -> list[str]:
     """Return the variables that an export's files must not meet.
 
     Parameters
@@ -42,14 +52,32 @@ def beating(target: str, collectives: Collection[str]) -> list[str]:
         ``openmpi-5``, ...
     collectives
         Those that have rows.
+    variables
+        That the export's script sets.
     """
     names = list(dict.fromkeys(collectives))
     if target in ("mpich", "mvapich"):
         found = [f"MPIR_CVAR_{c.upper()}_{end}" for c in names for end in _MPICH]
         return [*found, "MPIR_CVAR_DEVICE_COLLECTIVES"] if found else []
     if target.startswith("openmpi") and names:
-        return [*map(_forcing, names), *_COMPONENTS]
+        of_han = HAN_DYNAMIC in variables
+        found = [f"OMPI_MCA_coll_han_use_{c}_algorithm" for c in names if of_han]
+        found += ["OMPI_MCA_coll_han_reproducible"] * (
+            of_han and not set(_REPRODUCIBLE).isdisjoint(names)
+        )
+        return [*map(_forcing, names), *found, *_COMPONENTS, *_OTHERS]
     return []
+
+
+def least(name: str) -> int | None:
+    """Return the number from which on one of `beating` counts; None: any value does.
+
+    Parameters
+    ----------
+    name
+        The variable's.
+    """
+    return _TUNED_PRIORITY + 1 if name in _OTHERS else None
 
 
 def waking(target: str, collectives: Collection[str], variables: Collection[str]) -> list[str]:
@@ -57,10 +85,8 @@ def waking(target: str, collectives: Collection[str], variables: Collection[str]
 
     Parameters
     ----------
-    target, collectives
+    target, collectives, variables
         As for `beating`.
-    variables
-        That the export's script sets.
     """
     if not target.startswith("openmpi") or DYNAMIC not in variables:
         return []  # an export of HAN's rules alone turns nothing on
@@ -114,8 +140,8 @@ def conflicts(
     """
     out = [
         f"{name}={environ[name]} is set here: it may beat these files in your jobs; unset it"
-        for name in beating(target, collectives)
-        if name in environ and name not in variables
+        for name in beating(target, collectives, variables)
+        if name in environ and name not in variables and _counts(name, environ[name])
     ]
     out += woken(target, collectives, variables, environ)
     out += [
@@ -130,3 +156,9 @@ def conflicts(
         for name in exported(family_of(target), environ)
         if name not in variables
     ]
+
+
+def _counts(name: str, value: str) -> bool:
+    """Tell whether a variable of `beating` with a value beats anything."""
+    bound = least(name)
+    return bound is None or (value.strip().isdecimal() and int(value) >= bound)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from stretto.counted import counted
 from stretto.export.cases import Case
 from stretto.export.openmpi_words import COMPOUND
 from stretto.export.probe import Print, Prints
@@ -116,8 +117,10 @@ def _joined(index: int | None, words: str, found: Sequence[tuple[Case, Status, s
         return Verdict(index, words, "unproven", reasons[0])
     sizes = ", ".join(str(c.bytes) for c in proven if c.inside)
     beside = sum(not c.inside for c in proven)
-    why = f"it holds at {sizes} bytes"
-    why += f", and {beside} calls beside it are untouched" if beside else ""
+    why = f"it holds at {sizes} {'byte' if sizes == '1' else 'bytes'}"
+    if beside:
+        verb = "is" if beside == 1 else "are"
+        why += f", and {counted(beside, 'call')} beside it {verb} untouched"
     return Verdict(index, words, "proven", why)
 
 

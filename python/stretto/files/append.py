@@ -66,8 +66,9 @@ class LineFile:
             Bring the file to disk.
         """
         data = line.encode(errors="backslashreplace")  # see write_atomic
-        before = self.size
+        before = None
         try:
+            before = self.size
             written = os.write(self.handle, data)
             if written != len(data):
                 # A full disk shows itself as a short write first; the retry gives the reason.
@@ -76,16 +77,21 @@ class LineFile:
             if sync:
                 os.fsync(self.handle)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                self.cut(before)
+            if before is not None:
+                with contextlib.suppress(OSError):
+                    self.cut(before)
             doing = f"cannot write {self.what} (earlier ones are kept)"
             raise from_oserror(error, doing, self.path) from error
 
     def close(self) -> None:
         """Close the file (and so give up the lock)."""
-        if self.handle >= 0:
-            os.close(self.handle)
-            self.handle = -1
+        handle, self.handle = self.handle, -1
+        if handle < 0:
+            return
+        try:
+            os.close(handle)
+        except OSError as error:  # a network file system tells only here what did not come through
+            raise from_oserror(error, f"cannot save {self.what}", self.path) from error
 
     def __enter__(self: Self) -> Self:
         """Return the file itself."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -50,7 +50,8 @@ class Header:
 class Launch:
     """One start of the measuring program; `candidates` by collective.
 
-    `hosts` are the nodes that it was started on, where they were named.
+    `hosts` are the nodes that it was started on, where they were named. `generation` counts the
+    claims under which a launch of a campaign of several processes was measured, from 1.
     """
 
     launch: int
@@ -63,6 +64,7 @@ class Launch:
         "stretto"  # "bare": without the interposer; "native:SETTINGS", "natives:START": variants.py
     )
     hosts: list[str] | None = None
+    generation: int | None = None
 
 
 @dataclass
@@ -107,12 +109,17 @@ class Excluded:
 
 @dataclass
 class LaunchEnd:
-    """How a launch ended, and how many seconds it took, start and end of the job included."""
+    """How a launch ended, and how many seconds it took, start and end of the job included.
+
+    `samples` is how many the files of a campaign of several processes held of it then, all
+    together: where they hold fewer, some were lost.
+    """
 
     launch: int
     status: Literal["ok", "timeout", "failed"]
     detail: str = ""
     seconds: float | None = None
+    samples: int | None = None
 
 
 Record = Launch | Sample | Excluded | LaunchEnd
@@ -193,6 +200,33 @@ def standing_exclusions(records: Iterable[Record]) -> dict[tuple[str, str], Excl
     return out
 
 
+def broken_off(records: Sequence[Record], mode: str) -> set[int]:
+    """Return which samples wait for their other mode, and nothing more came of their start.
+
+    The program writes a candidate's modes one after the other, and the last may be missing by
+    itself. It is missing for good where the start ended in the midst: by a kill, or a full disk.
+
+    Parameters
+    ----------
+    records
+        Of one process, in its order.
+    mode
+        The last one that is measured.
+    """
+    out: set[int] = set()
+    half: int | None = None
+    for at, record in enumerate(records):
+        if isinstance(record, Sample):
+            half = None if record.mode == mode else at
+        elif isinstance(record, Launch | LaunchEnd):
+            if half is not None and (isinstance(record, Launch) or record.status != "ok"):
+                out.add(half)
+            half = None
+    if half is not None:
+        out.add(half)
+    return out
+
+
 def check_record(record: Record, launches: dict[int, Launch], place: str) -> None:
     """Raise a `StrettoError` when a record does not fit to those before it."""
 
@@ -206,11 +240,15 @@ def check_record(record: Record, launches: dict[int, Launch], place: str) -> Non
             raise refuse(f"{record.nranks} ranks do not fit on {record.nodes} x {record.ppn}")
         if record.clock_error_us is not None and record.clock_error_us < 0:
             raise refuse("clock_error_us is negative")
+        if record.generation is not None and record.generation < 1:
+            raise refuse("generation must be at least 1")
         return
     if record.launch not in launches:
         raise refuse(f"launch {record.launch} was never started in this file")
     if isinstance(record, LaunchEnd) and record.seconds is not None and record.seconds < 0:
         raise refuse("seconds is negative")
+    if isinstance(record, LaunchEnd) and record.samples is not None and record.samples < 0:
+        raise refuse("samples is negative")
     if isinstance(record, Sample):
         if record.bytes < 0 or record.batch < 1:
             raise refuse("bytes must be at least 0 and batch at least 1")

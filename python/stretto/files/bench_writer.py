@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
@@ -38,10 +40,16 @@ class BenchWriter(LineFile):
     ----------
     previous
         What the file held when it was opened.
+    generation
+        Of the claim under which a campaign of several processes measures; None: there is none.
+    held
+        Tells how many samples of a launch all files of such a campaign hold; None: there is one.
     """
 
     def __init__(self, path: Path, header: Header, resume: bool = False) -> None:
         self.previous = Bench(header)
+        self.generation: int | None = None
+        self.held: Callable[[int], int] | None = None
         self._launches: dict[int, Launch] = {}
         if path.exists() and not resume and path.stat().st_size > 0:
             raise StrettoError(
@@ -86,7 +94,11 @@ class BenchWriter(LineFile):
         """Append one record; at a launch's end everything is brought to disk."""
         check_record(record, self._launches, str(self.path))
         if isinstance(record, Launch):
+            if self.generation is not None:
+                record = replace(record, generation=self.generation)
             self._launches[record.launch] = record
+        elif isinstance(record, LaunchEnd) and record.status == "ok" and self.held is not None:
+            record = replace(record, samples=self.held(record.launch))
         self.append(format_record(record), sync=False)
         if isinstance(record, LaunchEnd):
             try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import MPIIdentity
@@ -68,11 +69,11 @@ class ExportRow:
         if self.low == 0 and self.high is None:
             span = "any size"
         elif self.high is None:
-            span = f"{self.low} bytes and more"
+            span = f"{counted(self.low, 'byte')} and more"
         else:
             span = f"{self.low} to {self.high} bytes"
         layout = "" if self.nodes == 1 else f" ({self.nodes} x {self.ppn})"
-        return f"{self.collective} on {self.nranks} ranks{layout}, {span}"
+        return f"{self.collective} on {counted(self.nranks, 'rank')}{layout}, {span}"
 
     def covers(self, collective: str, nranks: int, size: int) -> bool:
         """Return whether a call is the row's."""

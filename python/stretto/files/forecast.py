@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.document import Document
 
@@ -94,8 +95,9 @@ class ForecastFile:
     def note(self) -> str:
         """What it is, in a line."""
         return (
-            f"{self.scaling} scaling of a run on {self.recorded.ranks} ranks, on {self.platform} "
-            f"with {self.scales[0].ppn} ranks a node; band: model wrong by x{self.error:g}"
+            f"{self.scaling} scaling of a run on {counted(self.recorded.ranks, 'rank')}, on "
+            f"{self.platform} with {counted(self.scales[0].ppn, 'rank')} a node; band: model wrong "
+            f"by x{self.error:g}"
         )
 
     def turning_point(self, tuned: bool) -> Scale | None:

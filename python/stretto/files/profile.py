@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import Host, Identity, MPIIdentity
@@ -260,13 +261,14 @@ def check(profile: Profile, place: str) -> None:
     for name in ("wall_s", "mpi_s", "io_s", "clock_error_s"):
         values: list[float] = getattr(profile, name)
         if len(values) != n:
-            raise refuse(f"{name} has {len(values)} values for {n} ranks")
+            raise refuse(f"{name} has {counted(len(values), 'value')} for {counted(n, 'rank')}")
         if min(values) < 0:
             raise refuse(f"{name} holds a negative time")
     if sorted(r for node in profile.nodes for r in node.ranks) != list(range(n)):
         raise refuse("the nodes do not hold every rank exactly once")
     if profile.threads is not None and len(profile.threads) != n:
-        raise refuse(f"threads has {len(profile.threads)} values for {n} ranks")
+        many = counted(len(profile.threads), "value")
+        raise refuse(f"threads has {many} for {counted(n, 'rank')}")
     if any(not 0 <= r < n for r in profile.incomplete_ranks):
         raise refuse("incomplete_ranks names a rank that does not exist")
     if not set(profile.unrecorded_ranks or []) <= set(profile.incomplete_ranks):
@@ -281,7 +283,8 @@ def check(profile: Profile, place: str) -> None:
             if numbers is None:
                 continue
             if len(numbers) != n:
-                raise refuse(f"{where}: {name} has {len(numbers)} values for {n} ranks")
+                many = counted(len(numbers), "value")
+                raise refuse(f"{where}: {name} has {many} for {counted(n, 'rank')}")
             if min(numbers) < 0:
                 raise refuse(f"{where}: {name} holds a negative value")
         if not 0 <= call.bytes_min <= call.bytes_max:

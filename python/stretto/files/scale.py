@@ -30,6 +30,8 @@ class Header:
     ----------
     programs
         What was run; None: not known (of an earlier version, or built by a reset command).
+    environment
+        What of it decides how fast a run is; None: not known (of an earlier version).
     """
 
     stretto: str
@@ -40,6 +42,7 @@ class Header:
     metric: Metric
     seed: int = 1
     programs: list[ProgramFile] | None = None
+    environment: dict[str, str] | None = None
 
 
 @dataclass
@@ -62,6 +65,8 @@ class ScaleRun:
         Of a tuned run: calls that Stretto carried out.
     detail
         Why it failed; the table and settings of a tuned run.
+    threads_seen
+        Whether a rank was seen to have the threads of its point; one run of a point is looked at.
     """
 
     nodes: int
@@ -75,6 +80,7 @@ class ScaleRun:
     ranks: int | None = None
     calls: int | None = None
     detail: str = ""
+    threads_seen: bool = False
 
 
 @dataclass

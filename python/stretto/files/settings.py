@@ -87,6 +87,8 @@ class SettingsFile:
         have been chosen.
     programs
         What was run; None: not known (a file of an earlier version).
+    environment
+        What of it decides how fast a run is; None: not known (a file of an earlier version).
     """
 
     stretto: str
@@ -107,6 +109,7 @@ class SettingsFile:
     compared: list[Compared] = field(default_factory=list)
     conclusion: str = ""
     programs: list[ProgramFile] | None = None
+    environment: dict[str, str] | None = None
 
 
 def check(found: SettingsFile, place: str) -> None:

@@ -10,6 +10,7 @@ import shlex
 from pathlib import Path
 from typing import cast, get_args
 
+from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError
 from stretto.files.identity import Family
 from stretto.files.io import read_text, write_atomic
@@ -225,7 +226,8 @@ def _words(line: str, place: str) -> list[str]:
 def _check_end(words: list[str], rows: list[Row], rest: list[str], at: int, place: str) -> None:
     if len(words) != 2 or words[1] != str(len(rows)):
         raise StrettoError(
-            f"the last line says {_short(' '.join(words))}, but {len(rows)} rows were read",
+            f"the last line says {_short(' '.join(words))}, but "
+            f"{counted(len(rows), 'row')} {'was' if len(rows) == 1 else 'were'} read",
             f"{place}:{at}",
             "rows are missing; copy the table again, or make it again with: stretto tune",
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 from stretto import __version__
 from stretto.campaign.compare import cell_of
+from stretto.counted import counted
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.bench import Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.bench_writer import BenchWriter
@@ -73,7 +74,8 @@ def choose_value(items: Sequence[Item], wanted: Which | None, left_out: list[str
         files = list(dict.fromkeys(missing))
         left_out.append(
             f"{files[0]}{f' and {len(files) - 1} more' if len(files) > 1 else ''}: "
-            f"{len(missing)} lines without a column of the {_WORDS[value]} were left out"
+            f"{counted(len(missing), 'line')} without a column of the {_WORDS[value]} "
+            f"{'was' if len(missing) == 1 else 'were'} left out"
         )
     return value
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.imports.copies import copied
@@ -207,10 +208,11 @@ def _as_warm(items: list[Item], left_out: list[str]) -> list[Item]:
     cold = [i for i in items if i.table.cold]
     if not cold or len(cold) == len(items):
         return items
+    alike = f", as are {len(cold)} tables" if len(cold) > 1 else ""
     left_out.append(
-        f"{cold[0].table.place}: of buffers that are in no cache (-off_cache), as are "
-        f"{len(cold)} tables; the others are of buffers used again, and the two are never mixed: "
-        "left out, import them by themselves"
+        f"{cold[0].table.place}: of buffers that are in no cache (-off_cache){alike}; the others "
+        "are of buffers used again, and the two are never mixed: left out, import them by "
+        "themselves"
     )
     return [i for i in items if not i.table.cold]
 
@@ -291,14 +293,16 @@ def _layout(table: Printed, facts: Facts) -> tuple[int, int, int]:
         )  # fmt: skip
     if nodes and nranks > nodes * ppn:
         raise StrettoError(
-            f"{nranks} ranks do not fit on {nodes} nodes x {ppn} ranks", table.place,
+            f"{nranks} ranks do not fit on {counted(nodes, 'node')} x {counted(ppn, 'rank')}",
+            table.place,
             "correct --nodes, --ppn or --pattern",
         )  # fmt: skip
     if nodes is None or nodes == 1 or (total and nranks != total):
         return nranks, -(-nranks // ppn), min(ppn, nranks)
     if nranks < ppn + nodes - 1:
         raise StrettoError(
-            f"{nranks} ranks are too few for {nodes} nodes, {ppn} ranks on one of them",
+            f"{counted(nranks, 'rank')} {'is' if nranks == 1 else 'are'} too few for {nodes} "
+            f"nodes, {counted(ppn, 'rank')} on one of them",
             table.place, "correct --nodes, --ppn or --pattern",
         )  # fmt: skip
     return nranks, nodes, ppn
@@ -309,11 +313,16 @@ def _layout_unknown(
 ) -> StrettoError:
     """Return what to say where nodes and ranks are not known: what alone is missing."""
     if nodes:
-        what, say = f"on how many ranks on each of {nodes} nodes", "--ppn 36, or {ppn} or {nranks}"
+        on = f"each of {nodes} nodes" if nodes > 1 else "its node"
+        what, say = f"on how many ranks on {on}", "--ppn 36, or {ppn} or {nranks}"
     elif ppn:
-        what, say = f"on how many nodes of {ppn} ranks", "--nodes 8, or {nodes} or {nranks}"
+        what, say = (
+            f"on how many nodes of {counted(ppn, 'rank')}",
+            "--nodes 8, or {nodes} or {nranks}",
+        )
     elif nranks:
-        what, say = f"on how many nodes the {nranks} ranks were", "--nodes 8, or {nodes} or {ppn}"
+        were = "rank was" if nranks == 1 else f"{nranks} ranks were"
+        what, say = f"on how many nodes the {were}", "--nodes 8, or {nodes} or {ppn}"
     else:
         what, say = "on how many nodes and ranks", "--nodes 8 --ppn 36, or {nodes}, {ppn}, {nranks}"
     was = "" if nranks and not (nodes or ppn) else " this was measured"

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.counted import counted
 from stretto.errors import CommandFailedError
 
 VARIABLE = "STRETTO_EVIDENCE"
@@ -92,8 +93,8 @@ def require_tuned(found: Evidence, nranks: int, command: str, said: str = "") ->
     ours = [line for line in said.splitlines() if line.startswith("stretto: ")]
     if found.loaded < nranks:
         raise CommandFailedError(
-            f"{found.loaded} of {nranks} ranks loaded Stretto in the tuned run, so it was not "
-            "tuned, and no verdict is given",
+            f"{found.loaded} of {counted(nranks, 'rank')} loaded Stretto in the tuned run, so it "
+            "was not tuned, and no verdict is given",
             command,
             "see that LD_PRELOAD and the STRETTO_ variables reach the ranks: `env -i`, sudo, "
             "containers and scripts that set LD_PRELOAD themselves drop them (put the lines of "
@@ -104,14 +105,17 @@ def require_tuned(found: Evidence, nranks: int, command: str, said: str = "") ->
         why = f": {ours[-1].removeprefix('stretto: ')}" if ours else ""
         raise CommandFailedError(
             f"Stretto was loaded but left everything to the MPI on {found.loaded - found.active} "
-            f"of {found.loaded} ranks, so the run was not tuned{why}",
+            f"of {counted(found.loaded, 'rank')}, so the run was not tuned{why}",
             command,
             "see that STRETTO_TABLE reaches the ranks, and that its file can be read there",
         )
     if found.finished and not found.calls:
         why = f" ({ours[-1].removeprefix('stretto: ')})" if ours else ""
+        ranks, their = (
+            ("the one rank", "its") if found.loaded == 1 else (f"all {found.loaded} ranks", "their")
+        )
         raise CommandFailedError(
-            f"Stretto was on all {found.loaded} ranks, but carried out none of their calls{why}, "
+            f"Stretto was on {ranks}, but carried out none of {their} calls{why}, "
             "so the run was not tuned, and no verdict is given",
             command,
             "run it with `stretto run --verbose`, which tells for each call why",
@@ -128,8 +132,8 @@ def require_native(found: Evidence, command: str) -> None:
     """
     if found.active:
         raise CommandFailedError(
-            f"{found.active} ranks had Stretto in the run that was to be native, so runs with and "
-            "without it cannot be compared",
+            f"{counted(found.active, 'rank')} had Stretto in the run that was to be native, so "
+            "runs with and without it cannot be compared",
             command,
             "take the lines of `stretto env` out of the script",
         )

@@ -109,9 +109,13 @@ def prepare(
         return words, environ
     if command.launcher_at is None:
         environ |= job.mpi.script_environment(variables, environ)
-        _settle(words, command.applications[0].program or 0, variables)
+        _settle(words, range(command.applications[0].program or 0), variables)
         return words, environ
     _before_launcher(words, command, variables)
+    # what a user's own STRETTO_* variables are before a program stays: they need not be ours
+    asked = {n: v for n, v in variables.items() if n in (env or {}) and n != "LD_PRELOAD"}
+    for application in command.applications:
+        _settle(words, range(application.start, application.program or application.start), asked)
     if command.kind == "slurm":
         environ |= variables
         environ.pop("LD_PRELOAD", None)
@@ -136,9 +140,9 @@ def _merge_words(words: list[str], command: Command, variables: Mapping[str, str
                 words[at] = "LD_PRELOAD=" + join_preload(words[at].partition("=")[2], preload)
 
 
-def _settle(words: list[str], end: int, variables: Mapping[str, str]) -> None:
-    """Put our settings into ``env A=B`` before `end`, whose values would win over ours."""
-    for at in range(end):
+def _settle(words: list[str], where: range, variables: Mapping[str, str]) -> None:
+    """Put our settings into ``env A=B`` among some words, whose values would win over ours."""
+    for at in where:
         name, equals, _ = words[at].partition("=")
         if equals and name in variables:
             words[at] = f"{name}={variables[name]}"
@@ -147,7 +151,7 @@ def _settle(words: list[str], end: int, variables: Mapping[str, str]) -> None:
 def _before_launcher(words: list[str], command: Command, variables: Mapping[str, str]) -> None:
     """Let what the user's words set for launcher and ranks neither hide nor lose our settings."""
     settings = {n: v for n, v in variables.items() if n != "LD_PRELOAD"}
-    _settle(words, command.launcher_at or 0, settings)
+    _settle(words, range(command.launcher_at or 0), settings)
     _merge_words(words, command, variables)
 
 

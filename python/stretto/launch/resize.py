@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.launch.command import Command, Option, parse_command
 from stretto.launch.layout import find_layout
@@ -54,7 +55,7 @@ class Point:
     def words(self) -> str:
         """Say it: ``4 x 36``, ``4 x 9 x 4 threads``."""
         text = f"{self.nodes} x {self.ppn}"
-        return text if self.threads is None else f"{text} x {self.threads} threads"
+        return text if self.threads is None else f"{text} x {counted(self.threads, 'thread')}"
 
 
 def resize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 
+from stretto.counted import counted
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.forecast import ForecastFile
 from stretto.model.fit import Fit
@@ -49,7 +50,10 @@ def fit_lines(fit: Fit) -> list[str]:
             [r.kind, str(r.bytes), f"{r.measured:.4g} {unit}", f"{r.fitted:.4g} {unit}",
              f"{r.ratio:.2f}"]
         )  # fmt: skip
-    return [*lines_of(rows), f"median factor {fit.median_factor:.2f} over {len(rows) - 1} values"]
+    return [
+        *lines_of(rows),
+        f"median factor {fit.median_factor:.2f} over {counted(len(rows) - 1, 'value')}",
+    ]
 
 
 def save(figure: Figure, path: Path) -> None:

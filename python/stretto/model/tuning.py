@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stretto.cli import print_json, say
+from stretto.counted import counted
 from stretto.errors import UsageError
 
 
@@ -80,8 +81,9 @@ def tune_by_simulation(
     if dry_run:
         cells = len(names) * len(counts) * len(parse_sizes(sizes))
         say(
-            f"stretto: {cells} cells would be simulated ({', '.join(names)}; {len(counts)} numbers "
-            f"of nodes x {each}), on one core about a minute for each of several thousand ranks"
+            f"stretto: {counted(cells, 'cell')} would be simulated ({', '.join(names)}; "
+            f"{counted(len(counts), 'number')} of nodes x {each}), on one core about a minute for "
+            "each of several thousand ranks"
         )
         return
     say(f"stretto: simulating {', '.join(names)} on {where.name}: nothing is measured")

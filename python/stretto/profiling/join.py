@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.identity import Abi, Family, MPIIdentity, collect
 from stretto.files.profile import (
@@ -357,8 +358,8 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
     notes += samples.notes
     if lost:
         notes.append(
-            f"{lost} messages are not in the matrix: they went to more ranks than one rank's table "
-            "holds, or to another MPI_COMM_WORLD"
+            f"{counted(lost, 'message')} {'is' if lost == 1 else 'are'} not in the matrix: sent "
+            "to more ranks than one rank's table holds, or to another MPI_COMM_WORLD"
         )
     paused = [raw.rank for raw in run if raw.paused_s > 0]
     if paused:

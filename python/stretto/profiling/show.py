@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from stretto.counted import counted
 from stretto.files.profile import Call, Communicator, Profile
 from stretto.profiling.join import rank_words
 
@@ -236,7 +237,7 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
     wall = max(profile.wall_s)
     console.print(
         f"{' '.join(profile.command)}\n{profile.mpi.family} {profile.mpi.version}, "
-        f"{profile.nranks} ranks on {profile.node_count} node(s), "
+        f"{counted(profile.nranks, 'rank')} on {counted(profile.node_count, 'node')}, "
         f"{seconds(wall)} from MPI_Init to MPI_Finalize",
         highlight=False,
         markup=False,
@@ -264,7 +265,7 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
     rest = [c for c in profile.communicators if c.id > 1]
     if rest:
         words = "; ".join(communicator_words(c) for c in rest[:8])
-        more = f"; and {len(rest) - 8} more shapes" if len(rest) > 8 else ""
+        more = f"; and {counted(len(rest) - 8, 'more shape')}" if len(rest) > 8 else ""
         console.print(
             f"communicators made: {words}{more}", highlight=False, markup=False, soft_wrap=True
         )

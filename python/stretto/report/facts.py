@@ -5,6 +5,7 @@ from __future__ import annotations
 from stretto.report import findings, stats
 from stretto.report import format as fmt
 from stretto.report.load import System
+from stretto.report.machines import is_node
 from stretto.report.points import NATIVE
 
 
@@ -25,23 +26,28 @@ def identity(system: System) -> list[tuple[str, str]]:
         out.append(("layout", f"{system.layout} ({fmt.plural(system.layout.nranks, 'rank')})"))
     if system.identities:
         one = system.identities[0]
-        h = one.host
-        out.append(
-            (
-                "machine",
-                f"{h.name}: {h.cpu}, {fmt.plural(h.cores, 'core')}, {fmt.size(h.memory_bytes)} "
-                f"memory, Linux {h.kernel}",
-            )
-        )
+        out.append(("machine", _machine(system)))
         library = f" ({one.mpi.library})" if one.mpi.library else ""
         out.append(("MPI", f"{one.mpi.family} {one.mpi.version}{library}"))
         out.append(("date", date(one.created)))
     elif system.tables:
         t = system.tables[0]
-        out.append(("machine", f"{t.host}: {t.cpu}"))
+        # it names the nodes' processor, and the host where it was made
+        made = "" if all(r.simulated for r in t.rows) else f" (table made on {t.host})"
+        out.append(("machine", f"{t.cpu}{made}"))
         out.append(("MPI", f"{t.family} {t.mpi_version}"))
         out.append(("date", date(t.created)))
     return out
+
+
+def _machine(system: System) -> str:
+    """Return the nodes and their processor, and what else is known of one of them."""
+    words, h = sorted(system.processors), system.host
+    if h is not None and is_node(h, system.nodes):
+        words += [
+            fmt.plural(h.cores, "core"), f"{fmt.size(h.memory_bytes)} memory", f"Linux {h.kernel}",
+        ]  # fmt: skip
+    return f"{system.machine}: {', '.join(words)}" if words else system.machine
 
 
 def method(system: System) -> list[str]:
@@ -97,7 +103,7 @@ def method(system: System) -> list[str]:
         out.append(
             "Profile: waiting is the time from a rank's entry until the last rank entered (bcast, "
             "scatter: until the root did), from "
-            f"{fmt.count(joined)} joined samples of collective calls; transfer is the rest. "
+            f"{fmt.plural(joined, 'joined sample')} of collective calls; transfer is the rest. "
             + (f"Clocks agree within {fmt.seconds(error)}." if error > 0 else "")
         )
     return out

@@ -128,6 +128,13 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def slowest_left_out(number: int, total: int, noun: str) -> str:
+    """Say that the slowest of a chart's points are left out: ``the slowest of 13 candidates``."""
+    who = "slowest" if number == 1 else f"{count(number)} slowest"
+    verb = "is" if number == 1 else "are"
+    return f"the {who} of {plural(total, noun)} {verb} left out"
+
+
 def layout(nodes: int, ppn: int, nranks: int | None = None) -> str:
     """Return a layout: ``4 nodes x 8 ranks`` (nodes times ranks on each)."""
     if nranks is not None and nranks != nodes * ppn:

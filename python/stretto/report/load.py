@@ -11,12 +11,13 @@ from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.bench import Bench, Header, read_bench
 from stretto.files.caches import COLD, all_cold
 from stretto.files.forecast import ForecastFile, read_forecast
-from stretto.files.identity import Identity
+from stretto.files.identity import Host, Identity
 from stretto.files.profile import Profile, read_profile
 from stretto.files.settings import SettingsFile, read_settings
 from stretto.files.table import Table, read_table
 from stretto.files.verdict import Verdict, read_verdict
 from stretto.report import campaigns, sums
+from stretto.report.machines import is_node, listed, nodes_of
 from stretto.report.points import Layout, Panel, panels
 
 PATTERNS = {
@@ -63,6 +64,37 @@ class System:
         out = [self.verdict.identity] if self.verdict else []
         out += [self.profile.identity] if self.profile else []
         return out + [b.header.identity for b in self.benches]
+
+    @property
+    def nodes(self) -> set[str]:
+        """Return the nodes that the files name; none where they name none."""
+        found = {n.name for n in self.profile.nodes} if self.profile else set()
+        return found.union(*map(nodes_of, self.benches)) - {"unknown"}
+
+    @property
+    def host(self) -> Host | None:
+        """Return the host in a file's header: one of the nodes, where any of them is."""
+        found = [i.host for i in self.identities]
+        return next((h for h in found if is_node(h, self.nodes)), found[0] if found else None)
+
+    @property
+    def machine(self) -> str:
+        """Return the nodes in words, the header's host where none are named; empty without."""
+        return listed(self.nodes or ({self.host.name} if self.host else ()))
+
+    @property
+    def processors(self) -> set[str]:
+        """Return the processors of the nodes, as far as they are known.
+
+        The processor of a host that is none of the nodes (a login node) is not theirs.
+        """
+        out = set()
+        for bench in self.benches:
+            host, named = bench.header.host, bench.header.settings.get("node_cpu")
+            if named or is_node(host, nodes_of(bench)):
+                out.add(str(named or host.cpu))
+        others = [one.identity.host for one in (self.profile, self.verdict) if one]
+        return out | {h.cpu for h in others if is_node(h, self.nodes)}
 
     @property
     def layout(self) -> Layout | None:
@@ -242,7 +274,7 @@ def _system(name: str, files: list[tuple[str, Path]]) -> System:
     _same_layout(out)
     _file_notes(out)
     if name == "files" and out.identities:
-        out.name = out.identities[0].host.name
+        out.name = out.machine
     return out
 
 
@@ -334,7 +366,7 @@ def _file_notes(system: System) -> None:
                 detail = f": {end.detail}" if end.detail else ""
                 word = "ran out of time" if end.status == "timeout" else "failed"
                 system.notes.append(f"Launch {number} in {path.name} {word}{detail}.")
-    cpus = {i.host.cpu for i in system.identities}
+    cpus = system.processors
     if len(cpus) > 1:
         system.notes.append(
             "The files come from machines with different CPUs: " + "; ".join(sorted(cpus)) + "."

@@ -61,7 +61,9 @@ def platform_name(system: System) -> str:
     from stretto.model.platform_file import locate
 
     names = [t.host for t in system.tables if any(r.simulated for r in t.rows)]
-    names += [b.header.identity.host.name for b in system.benches]
+    # a machine may be called as a platform is
+    heads = [b.header for b in system.benches]
+    names += [h.host.name for h in heads if h.settings.get("source") == "simulated"]
     for name in names:
         try:
             locate(name)

@@ -34,6 +34,8 @@ from stretto.report.sources import Source
 Kind = Literal["default", "own", "stretto"]
 #: why a default is the best, where nothing else is to be said
 NOTHING_FASTER = "nothing measured was faster"
+#: and why nothing can be said of its own algorithms
+NONE_OF_ITS_OWN = "none of its own algorithms was measured"
 #: settings that stand beside an algorithm's own in a candidate
 _ENABLING = re.compile(r"DEVICE_COLLECTIVES?=|use_dynamic_rules=|coll_han_priority=0$")
 
@@ -108,13 +110,19 @@ class Gap:
         The default's time / that of `best`: of one file the median over launches or rounds that
         both have, of two over all pairs of launches.
     outcome, why
-        Whether the default is significantly ``slower``, and in words.
+        Whether the default is significantly ``slower``, and in words; `NONE_OF_ITS_OWN` where there
+        was nothing to compare it with.
     """
 
     best: Entry
     ratio: float
     outcome: Outcome
     why: str
+
+    @property
+    def known(self) -> bool:
+        """Whether anything was measured that the default could be compared with."""
+        return self.why != NONE_OF_ITS_OWN
 
 
 @dataclass(frozen=True)
@@ -326,8 +334,10 @@ def _with_distances(drafts: Sequence[Ranking]) -> list[Ranking]:
         )
     ]
     distances: dict[int, list[Distance]] = defaultdict(list)
-    for (i, default, _), own_gap, every in zip(pairs[::2], gaps[::2], gaps[1::2], strict=True):
-        distances[i].append(Distance(default.mpi, default, own_gap, every))
+    for (i, default, own), gap, every in zip(pairs[::2], gaps[::2], gaps[1::2], strict=True):
+        if own == [default]:  # being the best of nothing is no finding
+            gap = Gap(default, 1.0, "untested", NONE_OF_ITS_OWN)
+        distances[i].append(Distance(default.mpi, default, gap, every))
     return [
         replace(r, distances=tuple(sorted(distances[i], key=lambda d: _by_time(d.default))))
         for i, r in enumerate(drafts)

@@ -78,6 +78,7 @@ def write(
                 words=place_words,
                 us=fmt.microseconds,
                 ratio=fmt.ratio,
+                plural=fmt.plural,
                 short=lambda label: fmt.choice(label, 40),
             )
         )

@@ -67,6 +67,8 @@ def entry_lines(ranking: Ranking) -> list[str]:
 
 def gap_words(gap: Gap, default: Entry) -> str:
     """Say a gap: ``x1.42 of tuned ring, 42% slower (p=0.002)``."""
+    if not gap.known:
+        return gap.why
     if gap.best is default:
         return "is the best" + ("" if gap.why == NOTHING_FASTER else f", {_verdict(gap)}")
     name = gap.best.label if gap.best.mpi == default.mpi else f"{gap.best.mpi}'s {gap.best.label}"
@@ -97,7 +99,8 @@ def distance_lines(ranking: Ranking) -> list[str]:
     known = {d.mpi for d in ranking.distances}
     for mpi in dict.fromkeys(e.mpi for e in ranking.entries if e.mpi not in known):
         e = fastest(e for e in ranking.entries if e.mpi == mpi)
-        few = f", {e.common} launches are too few" if e.few else ""
+        are = "launch is" if e.common == 1 else "launches are"
+        few = f", {e.common} {are} too few" if e.few else ""
         out.append(
             f"  {mpi}: what it does by itself was not measured; "
             f"fastest: {e.label}, {us(e.time.median)} us{few}"
@@ -174,8 +177,8 @@ def _distance_json(d: Distance) -> dict[str, Any]:
         **{
             key: {
                 "mpi": gap.best.mpi,
-                "candidate": gap.best.candidate,
-                "ratio": gap.ratio,
+                "candidate": gap.best.candidate if gap.known else None,
+                "ratio": gap.ratio if gap.known else None,
                 "outcome": gap.outcome,
                 "why": gap.why,
             }

@@ -54,7 +54,7 @@ def write(
             title=f"Stretto scaling: {shlex.join(head.command)}",
             command=shlex.join(head.command),
             mpi=f"{TITLES[head.mpi.family]} {head.mpi.version}",
-            host=f"{head.host.name}, {head.host.cpu}",
+            host=f"started on {head.host.name}, {head.host.cpu}",
             sentences=sentences(found, price),
             figures=figures,
             points=found.points,

@@ -225,7 +225,7 @@ def _forecasts(system: System) -> list[Outlook]:
             for s in f.scales
         ]
         about = (
-            f"Native is {f.baseline}. Recorded: {f.recorded.ranks} ranks, "
+            f"Native is {f.baseline}. Recorded: {fmt.plural(f.recorded.ranks, 'rank')}, "
             f"{fmt.seconds(f.recorded.wall_s)}, of which {fmt.seconds(f.recorded.compute_s)} "
             f"computing{'' if f.speed == 1 else f'; there {f.speed:g} times as fast'}."
         )

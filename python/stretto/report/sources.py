@@ -10,11 +10,12 @@ from pathlib import Path
 
 from stretto.files.bench import Bench
 from stretto.mpi.detect import TITLES
+from stretto.report.machines import listed, nodes_of, processor
 
 #: nodes, ranks per node and ranks
 Layout = tuple[int, int, int]
-#: so many nodes are named, and the rest counted
-MOST_NAMED = 6
+#: its name and its processor: two clusters may have nodes of the same names
+Node = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,7 @@ class Source:
         The header tells where the campaign was started: it counts where no nodes are named.
         """
         head = self.bench.header
-        names = {name for r in self.bench.launches for name in r.hosts or ()}
-        cpu = head.settings.get("node_cpu") or head.host.cpu
-        return f"{_listed(names or {head.host.name})}, {cpu}"
+        return f"{listed(nodes_of(self.bench) or {head.host.name})}, {processor(head)}"
 
 
 def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
@@ -93,37 +92,46 @@ def _words(paths: Sequence[Path]) -> Iterator[list[str]]:
 def _mixed(words: Sequence[str], benches: Sequence[Bench]) -> bool:
     """Return whether files with the same word hold the same, or are of different nodes."""
     seen: dict[str, set[tuple[object, ...]]] = defaultdict(set)
-    nodes: dict[tuple[str, Layout], frozenset[str]] = {}
+    nodes: dict[tuple[str, Layout], frozenset[Node]] = {}
     for word, bench in zip(words, benches, strict=True):
         found = _held(bench)
         if seen[word] & found:
             return True
         seen[word] |= found
-        for layout, names in _nodes(bench).items():
-            if nodes.setdefault((word, layout), names) != names:
+        for layout, own in _nodes(bench).items():
+            if nodes.setdefault((word, layout), own) != own:
                 return True
     return False
 
 
 def _is_unnamed(bench: Bench) -> bool:
     """Return whether nothing but the header tells where a file was measured."""
-    return not any(r.hosts for r in bench.launches)
+    return not nodes_of(bench)
 
 
-def _unnamed_hosts(benches: Iterable[Bench]) -> set[tuple[str, str]]:
-    """Return the machines, name and CPU, of files that name no nodes."""
-    return {(b.header.host.name, b.header.host.cpu) for b in benches if _is_unnamed(b)}
+def _started_on(bench: Bench) -> Node:
+    """Return the header's host, which counts where no nodes are named."""
+    return bench.header.host.name, processor(bench.header)
 
 
-def _nodes(bench: Bench) -> dict[Layout, frozenset[str]]:
+def _unnamed_hosts(benches: Iterable[Bench]) -> set[Node]:
+    """Return the machines of files that name no nodes."""
+    return {_started_on(b) for b in benches if _is_unnamed(b)}
+
+
+def _nodes(bench: Bench) -> dict[Layout, frozenset[Node]]:
     """Return the nodes of a file's launches by layout; the header's host where none are named.
 
     The header tells where the campaign was started, which may be a login node.
     """
+    cpu = processor(bench.header)
     out: dict[Layout, set[str]] = defaultdict(set)
     for r in bench.launches:
         out[r.nodes, r.ppn, r.nranks] |= set(r.hosts or ())
-    return {layout: frozenset(names or {bench.header.host.name}) for layout, names in out.items()}
+    return {
+        layout: frozenset((name, cpu) for name in names) or frozenset({_started_on(bench)})
+        for layout, names in out.items()
+    }
 
 
 def machines_note(files: Sequence[Source]) -> str | None:
@@ -134,30 +142,33 @@ def machines_note(files: Sequence[Source]) -> str | None:
     files
         From `sources`.
     """
-    layouts: dict[Layout, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+    layouts: dict[Layout, list[tuple[str, frozenset[Node]]]] = defaultdict(list)
     for f in files:
-        for layout, names in _nodes(f.bench).items():
-            layouts[layout].append((f.mpi, names))
-    own: dict[str, set[str]] = defaultdict(set)
+        for layout, nodes in _nodes(f.bench).items():
+            layouts[layout].append((f.mpi, nodes))
+    own: dict[str, set[Node]] = defaultdict(set)
     for found in layouts.values():
-        common = frozenset.intersection(*(names for _, names in found))
-        for mpi, names in found:
-            own[mpi] |= names - common
+        common = frozenset.intersection(*(nodes for _, nodes in found))
+        for mpi, nodes in found:
+            own[mpi] |= nodes - common
     if not any(own.values()) and len(_unnamed_hosts(f.bench for f in files)) > 1:
         for f in files:
-            host = f.bench.header.host
-            own[f.mpi] |= {f"{host.name} ({host.cpu})"} if _is_unnamed(f.bench) else set()
+            own[f.mpi] |= {_started_on(f.bench)} if _is_unnamed(f.bench) else set()
     if not any(own.values()):
         return None
-    told = "; ".join(f"{mpi}: {_listed(names)}" for mpi, names in own.items() if names)
+    several = len({cpu for nodes in own.values() for _, cpu in nodes}) > 1
+    told = "; ".join(f"{mpi}: {_said(nodes, several)}" for mpi, nodes in own.items() if nodes)
     return (
         f"These results are of several machines (nodes that not all share: {told}): differences "
         "may be theirs, not the MPIs'."
     )
 
 
-def _listed(names: Iterable[str]) -> str:
-    """Return names of nodes, the first few of many: ``n1, n2, n3 and 13 more``."""
-    ordered = sorted(names, key=lambda n: (len(n), n))
-    rest = len(ordered) - MOST_NAMED
-    return ", ".join(ordered[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+def _said(nodes: Iterable[Node], cpus: bool) -> str:
+    """Return the names of nodes, with their processors where these differ."""
+    by_cpu: dict[str, set[str]] = defaultdict(set)
+    for name, cpu in nodes:
+        by_cpu[cpu if cpus else ""].add(name)
+    return ", ".join(
+        listed(names) + (f" ({cpu})" if cpu else "") for cpu, names in sorted(by_cpu.items())
+    )

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.compare import Outcome, compare_times, judge
+from stretto.campaign.compare import THRESHOLD, Outcome, compare_times, judge
 from stretto.campaign.stats import Interval, benjamini_hochberg, median_interval
 from stretto.files.scale import Kind, ScaleRun
 from stretto.files.verdict import Metric
@@ -61,11 +61,15 @@ class Turn:
         The fastest point by its median.
     slower
         Points with more cores that are slower, each with the verdict of the rank test.
+    enough
+        Of the points with fewer cores that are not slower, with the verdict of the test: the one
+        with the fewest; None: all are. Without a test: of those that look as fast.
     """
 
     kind: Kind
     best: Measured
     slower: tuple[tuple[Measured, Outcome, str], ...]
+    enough: tuple[Measured, Outcome, str] | None = None
 
     @property
     def certain(self) -> bool:
@@ -83,6 +87,8 @@ class Findings:
         Whose time speed-up and efficiency refer to: native, unless no native run succeeded.
     unverified
         Points of native runs of which none told on how many ranks it ran.
+    unseen_threads
+        Points with threads at which no rank was seen to have that number.
     """
 
     reference: Point
@@ -93,6 +99,7 @@ class Findings:
     cheapest: Measured | None
     failed: tuple[tuple[Point, Kind, str], ...]
     unverified: tuple[Point, ...] = ()
+    unseen_threads: tuple[Point, ...] = ()
 
     def of(self, kind: Kind) -> list[Measured]:
         """Return the points of a kind, fewest cores first."""
@@ -157,9 +164,14 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
         for m in points
         if m.kind == "native" and all(r.ranks is None for r in values[m.point, "native"].values())
     )
+    unseen = dict.fromkeys(
+        p
+        for (p, _), found in sorted(values.items())
+        if p.threads is not None and not any(r.threads_seen for r in found.values())
+    )
     return Findings(
         reference, base_kind, tuple(points), tuple(gains), tuple(turns), cheapest, failed,
-        unverified,
+        unverified, tuple(unseen),
     )  # fmt: skip
 
 
@@ -173,23 +185,27 @@ def _tests(points: Sequence[Measured]) -> tuple[list[Gain], list[Turn]]:
     by_key = {(m.point, m.kind): m for m in points}
     pairs = [(m, by_key[m.point, "native"]) for m in points
              if m.kind == "tuned" and (m.point, "native") in by_key]  # fmt: skip
-    beyond: list[tuple[Measured, Measured]] = []
+    others: list[tuple[Measured, Measured]] = []
     bests: dict[Kind, Measured] = {}
     for kind in ("native", "tuned"):
         mine = [m for m in points if m.kind == kind]
         if mine:
             best = bests[kind] = max(mine, key=lambda m: (m.speedup, -m.point.cores))
-            beyond += [(m, best) for m in mine if m.point.cores > best.point.cores]
-    raw = [compare_times(dict(a.by_round), dict(b.by_round)) for a, b in [*pairs, *beyond]]
+            others += [(m, best) for m in mine if m.point.cores != best.point.cores]
+    raw = [compare_times(dict(a.by_round), dict(b.by_round)) for a, b in [*pairs, *others]]
     adjusted = benjamini_hochberg([p for _, _, p, _ in raw])
     verdicts = [
-        (ratio, *judge(ratio, q, ratio.n))
+        (ratio, *judge(ratio, q, ratio.n, "run"))
         for (ratio, _, _, _), q in zip(raw, adjusted, strict=True)
     ]
     gains = [Gain(a.point, *verdict) for (a, _), verdict in zip(pairs, verdicts, strict=False)]
     later: Mapping[Kind, list[tuple[Measured, Outcome, str]]] = defaultdict(list)
-    for (m, _), (ratio, outcome, why) in zip(beyond, verdicts[len(pairs) :], strict=True):
-        if ratio.median > 1:
-            later[m.kind].append((m, outcome, why))
-    turns = [Turn(kind, best, tuple(later[kind])) for kind, best in bests.items()]
+    enough: dict[Kind, tuple[Measured, Outcome, str]] = {}
+    for (m, best), (ratio, outcome, why) in zip(others, verdicts[len(pairs) :], strict=True):
+        if m.point.cores > best.point.cores:
+            if ratio.median > 1:
+                later[m.kind].append((m, outcome, why))
+        elif outcome != "slower" and (outcome != "untested" or ratio.median <= 1 + THRESHOLD):
+            enough.setdefault(m.kind, (m, outcome, why))  # points are in order of their cores
+    turns = [Turn(kind, best, tuple(later[kind]), enough.get(kind)) for kind, best in bests.items()]
     return gains, turns

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.campaign.cost import ask, duration
+from stretto.counted import counted
 from stretto.errors import (
     CommandFailedError,
     Interrupted,
@@ -66,6 +67,8 @@ class Wanted:
         By point; points to which nothing is applied are measured native only.
     unshown
         Points whose command does not tell its number of ranks: runs have to.
+    native_only
+        No tuned runs are wanted, nor those of earlier calls.
     """
 
     lines: Mapping[Point, Sequence[str]]
@@ -80,6 +83,7 @@ class Wanted:
     seed: int = 1
     yes: bool = False
     unshown: Collection[Point] = ()
+    native_only: bool = False
 
     @property
     def points(self) -> list[Point]:
@@ -117,8 +121,8 @@ def steps(
         Runs that are there already, the failed ones among them.
     """
     made = {
-        (r.round, Point(r.nodes, r.ppn, r.threads), r.kind) for r in of_table(done, tuned)
-        if r.status == 0
+        (r.round, Point(r.nodes, r.ppn, r.threads), r.kind)
+        for r in of_table(done, tuned, points) if r.status == 0
     }  # fmt: skip
     out: list[Step] = []
     for number in range(rounds):
@@ -129,22 +133,28 @@ def steps(
     return out
 
 
-def of_table(runs: Sequence[ScaleRun], tuned: Mapping[Point, Tuned]) -> list[ScaleRun]:
-    """Leave out what was measured with another table than the present one.
+def of_table(
+    runs: Sequence[ScaleRun], tuned: Mapping[Point, Tuned], points: Collection[Point] | None
+) -> list[ScaleRun]:
+    """Leave out tuned runs that were not made with what is applied at their point now.
 
     Parameters
     ----------
     runs
         As far as they were made.
     tuned
-        By point; at points without a table everything stays.
+        By point: what is applied now.
+    points
+        Those asked for now; what is applied at others is not known, and their runs stay. None: no
+        tuned runs are wanted anywhere.
     """
 
     def other(run: ScaleRun) -> bool:
-        now = tuned.get(Point(run.nodes, run.ppn, run.threads))
-        return (
-            run.kind == "tuned" and run.status == 0 and now is not None and now.table != run.detail
-        )
+        point = Point(run.nodes, run.ppn, run.threads)
+        if run.kind == "native" or run.status != 0 or (points is not None and point not in points):
+            return False
+        now = tuned.get(point)
+        return now is None or now.table != run.detail
 
     return [r for r in runs if not other(r)]
 
@@ -169,15 +179,19 @@ class Measuring:
 
     def run(self, header: Header) -> Scale:
         """Make all runs that are missing, as far as the budget goes."""
-        refuse_other(self.w.path, header)
+        threads = all(p.threads is not None for p in self.w.points)
+        refuse_other(self.w.path, header, ("OMP_NUM_THREADS",) if threads else ())
         with ScaleWriter(self.w.path, header) as writer:
-            self.runs = of_table(writer.previous.runs, self.w.tuned)
+            points = None if self.w.native_only else self.w.points
+            self.runs = of_table(writer.previous.runs, self.w.tuned, points)
             self.before = len(self.runs)
             others = len(writer.previous.runs) - len(self.runs)
             if others:
                 self.say(
-                    f"stretto: note: {others} runs with another table or settings do not count"
+                    f"stretto: note: {counted(others, 'tuned run')} left out: not made with the "
+                    "table and settings that are applied there now"
                 )
+            self._say_tables()
             plan = steps(self.w.points, self.w.tuned, self.w.rounds, self.w.seed, self.runs)
             kept = f"runs so far are in {self.w.path}; the same command goes on"
             with keeping(kept), Progress("scaling", len(plan)) as progress:
@@ -186,6 +200,19 @@ class Measuring:
                 self._cost(plan)
                 self._rest(plan, writer, progress)
         return Scale(header, self.runs)
+
+    def _say_tables(self) -> None:
+        """Tell of which tables the tuned runs are that stay, at points not asked for now."""
+        others: dict[str, dict[str, None]] = {}
+        for r in self.runs:
+            point = Point(r.nodes, r.ppn, r.threads)
+            if r.kind == "tuned" and r.status == 0 and point not in self.w.lines:
+                others.setdefault(r.detail, {})[point.words] = None
+        for table, points in others.items():
+            self.say(
+                f"stretto: note: tuned runs on {', '.join(points)} are of an earlier call, with "
+                f"{table}"
+            )
 
     def _first(self, plan: list[Step], writer: ScaleWriter) -> list[Step]:
         """Make one native run at the largest point when nothing is known yet: it tells the cost."""
@@ -221,7 +248,7 @@ class Measuring:
             else ("of which none has succeeded yet, so how long they take is not known")
         )
         self.say(
-            f"stretto: cost: {len(plan)} runs, {how_long}"
+            f"stretto: cost: {counted(len(plan), 'run')}, {how_long}"
             + (f"; the budget ends it after {duration(limit)}" if limit is not None else "")
         )
         ask(seconds, self.w.yes or limit is not None)
@@ -242,8 +269,9 @@ class Measuring:
             progress.advance()
         if left:
             self.say(
-                f"stretto: warning: the budget is spent, {left} runs were not made; the same "
-                "command with more --budget goes on"
+                f"stretto: warning: the budget is spent, {counted(left, 'run')} "
+                f"{'was' if left == 1 else 'were'} not made; the same command with more --budget "
+                "goes on"
             )
 
     def _spent(self, step: Step) -> bool:
@@ -297,7 +325,7 @@ class Measuring:
                     words, cwd, tuned.libraries if tuned else [], variables, evidence, limit,
                     self.w.mpi, tuned.settings if tuned else None,
                     watch=self._to_be_watched(step),
-                    enough=None if tuned and tuned.settings else point.nranks,
+                    enough=None if self._variables(step) else point.nranks,
                 )  # fmt: skip
         except UsageError:
             raise
@@ -308,28 +336,38 @@ class Measuring:
         if trial.result.timed_out and limit is not None:
             said = "(--timeout)" if limit == self.w.timeout_s else "(--timeout, --budget)"
             draft.detail = f"it took too long and was ended after {duration(limit)} {said}"
-        return self._judged(draft, trial, point, tuned, " ".join(words))
+        return self._judged(draft, trial, step, " ".join(words))
+
+    def _variables(self, step: Step) -> dict[str, str]:
+        """Return what the ranks of a run must have to be its point's: settings, and threads."""
+        tuned = self.w.tuned.get(step.point) if step.kind == "tuned" else None
+        out = dict(tuned.settings) if tuned else {}
+        if step.point.threads is not None:
+            out["OMP_NUM_THREADS"] = str(step.point.threads)
+        return out
 
     def _to_be_watched(self, step: Step) -> bool:
-        """Whether it is to be seen on how many ranks a run runs, or that they have its settings."""
-        tuned = self.w.tuned.get(step.point) if step.kind == "tuned" else None
-        if any(_is_of(r, step) and r.status == 0 and r.ranks is not None for r in self.runs):
+        """Whether it is to be seen on how many ranks a run runs, or what variables they have."""
+        good = [r for r in self.runs if _is_of(r, step) and r.status == 0]
+        if step.point.threads is not None and not any(r.threads_seen for r in good):
+            return True
+        if any(r.ranks is not None for r in good):
             return False
-        return step.point in self.w.unshown or (tuned is not None and bool(tuned.settings))
+        return step.point in self.w.unshown or bool(self._variables(step))
 
-    def _judged(
-        self, draft: ScaleRun, trial: Trial, point: Point, tuned: Tuned | None, command: str
-    ) -> ScaleRun:
+    def _judged(self, draft: ScaleRun, trial: Trial, step: Step, command: str) -> ScaleRun:
         """Return what a run amounts to: its value, or why it counts for nothing."""
+        point, tuned = step.point, self.w.tuned.get(step.point) if step.kind == "tuned" else None
         result, found = trial.result, trial.evidence
         draft = replace(draft, wall_s=result.wall_s)
         if result.timed_out:
             return replace(draft, status=TIMED_OUT)
         if result.status != 0:
             return replace(draft, status=result.status, detail=ended(result)[:500])
-        missed = trial.seen.missed(tuned.settings) if tuned and trial.seen else None
+        missed = trial.seen.missed(self._variables(step)) if trial.seen else None
         if missed is not None:
-            return replace(draft, detail=missed)
+            why = "the command or its script sets it itself, or drops what it has"
+            return replace(draft, detail=f"{missed}: {why}")
         if tuned is None or not tuned.libraries:
             require_native(found, command)
         else:
@@ -340,17 +378,19 @@ class Measuring:
         if trial.sizes and point.nranks not in trial.sizes:
             sizes = " and ".join(map(str, sorted(trial.sizes)))
             return replace(
-                draft, detail=f"it ran on {sizes} ranks, not on {point.nranks}: the command or its "
-                "script does not take the number",
+                draft, detail=f"it ran on {sizes} rank{'' if sizes == '1' else 's'}, not on "
+                f"{point.nranks}: the command or its script does not take the number",
             )  # fmt: skip
         value = find_value(self.w.metric, result)
         if value is None or value <= 0:
             return replace(draft, detail=no_figure(self.w.metric, result, value)[:500])
         with_calls = tuned is not None and tuned.libraries and found.finished
         verified = point not in self.w.unshown or trial.sizes
+        seen = point.threads is not None and trial.seen is not None and bool(trial.seen.ranks)
         return replace(
             draft, value=value, status=0, ranks=point.nranks if verified else None,
             calls=found.calls if with_calls else None, detail=tuned.table if tuned else "",
+            threads_seen=seen,
         )  # fmt: skip
 
 

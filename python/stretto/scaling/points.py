@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.campaign.settings import whole
+from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.launch.command import parse_command
 from stretto.launch.job import Job, understand
@@ -72,8 +73,11 @@ def points_of(
             )
         return _doubling(own.nodes, own.ppn, each)
     on = parse_numbers(nodes, "--nodes") if nodes is not None else [1]
-    per = parse_numbers(ranks or ppn, "--ranks" if ranks else "--ppn") if ranks or ppn else None
-    if per is None:
+    if ranks is not None:
+        per = parse_numbers(ranks, "--ranks")
+    elif ppn is not None:
+        per = parse_numbers(ppn, "--ppn")
+    else:
         raise UsageError("--nodes needs --ppn: how many ranks on each?", "--ppn", "say --ppn 36")
     if threads is not None and len(each) == len(per) > 1:
         shapes = list(zip(per, each, strict=True))  # ranks x threads that fill a node alike
@@ -100,19 +104,23 @@ def _doubling(nodes: int, ppn: int, threads: list[int | None]) -> list[Point]:
         return [*(1 << i for i in range(most.bit_length()) if 1 << i < most), most]
 
     shapes = [(1, p) for p in up_to(ppn)] if nodes == 1 else [(n, ppn) for n in up_to(nodes)]
-    return [Point(n, p, t) for n, p in shapes for t in threads]
+    return list(dict.fromkeys(Point(n, p, t) for n, p in shapes for t in threads))
 
 
-def parse_numbers(text: str | None, option: str) -> list[int]:
-    """Return the numbers in ``1,2,4`` or ``2-64`` (doubling).
+def parse_numbers(text: str, option: str) -> list[int]:
+    """Return the numbers in ``1,2,4`` or ``2-64`` (doubling), as often as they are typed.
 
     Parameters
     ----------
     text, option
         The option's text, and its name for the message.
     """
+    if not text or not text.strip():
+        raise UsageError(
+            f"{option} is empty", option, f"write numbers {NUMBERS}; is a shell variable not set?"
+        )
     out: list[int] = []
-    for part in (text or "").split(","):
+    for part in text.split(","):
         low, dash, high = part.strip().partition("-")
         good = whole(low) and int(low) >= 1
         if not good or (dash and not (whole(high) and int(high) >= int(low))):
@@ -123,7 +131,7 @@ def parse_numbers(text: str | None, option: str) -> list[int]:
             if not dash:
                 break
             at *= 2
-    return list(dict.fromkeys(out))
+    return out
 
 
 def lines_of(
@@ -184,18 +192,19 @@ def _fitting(job: Job, point: Point) -> Point:
     """Refuse a line that asks for another number of ranks or nodes than it was to."""
     if job.command.launcher is None:
         return point
-    if job.layout.nranks not in (None, point.nranks):
+    if job.layout.nranks is not None and job.layout.nranks != point.nranks:
         raise StrettoError(
-            f"this would run on {job.layout.nranks} ranks, not on {point.nranks}",
+            f"this would run on {counted(job.layout.nranks, 'rank')}, not on {point.nranks}",
             shlex.join(job.command.words),
             "say where the numbers go: {n}, {nodes} and {ppn} in the command",
         )
     # Hydra puts any number of ranks on the nodes that it has: a point would be another one's.
-    if job.layout.nodes not in (None, point.nodes):
+    if job.layout.nodes is not None and job.layout.nodes != point.nodes:
         raise StrettoError(
-            f"this would run on {job.layout.nodes} nodes, not on {point.nodes}",
+            f"this would run on {counted(job.layout.nodes, 'node')}, not on {point.nodes}",
             shlex.join(job.command.words),
-            f"name the hosts of {point.nodes} nodes in the command, or ask for fewer (--nodes)",
+            f"name the hosts of {counted(point.nodes, 'node')} in the command, or ask for fewer "
+            "(--nodes)",
         )
     return point
 

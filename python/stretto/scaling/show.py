@@ -69,6 +69,12 @@ def sentences(found: Findings, price: float | None) -> list[str]:
             f"not verified: that native runs had these numbers of ranks ({points}); the command "
             "does not show it, and no rank was seen on this machine"
         )
+    if found.unseen_threads:
+        points = ", ".join(p.words for p in found.unseen_threads)
+        out.append(
+            f"not verified: that ranks had these numbers of threads ({points}); no rank was seen "
+            "on this machine"
+        )
     return out
 
 
@@ -89,13 +95,16 @@ def turn_words(turn: Turn, found: Findings) -> str:
         if failed:
             return (
                 f"{where}, the most cores on which a run succeeded ({', '.join(failed)} failed): "
-                "whether it turns round is not known"
+                f"whether it turns round is not known{_enough_words(turn)}"
             )
         if len(found.of(turn.kind)) == 1:
             return ""
         if len({m.point.cores for m in found.of(turn.kind)}) == 1:
             return where
+        if turn.enough is not None:
+            return f"{where}, the most cores that were measured{_enough_words(turn)}"
         return f"{where}, the most cores that were measured: it has not turned round"
+    where += _enough_words(turn)
     if not turn.slower:
         return f"{where}; more cores are no faster"
     certain = [(m, why) for m, outcome, why in turn.slower if outcome == "slower"]
@@ -103,6 +112,16 @@ def turn_words(turn: Turn, found: Findings) -> str:
     sure = "more cores make it slower" if certain else "more cores look slower"
     times = turn.best.speedup / m.speedup
     return f"{where}; {sure}: {m.point.words} takes {times:.2f} times as long, {why}"
+
+
+def _enough_words(turn: Turn) -> str:
+    """Say on which fewer cores it is as fast; nothing where it is on none."""
+    if turn.enough is None:
+        return ""
+    m, outcome, why = turn.enough
+    verb = "looks" if outcome == "untested" else "is"
+    cores = f"with {m.point.cores} instead of {turn.best.point.cores} cores"
+    return f"; {m.point.words} {verb} as fast {cores}: {why}"
 
 
 def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, Any]:
@@ -119,11 +138,14 @@ def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, A
         ],
         "fastest": [
             {"kind": t.kind, **vars(t.best.point), "speedup": t.best.speedup, "certain": t.certain,
-             "slower": [{**vars(m.point), "outcome": o, "why": w} for m, o, w in t.slower]}
+             "slower": [{**vars(m.point), "outcome": o, "why": w} for m, o, w in t.slower],
+             "enough": None if t.enough is None else
+             {**vars(t.enough[0].point), "outcome": t.enough[1], "why": t.enough[2]}}
             for t in found.turns
         ],
         "cheapest": None if found.cheapest is None else _point(found.cheapest),
         "unverified": [vars(p) for p in found.unverified],
+        "unseen_threads": [vars(p) for p in found.unseen_threads],
         "failed": [{**vars(p), "kind": k, "why": w} for p, k, w in found.failed],
         "conclusions": sentences(found, price),
     }  # fmt: skip

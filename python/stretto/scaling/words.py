@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -13,11 +14,13 @@ from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
 from stretto.mpi.detect import TITLES
+from stretto.tune.settings_environment import refuse_other_environment
 
 #: how the options write them
 NUMBERS = "as 1,2,4 or 2-64 (doubling)"
 #: of a run that succeeded and counts for nothing all the same: the metric is to be mended
 NO_FIGURE = "it ran, but "
+_ANEW = "begin again with --restart (the old file is kept), or name another --out"
 
 
 def no_figure(metric: Metric, result: Result, value: float | None) -> str:
@@ -48,8 +51,8 @@ def _short(text: str) -> str:
     return f"'{text}'" if len(text) <= 60 else f"'{text[:60]}...'"
 
 
-def refuse_other(path: Path, header: Header) -> None:
-    """Refuse results of another command, metric or MPI, before they are opened to go on.
+def refuse_other(path: Path, header: Header, set_here: Collection[str] = ()) -> None:
+    """Refuse results of another command, metric, MPI or environment, before they are gone on with.
 
     Parameters
     ----------
@@ -57,6 +60,8 @@ def refuse_other(path: Path, header: Header) -> None:
         The results file; it need not be there.
     header
         What is asked for now.
+    set_here
+        Variables that every run gets from its point, whatever the environment says.
     """
     text = read_text(path, WHAT) if path.exists() else ""
     if "\n" not in text:
@@ -71,8 +76,16 @@ def refuse_other(path: Path, header: Header) -> None:
             raise StrettoError(
                 f"these results are of another {name}: {a}, not {b}",
                 f"{path}:1",
-                "begin again with --restart (the old file is kept), or name another --out",
+                _ANEW,
             )
+    refuse_other_environment(
+        _without(old.environment, set_here), _without(header.environment, set_here), f"{path}:1",
+        _ANEW,
+    )  # fmt: skip
+
+
+def _without(environ: Mapping[str, str] | None, names: Collection[str]) -> dict[str, str] | None:
+    return None if environ is None else {n: v for n, v in environ.items() if n not in names}
 
 
 def _mpi(header: Header) -> str:

@@ -11,8 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
+from stretto.files.identity import now
 
 DIRECTORY = "nodes"
+#: bytes of a lock's file that are read
+MOST = 512
 
 
 class HeldError(StrettoError):
@@ -58,17 +61,37 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
             except BlockingIOError as error:
                 words = node if short(name) == node else f"{name}, which calls itself {node}"
                 raise HeldError(
-                    f"another process of this campaign measures on {words}",
+                    f"another process of this campaign measures on {words}{_said_by(handles[-1])}",
                     path,
                     "two at once would time one another: wait for it, or give each nodes of its "
                     "own (--hosts; stretto campaign submit --jobs N)",
                 ) from error
             except OSError:
                 continue  # some network file systems have no locks
+            _say_who(handles[-1])
         yield
     finally:
         for handle in handles:
             os.close(handle)
+
+
+def _say_who(handle: int) -> None:
+    """Write into a lock's file who holds it, for others to read; the lock holds without it, too."""
+    job = os.environ.get("SLURM_JOB_ID", "")
+    of = f" (Slurm job {job})" if job else ""
+    words = f"process {os.getpid()} on {os.uname().nodename}{of}, since {now()}\n"
+    with contextlib.suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, words.encode(errors="replace"), 0)
+
+
+def _said_by(handle: int) -> str:
+    """Return who has said to hold a lock, as an addition to a sentence; empty: nobody."""
+    try:
+        words = os.pread(handle, MOST, 0).decode(errors="replace").partition("\n")[0]
+    except OSError:
+        return ""
+    return f": {words}" if words.isprintable() and words else ""
 
 
 def node_of(name: str) -> str:

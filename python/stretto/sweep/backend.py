@@ -11,6 +11,7 @@ from stretto.campaign.commandline import Starter
 from stretto.campaign.ledger import Ledger
 from stretto.campaign.runner import Campaign
 from stretto.campaign.settings import Settings
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench
 from stretto.files.bench_writer import BenchWriter
@@ -85,7 +86,9 @@ class Launches:
             return None if layout.nodes == 1 else "no hosts were named for more than one node"
         if layout.nodes > len(self.alive()):
             lost = f" ({', '.join(sorted(self.dead))} do not answer)" if self.dead else ""
-            return f"{layout.nodes} nodes are needed, and there are {len(self.alive())}{lost}"
+            needed = f"{counted(layout.nodes, 'node')} {'is' if layout.nodes == 1 else 'are'}"
+            there = f"{'is' if len(self.alive()) == 1 else 'are'} {len(self.alive())}"
+            return f"{needed} needed, and there {there}{lost}"
         return None
 
     def prepare(self, layout: Layout, oversubscribed: bool) -> str:

@@ -17,7 +17,7 @@ from stretto.files.io import (
     write_atomic,
 )
 from stretto.sweep.layout import Layout, ordered, parse_layout
-from stretto.sweep.plan import FILE
+from stretto.sweep.plan import FILE, kept_elimination, refuse_elimination
 from stretto.sweep.request import Request
 
 CAMPAIGN = "campaign.json"
@@ -111,20 +111,21 @@ def refuse_place(out: Path) -> None:
 def refuse_other(request: Request, before: Mapping[str, Any] | None) -> None:
     """Refuse to go on in another way than a campaign's results were measured in.
 
+    Each layout's plan says it. Those of an older Stretto do not, and what starts have asked for
+    does; it is written later, and may be missing after a kill, or be damaged: then nobody knows.
+
     Parameters
     ----------
     request, before
         The campaign, and what `earlier` says.
     """
-    was = True if before is None else before.get("eliminate", True)
-    if was == request.eliminate or not any(request.out.glob(f"*/*/*/{FILE}")):
-        return
-    raise StrettoError(
-        f"the campaign was begun with eliminate = {'true' if was else 'false'}",
-        request.out / CAMPAIGN,
-        "rounds with and without candidates that were dropped are not mixed: set it as it was, or "
-        "name another directory (out = ...)",
-    )
+    layouts = sorted(request.out.glob(f"*/*/*/{FILE}"))
+    kept = {path: kept_elimination(path) for path in layouts}
+    for path, was in kept.items():
+        refuse_elimination(was, request.eliminate, path)
+    if before is not None and None in kept.values():
+        was = before.get("eliminate", True)
+        refuse_elimination(was, request.eliminate, request.out / CAMPAIGN)
 
 
 def keep_about(

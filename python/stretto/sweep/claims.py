@@ -22,7 +22,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -50,7 +50,8 @@ class Holder:
     pid, started
         Its number, and when it began in the kernel's ticks.
     job
-        Slurm's job that it runs in, as NUMBER.RESTART@CLUSTER; empty: none.
+        Slurm's job that it runs in, as NUMBER.RESTART@CLUSTER (without RESTART where a step does
+        not know it); empty: none.
     """
 
     place: str
@@ -73,7 +74,9 @@ def me() -> Holder:
         namespace = ""
     job = os.environ.get("SLURM_JOB_ID", "")
     if job:
-        job += "." + os.environ.get("SLURM_RESTART_COUNT", "0")
+        # a batch script hears of it from its first restart on, a step attached to the job never
+        none = "" if "SLURM_STEP_ID" in os.environ else "0"
+        job += "." + os.environ.get("SLURM_RESTART_COUNT", none)
         cluster = os.environ.get("SLURM_CLUSTER_NAME", "")
         job += f"@{cluster}" if cluster else ""
     place = f"{os.uname().nodename} {boot} {namespace}".strip()
@@ -96,6 +99,21 @@ def _parsed(text: str) -> Holder | None:
     words = (holder.place, holder.started, holder.job)
     good = isinstance(holder.pid, int) and all(isinstance(w, str) for w in words)
     return holder if good else None
+
+
+def _look(path: Path) -> tuple[Holder | None, os.stat_result]:
+    """Return the holder that a claim names, as far as it can be asked for, and the file's status.
+
+    None where the claim was cut off, by a kill or a full disk, where links are not to be had.
+    Another user's job cannot be asked for: Slurm may hide it as if there were none (PrivateData).
+    """
+    with path.open(encoding="utf-8", errors="replace") as stream:  # which asks an NFS server anew
+        text = stream.read()
+        status = os.fstat(stream.fileno())
+    holder = _parsed(text)
+    if holder is not None and status.st_uid != os.geteuid():
+        holder = replace(holder, job="")
+    return holder, status
 
 
 def _started(pid: int) -> str | None:
@@ -124,7 +142,9 @@ def gone(holder: Holder, mine: Holder, ask_slurm: Callable[[str], bool] | None =
     own_run, _, own_cluster = mine.job.partition("@")
     own, _, own_restart = own_run.partition(".")
     if number == own and cluster == own_cluster:
-        return restart != own_restart  # put into the queue again: what ran before is dead
+        # put into the queue again: what ran before is dead
+        known = restart.isdecimal() and own_restart.isdecimal()
+        return known and int(restart) < int(own_restart)
     return (ask_slurm or job_ended)(number if not cluster else f"{number}@{cluster}")
 
 
@@ -160,11 +180,17 @@ def _cluster() -> str:
 
 
 def _slurm(*words: str) -> subprocess.CompletedProcess[str] | None:
-    """Run one of Slurm's commands; None where it cannot be run, or does not answer."""
+    """Run one of Slurm's commands; None where it cannot be run, or does not answer.
+
+    What the user has set for squeue (states, partitions, users) would leave out jobs that run.
+    """
+    own = ("SQUEUE_", "SLURM_CLUSTERS")
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(own)}
     try:
         return subprocess.run(
-            words, capture_output=True, text=True, timeout=20, check=False, stdin=subprocess.DEVNULL
-        )
+            words, capture_output=True, text=True, timeout=20, check=False,
+            stdin=subprocess.DEVNULL, env=environ,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
 
@@ -223,16 +249,17 @@ class Claims:
     def listing(self) -> dict[int, dict[int, bool]]:
         """Return launch -> generation -> whether it has ended."""
         out: dict[int, dict[int, bool]] = {}
-        if self.glance and not self.directory.is_dir():
-            return out  # nobody has made it yet
-        with os.scandir(self.directory) as entries:
-            for entry in entries:
-                found = _NAME.match(entry.name)
-                if found:
-                    launch, generation = int(found.group(1)), int(found.group(2))
-                    ended = bool(found.group(3))
-                    known = out.setdefault(launch, {})
-                    known[generation] = known.get(generation, False) or ended
+        try:
+            if self.glance and not self.directory.is_dir():
+                return out  # nobody has made it yet
+            with os.scandir(self.directory) as entries:
+                names = [entry.name for entry in entries]
+        except OSError as error:
+            raise from_oserror(error, "cannot look at the claims", self.directory) from error
+        for found in filter(None, map(_NAME.match, names)):
+            launch, generation = int(found.group(1)), int(found.group(2))
+            known = out.setdefault(launch, {})
+            known[generation] = known.get(generation, False) or bool(found.group(3))
         return out
 
     def state(self, launch: int, listing: dict[int, dict[int, bool]]) -> tuple[State, int]:
@@ -278,7 +305,10 @@ class Claims:
 
     def holder_of(self, launch: int, generation: int) -> Holder | None:
         """Return who made a claim, None where that cannot be read."""
-        return _parsed(_read(str(self._path(launch, generation))))
+        try:
+            return _look(self._path(launch, generation))[0]
+        except OSError:
+            return None
 
     def gone(self, holder: Holder) -> bool:
         """Return whether a holder is known to have ended."""
@@ -291,15 +321,9 @@ class Claims:
         them, whatever time that is by the file server, and one from the future comes of age, too.
         """
         try:
-            with path.open(
-                encoding="utf-8", errors="replace"
-            ) as stream:  # opening asks an NFS server anew
-                text = stream.read()
-                status = os.fstat(stream.fileno())
+            holder, status = _look(path)
         except OSError:
             return False
-        # None: cut off by a kill or a full disk, where links are not to be had; none can be asked
-        holder = _parsed(text)
         if holder is not None:
             if self.gone(holder):
                 return True

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.campaign.fitting import require_layout
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, format_record, standing_exclusions
 from stretto.files.identity import Identity, MPIIdentity, cpu_slug
 from stretto.files.io import write_atomic
 from stretto.files.table import Row, Table, read_table, write_table
+from stretto.sweep.begun import earlier, launches_of
 from stretto.sweep.claims import Claims
 from stretto.sweep.decide import Decided, decide_all
 from stretto.sweep.elimination import Policy
@@ -115,7 +117,7 @@ def conclude(
         complete = complete and whole
         if site.closed is not None:
             remedy = remedy or site.remedy
-    for site in _earlier(standing, request.launches, say):
+    for site in _earlier(standing, request, say):
         found.take(site, standing.base, say, "a start that names the layout tries them again")
         if site.plan.layout in found.benches:
             words = f"{site.plan.layout.words}, measured by other starts here"
@@ -136,13 +138,16 @@ def conclude(
     if request.refine is not None:
         simulated = read_simulated(request.refine, mpi.family)
         rows, kept = refined(rows, simulated, found.gone)
-        say(f"stretto: {kept} rows are simulated ({request.refine}): nobody measured there")
+        are = f"{counted(kept, 'row')} {'is' if kept == 1 else 'are'}"
+        say(f"stretto: {are} simulated ({request.refine}): nobody measured there")
     path = table_place(request.out, mpi, standing.node_cpu or standing.identity.host.cpu)
     write_campaign_table(path, standing.identity, standing.node_cpu, rows)
     few = [d for d in decided.values() if untested(d)]
     if few:
+        points = sum(untested(d) for d in few)
+        have = f"{counted(points, 'point')} {'has' if points == 1 else 'have'}"
         say(
-            f"stretto: warning: {sum(untested(d) for d in few)} points have fewer than 6 launches: "
+            f"stretto: warning: {have} fewer than 6 launches: "
             "no test can be made there, and native stays"
         )
     return Outcome(
@@ -192,19 +197,23 @@ def _between(
     return rows
 
 
-def _earlier(standing: Standing, launches: int, say: Callable[[str], None]) -> Iterator[Site]:
+def _earlier(standing: Standing, request: Request, say: Callable[[str], None]) -> Iterator[Site]:
     """Yield the layouts of a campaign's directory that this start does not name, as they stand.
 
     Parameters
     ----------
     standing
         What measured the others.
-    launches
-        That each candidate gets.
+    request
+        The campaign.
     say
         Prints a sentence to the user.
     """
+    about = earlier(request.out)
     for path in sorted(standing.base.glob(f"*/{FILE}")):
+        launches = request.launches
+        if about is not None:
+            launches = launches_of(about, path.parent.name)
         try:
             plan, _, _ = read_plan(path, launches)
         except StrettoError as error:
@@ -215,7 +224,7 @@ def _earlier(standing: Standing, launches: int, say: Callable[[str], None]) -> I
         folder = Folder(path.parent, standing.identity, plan.settings.modes, standing.node_cpu)
         site = Site(plan, folder, Claims(path.parent / "claims", glance=True), [], [])
         word = site.left_out()
-        if word is not None:
+        if word is not None and not site.measured():
             site.closed = word["why"] + (f"; {word['remedy']}" if word.get("remedy") else "")
         yield site
 

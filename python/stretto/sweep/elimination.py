@@ -16,6 +16,7 @@ from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, compare_times
 from stretto.campaign.settings import Case, Settings
 from stretto.campaign.stats import FEWEST
 from stretto.campaign.variants import launch_for
+from stretto.counted import counted
 from stretto.files.table import WITHOUT_SIZE
 from stretto.sweep.times import Medians, Shape
 
@@ -196,7 +197,7 @@ def state(
                 keep = {n for s in (shape, *near) for n in best[s][:1]}
                 keep |= set(best[shape][: policy.most(done)])
                 names |= {
-                    n: f"not among the best {policy.most(done)} after {done} launches"
+                    n: f"not among the best {policy.most(done)} after {counted(done, 'launch')}"
                     for n in best[shape]
                     if n not in keep and n not in names
                 }
@@ -333,7 +334,8 @@ def _slow(
     best = min(known, key=lambda n: (median(known[n]), n))
     limit = factor * median(known[best])
     return {
-        n: f"{min(t) / limit * factor:.2f} times as slow as {best} or more in {len(t)} launches"
+        n: f"{min(t) / limit * factor:.2f} times as slow as {best} or more in "
+        f"{counted(len(t), 'launch')}"
         for n, t in known.items()
         if min(t) > limit and min(t) > max(known[best]) and n != best
     }

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from stretto.errors import StrettoError, from_oserror
+from stretto.errors import StrettoError
 from stretto.files.bench import (
     SCHEMA,
     VERSION,
@@ -25,6 +25,7 @@ from stretto.files.bench import (
     LaunchEnd,
     Record,
     Sample,
+    broken_off,
     check_record,
     parse_record,
 )
@@ -35,7 +36,11 @@ from stretto.files.schema import decode
 #: of the files of one start each; the merged one beside the folder has the same ending
 ENDING = ".bench.jsonl"
 CellKey = tuple[int, str, int, str, str, int]
-When = tuple[int, int]  # which file, in the order in which they were begun, and which record of it
+#: of a launch: the generation of its claim (0: not told), which file, in the order in which they
+#: were begun, and which record of it
+When = tuple[int, int, int]
+Start = tuple[int, int, int]  # of a launch: the generation, the file, and which one in it
+_Cells = dict[CellKey, dict[Start, dict[tuple[str, str], tuple[When, Sample]]]]
 
 
 @dataclass
@@ -46,44 +51,54 @@ class Session:
     header: Header | None = None
     records: list[Record] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)  # which start of its launch each belongs to
+    generations: list[int] = field(default_factory=list)  # of the claim of each; 0: not told
     offset: int = 0
     lines: int = 0
     strange: str | None = None
-    damaged: str | None = None  # a line in it; what stands before counts
+    damaged: str | None = None  # a line in it, or it cannot be read; what was read before counts
+    bad: bytes = b""  # that line
     launches: dict[int, Launch] = field(default_factory=dict)
     counts: Counter[int] = field(default_factory=Counter)
 
     def refresh(self) -> bool:
-        """Read the lines that are new, up to a damaged one; return whether there were any.
+        """Read the lines that are new, up to a damaged one; return whether anything has changed.
 
         A node that loses its power leaves holes in a file, in its first line as in any other: one
-        job's must not stop all others.
+        job's must not stop all others, nor must a file that cannot be read. Both may be for a
+        moment only (what a client of NFS writes may come to the server in another order), so that
+        it is looked at again.
         """
-        if self.damaged is not None:
-            return False
+        before = self.lines, self.damaged
         try:
-            with self.path.open("rb") as stream:
-                if os.fstat(stream.fileno()).st_size <= self.offset:
-                    return False
-                stream.seek(self.offset)
-                data = stream.read()
+            data = self._new()
         except OSError as error:
-            raise from_oserror(error, f"cannot read {WHAT}", self.path) from error
-        complete = data.rfind(b"\n") + 1  # what follows is being written, or was cut off by a kill
-        if complete == 0:
+            self.damaged, self.bad = f"cannot be read now: {error.strerror}", b""
+            return before[1] != self.damaged
+        if data is None:
             return False
-        self.offset += complete
-        for line in data[:complete].decode("utf-8", "replace").split("\n")[:-1]:
-            self.lines += 1
+        self.damaged, self.bad = None, b""
+        for line in data.split(b"\n")[:-1]:  # what follows is being written, or a kill cut it off
             try:
-                self._take(line)
+                self._take(line.decode("utf-8", "replace"), f"{self.path}:{self.lines + 1}")
             except StrettoError as error:
-                self.damaged = f"line {self.lines} and what stands behind it: {error.message}"
+                what = f"line {self.lines + 1} and what stands behind it"
+                self.damaged, self.bad = f"{what}: {error.message}", line + b"\n"
                 break
-        return True
+            self.lines += 1
+            self.offset += len(line) + 1
+        return before != (self.lines, self.damaged)
 
-    def _take(self, line: str) -> None:
-        place = f"{self.path}:{self.lines}"
+    def _new(self) -> bytes | None:
+        """Return what was not read yet, None where it is the damaged line that was there before."""
+        with self.path.open("rb") as stream:
+            if self.bad:
+                stream.seek(self.offset)
+                if stream.read(len(self.bad)) == self.bad:
+                    return None  # all that stands behind it need not be read
+            stream.seek(self.offset)
+            return stream.read() if os.fstat(stream.fileno()).st_size > self.offset else b""
+
+    def _take(self, line: str, place: str) -> None:
         if self.header is None:
             value = parse_json(line, str(self.path), WHAT)
             check_schema(value, SCHEMA, VERSION, str(self.path), WHAT)
@@ -92,11 +107,22 @@ class Session:
             return
         record = parse_record(line, place)
         check_record(record, self.launches, place)
+        self.add(record)
+
+    def add(self, record: Record) -> None:
+        """Take a record into account.
+
+        Parameters
+        ----------
+        record
+            The next one of the file.
+        """
         if isinstance(record, Launch):
             self.launches[record.launch] = record
             self.counts[record.launch] += 1
         self.records.append(record)
         self.starts.append(self.counts[record.launch])
+        self.generations.append(self.launches[record.launch].generation or 0)
 
 
 def strange(header: Header, mine: Identity, node_cpu: str | None) -> str | None:
@@ -167,16 +193,31 @@ class Folder:
 
     def merged(self) -> Merged:
         """Return everything that is in the files now."""
-        changed = self._merged is None
+        self._refresh()
+        if self._merged is None:
+            self._merged = merge(list(self._sessions.values()), self.mine, self.modes)
+        return self._merged
+
+    def held(self, launch: int) -> int:
+        """Return how many samples of a launch are in the files now.
+
+        Parameters
+        ----------
+        launch
+            Its number.
+        """
+        self._refresh()
+        cells = _cells(_used(list(self._sessions.values())), self.modes, launch)
+        return sum(len(starts[_best(starts)]) for starts in cells.values())
+
+    def _refresh(self) -> None:
+        """Read what is new in the files; nothing is merged any more where there is something."""
         for path in sorted(self.directory.glob(f"[!.]*{ENDING}")):
             session = self._sessions.setdefault(path.name, Session(path))
             if session.strange is None and session.refresh():
-                changed = True
+                self._merged = None
                 if session.header is not None:
                     session.strange = strange(session.header, self.mine, self.node_cpu)
-        if changed or self._merged is None:
-            self._merged = merge(list(self._sessions.values()), self.mine, self.modes)
-        return self._merged
 
 
 def merge(sessions: Sequence[Session], mine: Identity, modes: Sequence[str]) -> Merged:
@@ -193,47 +234,43 @@ def merge(sessions: Sequence[Session], mine: Identity, modes: Sequence[str]) -> 
     mine, modes
         As in `Folder`.
     """
-    used = [s for s in sessions if s.header is not None and s.strange is None]
-    used.sort(key=lambda s: (s.header.created if s.header else "", s.path.name))
-    cells: dict[CellKey, dict[tuple[int, int], list[tuple[When, Sample]]]] = {}
+    used = _used(sessions)
     launches: dict[int, Launch] = {}
     excluded: list[tuple[When, Excluded]] = []
-    ends: list[LaunchEnd] = []
-    total = 0
+    ends: list[tuple[When, LaunchEnd]] = []
     for at, session in enumerate(used):
-        numbered = enumerate(zip(_whole(session, modes), session.starts, strict=False))
-        for number, (record, start) in numbered:
-            when = at, number
+        for number, record in enumerate(session.records):
             if isinstance(record, Sample):
-                total += 1
-                starts = cells.setdefault(_key(record), {})
-                starts.setdefault((at, start), []).append((when, record))
-            elif isinstance(record, Launch):
+                continue
+            if isinstance(record, Launch):
                 launches[record.launch] = _joined(launches.get(record.launch), record)
-            elif isinstance(record, Excluded):
+                continue
+            when = session.generations[number], at, number
+            if isinstance(record, Excluded):
                 excluded.append((when, record))
             else:
-                ends.append(record)
+                ends.append((when, record))
     samples: dict[int, list[Record]] = {k: [] for k in launches}
     last: dict[tuple[int, str, str], When] = {}  # sample of a candidate in a launch
-    kept = 0
+    place = {mode: i for i, mode in enumerate(modes)}
+    total = kept = 0
+    cells = _cells(used, modes)
     for key in sorted(cells):
         starts = cells[key]
-        best = min(starts, key=lambda s: (-len(starts[s]), s))
-        chosen = {(x.candidate, x.mode): x for _, x in starts[best]}
+        chosen = starts[_best(starts)]
+        total += sum(len(x) for x in starts.values())
         kept += len(chosen)
-        place = {mode: i for i, mode in enumerate(modes)}
         order = sorted(chosen, key=lambda k: (k[0], place.get(k[1], len(place))))
-        samples[key[0]] += [chosen[k] for k in order]
-        for when, x in starts[best]:
+        samples[key[0]] += [chosen[k][1] for k in order]
+        for when, x in chosen.values():
             who = x.launch, x.collective, x.candidate
             last[who] = max(when, last.get(who, when))
     before: dict[int, list[Record]] = {k: [] for k in launches}
     behind: dict[int, list[Record]] = {k: [] for k in launches}
-    for when, out in sorted(excluded, key=lambda e: (e[1].collective, e[1].candidate, e[1].bytes)):
+    for when, out in sorted(excluded, key=lambda e: (*_about(e[1]), e[0])):
         since = last.get((out.launch, out.collective, out.candidate), when) > when
         (before if since else behind)[out.launch].append(out)
-    for end in ends:
+    for _, end in sorted(ends, key=lambda e: e[0]):
         behind[end.launch].append(end)
     header = used[0].header if used else None
     bench = Bench(header or Header(mine.stretto, mine.created, mine.host, mine.mpi, []))
@@ -244,17 +281,51 @@ def merge(sessions: Sequence[Session], mine: Identity, modes: Sequence[str]) -> 
     return Merged(bench, total - kept, aside)
 
 
+def _used(sessions: Sequence[Session]) -> list[Session]:
+    """Return the files that count, in the order in which they were begun."""
+    used = [s for s in sessions if s.header is not None and s.strange is None]
+    return sorted(used, key=lambda s: (s.header.created if s.header else "", s.path.name))
+
+
+def _cells(used: Sequence[Session], modes: Sequence[str], launch: int | None = None) -> _Cells:
+    """Return the samples of each cell by the starts that measured it; None: of all launches.
+
+    A last sample whose other mode was still to come does not count.
+    """
+    cells: _Cells = {}
+    for at, session in enumerate(used):
+        cut = broken_off(session.records, modes[-1])
+        for number, record in enumerate(session.records):
+            if not isinstance(record, Sample) or number in cut:
+                continue
+            if launch is None or record.launch == launch:
+                generation = session.generations[number]
+                starts = cells.setdefault(_key(record), {})
+                found = starts.setdefault((generation, at, session.starts[number]), {})
+                found[record.candidate, record.mode] = (generation, at, number), record
+    return cells
+
+
+def _best(starts: Mapping[Start, Sized]) -> Start:
+    """Return the start from which a cell is taken: one that has the most of it.
+
+    Of several it is the last one that held the claim: later rounds rest on it, whatever one that
+    had lost it has written since. Where that is not told it is the first, as it ever was.
+    """
+
+    def rank(start: Start) -> tuple[int, int, int, int]:
+        generation, at, number = start
+        return -len(starts[start]), -generation, at, -number if generation else number
+
+    return min(starts, key=rank)
+
+
+def _about(r: Excluded) -> tuple[str, str, int]:
+    return (r.collective, r.candidate, r.bytes)
+
+
 def _key(r: Sample) -> CellKey:
     return (r.launch, r.collective, r.bytes, r.datatype or "", r.operation or "", r.root or 0)
-
-
-def _whole(session: Session, modes: Sequence[str]) -> list[Record]:
-    """Return a file's records without a last sample whose other mode was still to come."""
-    records = session.records
-    last = records[-1] if records else None
-    if isinstance(last, Sample) and last.mode != modes[-1]:
-        return records[:-1]
-    return records
 
 
 def _joined(old: Launch | None, new: Launch) -> Launch:

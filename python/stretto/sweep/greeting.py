@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -70,7 +69,6 @@ def greet(
         launches=1, ppn=layout.ppn, hosts=tuple(hosts), batches=(3, 3), modes=("throughput",),
         oversubscribed=oversubscribe,
     )  # fmt: skip
-    deadline = time.monotonic() + limit
     try:
         place.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".start.", dir=place) as name:
@@ -79,8 +77,9 @@ def greet(
             text = format_job(settings, 0, settings.cases, output, status, limit)
             job.write_text(text, "utf-8")
             command, environ = command_line(settings, installation, 0, job, start)
+            looked = process.Looked()
             ended = process.run(
-                command, environ, directory / "log", lambda: time.monotonic() > deadline,
+                command, environ, directory / "log", lambda: looked.look() > limit,
                 scratch=directory,
             )  # fmt: skip
             lines = output.read_text("utf-8", "replace") if output.exists() else ""
@@ -118,6 +117,15 @@ def _judge(
             f"what {installation.name} looks for",
             at,
             start_remedy(installation, command),
+        )
+    loaded = " ".join(str(begun[0].get("library", "")).split()) if begun else ""
+    if loaded and installation.library and loaded != installation.library:
+        raise StrettoError(
+            f"the ranks load another MPI than {installation.name}: theirs calls itself {loaded!r}, "
+            f"and this one {installation.library!r}",
+            at,
+            f"LD_LIBRARY_PATH has to lead to {installation.prefix} on the nodes, too: unload the "
+            "module of the other MPI, and take what sets that path out of the shell's start files",
         )
     if ended.stopped:
         stage = "the first messages between them" if begun else "MPI_Init or the first message"

@@ -323,9 +323,11 @@ def find_mpi_type(installation: MPIInstallation) -> str:
 def srun_starter(mpi_type: str) -> Callable[[Layout, Sequence[str]], Starter]:
     """Return what makes a starter for a layout on some of the allocation's nodes.
 
-    One rank a core, hyperthreads left alone, node after node. ``--overlap`` lets the step share the
-    cores of a step around it (an interactive one), where it would otherwise wait for ever. The
-    variables are set by ``env`` on the nodes: LD_PRELOAD must not reach srun itself.
+    One rank a core, hyperthreads left alone, node after node, with the environment that this
+    process has, also in a job that was submitted without one (``--export=NONE``). ``--overlap``
+    lets the step share the cores of a step around it (an interactive one), where it would otherwise
+    wait for ever. The variables are set by ``env`` on the nodes: LD_PRELOAD must not reach srun
+    itself.
 
     Parameters
     ----------
@@ -339,7 +341,7 @@ def srun_starter(mpi_type: str) -> Callable[[Layout, Sequence[str]], Starter]:
         ) -> tuple[list[str], dict[str, str]]:
             words = ["srun", f"--mpi={mpi_type}", "-N", str(layout.nodes), "-n", str(layout.nranks)]
             words += [f"--ntasks-per-node={layout.ppn}", "--distribution=block:block"]
-            words += ["--overlap", "--hint=nomultithread", "--kill-on-bad-exit=1"]
+            words += ["--overlap", "--hint=nomultithread", "--kill-on-bad-exit=1", "--export=ALL"]
             if hosts:
                 words += ["-w", ",".join(hosts)]
             environ = {k: v for k, v in os.environ.items() if k not in _STEP}
@@ -351,14 +353,27 @@ def srun_starter(mpi_type: str) -> Callable[[Layout, Sequence[str]], Starter]:
     return of
 
 
-#: of a job that asked for other numbers of ranks: each step says its own
+#: of a job that asked for other ranks, cores, hosts, or another place for what they print: each
+#: step says its own
 _STEP = (
     "SLURM_NTASKS",
     "SLURM_NPROCS",
     "SLURM_NTASKS_PER_NODE",
+    "SLURM_NTASKS_PER_SOCKET",
+    "SLURM_NTASKS_PER_CORE",
+    "SLURM_NTASKS_PER_GPU",
     "SLURM_TASKS_PER_NODE",
+    "SRUN_CPUS_PER_TASK",
     "SLURM_DISTRIBUTION",
+    "SLURM_HOSTFILE",
+    "SLURM_EXCLUSIVE",
     "SLURM_CPU_BIND",
+    "SLURM_EXPORT_ENV",
+    "SRUN_EXPORT_ENV",
+    "SLURM_STDINMODE",
+    "SLURM_STDOUTMODE",
+    "SLURM_STDERRMODE",
+    "SLURM_LABELIO",
     "LD_PRELOAD",
 )
 

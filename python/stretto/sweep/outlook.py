@@ -11,6 +11,7 @@ from stretto.campaign.cost import duration
 from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, crowd_words
 from stretto.campaign.show import size_words
 from stretto.campaign.stats import FEWEST
+from stretto.counted import counted
 from stretto.sweep.begun import earlier
 from stretto.sweep.expected import at_most_s
 from stretto.sweep.interpolate import around
@@ -51,7 +52,8 @@ def hopeless(request: Request, system: System) -> list[str]:
             "out (--hosts a,b,..., or stretto campaign submit)"
         )
     elif many and have:
-        out.append(f"{', '.join(many)}: there are {have} nodes: they will be left out")
+        there = f"there {'is' if have == 1 else 'are'} {counted(have, 'node')}"
+        out.append(f"{', '.join(many)}: {there}: they will be left out")
     return out
 
 
@@ -92,7 +94,7 @@ def _without_candidates(request: Request, system: System) -> list[str]:
 
 def _listed(numbers: Sequence[int]) -> str:
     few = ", ".join(map(str, numbers[:6]))
-    return few if len(numbers) <= 6 else f"{few} and {len(numbers) - 6} more sizes"
+    return few if len(numbers) <= 6 else f"{few} and {counted(len(numbers) - 6, 'more size')}"
 
 
 def _outside(request: Request) -> list[str]:
@@ -152,7 +154,8 @@ def plan_lines(request: Request, system: System) -> list[str]:
     for words in (HYPERTHREADS, MORE_RANKS):
         found = [x.words for x in crowded if crowd_words(x.ppn, hosts.threads) == words]
         if found:
-            out.append(f"warning: {', '.join(found)}: {words} ({hosts.cores} cores on a node)")
+            each = counted(hosts.cores or 0, "core")
+            out.append(f"warning: {', '.join(found)}: {words} ({each} on a node)")
     return out
 
 

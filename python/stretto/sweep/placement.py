@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import tempfile
 import textwrap
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.campaign import process
 from stretto.campaign.commandline import Starter
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.identity import cpu_model
 from stretto.mpi.base import MPIInstallation
@@ -24,8 +24,9 @@ SHELL = "/bin/sh"
 #: one short line: launchers mix the output of ranks where it is longer than what a pipe takes at
 #: once. The rank's own affinity tells nothing: it may be bound to one core. Hardware threads of one
 #: core have the same list of siblings; those that are off have none.
+#: A launcher that starts its proxies by srun hands their numbers of Slurm's on, and its own count.
 PROBE = """
-rank=${PMIX_RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
+rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}}
 cpu=$(grep -m 3 -E '^(cpu family|model|model name|Model|cpu|uarch)[[:space:]]*:' /proc/cpuinfo)
 [ -n "$cpu" ] || cpu=$(grep -m 2 -E '^CPU (implementer|part)[[:space:]]*:' /proc/cpuinfo)
 threads=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 0)
@@ -35,6 +36,10 @@ cores=$(cat /sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list 2>/d
 cpu=$(printf %s "$cpu" | tr '\n\t' '; ')
 echo "stretto-rank $rank $(hostname) $cores $threads $cpu stretto-end"
 """
+#: of a step around the launcher (`srun --pty bash`): no rank's number here
+_AROUND = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+#: the same, but an mpirun fails that finds PMIX_NAMESPACE without it; its ranks have another first
+_AROUND_SRUN = (*_AROUND, "PMIX_RANK")
 
 
 @dataclass(frozen=True)
@@ -92,16 +97,17 @@ def probe(
         command, environ = installation.launch(
             layout.nranks, program, ppn=layout.ppn, hosts=hosts, oversubscribe=oversubscribe
         )
-    deadline = time.monotonic() + limit_s
+    around = _AROUND if start is None else _AROUND_SRUN
+    environ = {k: v for k, v in environ.items() if k not in around}
     with tempfile.TemporaryDirectory(prefix="stretto-places.") as directory:
         log = Path(directory) / "log"
-        ended = process.run(command, environ, log, lambda: time.monotonic() > deadline)
+        looked = process.Looked()
+        ended = process.run(command, environ, log, lambda: looked.look() > limit_s)
         said = log.read_text("utf-8", "replace")
     places = _parse(said)
     if ended.stopped:
         raise HangError(
-            f"the start of {layout.nranks} rank{'s' if layout.nranks > 1 else ''} did not end "
-            f"within {limit_s:.0f} s",
+            f"the start of {counted(layout.nranks, 'rank')} did not end within {limit_s:.0f} s",
             _start_words(command),
             hang_remedy(command),
         )
@@ -109,7 +115,7 @@ def probe(
         words = process.short("\n".join(x for x in said.splitlines() if "stretto-rank" not in x))
         raise StartError(
             f"{layout.words} ranks cannot be started (exit code {ended.status}, {len(places)} of "
-            f"{layout.nranks} ranks answered)",
+            f"{counted(layout.nranks, 'rank')} answered)",
             words or "no reason was given",
             _start_words(command),
             "try the same with a small MPI program; `stretto check` looks at the launcher",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 from stretto.campaign import settings as s
@@ -17,7 +19,7 @@ from stretto.campaign.fitting import with_variants
 from stretto.campaign.inlaunch import shared_launches
 from stretto.campaign.natives import resolve
 from stretto.campaign.programs import has_interposer
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, from_oserror
 from stretto.files.identity import Identity
 from stretto.files.io import check_schema, parse_json, read_text, write_atomic
 from stretto.files.schema import decode, encode
@@ -48,11 +50,14 @@ class LayoutPlan:
         With all candidates; launch ``k`` belongs to round ``k // len(variants)``.
     unlikely
         By shape, the candidates that are not begun with, and why: the model's advice.
+    eliminate
+        Whether candidates are dropped; None: it was begun by a Stretto that did not keep it here.
     """
 
     layout: Layout
     settings: s.Settings
     unlikely: dict[Shape, dict[str, str]]
+    eliminate: bool | None = None
 
     @property
     def nvariants(self) -> int:
@@ -164,7 +169,8 @@ def make_plan(
         stall_s=request.stall_s,
         batches=(9, 40),
     )
-    return LayoutPlan(layout, settings, _unlikely(request, layout, settings.cases))
+    unlikely = _unlikely(request, layout, settings.cases)
+    return LayoutPlan(layout, settings, unlikely, request.eliminate)
 
 
 def _unlikely(
@@ -233,11 +239,31 @@ def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: s
     node_cpu
         What the nodes are.
     """
-    check_plan(directory, plan, identity)
     path = directory / FILE
-    if not path.exists():  # of two jobs that come here at once, both write the same
+    if not path.exists():
         value = {**_value(plan, identity), "node_cpu": node_cpu}
-        write_atomic(path, json.dumps(value, ensure_ascii=False) + "\n", WHAT)
+        _write_first(path, json.dumps(value, ensure_ascii=False) + "\n")
+    check_plan(directory, plan, identity)  # of jobs that come here at once one has written it
+
+
+def _write_first(path: Path, text: str) -> None:
+    """Write a file unless there is one, which is atomic by a link; where links are not, nearly."""
+    own = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.{get_ident()}")
+    try:
+        write_atomic(own, text, WHAT)
+        try:
+            os.link(own, path)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
+                raise
+            if not path.exists():
+                own.replace(path)
+    except OSError as error:
+        raise from_oserror(error, f"cannot write {WHAT}", path) from error
+    finally:
+        own.unlink(missing_ok=True)
 
 
 def _value(plan: LayoutPlan, identity: Identity) -> dict[str, Any]:
@@ -249,6 +275,7 @@ def _value(plan: LayoutPlan, identity: Identity) -> dict[str, Any]:
         "environment": deciding(identity.mpi.family, os.environ),
         "nodes": plan.layout.nodes,
         "ppn": plan.layout.ppn,
+        "eliminate": plan.eliminate,
         **{k: v for k, v in plan.settings.record().items() if k in FROZEN},
     }
 
@@ -295,6 +322,7 @@ def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
             "another network, or other algorithms, are never mixed in: set the environment as it "
             "was (load the same modules), or name another directory (out = ...)",
         )
+    refuse_elimination(before.get("eliminate"), plan.eliminate, path)
     shared = before.get("oversubscribed")
     if shared is not None and shared != value["oversubscribed"]:
         raise StrettoError(
@@ -304,6 +332,40 @@ def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
             "times of both are never mixed: set shared_cores as it was, start where as many cores "
             "may be used (taskset, the job's), or name another directory (out = ...)",
         )  # fmt: skip
+
+
+def refuse_elimination(was: object, now: bool | None, place: Path) -> None:
+    """Refuse to drop candidates where all were measured, and the other way round.
+
+    Parameters
+    ----------
+    was, now
+        Whether candidates were dropped, and are to be; None: nobody knows.
+    place
+        The file that says so.
+    """
+    if was is None or now is None or was == now:
+        return
+    raise StrettoError(
+        f"the campaign was begun with eliminate = {'true' if was else 'false'}",
+        place,
+        "rounds with and without candidates that were dropped are not mixed: set it as it was, or "
+        "name another directory (out = ...)",
+    )
+
+
+def kept_elimination(path: Path) -> object:
+    """Return what a layout's plan says of `eliminate`; None where it does not, or is damaged.
+
+    Parameters
+    ----------
+    path
+        ``layout.json``.
+    """
+    try:
+        return _read(path).get("eliminate")
+    except StrettoError:
+        return None
 
 
 def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | None]:
@@ -337,7 +399,7 @@ def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | No
         )
     except (KeyError, TypeError) as error:
         raise StrettoError(f"this is not {WHAT}: {error!r}", path, "take it from a copy") from error
-    return LayoutPlan(layout, settings, {}), identity, value.get("node_cpu")
+    return LayoutPlan(layout, settings, {}, value.get("eliminate")), identity, value.get("node_cpu")
 
 
 def _read(path: Path) -> dict[str, Any]:

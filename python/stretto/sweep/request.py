@@ -20,6 +20,7 @@ from stretto.campaign.settings import (
     parse_size,
     parse_sizes,
 )
+from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.io import read_text
 from stretto.files.table import TUNABLE
@@ -323,7 +324,7 @@ def _refuse_vast(
             raise UsageError(words, f"{place}: interpolate", most)
     if len(nodes) * len(ppn) > MOST_LAYOUTS:
         raise UsageError(
-            f"{len(nodes)} numbers of nodes and {len(ppn)} of ranks per node are "
+            f"{counted(len(nodes), 'number')} of nodes and {len(ppn)} of ranks per node are "
             f"{len(nodes) * len(ppn)} layouts", f"{place}: nodes, ppn",
             f"take at most {MOST_LAYOUTS}; interpolate = [...] gives those between them rows, too",
         )  # fmt: skip

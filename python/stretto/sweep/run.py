@@ -27,8 +27,8 @@ from stretto.sweep.expected import expected_s, limit_s
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend
 from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.outlook import budget_lines, plan_json, plan_lines
-from stretto.sweep.parallel import side_by_side
 from stretto.sweep.pace import pace
+from stretto.sweep.parallel import side_by_side
 from stretto.sweep.plan import FILE, LayoutPlan, as_begun, check_plan, make_plan
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.request import OWN, Request

@@ -11,6 +11,7 @@ import numpy as np
 
 from stretto.campaign.compare import Comparison
 from stretto.campaign.stats import FEWEST
+from stretto.counted import counted
 from stretto.sweep.decide import Decided
 from stretto.sweep.plan import LayoutPlan
 from stretto.tune.decide import one_shape_each
@@ -31,8 +32,8 @@ def regret_words(found: Sequence[Decided]) -> str | None:
     most = np.percentile(every, 95, method="higher")
     return (
         f"slower than the best of those still measured: median {100 * np.median(every):.1f}%, at "
-        f"95% of {len(every)} points at most {100 * most:.1f}%; the best is that of either half of "
-        "the launches, its luck there included, so rather less"
+        f"95% of {counted(len(every), 'point')} at most {100 * most:.1f}%; the best is that of "
+        "either half of the launches, its luck there included, so rather less"
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.campaign.ledger import Ledger
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, Excluded, Header, Sample
 from stretto.files.bench_writer import BenchWriter
@@ -51,7 +52,7 @@ class Site:
     teachers: list[Layout]  # its guides, and those that they learned from
     writer: BenchWriter | None = None
     given_up: set[int] = field(default_factory=set)
-    doubted: set[int] = field(default_factory=set)  # were done; the files hold no end of them
+    doubted: set[int] = field(default_factory=set)  # were done; the files do not hold all of them
     unseen: dict[int, float] = field(default_factory=dict)  # the same, since when it is noticed
     sound: set[int] = field(default_factory=set)  # of which the files lack nothing
     lost: bool = False  # it was said that some of it is not
@@ -67,7 +68,7 @@ class Site:
     _whole: tuple[Merged, set[int]] | None = None
 
     def doubt(self) -> None:
-        """Take launches that earlier starts have done for done only if the files hold their end.
+        """Take launches that earlier starts have done for done only if the files hold them whole.
 
         Files may have been damaged since, or lost. As long as another process is at work nothing
         is doubted at once: see `Standing.unseen`.
@@ -78,11 +79,15 @@ class Site:
             self.doubted = {k for k, state in states.items() if state == "done"} - self.whole()
 
     def whole(self) -> set[int]:
-        """Return the launches whose end the files hold."""
+        """Return the launches whose end the files hold, and as many samples as there were then.
+
+        Several starts may have measured a launch, and only the last one's file tells its end.
+        """
         merged = self.folder.merged()
         if self._whole is None or self._whole[0] is not merged:
-            ends = merged.bench.ends
-            self._whole = merged, {k for k, end in ends.items() if end.status == "ok"}
+            held = Counter(x.launch for x in merged.bench.samples)
+            ends = [end for end in merged.bench.ends.values() if end.status == "ok"]
+            self._whole = merged, {x.launch for x in ends if held[x.launch] >= (x.samples or 0)}
         return self._whole[1]
 
     def leave_out(self, why: str, remedy: str | None, by: str) -> None:
@@ -160,6 +165,7 @@ class Site:
                     self.folder.directory, holder.place, holder.pid, identity.created
                 )
                 self.writer = BenchWriter(path, header)
+                self.writer.held = self.folder.held
         return self.writer
 
     def left_out(self) -> dict[str, Any] | None:
@@ -169,6 +175,12 @@ class Site:
         except (OSError, ValueError):
             return None
         return found if isinstance(found, dict) and isinstance(found.get("why"), str) else None
+
+    def measured(self) -> bool:
+        """Return whether all launches that were asked for are done, and no other one is open."""
+        listing = self.claims.listing()
+        asked = set(range(self.plan.settings.total()))
+        return all(self.claims.state(k, listing)[0] == "done" for k in asked | set(listing))
 
     def failed(self) -> dict[int, str]:
         """Return the launches that were given up, and what was said of each, from the files."""
@@ -236,6 +248,6 @@ def given_up_words(failed: Mapping[int, str]) -> str:
         From `Site.failed`.
     """
     reasons = Counter(failed.values()).most_common()
-    more = f" (and {len(reasons) - 1} other reasons)" if len(reasons) > 1 else ""
+    more = f" (and {counted(len(reasons) - 1, 'other reason')})" if len(reasons) > 1 else ""
     many = f"{len(failed)} launch{'es' if len(failed) > 1 else ''}"
     return f"given up: {many}, {reasons[0][0]}{more}"

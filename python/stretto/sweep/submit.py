@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.campaign.settings import parse_duration
-from stretto.errors import StrettoError
+from stretto.errors import EXIT_AGAIN, StrettoError
 from stretto.files.io import write_atomic
 from stretto.sweep.limit import WARNING_S, refuse_short
 from stretto.sweep.outlook import budget_lines, plan_lines
@@ -22,12 +22,13 @@ from stretto.sweep.run import system_of
 
 #: Of an array the number of one job is that of all: they would be put into the queue with it. And
 #: of whatever it ends Slurm says COMPLETING, with a time or a reason unless the user has cancelled
-#: it (seen with 22.05).
+#: it (seen with 22.05). What the user has set for squeue would leave the job out.
 _QUEUE = (
     "me=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}",
     "me=${me:-$SLURM_JOB_ID}",
     "cancelled() {",
-    '    read -r state preempted why <<<"$(squeue -h -j "$me" -O State:20,PreemptTime:30,Reason)"',
+    '    read -r state preempted why <<<"$(unset SLURM_CLUSTERS "${!SQUEUE_@}"',
+    '        squeue -h -j "$me" -O State:20,PreemptTime:30,Reason)"',
     '    case "$state" in COMPLETING | CANCELLED*) ;; *) return 1 ;; esac',
     '    [ "$preempted" = N/A ] && [ "$why" != TimeLimit ]',
     "}",
@@ -58,10 +59,11 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
 
     The campaign runs in the background, so that the shell hears Slurm's warning before the end of
     the time (USR1) and before a preemption (TERM), lets the launch under way end, and puts the job
-    into the queue again; a campaign that is not complete for other reasons is not repeated, nor one
-    whose job the user has cancelled, which also begins with TERM. Nor is one that has come out of
-    the queue again and was warned before anything was measured in the directory, since it would
-    come back for ever; a preemption (TERM) says nothing of what time was left.
+    into the queue again, as it does where the file system was away; a campaign that is not complete
+    for other reasons is not repeated, nor one whose job the user has cancelled, which also begins
+    with TERM. Nor is one that has come out of the queue again and ends before anything was measured
+    in the directory, since it would come back for ever; a preemption (TERM) says nothing of what
+    time was left.
 
     Parameters
     ----------
@@ -117,17 +119,18 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
             'while wait "$campaign"; code=$?; [ "$code" -gt 128 ]; do  # a signal ends wait, too',
             '    kill -0 "$campaign" 2>/dev/null || break',
             "done",
-            'if [ -n "$told" ] && [ "$code" -gt 128 ]; then',
+            f'if [ "$code" -eq {EXIT_AGAIN} ] ||',
+            '    { [ -n "$told" ] && [ "$code" -gt 128 ]; }; then',
             "    if cancelled; then",
             '        echo "stretto: not complete: the job was cancelled; submit it again to go on"',
-            '    elif [ "$told" = USR1 ] && [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] &&',
+            '    elif [ "$told" != TERM ] && [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] &&',
             '        [ "$(measured)" -le "$before" ]; then',
             '        echo "stretto: not complete: the job has measured nothing in its time and'
             " does not go into the queue again; what stands above may say why, and a longer"
             ' time may help: stretto campaign submit --time"',
             "    else",
             '        echo "stretto: not complete: the job goes into the queue again"',
-            '        scontrol requeue "$me"',
+            '        env -u SLURM_CLUSTERS scontrol requeue "$me"',
             "    fi",
             "fi",
             'exit "$code"',

@@ -205,6 +205,7 @@ class Worker(Standing):
             settings = site.plan.in_round(unit.turn, unit.cases.cases, self.policy)
             known = gains(before)
             writer = site.opened(self.identity, self.command, self.node_cpu, self.holder)
+            writer.generation = unit.generation + 1
             done = self.backend.measure(settings, unit.launch, writer, before)
             after = site.folder.merged().bench
             gained = gains(after) > known

@@ -162,6 +162,7 @@ class Combining(SettingRuns):
         together.gain = self._gain(ratio, ratios, p)
         ratio, _, p, _ = compare_times(mine, others)
         # each combination is another chance to be wrong
-        together.outcome, why = judge(ratio, None if p is None else min(1.0, MOST * p), ratio.n)
+        adjusted = None if p is None else min(1.0, MOST * p)
+        together.outcome, why = judge(ratio, adjusted, ratio.n, "run")
         together.why = f"beside {best.name}: {why}"
         return together.outcome == "faster"

@@ -149,9 +149,14 @@ def rows_lines(rows: list[Any]) -> list[str]:
         low_high = f" ({e['low']} to {e['high']})" if "low" in e else ""
         out.append(
             f"  {r.collective:10} {size_words(r.low)}-{high} B: {r.choice}, time x {e.get('ratio')}"
-            f"{low_high}, p={e.get('p')}, {e.get('launches')} launches{weaker_words(e)}"
+            f"{low_high}, p={e.get('p')}, {_launches(e.get('launches'))}{weaker_words(e)}"
         )
     return ["faster than native, and in the table:", *out] if out else []
+
+
+def _launches(number: object) -> str:
+    """Return a number of launches as a table's evidence tells it, which may be text."""
+    return f"{number} {'launch' if str(number) == '1' else 'launches'}"
 
 
 def _outcome_json(outcome: Any) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Confirming(Combining):
             if r.confirming and r.beside == tried.name and r.value is not None:
                 sides[r.setting][r.round] = r.value if lower else 1 / r.value
         ratio, ratios, p, _ = compare_times(sides[tried.name], sides[NATIVE])
-        outcome, why = judge(ratio, p, ratio.n)
+        outcome, why = judge(ratio, p, ratio.n, "run")
         self.file.confirmed = self._gain(ratio, ratios, p)
         self.file.confirmed_of = tried.name
         kinds = order(rounds, self.o.seed)

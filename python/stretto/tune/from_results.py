@@ -10,6 +10,7 @@ from pathlib import Path
 from stretto.campaign.baseline import fair, need_baseline
 from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing, best, decisive, timings
 from stretto.campaign.show import size_words
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import all_cold
@@ -106,7 +107,8 @@ def _layout(bench: Bench, path: Path) -> tuple[int, int]:
     measured = {s.launch for s in bench.samples}
     layouts = {(r.nodes, r.ppn, r.nranks) for r in bench.launches if r.launch in measured}
     if len(layouts) != 1:
-        words = ", ".join(f"{r} ranks on {n} x {p}" for n, p, r in sorted(layouts)) or "none at all"
+        each = [f"{counted(r, 'rank')} on {n} x {p}" for n, p, r in sorted(layouts)]
+        words = ", ".join(each) or "none at all"
         raise StrettoError(
             f"a table is decided from results of one layout a file; this one has {words}", path,
             "measure each layout into a file of its own",
@@ -129,7 +131,7 @@ def _decide(bench: Bench, nodes: int, ppn: int) -> Decided:
         if winner is not None:
             natives.append(
                 f"{cell.collective} {size_words(cell.bytes)} B: {winner.candidate}, "
-                f"{winner.why}, {winner.launches} launches"
+                f"{winner.why}, {counted(winner.launches, 'launch')}"
             )
     rows = decide(deciding, nodes, ppn, source=source, calls=calls_of(times))
     if bench.header.cold:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from stretto.counted import counted
 from stretto.files.verdict import ComparedOutcome
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
@@ -116,7 +117,7 @@ def compare_texts(
     times: set[int] = set()
     for text in tuned:
         if len(text) != len(first):
-            return "differs", f"{len(text)} lines instead of {len(first)}"
+            return "differs", f"{counted(len(text), 'line')} instead of {len(first)}"
         bad = [i for i in fixed if text[i] != first[i]]
         wrong = [
             i
@@ -129,17 +130,23 @@ def compare_texts(
         times |= set(bad)
     parts = []
     if free:
-        parts.append(f"{free} of {len(first)} lines differ between native runs too")
+        differ = "differs" if free == 1 else "differ"
+        parts.append(f"{free} of {counted(len(first), 'line')} {differ} between native runs too")
     if times:
         example = first[min(times)].strip()[:60]
-        parts.append(f"{len(times)} more look like times or have the form of such: {example!r}")
+        like = (
+            "looks like a time, or has the form of one"
+            if len(times) == 1
+            else ("look like times, or have the form of such")
+        )
+        parts.append(f"{len(times)} more {like}: {example!r}")
     return "times", "; ".join(parts)
 
 
 def _where(first: Sequence[str], text: Sequence[str], wrong: Sequence[int]) -> str:
     at = wrong[0]
     words = (
-        f"{len(wrong)} line{'' if len(wrong) == 1 else 's'}, the first is {at + 1}: "
+        f"{counted(len(wrong), 'line')}, the first is {at + 1}: "
         f"{text[at].strip()[:80]!r} instead of {first[at].strip()[:80]!r}"
     )
     differences = [largest_difference(first[i], text[i]) for i in wrong]

@@ -17,6 +17,7 @@ from stretto.campaign.idle import cores
 from stretto.campaign.ledger import time_left
 from stretto.campaign.runner import measure
 from stretto.campaign.settings import ROOTED, STARTUP_S, Case, Settings, make_case, variants_of
+from stretto.counted import counted
 from stretto.files.identity import collect
 from stretto.files.profile import Profile
 from stretto.files.table import Row, Table
@@ -45,8 +46,8 @@ class Planned:
         """Say what is measured."""
         _, nodes, ppn = self.layout
         return (
-            f"{len(self.settings.cases)} call shapes on {nodes} x {ppn} (nodes x ranks), "
-            f"{self.settings.launches} launches"
+            f"{counted(len(self.settings.cases), 'call shape')} on {nodes} x {ppn} (nodes x ranks),"
+            f" {counted(self.settings.launches, 'launch')}"
         )
 
 
@@ -145,7 +146,7 @@ class Measured(Profiled):
         pairs = PAIRS if self.o.pairs is None else self.o.pairs
         self.say(
             f"stretto: cost: CMD runs once with the recorder, then what it uses is measured, then "
-            f"CMD runs {pairs} times native and {pairs} times tuned, in turn "
+            f"CMD runs {counted(pairs, 'time')} native and {counted(pairs, 'time')} tuned, in turn "
             f"({self.o.place.words()}){budget}; Ctrl-C keeps what was measured"
         )
 

@@ -50,6 +50,7 @@ class Profiled(Stage):
                     "begin again with --restart, or give another directory with --out",
                 )
             if self._wall_file.exists():
+                self._require_layout(found)
                 self.run_s = self._recorded_wall(found)
                 self.say(
                     f"stretto: going on with the profile in {path}, of {found.created} "
@@ -87,11 +88,34 @@ class Profiled(Stage):
         self.since = found.created
         write_profile(found, path)
         self.run_s = recorded.result.wall_s
-        write_atomic(self._wall_file, f"{self.run_s}\n", "the profiled run's time")
+        text = f"{self.run_s}\n{self._asked_layout}\n"
+        write_atomic(self._wall_file, text, "the profiled run's time")
         self._check_metric(recorded.result)
         for note in recorded.joined[0].notes:
             self.say(f"stretto: note: {note}")
         return found
+
+    @property
+    def _asked_layout(self) -> str:
+        """What the command and the job that it is in ask for, as far as they show it."""
+        layout = self.job.layout
+        parts = (layout.nodes, layout.ppn, layout.nranks)
+        return "{} x {}, {} ranks".format(*("?" if n is None else n for n in parts))
+
+    def _require_layout(self, found: Profile) -> None:
+        """Refuse a profile of other nodes or ranks, such as of the same line in another job."""
+        then, now = self._recorded()[1:2], self._asked_layout
+        if then == [now]:
+            return
+        nodes = self.job.layout.nodes
+        if not then and nodes in (None, found.node_count):
+            return  # of an earlier version, which did not write it down
+        was = then[0] if then else f"{found.node_count} x {found.ppn}, {found.nranks} ranks"
+        raise StrettoError(
+            f"the profile here is of another layout: {was}, not {now} (nodes x ranks)",
+            self.path("profile.json"),
+            "begin again with --restart, or give another directory with --out",
+        )
 
     def _check_metric(self, result: Result) -> None:
         """Refuse a metric that CMD does not print before anything is measured for it."""
@@ -107,15 +131,22 @@ class Profiled(Stage):
 
     @property
     def _wall_file(self) -> Path:
-        """The wall time of the profiled run; there only when that run ended well."""
+        """Wall time and layout of the profiled run; there only when that run ended well."""
         return self.o.out / "outputs" / "profiled-wall-s"
 
     def _recorded_wall(self, profile: Profile) -> float:
         """Return the wall time of the profiled run, its start included."""
         try:
-            return float(self._wall_file.read_text("utf-8"))
-        except (OSError, ValueError):
+            return float("".join(self._recorded()[:1]))
+        except ValueError:
             return float(np.median(profile.wall_s)) + 0.5
+
+    def _recorded(self) -> list[str]:
+        """Return the lines of the profiled run: time and layout (an earlier version: no layout)."""
+        try:
+            return self._wall_file.read_text("utf-8").splitlines()
+        except (OSError, ValueError):
+            return []
 
 
 @contextmanager

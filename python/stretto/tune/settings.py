@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from stretto.campaign.compare import judge
 from stretto.campaign.cost import ask, duration
 from stretto.campaign.stats import benjamini_hochberg
+from stretto.counted import counted
 from stretto.errors import StrettoError, keeping
 from stretto.files.identity import collect
 from stretto.files.program import take
@@ -36,11 +37,13 @@ from stretto.tune.application import refuse_applied
 from stretto.tune.confirm import Confirming
 from stretto.tune.named import left, named, option_names
 from stretto.tune.place import check_copy, keep_input
+from stretto.tune.settings_environment import environment_of, refuse_other_environment
 from stretto.tune.stage import PAIRS
 from stretto.tune.unchanged import program_files
 
 #: rounds after which a setting that was not faster than native gets no more runs
 SCREENING = 3
+_ANEW = "begin again with --restart, or give another directory with --out"
 
 
 class SettingsTuning(Confirming):
@@ -55,14 +58,23 @@ class SettingsTuning(Confirming):
         check_copy(self.o.place)
         self.say_outside()
         candidates = self._candidates()
+        if not candidates:
+            nodes, ppn = self.job.layout.nodes, self.job.layout.ppn
+            raise StrettoError(
+                f"nothing to try here: {self.job.mpi.name} has no setting that can matter on "
+                f"{_layout_words(nodes, ppn)}, or CMD and the environment decide them all (see the "
+                "notes)",
+                " ".join(self.o.words),
+                "name some: --candidates 'NAME=VALUE;NAME=VALUE'",
+            )
         rounds = self.o.pairs or PAIRS
         for s in candidates:
             self.say(f"stretto:   {s.name}: {s.what}")
         more = combine.most_runs(len(candidates), rounds)
         most = rounds * (len(candidates) + 3) + more
         self.say(
-            f"stretto: {self.job.mpi.name}: {len(candidates)} settings, each tried on CMD "
-            f"{self.o.place.words()}: at most {most - more} runs"
+            f"stretto: {self.job.mpi.name}: {counted(len(candidates), 'setting')}, each tried on "
+            f"CMD {self.o.place.words()}: at most {counted(most - more, 'run')}"
             + (f", and {more} of combinations of those that help" if more else "")
         )
         if self.o.dry_run:
@@ -154,6 +166,7 @@ class SettingsTuning(Confirming):
             identity.stretto, identity.created, identity.host, identity.mpi, self.o.words,
             self.o.metric, self.job.layout.nodes, self.job.layout.ppn, tried,
             programs=[take(p) for p in program_files(self.job)],
+            environment=environment_of(self.job),
         )  # fmt: skip
         self.programs, self.since = new.programs, new.created
         path = self.path("settings.json")
@@ -165,12 +178,13 @@ class SettingsTuning(Confirming):
             ("metric", old.metric, new.metric),
             ("MPI", (old.mpi.family, old.mpi.version), (new.mpi.family, new.mpi.version)),
             ("CPU", old.host.cpu, new.host.cpu),
+            ("layout", _layout_words(old.nodes, old.ppn), _layout_words(new.nodes, new.ppn)),
         ):
             if a != b:
                 raise StrettoError(
-                    f"settings were tried here on another {name}: {a}, not {b}", path,
-                    "begin again with --restart, or give another directory with --out",
-                )  # fmt: skip
+                    f"settings were tried here on another {name}: {a}, not {b}", path, _ANEW
+                )
+        refuse_other_environment(old.environment, new.environment, path, _ANEW)
         self.going_on(old.programs, old.created)
         before = {o.name: o.environment for o in old.tried if not o.parts}
         same = {t.name for t in tried if before.get(t.name) == t.environment}
@@ -251,9 +265,10 @@ class SettingsTuning(Confirming):
             ratio, ratios, p = one
             tried.gain = self._gain(ratio, ratios, p)
             if tried.name in dropped:
-                tried.outcome, tried.why = "dropped", f"not faster in {ratio.n} rounds"
+                tried.outcome = "dropped"
+                tried.why = f"not faster in {counted(ratio.n, 'round')}"
                 continue
-            tried.outcome, tried.why = judge(ratio, adjusted[tried.name], ratio.n)
+            tried.outcome, tried.why = judge(ratio, adjusted[tried.name], ratio.n, "run")
             if tried.outcome == "faster":
                 faster.append((ratio.median, tried))
         return [t for _, t in sorted(faster, key=lambda x: (x[0], x[1].name))]
@@ -270,6 +285,12 @@ class SettingsTuning(Confirming):
         self.file.conclusion = conclusion
         write_settings(self.file, self.path("settings.json"))
         return self.file
+
+
+def _layout_words(nodes: int | None, ppn: int | None) -> str:
+    if nodes is None and ppn is None:
+        return "a layout that CMD does not show"
+    return " x ".join("?" if n is None else str(n) for n in (nodes, ppn)) + " (nodes x ranks)"
 
 
 def lines(found: SettingsFile) -> list[str]:

@@ -92,16 +92,20 @@ class SettingRuns(Stage):
         if good:
             self.run_s = median_interval(good).median
 
-    def _keep(self, run: SettingRun) -> None:
+    def _add(self, run: SettingRun) -> None:
         self.file.runs.append(run)
         self.run_s = max(self.run_s, run.wall_s)
         self._estimate(self.file.runs)
         write_settings(self.file, self.path("settings.json"))
+
+    def _keep(self, run: SettingRun) -> None:
+        self._add(run)
         if run.status == 0:
             return
         if run.setting == NATIVE:
+            times = "" if run.status == TIMED_OUT else " twice"
             raise CommandFailedError(
-                f"the native run failed: {run.detail}", " ".join(self.o.words),
+                f"the native run failed{times}: {run.detail}", " ".join(self.o.words),
                 "run it by hand: it must run many times on equal files",
             )  # fmt: skip
         self.say(f"stretto: warning: {run.setting}: {run.detail}")
@@ -114,7 +118,22 @@ class SettingRuns(Stage):
         at: int = 0,
         beside: str | None = None,
     ) -> SettingRun | None:
-        """Run CMD once, native or with a setting; `at` numbers the runs that confirm `beside`.
+        """Run CMD, native or with a setting; `at` numbers the runs that confirm `beside`.
+
+        A native run that fails is made once more: its round would be lost for all settings. None:
+        as for `_run`.
+        """
+        run = self._run(setting, number, confirming, at, beside)
+        if setting is not None or run is None or run.status in (0, TIMED_OUT):
+            return run
+        self._add(run)
+        self.say(f"stretto: warning: {NATIVE}: {run.detail}; it is run once more")
+        return self._run(None, number, confirming, at, beside)
+
+    def _run(
+        self, setting: Setting | None, number: int, confirming: bool, at: int, beside: str | None
+    ) -> SettingRun | None:
+        """Run CMD once.
 
         In the first round its ranks are watched: a setting must be theirs. Native runs are watched
         like the others, so that all have the same. None: the budget leaves no time for the run, or

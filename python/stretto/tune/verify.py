@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.counted import counted
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
 from stretto.files.identity import collect
 from stretto.files.profile import Profile
@@ -134,14 +135,15 @@ class Verifying(Measured):
         self, profile: Profile, table: Table, predicted: Gain | None, benches: Sequence[Path]
     ) -> Outcome:
         """Run CMD native and tuned in turn, and conclude."""
-        runs = self._earlier()
+        runs = self._earlier(profile)
         if not runs:
             self._clear_outputs()
         pairs = self.o.pairs if self.o.pairs is not None else self._affordable()
         plan = order(pairs, self.o.seed, runs)
         if plan:
             self.say(
-                f"stretto: CMD now runs {len(plan)} times, about {len(plan) * self.run_s:.0f} s"
+                f"stretto: CMD now runs {counted(len(plan), 'time')}, about "
+                f"{len(plan) * self.run_s:.0f} s"
             )
         elif runs:
             self.say(
@@ -149,15 +151,18 @@ class Verifying(Measured):
                 "measures again"
             )
         if pairs < PAIRS:
+            verb = "is" if pairs == 1 else "are"
             self.say(
-                f"stretto: warning: {pairs} pairs of runs are too few for a test (at least "
-                f"{PAIRS}); give more --budget, or --pairs"
+                f"stretto: warning: {counted(pairs, 'pair')} of runs {verb} too few for a test (at "
+                f"least {PAIRS}); give more --budget, or --pairs"
             )
         kept = f"runs so far are in {self.path('verdict.json')}; the same command goes on"
         with keeping(kept), Progress(f"running {self.name}", len(plan)) as progress:
             for kind in plan:
                 progress.update(progress.done, kind)
                 try:
+                    applied = _layout_line(profile) + _rows_text(self.path("table"))
+                    self.path("table.applied").write_text(applied, "utf-8")
                     runs.append(self._one(kind, len(runs), profile.nranks))
                     self.written = None
                 except Interrupted as stop:
@@ -188,16 +193,17 @@ class Verifying(Measured):
             for path in directory.glob(pattern):
                 path.unlink(missing_ok=True)
 
-    def _earlier(self) -> list[Run]:
-        """Return the runs of an earlier attempt with the same table."""
+    def _earlier(self, profile: Profile) -> list[Run]:
+        """Return the runs of an earlier attempt with the same table on the same layout."""
         path = self.path("verdict.json")
         if self.o.restart or not path.exists():
             return []
         old = read_verdict(path)
         same = old.command == self.o.words and old.metric == self.o.metric
         digest = self.path("table.applied")
-        text = _rows_text(self.path("table"))
-        if not same or not digest.exists() or digest.read_text("utf-8") != text:
+        rows = _rows_text(self.path("table"))
+        known = (rows, _layout_line(profile) + rows)  # the rows alone: of an earlier version
+        if not same or not digest.exists() or digest.read_text("utf-8") not in known:
             return []
         if any(r.kind == "tuned" and r.ranks is None for r in old.runs):
             return []  # of a Stretto that did not ask the ranks
@@ -215,7 +221,6 @@ class Verifying(Measured):
         libraries = [library_for("interposer", self.job.mpi)] if kind == "tuned" else []
         table = self.path("table").resolve()
         variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}
-        self.path("table.applied").write_text(_rows_text(table), "utf-8")
         limit = self.o.timeout_s or longest_s(self.run_s)
         draft = Run(kind, number, None, 0.0, 0)
         kept = self.outputs
@@ -257,6 +262,11 @@ class Verifying(Measured):
         found = trial.evidence
         calls = found.calls if found.finished else None
         return Run(kind, number, value, result.wall_s, 0, found.loaded, calls)
+
+
+def _layout_line(profile: Profile) -> str:
+    """Return on what runs are made: rows for a part of the ranks may be the same elsewhere."""
+    return f"layout {profile.node_count} {profile.ppn} {profile.nranks}\n"
 
 
 def _rows_text(path: Path) -> str:

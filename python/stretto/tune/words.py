@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stretto.campaign.compare import ALPHA
+from stretto.counted import counted
 from stretto.files.verdict import Gain, Metric, Run
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
@@ -123,7 +124,9 @@ def applied_words(runs: Sequence[Run], nranks: int) -> str:
     tuned = [r for r in runs if r.kind == "tuned" and r.ranks is not None]
     if not tuned:
         return ""
-    text = f". In each of the {len(tuned)} tuned runs all {nranks} ranks had Stretto"
+    runs_ = "the tuned run" if len(tuned) == 1 else f"each of the {len(tuned)} tuned runs"
+    ranks = "the one rank" if nranks == 1 else f"all {nranks} ranks"
+    text = f". In {runs_} {ranks} had Stretto"
     calls = [r.calls for r in tuned if r.calls is not None]
     if not calls:
         return text
@@ -142,9 +145,10 @@ def needs_lines(needs: Needs) -> list[str]:
         others = [s.stands_for for s in n.shapes if s.stands_for is not None]
         by = f" (measured with other types for {', '.join(others)})" if others else ""
         share = percent(n.transfer_s / needs.wall_s)
+        calls = counted(n.calls, "call")
         bound = " at most" if n.bound else ""
         out.append(
-            f"stretto:   {n.collective} of {n.span.low} to {n.span.high} B on {n.nranks} ranks: "
-            f"{n.calls} calls,{bound} {share} of the time{by}"
+            f"stretto:   {n.collective} of {n.span.low} to {n.span.high} B on "
+            f"{counted(n.nranks, 'rank')}: {calls},{bound} {share} of the time{by}"
         )
     return out

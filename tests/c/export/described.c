@@ -229,6 +229,44 @@ static int allreduce_in_place(void) {
     return wrong_in_sums(mine);
 }
 
+/* A handle that is none, as a binding or a struct of zeros has it, where the type is ignored. */
+static const MPI_Datatype nothing = (MPI_Datatype)0;
+
+static int gather_nothing(void) {
+    if (rank != root)
+        return gather();
+    memcpy(all + rank * count, mine, sizeof(int) * (size_t)count);
+    MPI_Gather(MPI_IN_PLACE, 0, nothing, all, count, MPI_INT, root, MPI_COMM_WORLD);
+    return wrong_in_all(0);
+}
+
+static int scatter_nothing(void) {
+    if (rank == root)
+        return scatter();
+    memset(mine, 0, sizeof(int) * 2 * (size_t)count);
+    MPI_Scatter(NULL, 0, nothing, mine, count, MPI_INT, root, MPI_COMM_WORLD);
+    return wrong_in_mine(root, rank * count, 1);
+}
+
+static int allgather_nothing(void) {
+    memcpy(all + rank * count, mine, sizeof(int) * (size_t)count);
+    MPI_Allgather(MPI_IN_PLACE, 0, nothing, all, count, MPI_INT, MPI_COMM_WORLD);
+    return wrong_in_all(0);
+}
+
+static int allgatherv_nothing(void) {
+    blocks(0);
+    memcpy(all + rank * count, mine, sizeof(int) * (size_t)count);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, nothing, all, counts, places, MPI_INT, MPI_COMM_WORLD);
+    return wrong_in_all(1);
+}
+
+static int alltoall_nothing(void) {
+    to_each(all);
+    MPI_Alltoall(MPI_IN_PLACE, 0, nothing, all, count, MPI_INT, MPI_COMM_WORLD);
+    return wrong_from_each();
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
@@ -252,6 +290,11 @@ static const struct {
     {"allgatherv_in_place", allgatherv_in_place, 0},
     {"alltoall", alltoall, 0},
     {"alltoall_in_place", alltoall_in_place, 0},
+    {"gather_nothing", gather_nothing, 1},
+    {"scatter_nothing", scatter_nothing, 1},
+    {"allgather_nothing", allgather_nothing, 0},
+    {"allgatherv_nothing", allgatherv_nothing, 0},
+    {"alltoall_nothing", alltoall_nothing, 0},
 };
 
 static int run(int which, unsigned seconds) {

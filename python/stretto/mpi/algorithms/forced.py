@@ -18,9 +18,9 @@ RULES = {
     "OMPI_MCA_coll_tuned_dynamic_rules_filename": "OMPI_MCA_coll_tuned_use_dynamic_rules",
     "OMPI_MCA_coll_han_dynamic_rules_filename": "OMPI_MCA_coll_han_use_dynamic_file_rules",
 }
-DYNAMIC = "OMPI_MCA_coll_tuned_use_dynamic_rules"
+DYNAMIC, HAN_DYNAMIC = RULES.values()
 #: what Open MPI takes for no
-_OFF = ("", "0", "false", "f", "no", "n", "disabled")
+OFF = ("", "0", "false", "f", "no", "n", "disabled")
 #: how the variables of `mark_of` begin
 MARKS = "STRETTO_EXPORT_"
 #: the files that exports write, whatever directory they are in
@@ -113,4 +113,4 @@ def _counts(name: str, environ: Mapping[str, str]) -> bool:
         return False
     tuned = algorithm and name.startswith("OMPI_MCA_coll_tuned_")
     switch = RULES.get(name, DYNAMIC if tuned else None)
-    return switch is None or environ.get(switch, "").lower() not in _OFF
+    return switch is None or environ.get(switch, "").lower() not in OFF

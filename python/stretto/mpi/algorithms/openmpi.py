@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from stretto.mpi.algorithms.base import Algorithm, Parameter
+from stretto.mpi.algorithms.forced import OFF
 from stretto.mpi.variables import Variable
 
 Setting = tuple[str, str]
@@ -57,6 +58,11 @@ _BY_PRIORITY = {
     "adapt": ("bcast", "reduce"),
     "basic": ("allreduce", "barrier", "bcast", "reduce"),
 }
+#: components that use what networks can do, where they are built in: whether they are on when
+#: nobody says so, and their priority (coll_hcoll_component.c and coll_ucc_component.c of 4.1 and
+#: 5.0). coll/tuned has 30, and HAN 35 in 5, in jobs with an export, too.
+_OFFLOADING = {"hcoll": ("1", "90"), "ucc": ("0", "10")}
+_TUNED_PRIORITY = 30
 #: of sm: its reduction has no tree
 _SM_TREE = ("allreduce", "barrier", "bcast")
 
@@ -90,6 +96,37 @@ def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
                 if value > 0  # 0: the built-in decision
             ]
     return out + _hierarchies(variables) + _components(variables)
+
+
+def hiding(variables: Mapping[str, Variable], environ: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each component that decides before coll/tuned and HAN.
+
+    Parameters
+    ----------
+    variables
+        From `control_variables`.
+    environ
+        Of the launches.
+    """
+    chosen = environ.get("OMPI_MCA_coll", "")
+    out = []
+    for component, (on, priority) in _OFFLOADING.items():
+        name = f"coll_{component}"
+        if f"{name}_enable" not in variables:
+            continue
+        listed = component in chosen.removeprefix("^").split(",")
+        if chosen and listed == chosen.startswith("^"):
+            continue
+        if environ.get(f"OMPI_MCA_{name}_enable", on).lower() in OFF:
+            continue
+        value = environ.get(f"OMPI_MCA_{name}_priority", priority)
+        if value.isdecimal() and int(value) > _TUNED_PRIORITY:
+            out.append(
+                f"coll/{component} (priority {value}) is built into this Open MPI and decides "
+                "before coll/tuned and HAN: their algorithms, and an export's rows, run only where "
+                f"it steps aside; OMPI_MCA_{name}_enable=0 turns it off, when measuring and in jobs"
+            )
+    return out
 
 
 def _parameters(

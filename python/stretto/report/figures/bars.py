@@ -121,7 +121,8 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
         )
     note = panel.setting
     if len(kept) < len(points):
-        note += f"; the {len(points) - len(kept)} slowest of {len(points)} candidates are left out"
+        left = len(points) - len(kept)
+        note += f"; {fmt.slowest_left_out(left, len(points), 'candidate')}"
     return Figure(
         f"bars-{panel.name}-{number}B",
         f"MPI_{panel.collective.capitalize()}"

@@ -94,7 +94,7 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     note = panel.setting
     dropped = len(panel.candidates) - len(kept)
     if dropped:
-        note += f"; the {dropped} slowest of {len(panel.candidates)} candidates are left out"
+        note += f"; {fmt.slowest_left_out(dropped, len(panel.candidates), 'candidate')}"
     out = [
         Figure(
             f"latency-{panel.name}",

@@ -109,7 +109,7 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
     note = f"{fmt.layout(p.nodes, p.ppn, p.nranks)}, {p.shape or 'any type'}, {ranking.mode}; "
     note += "squares: the MPI's default; bars: 95% intervals"
     if left:
-        note += f"; the slowest {left} are left out"
+        note += "; the slowest " + ("is left out" if left == 1 else f"{left} are left out")
     return Figure(
         f"ranking-{name_of(ranking)}",
         f"MPI_{p.collective.capitalize()}{size}: all MPIs, all algorithms",
@@ -142,7 +142,7 @@ def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure |
         for r in rankings
         for d in r.distances
         for what, gap in (("of all", d.every), ("its own", d.own))
-        if r.place.bytes > 0
+        if r.place.bytes > 0 and gap.known
     ]
     sizes = sorted({int(str(r["x"])) for r in rows})
     if len(sizes) < 2:

@@ -47,7 +47,7 @@ def speedup(found: Findings) -> Figure | None:
             "series": _series(m),
             "label": m.point.words if m.kind == "native" else "",
             "d": f"{m.kind}, {m.point.words} | speed-up {m.speedup:.2f}, efficiency "
-            f"{fmt.percent(m.efficiency)}, {m.value.n} runs",
+            f"{fmt.percent(m.efficiency)}, {fmt.plural(m.value.n, 'run')}",
         }
         for m in found.points
     ]
