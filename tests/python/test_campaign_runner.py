@@ -99,6 +99,8 @@ for done, ((collective, size, datatype, operation, root), candidates) in enumera
         open(keys["status"], "w").write(f"{done} {len(cases)} {collective} {size} reference 1\n")
         os.kill(os.getpid(), signal.SIGSEGV)
     print("\n".join(lines), file=out)
+if behaviour.get("end") == keys["variant"].replace("=", ":"):
+    os.kill(os.getpid(), signal.SIGSEGV)
 sys.exit(int(behaviour.get("exit", 0)))
 """
 
@@ -368,6 +370,18 @@ def test_a_status_from_before_the_last_samples_blames_nobody(tmp_path: Path) -> 
     (tmp_path / "status").write_text("1 2 allreduce 64 shm 9\n")
     at = reader.status()
     assert at is not None and at.bytes == 64
+
+
+def test_a_candidate_that_cannot_leave_the_mpi_is_excluded(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All was measured, and MPI_Finalize crashes: as a job would."""
+    bad = "native:coll_x=1"
+    monkeypatch.setenv("FAKE", f"end={bad.replace('=', ':')}")
+    for _ in range(2):
+        bench, _ = go(mpi, settings(("native", bad), launches=2), tmp_path / "r.bench.jsonl")
+    assert {(x.candidate, x.reason) for x in bench.excluded} == {(bad, "failed")}
+    assert bad not in {name for times in timings(bench).values() for name in times}
 
 
 def test_a_launch_that_ends_at_the_reference_is_its_only_candidates_fault(

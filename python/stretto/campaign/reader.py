@@ -49,11 +49,13 @@ class Reader:
     def status(self) -> Status | None:
         """Return what the program is at, None when it has not come so far.
 
-        Nor is it at a case whose samples it has written: with them all candidates of the case have
-        run, and what a file server says of the status is older than what it says of the output.
+        Nor is it at a case whose samples it has written, while there are others: with them all
+        candidates of the case have run, and what a file server says of the status is older than
+        what it says of the output. Behind the last case the MPI is left (MPI_Finalize).
         """
         at = read_status(self._status)
-        return None if at is not None and at.done <= self._finished else at
+        more = self._finished < len(self.cases) - 1
+        return None if at is not None and more and at.done <= self._finished else at
 
     def who(self, at: Status) -> Status:
         """Return whom a launch's end is blamed on: at the reference, its candidate if it has one.
