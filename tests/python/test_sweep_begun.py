@@ -252,22 +252,22 @@ def test_of_two_first_starts_at_once_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
 ) -> None:
     """Tasks of an array job start in the same second, and each may have loaded other modules."""
-    request, real = small(tmp_path), plan_module.write_atomic
+    request, real = small(tmp_path), plan_module.write_once
 
     def link(*of: object) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 
-    def in_between(path: Path, text: str, what: str) -> None:
-        monkeypatch.setattr(plan_module, "write_atomic", real)
+    def in_between(path: Path, text: str, what: str, whole: bool) -> bool:
+        monkeypatch.setattr(plan_module, "write_once", real)
         with monkeypatch.context() as other:
             other.setenv("UCX_TLS", "tcp,sm")
             sweeps.worker_of(request, Measures())
-        real(path, text, what)
+        return real(path, text, what, whole)
 
     if not links:
         monkeypatch.setattr(os, "link", link)
     monkeypatch.setenv("UCX_TLS", "rc,sm")
-    monkeypatch.setattr(plan_module, "write_atomic", in_between)
+    monkeypatch.setattr(plan_module, "write_once", in_between)
     with pytest.raises(StrettoError, match="begun with UCX_TLS=tcp,sm and not rc,sm"):
         sweeps.worker_of(request, Measures())
     directory = tmp_path / "mpi" / ONE.name

@@ -12,7 +12,6 @@ taken over by making the next generation of it, which only one taker can.
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import json
 import os
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Literal
 
 from stretto.errors import from_oserror
+from stretto.files.once import write_once
 
 #: a holder touches its claim so often (s)
 BEAT_S = 10.0
@@ -296,7 +296,7 @@ class Claims:
             The latest one that is known to have ended, or to be stale.
         """
         path = self._path(launch, generation + 1)
-        if not _link_into_place(path, json.dumps(asdict(self.holder)) + "\n"):
+        if not write_once(path, json.dumps(asdict(self.holder)) + "\n", "a claim"):
             return None
         return Claim(path)
 
@@ -401,44 +401,4 @@ class Claim:
         self._over.set()
         self._thread.join()
         end = self.path.with_name(self.path.name + ".end")
-        _link_into_place(end, "done\n" if done else "free\n")
-
-
-def _link_into_place(path: Path, text: str) -> bool:
-    """Make a file with all of its contents at once; False when there is one already.
-
-    Linking is atomic on every version of NFS, and its reply may be lost though it was done: the
-    count of links tells. Where a file system has no links, exclusive creation does it.
-    """
-    holder = f"{os.uname().nodename}.{os.getpid()}.{threading.get_ident()}"
-    temporary = path.with_name(f".{path.name}.{holder}")
-    try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            return temporary.stat().st_nlink == 2
-        except OSError as error:
-            if temporary.stat().st_nlink == 2:
-                return True
-            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
-                raise
-            return _create(path, text)
-        return True
-    except OSError as error:
-        raise from_oserror(error, "cannot write a claim", path) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-
-
-def _create(path: Path, text: str) -> bool:
-    try:
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        return False
-    return True
+        write_once(end, "done\n" if done else "free\n", "a claim")

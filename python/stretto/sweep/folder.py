@@ -294,6 +294,8 @@ def _cells(used: Sequence[Session], modes: Sequence[str], launch: int | None = N
     """
     cells: _Cells = {}
     for at, session in enumerate(used):
+        if launch is not None and launch not in session.launches:
+            continue
         cut = broken_off(session.records, modes[-1])
         for number, record in enumerate(session.records):
             if not isinstance(record, Sample) or number in cut:

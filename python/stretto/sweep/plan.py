@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import get_ident
 from typing import Any
 
 from stretto.campaign import settings as s
@@ -19,9 +17,10 @@ from stretto.campaign.fitting import with_variants
 from stretto.campaign.inlaunch import shared_launches
 from stretto.campaign.natives import resolve
 from stretto.campaign.programs import has_interposer
-from stretto.errors import StrettoError, from_oserror
+from stretto.errors import StrettoError
 from stretto.files.identity import Identity
-from stretto.files.io import check_schema, parse_json, read_text, write_atomic
+from stretto.files.io import check_schema, parse_json, read_text
+from stretto.files.once import write_once
 from stretto.files.schema import decode, encode
 from stretto.mpi.base import MPIInstallation
 from stretto.sweep.differs import other_plan
@@ -242,28 +241,8 @@ def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: s
     path = directory / FILE
     if not path.exists():
         value = {**_value(plan, identity), "node_cpu": node_cpu}
-        _write_first(path, json.dumps(value, ensure_ascii=False) + "\n")
+        write_once(path, json.dumps(value, ensure_ascii=False) + "\n", WHAT, whole=True)
     check_plan(directory, plan, identity)  # of jobs that come here at once one has written it
-
-
-def _write_first(path: Path, text: str) -> None:
-    """Write a file unless there is one, which is atomic by a link; where links are not, nearly."""
-    own = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.{get_ident()}")
-    try:
-        write_atomic(own, text, WHAT)
-        try:
-            os.link(own, path)
-        except FileExistsError:
-            pass
-        except OSError as error:
-            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
-                raise
-            if not path.exists():
-                own.replace(path)
-    except OSError as error:
-        raise from_oserror(error, f"cannot write {WHAT}", path) from error
-    finally:
-        own.unlink(missing_ok=True)
 
 
 def _value(plan: LayoutPlan, identity: Identity) -> dict[str, Any]:
