@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -42,10 +44,44 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)  # which keeps the order within a file
 
 
-def pytest_configure() -> None:
+@pytest.hookimpl(trylast=True)  # after the terminal has registered
+def pytest_configure(config: pytest.Config) -> None:
     """Under `flock mpi.lock pytest -n 3` workers do not inherit the lock: they have one more."""
     if inherited(Path(tempfile.gettempdir(), "mpi.lock")):
         os.environ["STRETTO_TEST_LOCK"] = "mpi.lock.workers"
+    # What a script starts with & has them ignored, and tests of Ctrl-C would wait in vain.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            default = number == signal.SIGINT
+            signal.signal(number, signal.default_int_handler if default else signal.SIG_DFL)
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:  # which workers have not
+        config.pluginmanager.register(Failures(terminal))
+
+
+class Failures:
+    """Names what failed at once, and what hung: a run that is ended from outside has no summary."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self.terminal = terminal
+        self.running: dict[str, float] = {}
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.running[nodeid] = time.monotonic()
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.running.pop(nodeid, None)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = str(crash.message if crash else report.longrepr).strip().partition("\n")[0]
+            self.terminal.line(f"\n{report.nodeid} failed after {report.duration:.0f} s: {why}")
+
+    def pytest_keyboard_interrupt(self) -> None:
+        for nodeid, began in self.running.items():
+            self.terminal.line(f"\n{nodeid} was running for {time.monotonic() - began:.0f} s")
 
 
 @pytest.fixture(scope="session", autouse=True)

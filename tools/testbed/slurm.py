@@ -40,6 +40,7 @@ SlurmctldTimeout=30
 SlurmdTimeout=30
 KillWait=3
 Waittime=0
+InactiveLimit=120
 SchedulerParameters=sched_min_interval=0,bf_interval=1
 StateSaveLocation={directory}/state
 SlurmdSpoolDir={directory}/spool.%n
