@@ -14,9 +14,9 @@ from stretto.campaign import process
 from stretto.errors import StrettoError
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
-from stretto.sweep.hosts import srun_starter
 from stretto.sweep.layout import Layout
 from stretto.sweep.placement import PROBE, HangError, _parse, probe
+from stretto.sweep.srun import srun_starter
 
 #: says who it and its child are, and waits for ever; an mpirun also tells of a version
 HANGS = """#!/bin/sh

@@ -159,8 +159,19 @@ def test_nodes_that_are_held_are_told_once(starts: Starts, tmp_path: Path) -> No
     request = small(tmp_path, mpis=("one", "other"))
     with alone_on(tmp_path, [os.uname().nodename]), pytest.raises(StrettoError) as error:
         starts(request)
+    assert not starts.backends, "no MPI was started there to ask what the node is"
     assert "another process of this campaign measures on" in error.value.message
     assert "wait for it" in str(error.value.remedy)
+    assert not any("another process" in x for x in starts.said)
+
+
+def test_nodes_that_others_take_while_they_are_asked_are_told_once(
+    starts: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "refuse_held", lambda *of: None)  # nobody had them a moment ago
+    with alone_on(tmp_path, [os.uname().nodename]), pytest.raises(StrettoError) as error:
+        starts(small(tmp_path, mpis=("one", "other")))
+    assert "another process of this campaign measures on" in error.value.message
     assert not any("another process" in x for x in starts.said)
 
 

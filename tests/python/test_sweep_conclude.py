@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from stretto.errors import UsageError
 from stretto.files.bench import Excluded, Launch, LaunchEnd
 from stretto.files.rows import Row, Table
 from stretto.files.table import read_table, write_table
+from stretto.sweep.alone import in_turn
 from stretto.sweep.begun import keep_about
 from stretto.sweep.command import lines_of
 from stretto.sweep.conclude import Outcome, conclude
@@ -43,6 +45,26 @@ def concluded(request: Request, worker: Worker) -> tuple[Outcome, list[str]]:
     assert worker.run()
     said: list[str] = []
     return conclude(request, worker, said.append, True), said
+
+
+def test_no_table_replaces_one_of_more_measurements(tmp_path: Path) -> None:
+    """A start that was stopped makes its table last: it has all that others have measured."""
+    request = small(tmp_path)
+    early, late = worker_of(request, Fake()), worker_of(request, Fake())
+    outcomes: list[Outcome] = []
+
+    def stopped() -> None:
+        outcomes.append(conclude(request, early, lambda text: None, False))
+
+    thread = threading.Thread(target=stopped)
+    with in_turn(tmp_path):  # another one makes its own
+        thread.start()
+        thread.join(0.5)
+        assert not outcomes
+        assert late.run()
+    thread.join()
+    last = conclude(request, late, lambda text: None, True)
+    assert last.rows and outcomes[0].rows == last.rows
 
 
 def on(outcome: Outcome, layout: Layout) -> set[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stretto.sweep.hosts import srun_starter
 from stretto.sweep.layout import Layout
+from stretto.sweep.srun import srun_starter
 from stretto.sweep.submit import Job, script
 from sweeps import request_of
 

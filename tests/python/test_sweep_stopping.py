@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from stretto.errors import StrettoError
-from stretto.sweep.alone import alone_on, node_of, short
+from stretto.sweep.alone import alone_on, in_turn, node_of, refuse_held, short
 from stretto.sweep.claims import BEAT_S, STALE_S, WATCH_S, Claims, Holder
 from stretto.sweep.layout import Layout
 from stretto.sweep.limit import WARNING_S
@@ -363,6 +364,36 @@ def test_who_has_a_node_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with alone_on(tmp_path, ["n1"]), refused as error, alone_on(tmp_path, ["n1"]):
         pass
     assert error.value.message == "another process of this campaign measures on n1"
+
+
+def test_a_look_at_who_has_nodes_holds_none(tmp_path: Path) -> None:
+    refuse_held(tmp_path, ["n1"])
+    assert not list(tmp_path.iterdir())
+    refused = pytest.raises(StrettoError, match="measures on n2: process")
+    with alone_on(tmp_path, ["n1", "n2"]), refused as error:
+        refuse_held(tmp_path, ["n3", "n2"])
+    assert "two at once" in (error.value.remedy or "")
+    refuse_held(tmp_path, ["n1", "n2"])
+    with alone_on(tmp_path, ["n1", "n2"]):
+        pass
+
+
+def test_tables_are_made_in_turn(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def other() -> None:
+        with in_turn(tmp_path):
+            order.append("second")
+
+    thread = threading.Thread(target=other)
+    with in_turn(tmp_path):
+        thread.start()
+        thread.join(0.5)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    with in_turn(tmp_path), in_turn(tmp_path, wait_s=0):
+        pass  # who stands still does not stop the others
 
 
 def test_addresses_of_this_machine_are_it_and_others_are_not(

@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export import order, reach
 from stretto.export.layouts import merged
@@ -72,7 +73,7 @@ def adjust(
                 why = f"and{to} nothing was measured: measure sizes at most {GAP} times apart"
             export.lost.append(
                 f"{collective} is left out: Intel MPI cannot be told to decide by itself from "
-                f"{first.low} bytes on, {why}"
+                f"{counted(first.low, 'byte')} on, {why}"
             )
             continue
         names = {name for r in filled for name, _ in r.settings}
@@ -93,8 +94,9 @@ def adjust(
         if largest is not None and largest < reach.ENOUGH and not beyond:
             export.lost.append(
                 f"{collective} is left out: {name} would hold for all larger messages, too, and "
-                f"{largest} bytes is the largest that was measured; measure up to {reach.ENOUGH} "
-                f"(stretto bench --bytes), or say that yours are no larger ({reach.SWITCH})"
+                f"{counted(largest, 'byte')} is the largest that was measured; measure up to "
+                f"{reach.ENOUGH} (stretto bench --bytes), or say that yours are no larger "
+                f"({reach.SWITCH})"
             )
             continue
         export.environment[name] = _clauses(name, filled, export)
@@ -103,8 +105,8 @@ def adjust(
                 c.preset for c in read_clauses(export.environment[name], name) if c.high == MOST
             ]
             export.lost.append(
-                f"{name} holds for messages of more than {largest} bytes, too, of which none was "
-                f"measured: preset {' and '.join(last)}"
+                f"{name} holds for messages of more than {counted(largest, 'byte')}, too, of which "
+                f"none was measured: preset {' and '.join(last)}"
             )
         export.lost.append(
             f"{name} holds on communicators of any size: what was measured is "
@@ -220,8 +222,8 @@ def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int,
         end = _end(rule)
         if bounds and bounds[-1][0] >= end:
             export.lost.append(
-                f"{rule.collective} from {rule.low} bytes on {rule.layout.words}: Intel MPI does "
-                "not look at the size"
+                f"{rule.collective} from {counted(rule.low, 'byte')} on {rule.layout.words}: Intel "
+                "MPI does not look at the size"
             )
             continue
         if bounds and bounds[-1][1].setting(name) == rule.setting(name):
@@ -230,8 +232,9 @@ def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int,
         bounds.append((end, rule))
         if end == MOST and ordered[i + 1 :] and intel_bytes(rule.collective, 0, 1) is not None:
             export.lost.append(
-                f"{rule.collective} from {ordered[i + 1].low} bytes on {rule.layout.words}: Intel "
-                f"MPI's sizes end at {MOST} bytes, and what holds there holds beyond"
+                f"{rule.collective} from {counted(ordered[i + 1].low, 'byte')} on "
+                f"{rule.layout.words}: Intel MPI's sizes end at {MOST} bytes, and what holds there "
+                "holds beyond"
             )
             break
     bounds[-1] = (MOST, replace(bounds[-1][1], high=None))

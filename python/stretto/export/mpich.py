@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export.layouts import merged
 from stretto.export.mpich_guards import guarded
@@ -148,7 +149,7 @@ def put_in(
         for rule in sized[layout]:
             found = {} if rule.default else leaves_of(rule, library, variables)
             if isinstance(found, str):
-                size = "" if rule.low == 0 else f" from {rule.low} bytes"
+                size = "" if rule.low == 0 else f" from {counted(rule.low, 'byte')}"
                 export.lost.append(f"{collective}{size} on {layout.words}: {found}")
                 continue
             if found and all(_is_own(collective, x, leaf, library) for x, leaf in found.items()):

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from stretto.counted import counted
 from stretto.export.rules import Rule
 from stretto.export.sizes import OWN_SIZE
 from stretto.tune.decide import GAP, SMALLEST
@@ -33,9 +34,9 @@ def shortage(rule: Rule) -> str | None:
     """
     sizes = _sizes(rule)
     if not sizes or sizes[-1] < ENOUGH:
-        return f"{max(sizes, default=0)} bytes is the largest that was measured"
+        return f"{counted(max(sizes, default=0), 'byte')} is the largest that was measured"
     if sizes[0] > SMALLEST:
-        return f"{sizes[0]} bytes is the smallest that was measured"
+        return f"{counted(sizes[0], 'byte')} is the smallest that was measured"
     far = [(a, b) for a, b in pairwise(sizes) if b > GAP * max(a, 1) and b > SMALLEST]
     return f"nothing was measured between {far[0][0]} and {far[0][1]} bytes" if far else None
 

@@ -19,6 +19,7 @@ from stretto.campaign.compare import (
     timings,
 )
 from stretto.campaign.stats import geometric_mean
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export.promised import points_of
 from stretto.export.sizes import OWN_SIZE
@@ -345,7 +346,7 @@ def _lost(
     )
     why = reason(_rule_for(collective, layout, best.candidate))
     return (
-        f"{collective} of {size} bytes on {layout.words}: {name} is not for these files "
+        f"{collective} of {counted(size, 'byte')} on {layout.words}: {name} is not for these files "
         f"(time x {best.ratio.median:.2f}){f': {why}' if why else ''}; {instead}"
     )
 

@@ -1,4 +1,7 @@
-"""Two processes of a campaign never measure on one node at once: each would time the other."""
+"""What processes of a campaign never do at once: measure on one node, and make the tables.
+
+Two on one node would time one another; of two tables the older could be written last.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import fcntl
 import ipaddress
 import os
 import socket
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +20,8 @@ from stretto.files.identity import now
 DIRECTORY = "nodes"
 #: bytes of a lock's file that are read
 MOST = 512
+#: s: that tables are waited for which another process makes; it takes seconds as a rule
+TURN_S = 120.0
 
 
 class HeldError(StrettoError):
@@ -43,36 +49,110 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
     HeldError
         Another process of this campaign measures on one of them.
     """
-    asked = dict(zip(names, said, strict=False))
-    nodes: dict[str, str] = {}
-    for name in names:
-        nodes.setdefault(short(asked[name]) if name in asked else node_of(name), name)
     handles: list[int] = []
     try:
-        for node, name in sorted(nodes.items()):
-            path = out / DIRECTORY / f"{node.replace('/', '_')}.lock"
+        for node, name in _nodes(names, said):
+            path = _place(out, node)
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 handles.append(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
             except OSError as error:
                 raise from_oserror(error, "cannot hold a node", path) from error
-            try:
-                fcntl.flock(handles[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                words = node if short(name) == node else f"{name}, which calls itself {node}"
-                raise HeldError(
-                    f"another process of this campaign measures on {words}{_said_by(handles[-1])}",
-                    path,
-                    "two at once would time one another: wait for it, or give each nodes of its "
-                    "own (--hosts; stretto campaign submit --jobs N)",
-                ) from error
-            except OSError:
-                continue  # some network file systems have no locks
-            _say_who(handles[-1])
+            if _lock(handles[-1], fcntl.LOCK_EX, path, node, name):
+                _say_who(handles[-1])
         yield
     finally:
         for handle in handles:
             os.close(handle)
+
+
+def refuse_held(out: Path, names: Sequence[str]) -> None:
+    """Say who measures on one of the nodes, before anything is started there; hold nothing.
+
+    Parameters
+    ----------
+    out, names
+        As in `alone_on`; nobody has asked the nodes what they call themselves.
+
+    Raises
+    ------
+    HeldError
+        As there.
+    """
+    for node, name in _nodes(names, ()):
+        path = _place(out, node)
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue  # nobody has ever held it; what else there is `alone_on` says
+        try:
+            _lock(handle, fcntl.LOCK_SH, path, node, name)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def in_turn(out: Path, wait_s: float = TURN_S) -> Iterator[None]:
+    """Let one process at a time make a campaign's tables, so that the last has read the most.
+
+    Parameters
+    ----------
+    out
+        The campaign's directory.
+    wait_s
+        The longest that others are waited for: one may stand still for good.
+    """
+    path, end = out / DIRECTORY / ".tables.lock", time.monotonic() + wait_s
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError:  # a full disk is told where the table is written
+        yield
+        return
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < end:
+                    time.sleep(0.1)
+                    continue
+            except OSError:
+                pass  # some network file systems have no locks
+            break
+        yield
+    finally:
+        os.close(handle)
+
+
+def _nodes(names: Sequence[str], said: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each node once, with the user's name for it, in an order that all processes have."""
+    asked = dict(zip(names, said, strict=False))
+    nodes: dict[str, str] = {}
+    for name in names:
+        nodes.setdefault(short(asked[name]) if name in asked else node_of(name), name)
+    return sorted(nodes.items())
+
+
+def _place(out: Path, node: str) -> Path:
+    return out / DIRECTORY / f"{node.replace('/', '_')}.lock"
+
+
+def _lock(handle: int, how: int, path: Path, node: str, name: str) -> bool:
+    """Lock a node's file; return whether its file system has locks."""
+    try:
+        fcntl.flock(handle, how | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        words = node if short(name) == node else f"{name}, which calls itself {node}"
+        raise HeldError(
+            f"another process of this campaign measures on {words}{_said_by(handle)}",
+            path,
+            "two at once would time one another: wait for it, or give each nodes of its "
+            "own (--hosts; stretto campaign submit --jobs N)",
+        ) from error
+    except OSError:
+        return False  # some network file systems have none
+    return True
 
 
 def _say_who(handle: int) -> None:

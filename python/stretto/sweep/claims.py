@@ -390,12 +390,6 @@ class Claim:
             with contextlib.suppress(OSError):
                 os.utime(self.path)
 
-    @property
-    def lost(self) -> bool:
-        """Whether another process has taken it over (this one had stood still for too long)."""
-        stem, _, generation = self.path.name.rpartition(".")
-        return self.path.with_name(f"{stem}.{int(generation) + 1}").exists()
-
     def end(self, done: bool) -> None:
         """Let go of it: for good, or for others (or a later start) to try again."""
         self._over.set()

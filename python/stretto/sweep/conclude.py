@@ -13,6 +13,7 @@ from stretto.files.bench import Bench, format_record, standing_exclusions
 from stretto.files.identity import Identity, MPIIdentity, cpu_slug
 from stretto.files.io import write_atomic
 from stretto.files.table import Row, Table, read_table, write_table
+from stretto.sweep.alone import in_turn
 from stretto.sweep.begun import earlier, launches_of
 from stretto.sweep.claims import Claims
 from stretto.sweep.decide import Decided, decide_all
@@ -99,7 +100,7 @@ class _Found:
 def conclude(
     request: Request, standing: Standing, say: Callable[[str], None], complete: bool
 ) -> Outcome:
-    """Write the results of each layout, and the table.
+    """Write the results of each layout, and the table: one start at a time, of all that is there.
 
     Parameters
     ----------
@@ -108,6 +109,13 @@ def conclude(
     complete
         Nothing is left that this start could measure.
     """
+    with in_turn(request.out):
+        return _conclude(request, standing, say, complete)
+
+
+def _conclude(
+    request: Request, standing: Standing, say: Callable[[str], None], complete: bool
+) -> Outcome:
     ended = complete
     found = _Found()
     results: list[Path] = []

@@ -19,13 +19,7 @@ from stretto.sweep.layout import Layout
 from stretto.sweep.placement import Place, StartError, probe
 from stretto.sweep.request import Request
 from stretto.sweep.smt import per_core
-
-#: what `srun --mpi=` wants for each family, the first that this Slurm has
-MPI_TYPES = {
-    "openmpi": ("pmix", "pmix_v5", "pmix_v4", "pmix_v3"),
-    "mpich": ("pmi2", "cray_shasta", "pmix"),
-    "intel": ("pmi2", "pmix"),
-}
+from stretto.sweep.srun import find_mpi_type, srun_starter
 
 
 @dataclass(frozen=True)
@@ -139,6 +133,17 @@ def named_here(names: tuple[str, ...], say: Callable[[str], None]) -> tuple[str,
     return kept
 
 
+def wanted(request: Request, say: Callable[[str], None]) -> tuple[str, ...]:
+    """Return the nodes of a campaign as far as this process may have them; empty: this machine.
+
+    Parameters
+    ----------
+    request, say
+        The campaign, and what prints a sentence.
+    """
+    return named_here(request.hosts, say) or allocated(os.environ)
+
+
 def find_hosts(
     request: Request,
     installation: MPIInstallation,
@@ -157,7 +162,7 @@ def find_hosts(
     away
         It is planned what a batch job will do: this machine's cores are not the nodes'.
     """
-    names = named_here(request.hosts, say) or allocated(os.environ)
+    names = wanted(request, say)
     by_srun = request.launcher == "srun" or (
         request.launcher == "auto" and installation.launcher is None
     )
@@ -291,91 +296,6 @@ def _refuse_double(found: Sequence[tuple[str, Place]]) -> None:
             "hosts",
             "name each node once; how many ranks it gets, ppn (--ppn) says",
         )
-
-
-def find_mpi_type(installation: MPIInstallation) -> str:
-    """Return what to give ``srun --mpi=`` for an MPI, of what this Slurm has.
-
-    Parameters
-    ----------
-    installation
-        The MPI.
-    """
-    wanted = MPI_TYPES[installation.family]
-    try:
-        done = subprocess.run(
-            ["srun", "--mpi=list"],
-            capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise StrettoError(f"srun cannot be asked: {error}", "srun --mpi=list") from error
-    there = (done.stdout + done.stderr).replace(",", " ").split()
-    for name in wanted:
-        if name in there:
-            return name
-    raise StrettoError(
-        f"this Slurm starts no {installation.name}: it has none of {', '.join(wanted)}",
-        "srun --mpi=list",
-        "take launcher = 'mpirun'",
-    )
-
-
-def srun_starter(mpi_type: str) -> Callable[[Layout, Sequence[str]], Starter]:
-    """Return what makes a starter for a layout on some of the allocation's nodes.
-
-    One rank a core, hyperthreads left alone, node after node, with the environment that this
-    process has, also in a job that was submitted without one (``--export=NONE``). ``--overlap``
-    lets the step share the cores of a step around it (an interactive one), where it would otherwise
-    wait for ever. The variables are set by ``env`` on the nodes: LD_PRELOAD must not reach srun
-    itself.
-
-    Parameters
-    ----------
-    mpi_type
-        For ``--mpi=``.
-    """
-
-    def of(layout: Layout, hosts: Sequence[str]) -> Starter:
-        def start(
-            program: list[str], variables: dict[str, str]
-        ) -> tuple[list[str], dict[str, str]]:
-            words = ["srun", f"--mpi={mpi_type}", "-N", str(layout.nodes), "-n", str(layout.nranks)]
-            words += [f"--ntasks-per-node={layout.ppn}", "--distribution=block:block"]
-            words += ["--overlap", "--hint=nomultithread", "--kill-on-bad-exit=1", "--export=ALL"]
-            if hosts:
-                words += ["-w", ",".join(hosts)]
-            environ = {k: v for k, v in os.environ.items() if k not in _STEP}
-            settings = [f"{k}={v}" for k, v in variables.items()]
-            return [*words, *(["env", *settings] if settings else []), *program], environ
-
-        return start
-
-    return of
-
-
-#: of a job that asked for other ranks, cores, hosts, or another place for what they print: each
-#: step says its own
-_STEP = (
-    "SLURM_NTASKS",
-    "SLURM_NPROCS",
-    "SLURM_NTASKS_PER_NODE",
-    "SLURM_NTASKS_PER_SOCKET",
-    "SLURM_NTASKS_PER_CORE",
-    "SLURM_NTASKS_PER_GPU",
-    "SLURM_TASKS_PER_NODE",
-    "SRUN_CPUS_PER_TASK",
-    "SLURM_DISTRIBUTION",
-    "SLURM_HOSTFILE",
-    "SLURM_EXCLUSIVE",
-    "SLURM_CPU_BIND",
-    "SLURM_EXPORT_ENV",
-    "SRUN_EXPORT_ENV",
-    "SLURM_STDINMODE",
-    "SLURM_STDOUTMODE",
-    "SLURM_STDERRMODE",
-    "SLURM_LABELIO",
-    "LD_PRELOAD",
-)
 
 
 def make_backend(

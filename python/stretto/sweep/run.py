@@ -18,13 +18,13 @@ from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.identity import Identity, collect, cpu_slug, now
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
-from stretto.sweep.alone import HeldError, alone_on
+from stretto.sweep.alone import HeldError, alone_on, refuse_held
 from stretto.sweep.backend import Backend, Launches
 from stretto.sweep.begun import earlier, keep_about, refuse_other, refuse_place, with_earlier
 from stretto.sweep.conclude import Outcome, conclude
 from stretto.sweep.elimination import Policy
 from stretto.sweep.expected import expected_s, limit_s
-from stretto.sweep.hosts import Hosts, find_hosts, make_backend
+from stretto.sweep.hosts import Hosts, find_hosts, make_backend, wanted
 from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.outlook import budget_lines, plan_json, plan_lines
 from stretto.sweep.pace import pace
@@ -206,6 +206,9 @@ def run_campaign(
     names: Sequence[str | None] = list(request.mpis) or [None]
     refuse_place(request.out)
     refuse_other(request, earlier(request.out))
+    if not dry_run:  # to ask nodes takes their time, too
+        nodes = wanted(request, lambda sentence: None)
+        refuse_held(request.out, nodes or (os.uname().nodename,))
     systems = alike([system_of(request, name, say, ask_nodes=not dry_run) for name in names])
     for system in systems:
         for line in plan_lines(request, system):
