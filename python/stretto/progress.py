@@ -11,6 +11,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
+from stretto.campaign.cost import duration
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
@@ -37,6 +39,8 @@ class Progress:
 
     Attributes
     ----------
+    most
+        `total` is the most that there may be: so is the time left.
     word
         How it ended, for the last line: "done" unless whoever uses it says another, such as
         "stopped" or "ended". After an exception it is "stopped" whatever was said.
@@ -55,6 +59,7 @@ class Progress:
         self.done = self._before = before
         self.note = ""
         self.word = "done"
+        self.most = False
         self._quiet = quiet
         self._stream = stream if stream is not None else sys.stderr
         self._start = time.monotonic()
@@ -119,10 +124,13 @@ class Progress:
 
     def summary(self) -> str:
         """Return progress in a few words."""
-        words = f"{self.done:g}" if self.total is None else f"{self.done:g} of {self.total:g}"
+        most = "at most " if self.most else ""
+        words = f"{self.done:g}"
+        if self.total is not None:
+            words += f" of {most}{self.total:g}"
         left = self.remaining_s()
         if left is not None:
-            words += f", about {left:.0f} s left"
+            words += f", {most or 'about '}{_time(left)} left"
         return f"{words}, {self.note}" if self.note else words
 
     def _elapsed(self) -> float:
@@ -149,13 +157,20 @@ class Progress:
                 BarColumn(),
                 TaskProgressColumn(),
                 TimeElapsedColumn(),
-                TextColumn("left"),
+                TextColumn("{task.fields[left]}"),
                 TimeRemainingColumn(),
                 TextColumn("{task.fields[note]}"),
                 console=Console(file=self._stream),
                 transient=True,
             )
-            self._task = self._rich.add_task(self.title, total=self.total, note=self.note)
+            self._task = self._rich.add_task(self.title, total=self.total, note="", left="")
             self._rich.start()
         assert self._task is not None
-        self._rich.update(self._task, completed=self.done, total=self.total, note=self.note)
+        left = "left, at most" if self.most else "left"
+        self._rich.update(
+            self._task, completed=self.done, total=self.total, note=self.note, left=left
+        )
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else duration(seconds)

@@ -54,6 +54,9 @@ def made(values: dict[str, object]) -> Request:
         ({"nodes": [2], "hosts": ["a", "a"]}, "hosts", "a is named twice"),
         ({"nodes": [2], "hosts": "a,b, a"}, "hosts", "a is named twice"),
         ({"hosts": ","}, "hosts", "hosts names no node"),
+        ({"hosts": []}, "hosts", "hosts is empty"),
+        ({"candidates": []}, "candidates", "candidates is empty"),
+        ({"nodes": []}, "nodes", "nodes is empty"),
     ],
 )
 def test_what_is_refused(values: dict[str, object], key: str, said: str) -> None:

@@ -242,6 +242,23 @@ def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_a_total_that_may_not_come_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal(False)
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with progress.Progress("measuring", quiet=False, stream=stream) as bar:  # type: ignore[arg-type]
+        bar.most = True
+        clock[0] = 60.0
+        bar.update(10, "round 1", 100)
+        clock[0] = 99.0
+        bar.most = False
+        bar.update(50)
+    assert stream.text.splitlines()[:2] == [
+        "stretto: measuring: 10 of at most 100, at most 9 minutes left, round 1",
+        "stretto: measuring: 50 of 100, about 99 s left, round 1",
+    ]
+
+
 def test_what_was_done_before_took_none_of_this_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     clock = [0.0]

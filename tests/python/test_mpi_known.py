@@ -18,14 +18,18 @@ from stretto.mpi.openmpi import OpenMPI
 from stretto.mpi.variables import Variable, control_variables
 
 ALGORITHMS = ((0, "ignore"), (1, "linear"), (4, "ring"))
+INT = (-(2**31), 2**31 - 1)
 LISTED = [
     Variable("coll_tuned_allreduce_algorithm", "", ALGORITHMS, text=False),
     Variable("coll_tuned_use_dynamic_rules", "", ((0, "false"), (1, "true")), text=False),
-    Variable("btl_tcp_links", "", text=False),
+    Variable("btl_tcp_links", "", text=False, limits=(0, 2**32 - 1)),
+    Variable("btl_tcp_eager_limit", "", text=False, limits=(0, 2**64 - 1)),
+    Variable("coll_tuned_allreduce_algorithm_segmentsize", "", text=False, limits=INT),
     Variable("btl_tcp_flags", "", ((1, "send"), (2, "put"), (4, "get")), text=False),
     Variable("btl_tcp_if_include", ""),
     Variable("mpi_yield_when_idle", "", ((0, "false"), (1, "true")), text=False),
-    Variable("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "", value="0", text=False),
+    Variable("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "", value="0", text=False, limits=INT),
+    Variable("MPIR_CVAR_BCAST_TREE_KVAL", "", value="2", text=False, limits=INT),
     Variable("I_MPI_ADJUST_BCAST", ""),
 ]
 WHERE = ("1", "x", Path("/m"), None, None)
@@ -48,6 +52,12 @@ def listed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ("coll_tuned_alreduce_algorithm=4", "knows no", "'coll_tuned_allreduce_algorithm'?"),
         ("btl_tcp_lnks=8", "knows no setting 'btl_tcp_lnks'", "did you mean 'btl_tcp_links'?"),
         ("btl_tcp_links=eight", "is a number, and 'eight' is none", "correct the value"),
+        ("btl_tcp_links=-1", "from 0 to 4294967295, and '-1' is outside", "correct the value"),
+        ("btl_tcp_links=4g", "from 0 to 4294967295, and '4g'", "correct the value"),
+        ("btl_tcp_links=0x100000000", "from 0 to 4294967295", "correct the value"),
+        ("btl_tcp_eager_limit=99999999999999999999", "to 18446744073709551615", "correct"),
+        ("btl_tcp_eager_limit=-1k", "numbers from 0 to", "correct the value"),
+        ("coll_tuned_allreduce_algorithm_segmentsize=2g", "to 2147483647", "correct the value"),
         ("btl_tcp_flags=9", "has no value '9'", "2 (put)"),
         ("mpi_yield_when_idle=maybe", "has no value 'maybe'", "1 (true)"),
     ],
@@ -62,7 +72,10 @@ def test_what_open_mpi_does_not_know_is_refused(setting: str, said: str, remedy:
 @pytest.mark.parametrize(
     "setting",
     ["coll_tuned_allreduce_algorithm=4", "coll_tuned_allreduce_algorithm=ring", "btl_tcp_links=8",
-     "btl_tcp_links=64k", "btl_tcp_flags=7", "mpi_yield_when_idle=yes", "btl_tcp_if_include=eth0",
+     "btl_tcp_links=64k", "btl_tcp_links=0", "btl_tcp_links=99999",
+     "btl_tcp_links=4294967295", "btl_tcp_eager_limit=0xffffffffffffffff",
+     "coll_tuned_allreduce_algorithm_segmentsize=-1", "btl_tcp_flags=7",
+     "mpi_yield_when_idle=yes", "btl_tcp_if_include=eth0",
      "rmaps_base_oversubscribe=1", "OMPI_MCA_btl_tcp_links=0x8"],
 )  # fmt: skip
 def test_what_open_mpi_knows_is_taken(setting: str) -> None:
@@ -83,6 +96,9 @@ def test_the_others() -> None:
     with pytest.raises(UsageError, match="knows no") as error:
         check_settings(mpich, {"MPIR_CVAR_BCAST_INTRA_ALGORITM": "binomial"}, "x")
     assert "MPIR_CVAR_BCAST_INTRA_ALGORITHM" in (error.value.remedy or "")
+    with pytest.raises(UsageError, match="from -2147483648 to 2147483647"):
+        check_settings(mpich, {"MPIR_CVAR_BCAST_TREE_KVAL": "-2147483649"}, "x")
+    assert check_settings(mpich, {"MPIR_CVAR_BCAST_TREE_KVAL": "-7"}, "x") == []
     intel = IntelMPI("intel", "mpich", *WHERE)
     (doubt,) = check_settings(intel, {"I_MPI_ADJUST_BCASTT": "1"}, "x")
     assert "it has I_MPI_ADJUST_BCAST" in doubt
@@ -93,3 +109,22 @@ def test_the_others() -> None:
 def test_numbers_and_words_are_told_apart(name: str) -> None:
     found = control_variables(find_installation(str(MPIS[name].require().prefix)))
     assert found["btl_tcp_if_include"].text and not found["btl_tcp_links"].text
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
+def test_open_mpi_tells_what_a_variable_holds(name: str) -> None:
+    found = control_variables(find_installation(str(MPIS[name].require().prefix)))
+    assert found["btl_tcp_links"].limits == (0, 2**32 - 1)
+    assert found["btl_tcp_eager_limit"].limits == (0, 2**64 - 1)
+    assert found["coll_tuned_allreduce_algorithm_segmentsize"].limits == INT
+    assert found["btl_tcp_if_include"].limits is None
+    assert found["mpi_yield_when_idle"].limits is None
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["mpich", "intel"])
+def test_mpich_tells_what_a_variable_holds(name: str) -> None:
+    found = control_variables(find_installation(str(MPIS[name].require().prefix)))
+    assert {v.limits for v in found.values()} == {INT, None}
+    assert all(v.limits is None for v in found.values() if v.text)

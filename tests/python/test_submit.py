@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from stretto import cli
-from stretto.errors import EXIT_AGAIN, EXIT_FAULT, UsageError
+from stretto.errors import EXIT_AGAIN, EXIT_FAULT, StrettoError, UsageError
 from stretto.files.bench import Excluded, LaunchEnd, Record, Sample, format_record
+from stretto.sweep import run, submit
 from stretto.sweep.layout import Layout
 from stretto.sweep.limit import LEAST_S, seconds
 from stretto.sweep.submit import Job, sbatch_time, script
@@ -228,3 +229,98 @@ def test_a_short_time_is_refused_before_anything_is_written(
             assert words in said.err and not said.out
             assert "expected in all" not in said.err, "before the plan"
     assert list(tmp_path.iterdir()) == [file]
+
+
+CAMPAIGN_FILE = 'nodes = [1, 2]\nppn = [2]\ncollectives = ["bcast"]\ncandidates = ["own"]\n'
+
+
+@pytest.fixture
+def sbatch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What a stand-in for sbatch was given: not there until something is submitted."""
+    given = tmp_path / "given"
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin" / "sbatch", f'#!/bin/sh\ncp "$2" "{given}"\necho 7\n')
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    return given
+
+
+@pytest.mark.parametrize(
+    ("error", "mpis", "refused"),
+    [
+        (UsageError("MPICH 5.0.2 has no 'x' for bcast", "--candidates", "it has y"), "", True),
+        (StrettoError("there is no MPI 'opnmpi'", None, "give a family"), "opnmpi", True),
+        (StrettoError("there is no MPI '/opt/mpich'", None, "x"), "/opt/mpich", False),
+        (StrettoError("there is no MPI 'mpirun.mpich'", None, "x"), "mpirun.mpich", False),
+        (StrettoError("no Intel MPI is installed here", None, "x"), "intel", False),
+        (StrettoError("the MPI library could not be loaded", "libmpi.so", "x"), "sbatch", False),
+        (StrettoError("stretto-bench-mpich is not built", "lib", "x"), "", False),
+    ],
+)
+def test_what_is_known_to_be_refused_is_not_submitted(
+    tmp_path: Path, sbatch: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], error: StrettoError, mpis: str, refused: bool,
+) -> None:  # fmt: skip
+    """What is only missing on the login node may be on the others."""
+
+    def fails(*of: object, **more: object) -> None:
+        raise error
+
+    monkeypatch.setattr(submit, "system_of", fails)
+    monkeypatch.setattr(run, "system_of", fails)
+    file = tmp_path / "c.toml"
+    file.write_text(CAMPAIGN_FILE + (f'mpis = ["{mpis}"]\n' if mpis else ""))
+    code = cli.main(["campaign", "submit", str(file)])
+    said = capsys.readouterr()
+    assert (code != 0) == (not sbatch.exists()) == refused
+    if not refused:
+        assert f"warning: what it will take cannot be told here: {error}" in said.err
+        return
+    assert not said.out and list(tmp_path.glob("c.campaign/*")) == []
+    assert code == cli.main(["tune", "--campaign", str(file), "--dry-run"])
+    assert capsys.readouterr().err == said.err == "".join(f"{x}\n" for x in error.lines())
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "code", "says"),
+    [
+        ("", [], 0, None),
+        ('hosts = ["n1", "n2"]', [], 0, None),
+        ('hosts = "n[1-4]"', [], 0, "hosts names 4 nodes, and the job has 2 nodes"),
+        ('hosts = "n[1-4]"', ["--jobs", "2"], 0, "hosts names 4 nodes, and each job has 2 nodes"),
+        ('hosts = ["n1", "n2"]', ["--jobs", "2"], 2, "and hosts names 2"),
+        ("", ["--sbatch", "-N1"], 2, "2 x 2 would be left out"),
+        ("", ["--jobs", "2", "--sbatch", "--array=0-3"], 2, "sbatch takes one only"),
+    ],
+)
+def test_nodes_that_slurm_may_not_give_are_told_before_it_is_asked(
+    tmp_path: Path, sbatch: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], more: str, words: list[str], code: int, says: str | None,
+) -> None:  # fmt: skip
+    def missing(*of: object, **more: object) -> None:
+        raise StrettoError("no MPI is here")
+
+    monkeypatch.setattr(submit, "system_of", missing)
+    file = tmp_path / "c.toml"
+    file.write_text(CAMPAIGN_FILE + more)
+    assert cli.main(["campaign", "submit", str(file), *words]) == code
+    said = capsys.readouterr().err
+    assert ("hosts" in said) == (says is not None and "hosts" in says)
+    assert says is None or says in said
+    assert sbatch.exists() == (code == 0) and (tmp_path / "c.campaign").exists() == (code == 0)
+    if code == 0:
+        exact = more == 'hosts = ["n1", "n2"]'
+        assert ("#SBATCH --nodelist=n1,n2\n" in sbatch.read_text()) == exact
+
+
+def test_names_that_slurm_does_not_know(
+    tmp_path: Path, sbatch: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    words = "sbatch: error: Batch job submission failed: Invalid node name specified"
+    program(tmp_path / "bin" / "sbatch", f"#!/bin/sh\necho '{words}' >&2\nexit 1\n")
+    monkeypatch.setattr(submit, "cost_lines", lambda *of: [])
+    file = tmp_path / "c.toml"
+    file.write_text(CAMPAIGN_FILE + 'hosts = ["n1.cluster", "n2.cluster"]')
+    assert cli.main(["campaign", "submit", str(file)]) == EXIT_FAULT
+    said = capsys.readouterr().err
+    assert words in said and "try: write hosts as Slurm calls its nodes (sinfo -N)" in said

@@ -280,6 +280,9 @@ def test_a_simulated_table_is_refined_by_what_was_measured(tmp_path: Path) -> No
     simulated, _ = simulated_table(
         load("hpc7g"), [2, 8], [2], ["allreduce", "bcast"], sizes, "openmpi", "4.1.4"
     )
+    assert not any("baseline" in r.evidence for r in simulated.rows)
+    mpich, _ = simulated_table(load("hpc7g"), [2], [2], ["allreduce"], [65536], "mpich", "5.0.2")
+    assert [r.evidence["baseline"] for r in mpich.rows] == ["openmpi"], "whose ratios these are"
     path = tmp_path / "hpc7g.table"
     write_table(simulated, path)
     request = sweeps.request_of(tmp_path, sizes=(8, 1000, 65536), launches=6, refine=path)

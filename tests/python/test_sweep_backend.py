@@ -43,6 +43,20 @@ def test_a_launch_has_its_time_by_what_is_left_of_it(
     assert budgets == [4 * BATCH_S * 9, 4 * BATCH_S * 40]  # two candidates at two sizes
 
 
+def test_who_is_excluded_is_named_once_with_what_a_campaign_can_do(
+    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE", "ring=crash")
+    identity = collect(MPIIdentity("openmpi", "openmpi", "4.1.4"))
+    header = Header(identity.stretto, identity.created, identity.host, identity.mpi, ["t"], {})
+    backend = Launches(mpi, (), lambda text: None)
+    with BenchWriter(tmp_path / "r.bench.jsonl", header) as writer:
+        backend.measure(settings(("native", "ring"), ppn=2), 0, writer, writer.previous)
+    (said,) = (x for x in backend.notes if " is excluded" in x)
+    assert said.startswith("ring is excluded for allreduce: at allreduce 8 B: ")
+    assert "a new directory (--out) measures all anew" in said and "--restart" not in said
+
+
 def test_where_cores_are_shared_only_batches_are_timed(
     mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -367,6 +367,12 @@ def test_a_dry_run_sees_what_is_there(starts: Starts, tmp_path: Path) -> None:
 
     starts(small(tmp_path), True)
     assert not said("measured already")
+    none = Measures()
+    none.fits = lambda layout: "no node answers"  # type: ignore[method-assign]
+    starts.backends["one"] = none
+    starts(small(tmp_path))
+    starts(small(tmp_path), True)
+    assert said("measured already: nothing yet")
     some = Measures()
     some.between = lambda: os.kill(os.getpid(), signal.SIGUSR1) if some.cells == 20 else None
     starts.backends["one"] = some

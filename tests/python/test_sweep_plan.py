@@ -48,6 +48,10 @@ def system_of(values: dict[str, object], out: Path, away: bool = False):  # type
         ({"nodes": [1, 4], "hosts": ["a", "b"]}, "4 x 1: there are 2 nodes"),
         ({"nodes": [1], "ppn": [1, 2]}, "1 x 1 is left out: a single rank has nothing to measure"),
         ({"launcher": "srun"}, "srun starts ranks inside a Slurm job only"),
+        (
+            {"launcher": "srun", "nodes": [1, 4], "hosts": ["a", "b"]},
+            "4 x 1: there are 2 nodes: they will be left out",
+        ),
         ({"hosts": ["a", "b"], "interpolate": ["8x2"]}, "8 x 2 lies outside of what is measured"),
         ({"nodes": [1], "ppn": [2, 4], "interpolate": ["1x3"]}, None),
         (

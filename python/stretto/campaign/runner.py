@@ -43,7 +43,7 @@ from stretto.progress import Progress
 
 #: a launch is given up after so many starts that brought nothing new
 TRIES = 2
-RETRY = "the same command tries it again, once; --restart measures all anew"
+RETRY = "the same command tries it again, once; {anew} measures all anew"
 
 
 @dataclass
@@ -54,6 +54,8 @@ class Campaign:
     ----------
     notes
         What the user should hear at the end: exclusions, failures.
+    anew
+        What measures all anew, for people.
     """
 
     settings: Settings
@@ -64,6 +66,7 @@ class Campaign:
     start: Starter | None = None
     notes: list[str] = field(default_factory=list)
     stop_at: float | None = None
+    anew: str = "--restart"
     ledger: Ledger = field(init=False)
     _never_began: bool = field(init=False, default=False)
 
@@ -234,8 +237,9 @@ class Campaign:
             if (record.collective, record.candidate) in self.ledger.gone:
                 return
             self._note(
-                f"{record.candidate} is excluded for {record.collective}: {record.detail}"
-                + (f" ({RETRY})" if record.reason in CRASHES else "")
+                f"{record.candidate} is excluded for {record.collective}: "
+                + record.detail.removeprefix(f"{record.candidate} ")
+                + (f" ({RETRY.format(anew=self.anew)})" if record.reason in CRASHES else "")
             )
         self.ledger.count(record)
         self.writer.write(record)

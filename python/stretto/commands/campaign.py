@@ -69,8 +69,8 @@ def submit(
 ) -> None:
     """Submit a campaign to Slurm: it measures on the nodes that the job gets.
 
-    Put into the queue again it goes on. The job asks for as many nodes as the largest layout has,
-    and gives way before its time ends.
+    Put into the queue again it goes on. The job asks for as many nodes as the largest layout has
+    (for those of hosts, where they are as many), and gives way before its time ends.
     """
     import os
     import shlex
@@ -79,7 +79,14 @@ def submit(
     from stretto.sweep.begun import refuse_place
     from stretto.sweep.command import request_of
     from stretto.sweep.limit import refuse_short
-    from stretto.sweep.submit import Job, cost_lines, sbatch_time, script
+    from stretto.sweep.submit import (
+        Job,
+        cost_lines,
+        host_lines,
+        refuse_job,
+        sbatch_time,
+        script,
+    )
     from stretto.sweep.submit import submit as hand_in
 
     for option in sbatch or []:
@@ -88,9 +95,10 @@ def submit(
     job = Job(sbatch_time(time), jobs, tuple(sbatch or []))
     refuse_short(job.time, job.options)
     request = request_of(file, {})
+    refuse_job(request, job)
     if not show:
         refuse_place(request.out)
-    for line in cost_lines(request, say):
+    for line in [*cost_lines(request, say), *host_lines(request, job)]:
         say(f"stretto: {line}")
     if show:
         print(script(request, file, job, os.environ), end="")

@@ -214,7 +214,8 @@ def command(
         raise typer.Exit(code)
     for option, given in sweeps.items():
         if given is not None:
-            raise UsageError(f"{option} is of a campaign", option, "without CMD and --platform")
+            what = "CMD (a campaign runs no command)" if cmd else "--platform"
+            raise UsageError(f"{option} is of a campaign", option, f"leave {what} or it out")
     if ppn is not None and not (whole(ppn) and int(ppn) > 0):
         raise UsageError(f"{ppn!r} is no number of ranks", "--ppn", "several need --nodes, too")
     each = None if ppn is None else int(ppn)
@@ -223,7 +224,7 @@ def command(
 
         for value, option in ((budget, "--budget"), (hosts, "--hosts"), (launches, "--launches"),
                               (candidates, "--candidates")):  # fmt: skip
-            if value is not None:
+            if value is not None and not cmd:
                 raise UsageError(f"{option} has no meaning with --platform", option, "leave it out")
         tune_by_simulation(
             cmd, platform, nodes, each, only, sizes or SIZES, mpi, out, seed, as_json, dry_run

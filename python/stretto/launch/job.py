@@ -21,6 +21,7 @@ from stretto.mpi.detect import (
     from_library,
     from_python,
     installations,
+    need_slurm,
     needed_mpi,
     which,
 )
@@ -88,6 +89,8 @@ def understand(
     layout = find_layout(command, seen, where)
     notes: list[str] = []
     told = find_installation(mpi, seen) if mpi is not None else None
+    if command.launcher is not None and command.kind == "slurm" and told is None:
+        need_slurm(command.launcher, seen)
     if command.launcher is not None and command.kind != "slurm":
         installation = _launched(command, told, seen, where, notes)
     else:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from stretto import __version__
 from stretto.errors import UsageError
 from stretto.files.identity import Family
 from stretto.files.rows import Table
-from stretto.model.native import native_choice
+from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
 from stretto.model.sweep import (
     CREATED,
@@ -36,6 +37,9 @@ def simulated_table(
 ) -> tuple[Table, list[Answer]]:
     """Make a table for a platform; every row's evidence says ``source=simulated``.
 
+    Where the model has no decisions of the MPI, it also says whose stand for them
+    (``baseline=openmpi``): the ratios are to these.
+
     Parameters
     ----------
     platform, nodes, ppns
@@ -59,9 +63,11 @@ def simulated_table(
     answers = list(simulate(cells, platform, baseline=baseline, seed=seed, wide=True, done=done))
     layouts = {(a.cell.nodes, a.cell.ppn) for a in answers}
     one = layouts.pop() if len(layouts) == 1 else (None, None)
+    stands = {} if family in BASELINES else {"baseline": baseline}
+    found = [replace(r, evidence={**r.evidence, **stands}) for r in rows(answers)]
     table = Table(
         family, version, one[0], one[1], CREATED, __version__, platform.name,
-        f"simulated {platform.name}", rows(answers),
+        f"simulated {platform.name}", found,
     )  # fmt: skip
     return table, answers
 

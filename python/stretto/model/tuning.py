@@ -46,13 +46,19 @@ def tune_by_simulation(
 
     from stretto.campaign.settings import parse_counts, parse_sizes
     from stretto.files.table import TUNABLE, write_table
-    from stretto.model.native import native_choice
+    from stretto.model.native import BASELINES, native_choice
     from stretto.model.platform_file import load
     from stretto.model.show import answer_lines
     from stretto.model.sweep import write_results
     from stretto.model.table import simulated_table
     from stretto.mpi.detect import find_installation
 
+    if cmd and platform is None:
+        raise UsageError(
+            "--nodes is not for tuning one command", "--nodes",
+            "leave out the command (a campaign or a simulation has none), or measure it over nodes "
+            f"with stretto scale --nodes {nodes} -- CMD",
+        )  # fmt: skip
     if platform is None:
         raise UsageError(
             "--nodes needs a platform", "--nodes", "add --platform (stretto platform list)"
@@ -87,6 +93,11 @@ def tune_by_simulation(
         )
         return
     say(f"stretto: simulating {', '.join(names)} on {where.name}: nothing is measured")
+    if installation.family not in BASELINES:
+        say(
+            f"stretto: note: the model does not have {installation.name}'s own decisions: gains "
+            "are against Open MPI's (baseline=openmpi)"
+        )
     table, answers = simulated_table(
         where, counts, [each], names, parse_sizes(sizes), installation.family,
         installation.version, seed=seed, done=lambda c: say(

@@ -58,6 +58,9 @@ class Launcher:
 def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> Launcher:
     """Ask a launcher what it is.
 
+    An srun that does not say (Slurm is not configured here) is Slurm's by its name; `need_slurm`
+    refuses it.
+
     Parameters
     ----------
     path
@@ -65,7 +68,27 @@ def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> L
     environ
         The environment to run it in.
     """
-    words = launcher_words(path, environ)
+    try:
+        words = launcher_words(path, environ, lambda words: _kind(words) is not None)
+    except StrettoError:
+        if path.name == "srun" and path.is_file():
+            return Launcher(path, "slurm", None)
+        raise
+    told = _kind(words)
+    if told is not None:
+        return Launcher(path, *told)
+    if path.name == "srun":
+        return Launcher(path, "slurm", None)
+    first = next((w.strip() for w in words.splitlines() if w.strip()), "nothing")
+    raise StrettoError(
+        f"this launcher is of no kind that Stretto knows; asked for --version it says: {first}",
+        path,
+        "load the MPI's module first, or start the job with the mpirun or mpiexec of its MPI",
+    )
+
+
+def _kind(words: str) -> tuple[LauncherKind, str | None] | None:
+    """Return kind and version of a launcher by what it says of itself, None where it does not."""
     rules: list[tuple[LauncherKind, str]] = [
         ("openmpi", r"\(Open MPI\) v?(\d[\w.]*)"),
         ("openmpi", r"\(OpenRTE\) (\d[\w.]*)"),
@@ -80,15 +103,33 @@ def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> L
         if found:
             if kind == "openmpi" and "Open MPI" not in words:
                 # prterun tells PRRTE's version, not that of the Open MPI it came with.
-                return Launcher(path, kind, None)
-            return Launcher(path, kind, found.group(1))
+                return kind, None
+            return kind, found.group(1)
     if "mpiexec -usize" in words:  # MPICH's gforker knows no --version
-        return Launcher(path, "mpich", None)
-    first = next((w.strip() for w in words.splitlines() if w.strip()), "nothing")
+        return "mpich", None
+    return None
+
+
+def need_slurm(path: Path, environ: Mapping[str, str] | None = None) -> None:
+    """Refuse an srun that finds no Slurm: it would start nothing.
+
+    Parameters
+    ----------
+    path
+        srun.
+    environ
+        The environment to ask it in.
+    """
+    if identify_launcher(path, environ).version is not None:
+        return
+    words = launcher_words(path, environ, lambda _: False)
+    lines = [w.strip() for w in words.splitlines() if w.strip()]
+    told = next((w for w in lines if "fatal" in w), lines[0] if lines else "nothing")
     raise StrettoError(
-        f"this launcher is of no kind that Stretto knows; asked for --version it says: {first}",
+        f"this srun finds no configured Slurm; asked for --version it says: {told}",
         path,
-        "give the MPI by hand (--mpi openmpi, mpich or intel), or start the job with its mpirun",
+        "load the site's Slurm module, or set SLURM_CONF to its slurm.conf; where only the job has "
+        "them, say which MPI it uses: --mpi openmpi, mpich or intel",
     )
 
 
@@ -106,6 +147,8 @@ def from_launcher(path: Path, environ: Mapping[str, str] | None = None) -> MPIIn
     """
     launcher = identify_launcher(path, environ)
     if launcher.kind == "slurm":
+        if launcher.version is None:
+            need_slurm(path, environ)
         raise StrettoError(
             "srun starts programs of any MPI, so it does not say which", path, "name the program"
         )

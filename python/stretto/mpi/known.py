@@ -20,6 +20,7 @@ from stretto.mpi.variables import Variable, control_variables
 _LAUNCHER = ("prte", "pmix", "orte", "plm", "rmaps", "ras", "oob", "rml", "routed", "ess", "odls",
              "grpcomm", "schizo", "filem", "iof", "errmgr", "hwloc", "if", "mca")  # fmt: skip
 _NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|\d+(\.\d*)?)\s*[kKmMgGtT]?[bB]?")
+_WHOLE = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 _TRUTHS = ("true", "false", "yes", "no", "t", "f", "y", "n", "enabled", "disabled", "0", "1")
 
 
@@ -89,7 +90,27 @@ def _must_be_listed(
     return any(k.startswith(component) for k in known)
 
 
+def _whole(value: str) -> int | None:
+    """Return the whole number that a value stands for (``64k``, ``0x8``), None for others."""
+    found = _WHOLE.fullmatch(value)
+    if found is None:
+        return None
+    sign, digits, unit = found.groups()
+    number = int(digits, 16 if digits[:2].lower() == "0x" else 10)
+    return (-number if sign == "-" else number) << 10 * " kmgt".index(unit.lower() or " ")
+
+
 def _check_value(installation: MPIInstallation, variable: Variable, value: str, place: str) -> None:
+    amount = _whole(value)
+    if variable.limits is not None and not variable.items and amount is not None:
+        low, high = variable.limits
+        if not low <= amount <= high:
+            raise UsageError(
+                f"{variable.name} takes whole numbers from {low} to {high}, and {value!r} is "
+                "outside: the MPI would make another of it",
+                place,
+                "correct the value",
+            )
     if installation.family != "openmpi" or variable.text:
         return  # MPICH has words for numbers that it does not list, and refuses others itself
     names = {item for _, item in variable.items}

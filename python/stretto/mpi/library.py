@@ -1,6 +1,7 @@
 """Asking an MPI library or launcher what it is: by calling it in a process of its own.
 
-Answers are kept in the cache directory, keyed by the file's path, size and time of change.
+Answers are kept in the cache directory, keyed by the file's path, size and time of change; what
+was said on failing is not: it may be of a module that is not loaded yet.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ if lib.MPI_Get_library_version(text, ctypes.byref(length)):
 sys.stdout.write(text.value.decode("utf-8", "replace"))
 """
 _TIMEOUT_S = 60
+#: raised where what was kept before must not be used: 2, answers of launchers that had failed
+_CACHE_VERSION = 2
 
 
 def abi_of_name(name: str) -> Abi | None:
@@ -109,7 +112,7 @@ def identify_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> 
     """
     real = libmpi.resolve()
 
-    def ask() -> str:
+    def ask() -> tuple[str, bool]:
         env = dict(os.environ if environ is None else environ)
         env.pop("LD_PRELOAD", None)
         try:
@@ -130,7 +133,7 @@ def identify_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> 
                 libmpi,
                 "ldd on that file shows what is missing; load the MPI's module first",
             )
-        return done.stdout
+        return done.stdout, bool(done.stdout.strip())
 
     text = cached("library", real, ask)
     # The names beside the real one tell the ABI: libmpi.so.40.30.4 has the link libmpi.so.40.
@@ -138,7 +141,11 @@ def identify_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> 
     return parse_library_version(text, abi, str(libmpi))
 
 
-def launcher_words(launcher: Path, environ: Mapping[str, str] | None = None) -> str:
+def launcher_words(
+    launcher: Path,
+    environ: Mapping[str, str] | None = None,
+    understood: Callable[[str], bool] = bool,
+) -> str:
     """Return what ``LAUNCHER --version`` prints.
 
     Parameters
@@ -147,9 +154,11 @@ def launcher_words(launcher: Path, environ: Mapping[str, str] | None = None) -> 
         The launcher's file.
     environ
         The environment to run it in; the process's own by default.
+    understood
+        Whether words tell what it is: others are not kept.
     """
 
-    def ask() -> str:
+    def ask() -> tuple[str, bool]:
         env = dict(os.environ if environ is None else environ)
         env.pop("LD_PRELOAD", None)
         # Intel's mpirun is a script that looks for mpiexec.hydra along PATH.
@@ -166,7 +175,8 @@ def launcher_words(launcher: Path, environ: Mapping[str, str] | None = None) -> 
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise StrettoError(f"the launcher does not answer: {error}", launcher) from error
-        return f"{done.stdout}\n{done.stderr}"
+        words = f"{done.stdout}\n{done.stderr}"
+        return words, done.returncode == 0 and bool(words.strip()) and understood(words)
 
     return cached("launcher", launcher, ask)
 
@@ -176,7 +186,7 @@ def _cache_directory() -> Path:
     return (Path(base) if base else home() / ".cache") / "stretto" / "mpi"
 
 
-def cached(kind: str, path: Path, ask: Callable[[], str]) -> str:
+def cached(kind: str, path: Path, ask: Callable[[], tuple[str, bool]]) -> str:
     """Return what `ask` answers about a file, asked anew only when the file has changed.
 
     Parameters
@@ -186,13 +196,14 @@ def cached(kind: str, path: Path, ask: Callable[[], str]) -> str:
     path
         The file.
     ask
-        Gives the answer; its errors are passed on and nothing is kept.
+        Gives the answer, and whether it is to be kept, which is for an answer that is whole and
+        was given without failing; its errors are passed on and nothing is kept.
     """
     try:
         facts = path.resolve().stat()
     except OSError as error:
         raise StrettoError("there is no such file", path) from error
-    stamp = [kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino]
+    stamp = [_CACHE_VERSION, kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino]
     digest = f"{zlib.crc32(json.dumps(stamp).encode()):08x}"
     with contextlib.suppress(OSError):
         file = _cache_directory() / f"{digest}.json"
@@ -201,7 +212,9 @@ def cached(kind: str, path: Path, ask: Callable[[], str]) -> str:
                 value = json.loads(file.read_text(encoding="utf-8"))
                 if value["stamp"] == stamp:
                     return str(value["text"])
-    text = ask()
+    text, keep = ask()
+    if not keep:
+        return text
     with contextlib.suppress(StrettoError):
         body = json.dumps({"stamp": stamp, "text": text}) + "\n"
         write_atomic(_cache_directory() / f"{digest}.json", body, "the cache")

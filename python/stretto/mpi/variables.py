@@ -55,6 +55,24 @@ def ask(i, n, d):
 chars = {0x4c000101}  # MPI_CHAR: a number of MPICH's, an address of Open MPI's
 if hasattr(lib, "ompi_mpi_char"):
     chars = {ctypes.addressof(ctypes.c_char.in_dll(lib, "ompi_mpi_char")) & 0xffffffff}
+whole = {0x4c000405: c_int, 0x4c000406: ctypes.c_uint, 0x4c000807: ctypes.c_long,
+         0x4c000808: ctypes.c_ulong, 0x4c000809: ctypes.c_longlong, 0x4c000819: ctypes.c_ulonglong,
+         0x209: c_int, 0x20a: ctypes.c_long, 0x20b: ctypes.c_longlong, 0x20d: ctypes.c_uint,
+         0x20e: ctypes.c_ulong, 0x20f: ctypes.c_ulonglong}  # MPICH's handles, and the standard's
+if hasattr(lib, "ompi_mpi_char"):
+    named = {"int": c_int, "unsigned": ctypes.c_uint, "long": ctypes.c_long,
+             "unsigned_long": ctypes.c_ulong, "long_long_int": ctypes.c_longlong,
+             "unsigned_long_long": ctypes.c_ulonglong, "int32_t": ctypes.c_int32,
+             "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64}
+    whole = {ctypes.addressof(ctypes.c_char.in_dll(lib, "ompi_mpi_" + n)) & 0xffffffff: c
+             for n, c in named.items() if hasattr(lib, "ompi_mpi_" + n)}
+def limits(kind):  # the least and the greatest number that the type holds
+    if kind not in whole:
+        return None
+    bits = 8 * ctypes.sizeof(whole[kind])
+    if whole[kind](-1).value < 0:
+        return [-(1 << bits - 1), (1 << bits - 1) - 1]
+    return [0, (1 << bits) - 1]
 out = []
 for i in range(number.value):
     failed, n, d, *_ = ask(i, 0, 0)
@@ -70,7 +88,7 @@ for i in range(number.value):
             if not lib.MPI_T_enum_get_item(enum, j, ref(value), item, ref(length)):
                 items.append([value.value, item.value.decode("utf-8", "replace")])
     out.append([name.decode("utf-8", "replace"), words.decode("utf-8", "replace"), items,
-                setting(i, kind), scope, kind in chars])
+                setting(i, kind), scope, kind in chars, limits(kind)])
 json.dump(out, sys.stdout)
 """
 
@@ -93,6 +111,8 @@ class Variable:
         The MPI says that a running process cannot change it (that it says nothing is no promise).
     text
         Its values are words; otherwise numbers, or truths.
+    limits
+        The least and the greatest number that its type holds, where that is one of whole numbers.
     """
 
     name: str
@@ -101,6 +121,7 @@ class Variable:
     value: str | None = None
     constant: bool = False
     text: bool = True
+    limits: tuple[int, int] | None = None
 
 
 def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
@@ -112,7 +133,15 @@ def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
         The MPI; its library is loaded in a process of its own.
     """
     libmpi = _library(installation)
-    answer = cached("variables-4", libmpi, lambda: _ask(installation, libmpi, {}))
+
+    def ask() -> tuple[str, bool]:
+        answer = _ask(installation, libmpi, {})
+        try:
+            return answer, bool(_parsed(answer))
+        except (ValueError, TypeError):
+            return answer, False
+
+    answer = cached("variables-5", libmpi, ask)
     try:
         return dict(_parsed(answer))
     except (ValueError, TypeError) as error:
@@ -130,8 +159,9 @@ def _parsed(answer: str) -> Mapping[str, Variable]:
             value,
             scope in _CONSTANT,
             bool(text),
+            (int(limits[0]), int(limits[1])) if limits else None,
         )
-        for name, words, items, value, scope, text in json.loads(answer)
+        for name, words, items, value, scope, text, limits in json.loads(answer)
     }
 
 
@@ -189,14 +219,14 @@ def numbers(
     libmpi = _library(installation)
     mine = {n: w for n, w in words.items() if n in default and default[n].value is not None}
 
-    def ask() -> str:
+    def ask() -> tuple[str, bool]:
         found: list[tuple[str, str, str]] = []
         for turn in range(max((len(w) for w in mine.values()), default=0)):
             settings = {n: w[turn] for n, w in mine.items() if len(w) > turn}
             rows = json.loads(_ask(installation, libmpi, settings))
             values = {name: value for name, _, _, value, *_ in rows}
             found += [(n, w, values[n]) for n, w in settings.items() if values.get(n) is not None]
-        return json.dumps(found)
+        return json.dumps(found), len(found) == sum(len(w) for w in mine.values())
 
     kind = f"numbers-{zlib.crc32(json.dumps(mine, sort_keys=True).encode()):08x}"
     try:

@@ -139,7 +139,10 @@ class Launches:
         starter = self.start(layout, hosts) if self.start is not None else None
         here = replace(settings, hosts=hosts)
         writer.previous = before
-        campaign = Campaign(here, self.installation, writer, self._once, quiet=True, start=starter)
+        campaign = Campaign(
+            here, self.installation, writer, self._once, quiet=True, start=starter,
+            anew="a new directory (--out)",
+        )  # fmt: skip
         cells = sum(len(c.candidates) for c in campaign.pending(launch))
         seconds = cells * BATCH_S * settings.batches[1]
         campaign.launch_once(launch, seconds, Progress("measuring", quiet=True))

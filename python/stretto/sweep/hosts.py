@@ -16,7 +16,7 @@ from stretto.errors import StrettoError
 from stretto.mpi.base import MPIInstallation
 from stretto.sweep.backend import Launches
 from stretto.sweep.layout import Layout
-from stretto.sweep.placement import Place, StartError, probe
+from stretto.sweep.placement import InterfaceError, Place, StartError, probe
 from stretto.sweep.request import Request
 from stretto.sweep.smt import per_core
 from stretto.sweep.srun import find_mpi_type, srun_starter
@@ -264,6 +264,8 @@ def _silent(names: Sequence[str], error: StrettoError) -> StrettoError:
     words = f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} not start programs"
     if not isinstance(error, StartError):
         return StrettoError(f"{words}: {error.message}", error.place, error.remedy)
+    if isinstance(error, InterfaceError):  # it is not the nodes
+        return StrettoError(f"{words}: {error.reason}", error.place, error.remedy)
     return StrettoError(
         f"{words}: {error.reason}",
         error.place,

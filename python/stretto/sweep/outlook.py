@@ -12,6 +12,7 @@ from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, crowd_words
 from stretto.campaign.show import size_words
 from stretto.campaign.stats import FEWEST
 from stretto.counted import counted
+from stretto.files.bench import Sample
 from stretto.sweep.begun import earlier
 from stretto.sweep.expected import at_most_s
 from stretto.sweep.interpolate import around
@@ -44,9 +45,10 @@ def hopeless(request: Request, system: System) -> list[str]:
     have = len(system.hosts.names)
     many = [p.layout.words for p in system.plans if p.layout.nodes > max(1, have)]
     inside = system.away or bool(os.environ.get("SLURM_JOB_ID"))
-    if request.launcher == "srun" and not inside:
+    outside = request.launcher == "srun" and not inside
+    if outside:
         out.append("srun starts ranks inside a Slurm job only: stretto campaign submit FILE")
-    elif many and not have and not inside:
+    if many and not have and not inside and not outside:
         out.append(
             f"{', '.join(many)}: no hosts were named, and this is no Slurm job: they will be left "
             "out (--hosts a,b,..., or stretto campaign submit)"
@@ -141,7 +143,9 @@ def plan_lines(request: Request, system: System) -> list[str]:
         )
     if system.ahead is not None:
         words = "all of it"
-        if system.left_s:
+        if not any(isinstance(r, Sample) for _, found in system.ahead.measured for r in found):
+            words = "nothing yet"
+        elif system.left_s:
             words = f"all but {left_words(system.left_s, pace * system.ahead.closing_s)}"
         out.append(f"  measured already: {words}")
     if request.shared_cores:

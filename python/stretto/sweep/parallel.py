@@ -134,6 +134,7 @@ def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> Non
             while thread.is_alive():
                 thread.join(LOOK_S)
                 done, total = whole.progress()
+                progress.most = whole.closes
                 progress.update(done, f"{len(lanes)} at once", total)
     except BaseException:
         told.set()

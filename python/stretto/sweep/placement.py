@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tempfile
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,9 @@ cores=$(cat /sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list 2>/d
 cpu=$(printf %s "$cpu" | tr '\n\t' '; ')
 echo "stretto-rank $rank $(hostname) $cores $threads $cpu stretto-end"
 """
+#: by which interface of its machine the nodes reach Hydra's mpiexec: MPICH's, and Intel MPI's
+_INTERFACE = ("HYDRA_IFACE", "I_MPI_HYDRA_IFACE")
+_NO_INTERFACE = re.compile(r"unable to find interface (\S+)")
 #: of a step around the launcher (`srun --pty bash`): no rank's number here
 _AROUND = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 #: the same, but an mpirun fails that finds PMIX_NAMESPACE without it; its ranks have another first
@@ -65,6 +69,10 @@ class StartError(StrettoError):
     def __init__(self, message: str, reason: str, place: str, remedy: str) -> None:
         super().__init__(f"{message}: {reason}", place, remedy)
         self.reason = reason
+
+
+class InterfaceError(StartError):
+    """The launcher was told to take an interface that is not there."""
 
 
 class HangError(StrettoError):
@@ -112,15 +120,34 @@ def probe(
             hang_remedy(command),
         )
     if ended.status != 0 or len(places) != layout.nranks:
+        message = (
+            f"{layout.words} ranks cannot be started (exit code {ended.status}, {len(places)} of "
+            f"{counted(layout.nranks, 'rank')} answered)"
+        )
+        lost = _lost_interface(said, environ)
+        if lost is not None:
+            raise InterfaceError(message, lost[0], _start_words(command), lost[1])
         words = process.short("\n".join(x for x in said.splitlines() if "stretto-rank" not in x))
         raise StartError(
-            f"{layout.words} ranks cannot be started (exit code {ended.status}, {len(places)} of "
-            f"{counted(layout.nranks, 'rank')} answered)",
+            message,
             words or "no reason was given",
             _start_words(command),
             "try the same with a small MPI program; `stretto check` looks at the launcher",
         )
     return places
+
+
+def _lost_interface(said: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return what a launcher says of an interface that its environment names, and what to do."""
+    found = _NO_INTERFACE.search(said)
+    names = [n for n in _INTERFACE if found is not None and environ.get(n) == found[1]]
+    if found is None or not names:
+        return None
+    return found[0], (
+        f"{' and '.join(names)} in the environment {'names' if len(names) == 1 else 'name'} "
+        f"{found[1]}, which is no interface where the launcher runs: unset {' '.join(names)}, or "
+        "name one that this machine shares with the nodes (`stretto check` lists the interfaces)"
+    )
 
 
 def _start_words(command: Sequence[str]) -> str:

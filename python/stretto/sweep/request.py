@@ -137,7 +137,9 @@ def _whole_elements(collective: str, sizes: Sequence[int]) -> list[int]:
 
 def _words(value: Any, key: str) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
-    if not items or not all(isinstance(x, str) and x.strip() for x in items):
+    if not items:
+        raise UsageError(f"{key} is empty", key, "leave it out for what holds without it")
+    if not all(isinstance(x, str) and x.strip() for x in items):
         raise UsageError(f"{key} must be a list of words", key, f'write for example {key} = ["a"]')
     return tuple(x.strip() for x in items)
 
@@ -154,7 +156,9 @@ def _counts(value: Any, key: str) -> tuple[int, ...]:
         found: list[Any] = parse_counts(value, key)
     else:
         found = value if isinstance(value, list) else [value]
-    if not found or not all(isinstance(x, int) and not isinstance(x, bool) for x in found):
+    if not found:
+        raise UsageError(f"{key} is empty", key, f"write for example {key} = [1, 2]")
+    if not all(isinstance(x, int) and not isinstance(x, bool) for x in found):
         raise UsageError(f"{key} must be whole numbers", key, f"write for example {key} = [1, 2]")
     if min(found) < 1:
         raise UsageError(f"{key} must be at least 1", key, f"write for example {key} = [1, 2]")

@@ -263,6 +263,11 @@ class Standing:
         """What the search takes, as it usually goes."""
         return sum(expected_s([s.plan for s in self.all()], self.policy))
 
+    @property
+    def closes(self) -> bool:
+        """Whether closing rounds may follow, of which nobody knows how many there will be."""
+        return self.closing is not None and not self.closing.over
+
     def progress(self) -> tuple[int, int]:
         """Return how far the campaign is, in launches: done, and in all.
 

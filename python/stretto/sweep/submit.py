@@ -13,12 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.campaign.settings import parse_duration
-from stretto.errors import EXIT_AGAIN, StrettoError
+from stretto.counted import counted
+from stretto.errors import EXIT_AGAIN, StrettoError, UsageError
 from stretto.files.io import write_atomic
+from stretto.mpi.detect import CLASSES, which
 from stretto.sweep.limit import WARNING_S, refuse_short
 from stretto.sweep.outlook import budget_lines, plan_lines
 from stretto.sweep.request import Request
 from stretto.sweep.run import system_of
+from stretto.sweep.sbatch import array_asked, names_nodes, nodes_asked
+
+#: how the launchers of MPIs are called, which the nodes may have and the login node not
+_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
 
 #: Of an array the number of one job is that of all: they would be put into the queue with it. And
 #: of whatever it ends Slurm says COMPLETING, with a time or a reason unless the user has cancelled
@@ -53,6 +59,78 @@ class Job:
     jobs: int = 1
     options: tuple[str, ...] = ()
 
+    @property
+    def at_once(self) -> int:
+        """How many jobs of its may run side by side."""
+        return self.jobs if self.jobs > 1 else array_asked(self.options) or 1
+
+
+def refuse_job(request: Request, job: Job) -> None:
+    """Refuse jobs in which the campaign could not be measured as it is.
+
+    Parameters
+    ----------
+    request, job
+        The campaign, and what is asked of Slurm.
+    """
+    refuse_short(job.time, job.options)
+    need, have = max(x.nodes for x in request.layouts), len(request.hosts)
+    asked = nodes_asked(job.options)
+    if asked is not None and asked[0] < need:
+        lost = ", ".join(x.words for x in request.layouts if x.nodes > asked[0])
+        raise UsageError(
+            f"the job may get {counted(asked[0], 'node')}, and {lost} would be left out",
+            "--sbatch",
+            "leave --nodes (-N) out: as many are asked for as the largest layout has; or name "
+            "fewer nodes in the campaign (nodes = [...])",
+        )
+    if job.jobs > 1 and array_asked(job.options) is not None:
+        raise UsageError(
+            f"--jobs {job.jobs} is an array, and --array is another: sbatch takes one only",
+            "--sbatch",
+            "leave one of them out; --sbatch '--array=1-4%2' without --jobs is four jobs, of which "
+            "two run at once",
+        )
+    if have and job.at_once * need > have:
+        jobs = f"{job.at_once} jobs at once have" if job.at_once > 1 else "the largest layout has"
+        raise UsageError(
+            f"{jobs} {counted(job.at_once * need, 'node')}, and hosts names {have}",
+            "hosts",
+            "leave hosts out, so that the nodes are taken that Slurm gives, or name as many as "
+            "all jobs have together" + (", or take fewer --jobs" if job.jobs > 1 else ""),
+        )
+
+
+def host_lines(request: Request, job: Job) -> list[str]:
+    """Return a warning where Slurm may give other nodes than those that were named.
+
+    Parameters
+    ----------
+    request, job
+        As for `refuse_job`.
+    """
+    if not request.hosts or names_nodes(job.options) or _all_named(request, job):
+        return []
+    more = "" if job.at_once > 1 else ", or name just as many as the job has"
+    return [
+        f"warning: hosts names {counted(len(request.hosts), 'node')}, and "
+        + ("each job" if job.at_once > 1 else "the job")
+        + f" has {counted(_nodes(request, job)[0], 'node')}: Slurm may give others, and a job that "
+        f"has none of hosts ends without having measured. Leave hosts out, and choose nodes by a "
+        f"partition, a reservation or a constraint (--sbatch '--constraint=F'){more}"
+    ]
+
+
+def _nodes(request: Request, job: Job) -> tuple[int, int]:
+    """Return the fewest and the most nodes of a job."""
+    need = max(x.nodes for x in request.layouts)
+    return nodes_asked(job.options) or (need, need)
+
+
+def _all_named(request: Request, job: Job) -> bool:
+    """Return whether one job has all nodes of hosts: ``--nodelist`` gives no fewer of them."""
+    return job.at_once == 1 and 0 < len(request.hosts) <= _nodes(request, job)[1]
+
 
 def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -> str:
     """Return the batch script of a campaign.
@@ -74,7 +152,7 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
     environ
         The present environment: where Stretto is.
     """
-    refuse_short(job.time, job.options)
+    refuse_job(request, job)
     nodes = max(x.nodes for x in request.layouts)
     ppn = max(x.ppn for x in request.layouts)
     out, log = request.out.absolute(), "A_%a" if job.jobs > 1 else "j"
@@ -94,6 +172,8 @@ def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -
     ]
     if job.jobs > 1:
         head.append(f"#SBATCH --array=1-{job.jobs}")
+    if _all_named(request, job) and not names_nodes(job.options):
+        head.append(f"#SBATCH --nodelist={','.join(request.hosts)}")
     head += [f"#SBATCH {option}" for option in job.options]
     keep = {k: environ[k] for k in ("PYTHONPATH", "STRETTO_LIB_DIR") if environ.get(k)}
     words = [sys.executable, "-m", "stretto", "tune", "--campaign", str(file.absolute())]
@@ -170,6 +250,11 @@ def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
     ----------
     request, say
         The campaign; prints a sentence to the user.
+
+    Raises
+    ------
+    StrettoError
+        The request is wrong with an MPI that is here, or names none: the job would say the same.
     """
     out, needed_s = [], 0.0
     for name in request.mpis or (None,):
@@ -177,9 +262,19 @@ def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
             system = system_of(request, name, say, ask_nodes=False, away=True)
             out += plan_lines(request, system)
             needed_s += system.ahead_s
+        except UsageError:
+            raise
         except StrettoError as error:  # the nodes may have what the login node lacks
+            if name is not None and _no_mpi(name):
+                raise
             out.append(f"warning: what it will take cannot be told here: {error}")
     return out + budget_lines(request, needed_s)
+
+
+def _no_mpi(name: str) -> bool:
+    """Return whether a word stands for no MPI anywhere: a misspelt family, say."""
+    may_be = name in CLASSES or "/" in name or name.startswith(_LAUNCHERS)
+    return not may_be and not Path(name).is_dir() and which(name, os.environ) is None
 
 
 def submit(request: Request, file: Path, job: Job) -> tuple[Path, str]:
@@ -212,9 +307,12 @@ def _sbatch(words: Sequence[str]) -> str:
             "sbatch does not answer", None, "is slurmctld up? (scontrol ping)"
         ) from error
     if done.returncode != 0:
+        said = done.stderr.strip() or done.stdout.strip()
         raise StrettoError(
-            f"sbatch refuses the job: {done.stderr.strip() or done.stdout.strip()}",
+            f"sbatch refuses the job: {said}",
             words[-1],
-            "give what it misses: --sbatch '--partition=NAME', say, or correct --time",
+            "write hosts as Slurm calls its nodes (sinfo -N), or leave them out"
+            if "node name" in said.lower()
+            else "give what it misses: --sbatch '--partition=NAME', say, or correct --time",
         )
     return done.stdout.strip().split(";")[0]

@@ -274,4 +274,5 @@ class Worker(Standing):
         what = f"{plan.layout.words}, round {unit.turn + 1}"
         what += "" if unit.turn < plan.settings.launches else " (closing)"
         done, total = self.progress()
+        progress.most = self.closes
         progress.update(done, f"{what}, launch {unit.launch}", total)
