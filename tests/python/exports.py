@@ -59,15 +59,16 @@ def result_file(
     mpi: MPIIdentity | None = None,
     cpu: str = "one",
     source: Source = "measured",
+    launches: int = 8,
 ) -> Path:
-    """Write results of eight launches; times in us by collective and size, then by candidate."""
+    """Write results of some launches; times in us by collective and size, then by candidate."""
     identity = mpi or MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")
     head = Header("0", "2026-11-22T00:00:00Z", Host("h", cpu, 8, "6", 1 << 30), identity, [])
     candidates_of: dict[str, list[str]] = {}
     for (collective, _), names in times.items():
         candidates_of.setdefault(collective, list(names))
     with BenchWriter(path, head) as writer:
-        for launch in range(8):
+        for launch in range(launches):
             writer.write(
                 Launch(launch, layout.nodes, layout.ppn, layout.nranks, candidates_of, None, "bare")
             )

@@ -12,6 +12,8 @@ from mpis import MPIS
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import installed
+from stretto.export.output import Export
+from stretto.export.targets import Writer
 from stretto.files.identity import MPIIdentity
 from stretto.mpi import MPIInstallation, from_launcher
 from stretto.mpi.mpich import MPICH
@@ -125,6 +127,77 @@ def test_check_refuses_another_version(
     assert main(["export", "--check", "--out", str(out)]) == 1
     err = capsys.readouterr().err
     assert "measured with Open MPI 5.0.11" in err and "at: /old/lib/libmpi.so" in err
+
+
+def mpich(library: str, version: str = "5.0.2", prefix: str = "/m") -> MPICH:
+    return MPICH("mpich", "mpich", version, library, Path(prefix), None, None)
+
+
+@pytest.mark.parametrize(
+    ("target", "library", "trees", "words"),
+    [
+        ("mvapich", "MPICH Version: 5.0.2", "MPICH Version: 5.0.2",
+         ["measured with MPICH 5.0.2, and the files are for MVAPICH",
+          "the trees are those of the MPICH in /m, and replace MVAPICH's whole"]),
+        ("mvapich", "MVAPICH Version : 4.1", "MPICH Version: 5.0.2",
+         ["the trees are those of the MPICH in /m, and replace MVAPICH's whole"]),
+        ("mvapich", "MVAPICH Version : 4.1", "MVAPICH Version : 4.1", []),
+        ("mpich", "MPICH Version: 5.0.2", "MPICH Version: 5.0.2", []),
+        ("mpich", "MVAPICH Version : 4.1", "MPICH Version: 5.0.2",
+         ["measured with MVAPICH 5.0.2, and the files are for MPICH"]),
+        ("mpich", "CRAY MPICH version 8.1", "CRAY MPICH version 8.1", []),
+        ("mvapich", "", "", []),
+        ("intel", "Intel(R) MPI Library", "", []),
+    ],
+)  # fmt: skip
+def test_mvapich_is_not_mpich(target: str, library: str, trees: str, words: list[str]) -> None:
+    of = MPIIdentity("mpich", "mpich", "5.0.2", library)
+    said = installed.of_another_mpich(target, of, mpich(trees))
+    assert len(said) == len(words)
+    for sentence, start in zip(said, words, strict=True):
+        assert sentence.startswith(start)
+
+
+def test_mpichs_results_exported_to_mvapich_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
+) -> None:
+    """Trees of MPICH's own came of it, without a word that they were measured with another MPI."""
+    here(monkeypatch, mpich("MPICH Version: 5.0.2"))
+    monkeypatch.setattr(
+        "stretto.export.targets._mpich",
+        lambda *_: Writer(lambda rule: True, lambda rules: Export()),
+    )
+    of = MPIIdentity("mpich", "mpich", "5.0.2", "MPICH Version: 5.0.2")
+    ring = "native:" + ",".join(f"{n}={v}" for n, v in mpir("allreduce", "ring"))
+    times = {("allreduce", 65536): {"bare": 50.0, ring: 30.0}}
+    path = result_file(tmp_path / "a.bench.jsonl", times, mpi=of)
+    assert main(["export", "--to", "mvapich", "--out", str(tmp_path / "o"), str(path)]) == 0
+    said = capsys.readouterr().err
+    assert "note: measured with MPICH 5.0.2, and the files are for MVAPICH" in said
+    assert "note: the trees are those of the MPICH in /m" in said
+
+
+def test_the_mvapich_at_hand_is_taken_for_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = MPIIdentity("mpich", "mpich", "4.1", "MVAPICH Version : 4.1")
+    own = mpich("MVAPICH Version : 4.1", "4.1", "/site")
+    here(monkeypatch, mpich("MPICH Version: 5.0.2"), mpich("MPICH Version: 4.1", "4.1"), own)
+    assert installed.for_mvapich(of) is own
+
+
+def test_an_export_to_mvapich_asks_for_mvapich(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
+) -> None:
+    """It was "measure with mpich", and "pip install 'stretto[mpich]'", which has other trees."""
+    here(monkeypatch, openmpi("5.0.11", "/new"))
+    times = {("allreduce", 1024): {"bare": 50.0, RING: 30.0}}
+    words = ["export", "--to", "mvapich", "--out", str(tmp_path / "o")]
+    assert main([*words, str(result_file(tmp_path / "a.bench.jsonl", times))]) == 2
+    assert "measure with MVAPICH, or export to one of" in capsys.readouterr().err
+    of = MPIIdentity("mpich", "mpich", "4.1", "MVAPICH Version : 4.1")
+    assert main([*words, str(result_file(tmp_path / "b.bench.jsonl", times, mpi=of))]) == 1
+    said = capsys.readouterr().err
+    assert "no MVAPICH is here" in said and "pip install" not in said
+    assert "load the module of the site's MVAPICH, or name it: --mpi PREFIX" in said
 
 
 @pytest.mark.mpi

@@ -251,7 +251,9 @@ def test_an_mpi_that_is_not_here(family: str, setting: str) -> None:
 
 def test_the_results_own_version_is_asked_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
     here = [
-        SimpleNamespace(family="openmpi", version=v, libmpi=Path("x"), name=f"Open MPI {v}")
+        SimpleNamespace(
+            family="openmpi", version=v, library="", libmpi=Path("x"), name=f"Open MPI {v}"
+        )
         for v in ("5.0.10", "5.0.1")
     ]
     monkeypatch.setattr(natives, "installations", lambda: here)

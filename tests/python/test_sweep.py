@@ -88,7 +88,7 @@ def test_a_campaign_file_and_options_over_it(tmp_path: Path) -> None:
         ("launches = inf", "a whole number"),
         ("launches = nan", "a whole number"),
         ("platform = []", "one word"),
-        ("hosts = []", "list of words"),
+        ("hosts = []", "hosts is empty"),
     ],
 )
 def test_bad_files_are_explained(tmp_path: Path, text: str, message: str) -> None:

@@ -18,6 +18,8 @@ done
 stretto compare *.bench.jsonl --collective allreduce --bytes 1K
 stretto compare imported/ -o compared.html --svg figures/"""
 
+#: excluded candidates that are named one by one
+MOST_NAMED = 10
 #: paths and options in any order: nothing of a user's command stands here
 CONTEXT = {"allow_interspersed_args": True}
 
@@ -67,7 +69,8 @@ def command(
     from stretto.files.caches import COLD, all_cold
     from stretto.files.results import results_in
     from stretto.report import ranking_show
-    from stretto.report.ranking import rank
+    from stretto.report.excluded import of_all
+    from stretto.report.ranking import labelled, rank
     from stretto.report.sources import sources
 
     if mode not in (None, "latency", "throughput"):
@@ -77,21 +80,28 @@ def command(
     read = [(p, read_bench(p)) for p in results_in(paths)]
     cold = all_cold(read, "compare each kind by itself: name the files of one")
     files = sources(read)
+    labels = _labels(files)
     rankings = [
         r
-        for r in rank(files, _labels(files), natives_only, mode)
+        for r in rank(files, labels, natives_only, mode)
         if (names is None or r.place.collective in names)
         and (wanted is None or r.place.bytes in wanted or names == ["barrier"])
         and (nodes is None or r.place.nodes == nodes)
         and (ppn is None or r.place.ppn == ppn)
     ]
+    gone = of_all(
+        files,
+        lambda f, name: labelled(
+            name,
+            f.bench.header.mpi,
+            min((r.nodes for r in f.bench.launches), default=1),
+            labels.get(f.mpi, {}),
+        ),
+    )
     if not rankings:
-        raise StrettoError(
-            "nothing of that kind was measured in these files",
-            ", ".join(str(p) for p in paths),
-            "leave --collective, --bytes, --nodes, --ppn or --mode out to see what there is",
-        )
-    notes = _notes(files) + [f"{COLD[:1].upper()}{COLD[1:]}."] * cold
+        filters = (collective, sizes, nodes, ppn, mode, natives_only or None)
+        raise _nothing(paths, any(f is not None for f in filters), gone)
+    notes = _notes(files) + _few(gone) + [f"{COLD[:1].upper()}{COLD[1:]}."] * cold
     if as_json:
         print_json({"calls": ranking_show.as_json(rankings), "notes": notes})
     else:
@@ -103,6 +113,35 @@ def command(
 
         for path in write(rankings, files, notes, output, png, svg):
             say(f"stretto: {path}")
+
+
+def _nothing(paths: Sequence[Path], filtered: bool, gone: Sequence[str]) -> StrettoError:
+    """Return what to say where nothing is left to compare."""
+    where = ", ".join(str(p) for p in paths)
+    out = "; ".join(_few(gone))
+    if filtered:
+        return StrettoError(
+            "nothing of that kind was measured in these files"
+            + (f", or it does not count: {out}" if out else ""),
+            where,
+            "leave --collective, --bytes, --nodes, --ppn, --mode or --natives-only out to see what "
+            "there is",
+        )
+    if out:
+        return StrettoError(
+            f"nothing that was measured in these files counts ({out})", where,
+            "measure again what is to be compared: one wrong result excludes a candidate for the "
+            "whole collective",
+        )  # fmt: skip
+    return StrettoError(
+        "these files hold no times", where, "measure some: stretto bench -o, or stretto import"
+    )
+
+
+def _few(gone: Sequence[str]) -> list[str]:
+    """Return so many of the excluded as can be read, and a count of the others."""
+    rest = len(gone) - MOST_NAMED
+    return [*gone[:MOST_NAMED], *([f"and {rest} more that are excluded"] if rest > 0 else [])]
 
 
 def _labels(files: Sequence[Any]) -> Mapping[str, Mapping[str, str]]:

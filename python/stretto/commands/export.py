@@ -12,8 +12,6 @@ import typer
 
 from stretto.cli import print_json, say
 from stretto.commands.export_refusals import (
-    OWN,
-    TARGETS,
     collectives,
     fits,
     is_free,
@@ -22,6 +20,7 @@ from stretto.commands.export_refusals import (
     manifest_of,
 )
 from stretto.errors import StrettoError, UsageError
+from stretto.files.export import OWN, TARGETS
 
 if TYPE_CHECKING:
     from stretto.export.targets import Wishes
@@ -54,7 +53,11 @@ def command(
     out: Annotated[Path, typer.Option(help="Directory of the files.")] = Path("tuning"),
     nodes: Annotated[
         int | None,
-        typer.Option(min=1, help="Where the files cannot tell layouts apart: its nodes."),
+        typer.Option(
+            min=1,
+            help="Where the files cannot tell layouts apart: its nodes. --to stretto: rows of "
+            "these alone.",
+        ),
     ] = None,
     ppn: Annotated[int | None, typer.Option(min=1, help="... and its ranks per node.")] = None,
     keep_order: Annotated[
@@ -161,12 +164,12 @@ def command(
             "stretto run --verbose says which row each call takes; stretto tune --from shows the "
             "measurements behind a table",
         )
+    wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, collectives(without))
     if results and to == OWN:
         from stretto.commands import export_own
 
-        answer = export_own.run(results, out, as_json)
+        answer = export_own.run(results, out, wishes, as_json)
     elif results:
-        wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, collectives(without))
         answer, places = _write(results, to, out, wishes, mpi, as_json)
     elif not (check or timed):
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
@@ -212,12 +215,13 @@ def _write(
     as_json: bool,
 ) -> tuple[dict[str, object], Sequence[str]]:
     """Write the files; return what to say of them, and where the MPIs were that were measured."""
-    from stretto.export.installed import places_of
+    from stretto.export.installed import for_mvapich, of_another_mpich, places_of
     from stretto.export.layouts import for_layouts
     from stretto.export.output import SCRIPT, write
     from stretto.export.own import chosen_results
     from stretto.export.rules import read_results
     from stretto.export.targets import writer_for
+    from stretto.export.tested import nothing, too_few
     from stretto.export.withheld import in_words, withheld
     from stretto.files.caches import COLD
     from stretto.files.export import EXPORT, NAME
@@ -235,13 +239,18 @@ def _write(
     layout_is_there(measured, *wishes.prefer)
     # MPICH's files are made from what is in the library that was measured
     places = places_of(results, [b.header.command for _, b in measured.benches])
-    trees = _installed(to, mpi, measured.mpi, places) if to in ("mpich", "mvapich") else None
+    trees = None
+    if to == "mvapich" and mpi is None:
+        trees = for_mvapich(measured.mpi)
+    elif to in ("mpich", "mvapich"):
+        trees = _installed(to, mpi, measured.mpi, places)
     files_of = writer_for(to, measured.mpi.version, trees or mpi, wishes)
     found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
     rules = [r for r in found.rules if r.collective not in wishes.without]
     lost = [x for x in found.lost if x.partition(" ")[0] not in wishes.without]
     dropped = sum(not r.default and r.collective in wishes.without for r in found.rules)
-    lost = [*elsewhere, *lost]
+    points = [p for p in found.points if p.collective not in wishes.without]
+    lost = [*elsewhere, *of_another_mpich(to, measured.mpi, trees), *too_few(points), *lost]
     if to not in ("mpich", "mvapich"):  # these know nodes
         rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
         lost += left_out
@@ -258,10 +267,9 @@ def _write(
         if not export.rows and (held or all(r.default for r in rules)):
             what = "nothing else" if held else "nothing"
             what += " that these files have words for" if found.lost else ""
-            say(
-                f"stretto: {in_words(held)}{what} was significantly faster than what the MPI does "
-                "by itself"
-            )
+            said = f"{in_words(held)}{nothing(points, what) or ''}".removesuffix("; ")
+            if said:
+                say(f"stretto: {said}")
         rows = f"{len(export.rows)} rule{'s' * (len(export.rows) != 1)} in {out}"
         print(rows + (f"; next: source {_sourced(out / SCRIPT)}" if export.rows else ""))
     answer = {
@@ -287,7 +295,7 @@ def _installed(
     from stretto.mpi.detect import TITLES
 
     if target == "mvapich" and mpi is None:
-        return None  # its results are told from MPICH's by nobody
+        return None  # an MPICH that happens to be here is none
     major = target[-1] if target[-2:-1] == "-" else ""
     taken = take(TARGETS[target], measured, mpi, major, places)
     found = taken.installation

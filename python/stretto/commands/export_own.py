@@ -1,13 +1,19 @@
-"""``stretto export --to stretto``: Stretto's own table, from the same results."""
+"""``stretto export --to stretto``: Stretto's own table, a campaign's or from the same results."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stretto.cli import say
+from stretto.commands.export_refusals import is_free
+from stretto.files.export import OWN
+
+if TYPE_CHECKING:
+    from stretto.export.targets import Wishes
 
 
-def run(results: list[Path], out: Path, as_json: bool) -> dict[str, object]:
+def run(results: list[Path], out: Path, wishes: Wishes, as_json: bool) -> dict[str, object]:
     """Write Stretto's own table, of all results that were named; return what was written.
 
     Parameters
@@ -16,24 +22,32 @@ def run(results: list[Path], out: Path, as_json: bool) -> dict[str, object]:
         Files, or directories of them.
     out
         Directory of the table.
+    wishes
+        Which of its rows are wanted.
     as_json
         Nothing is printed: the caller prints JSON.
     """
     from stretto.export.own import README, chosen_results, write_own
 
+    is_free(out, OWN)
     files, _ = chosen_results(results, None, "")
-    table, chosen, lost, command = write_own(files, out)
+    written = write_own(files, out, wishes)
     if not as_json:
-        for sentence in lost:
+        for sentence in [*written.notes, *written.lost]:
             say(f"stretto: note: {sentence}")
-        say(
-            "stretto: note: there is no script to source: an LD_PRELOAD of a whole job script "
-            "would reach each of its programs"
-        )
-        print(f"{chosen} row{'s' * (chosen != 1)} in {table}; next: {command} -- CMD")
+        rows = f"{written.chosen} row{'s' * (written.chosen != 1)} in {written.path}"
+        if written.command is None:
+            print(rows)
+        else:
+            say(
+                "stretto: note: there is no script to source: an LD_PRELOAD of a whole job script "
+                "would reach each of its programs"
+            )
+            print(f"{rows}; next: {written.command} -- CMD")
     return {
-        "files": [str(table), str(out / README)],
+        "files": [str(written.path), str(out / README)],
         "environment": {},
-        "rules": chosen,
-        "lost": lost,
+        "rules": written.chosen,
+        "campaign_table": None if written.taken is None else str(written.taken),
+        "lost": written.lost,
     }

@@ -8,23 +8,12 @@ from typing import TYPE_CHECKING
 
 from stretto.cli import say
 from stretto.errors import StrettoError, UsageError
+from stretto.files.export import OWN, TARGETS
 
 if TYPE_CHECKING:
     from stretto.export.rules import Results
     from stretto.files.export import ExportManifest
-    from stretto.files.identity import Family, MPIIdentity
-
-#: target -> family of the results that it is made from
-TARGETS: dict[str, Family] = {
-    "openmpi-4": "openmpi",
-    "openmpi-5": "openmpi",
-    "openmpi-6": "openmpi",
-    "mpich": "mpich",
-    "mvapich": "mpich",
-    "intel": "intel",
-}
-#: the table of Stretto's own algorithms
-OWN = "stretto"
+    from stretto.files.identity import MPIIdentity
 
 
 def manifest_of(out: Path) -> ExportManifest:
@@ -104,22 +93,26 @@ def is_this(out: Path, to: str | None, wishes: list[str]) -> None:
 
 
 def is_free(out: Path, to: str) -> None:
-    """Refuse a directory with another target's export, whose script would be replaced.
+    """Refuse a directory with another target's export, whose files would be replaced or mixed in.
 
     Parameters
     ----------
     out, to
         The directory, and the target.
     """
+    from stretto.export.own import is_own
     from stretto.files.export import EXPORT, NAME
 
     try:
         there = EXPORT.read(out / NAME).target
-    except StrettoError:
-        return  # none, or one that is no use
+    except StrettoError:  # none, or one that is no use
+        there = OWN if is_own(out) else to
     if there != to:
+        what = "whose script and list of rows would be replaced"
+        if OWN in (there, to):
+            what = "and a directory is for one of them"
         raise UsageError(
-            f"{out} holds an export for {there}, whose script and list of rows would be replaced",
+            f"{out} holds an export for {there}, {what}",
             "--out",
             f"name a directory of its own: --out {shlex.quote(f'{out}-{to}')}",
         )
@@ -140,7 +133,7 @@ def fits(mpi: MPIIdentity, to: str) -> None:
             f"these results are of {mpi.family} {mpi.version}: what is fast in "
             f"one MPI says nothing of another",
             "--to",
-            f"measure with {TARGETS[to]}, or export to one of "
+            f"measure with {'MVAPICH' if to == 'mvapich' else TARGETS[to]}, or export to one of "
             + ", ".join(t for t, f in TARGETS.items() if f == mpi.family),
         )
     if to[-2:] in ("-4", "-5", "-6") and not mpi.version.startswith(to[-1]):

@@ -83,7 +83,8 @@ def osu(
 ) -> None:
     """Import what osu_allreduce, osu_bcast, ... printed: each table is one launch with one value.
 
-    A directory's files are told apart by --pattern. Broken lines, and a last line that was cut
+    A directory's files are told apart by --pattern; without one, names that differ in what looks
+    like an algorithm are refused. Broken lines, and a last line that was cut
     off, are left out and named.
     """
     from stretto.imports.osu import read
@@ -153,6 +154,10 @@ def _import(
             "these are times of buffers that are in no cache (-off_cache), as of stretto bench "
             "--cold; most results are of buffers that are used again"
         )
+    nothing = convert.of_no_bytes(items)
+    if nothing is not None:
+        notes.append(nothing)
+    wrong = convert.found_wrong(items)
     try:
         which = convert.choose_value(items, asked.value, left_out) if items else "avg"
     finally:
@@ -162,6 +167,8 @@ def _import(
             say(f"stretto: warning: {text}")
         if len(left_out) > MOST_NAMED:
             say(f"stretto: warning: and {len(left_out) - MOST_NAMED} more of that kind")
+        for text in wrong:
+            say(f"stretto: warning: {text}")
     if not items:
         raise StrettoError(
             f"there was nothing to import in {', '.join(map(str, paths))}",
@@ -179,6 +186,7 @@ def _import(
                 "value": done.value,
                 "fewest_launches": done.fewest,
                 "left_out": left_out,
+                "found_wrong": wrong,
                 "notes": notes,
             }
         )

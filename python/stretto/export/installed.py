@@ -111,6 +111,75 @@ def take(
     )
 
 
+def for_mvapich(measured: MPIIdentity) -> MPIInstallation:
+    """Return what an export to MVAPICH takes its trees from, where the user names nothing.
+
+    Parameters
+    ----------
+    measured
+        Of the results.
+
+    Raises
+    ------
+    StrettoError
+        Where nothing that could be one is here.
+    """
+    here = [i for i in installations() if i.family == "mpich"]
+    if not here:
+        raise StrettoError(
+            "an export to MVAPICH is made from the trees in its library, and no MVAPICH is here",
+            "--mpi",
+            "load the module of the site's MVAPICH, or name it: --mpi PREFIX",
+        )
+    return max(here, key=lambda i: (i.version == measured.version, is_mvapich(i.library)))
+
+
+def is_mvapich(library: str) -> bool:
+    """Tell an MVAPICH from the MPICH that it is built on.
+
+    Parameters
+    ----------
+    library
+        What the library says of itself.
+    """
+    return "MVAPICH" in library
+
+
+def of_another_mpich(
+    target: str, measured: MPIIdentity, trees: MPIInstallation | None
+) -> list[str]:
+    """Return sentences where MVAPICH's files are made from MPICH, or the other way round.
+
+    Parameters
+    ----------
+    target
+        Of the export.
+    measured
+        Of the results.
+    trees
+        The installation whose trees are taken.
+    """
+    if target not in ("mpich", "mvapich"):
+        return []
+    mine, other = ("MVAPICH", "MPICH") if target == "mvapich" else ("MPICH", "MVAPICH")
+
+    def others(library: str) -> bool:
+        return bool(library) and is_mvapich(library) != (target == "mvapich")
+
+    out = []
+    if others(measured.library):
+        out.append(
+            f"measured with {other} {measured.version}, and the files are for {mine}: what is fast "
+            f"in one MPI says nothing of another; measure with {mine}"
+        )
+    if trees is not None and others(trees.library):
+        out.append(
+            f"the trees are those of the {other} in {trees.prefix}, and replace {mine}'s whole: "
+            f"--mpi PREFIX names an installation of {mine}"
+        )
+    return out
+
+
 def _measured_at(place: str, measured: MPIIdentity) -> MPIInstallation | None:
     """Return the MPI at a place if it is still the one that was measured there."""
     try:

@@ -9,31 +9,77 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from stretto.campaign.baseline import fair
+from stretto.campaign.compare import NATIVE, timings
 from stretto.counted import counted
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, UsageError
+from stretto.export.campaign_table import campaign_table
+from stretto.export.tested import Point, nothing, points_in, too_few
 from stretto.files.bench import read_bench
 from stretto.files.identity import Family
 from stretto.files.io import write_atomic
 from stretto.files.results import results_in
+from stretto.files.table import Row, Table, write_table
+from stretto.mpi.algorithms.base import PREFIX
+
+if TYPE_CHECKING:
+    from stretto.export.targets import Wishes
 
 TABLE, README = "stretto.table", "README.txt"
+_TITLE = "Stretto's table"
 _README = """\
 {title}
 
-Apply it to a job:
-
-    {command} -- mpirun -n 64 ./app
-
+{apply}
 The table is of no effect without Stretto's library, which `stretto run` puts into the ranks and
 into nothing else. There is no script to source: an LD_PRELOAD of a whole job script would reach
 each of its programs.
 """
+_APPLY = """\
+Apply it to a job:
+
+    {command} -- mpirun -n 64 ./app
+"""
+_NOTHING = """\
+No row of it takes an algorithm of Stretto's: every call is left to the MPI, and there is nothing to
+apply.
+"""
 
 
-def write_own(results: Sequence[Path], out: Path) -> tuple[Path, int, list[str], str]:
-    """Write the table that ``tune --from`` makes of results, and how to apply it.
+@dataclass(frozen=True)
+class Written:
+    """A table that was written.
+
+    Attributes
+    ----------
+    path
+        The table's file.
+    chosen
+        How many of its rows take an algorithm of Stretto's.
+    command
+        What applies it; none where no row does.
+    taken
+        The campaign's table that it is, None where it was decided from the results.
+    notes
+        What to say of that.
+    lost
+        What it lacks.
+    """
+
+    path: Path
+    chosen: int
+    command: str | None
+    taken: Path | None
+    notes: list[str]
+    lost: list[str]
+
+
+def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
+    """Write the table of a campaign, or the one that ``tune --from`` makes, and how to apply it.
 
     Parameters
     ----------
@@ -41,16 +87,55 @@ def write_own(results: Sequence[Path], out: Path) -> tuple[Path, int, list[str],
         Files of one MPI.
     out
         Directory; made when it is not there.
-
-    Returns
-    -------
-    tuple
-        The table's file, how many of its rows choose, what it lacks, and the command.
+    wishes
+        Which rows: `prefer` and `without` count.
     """
-    from stretto.tune.from_results import decide_from
+    taken = campaign_table(results)
+    notes: list[str] = []
+    lost = [*taken.lost]
+    points: list[Point] = []
+    if taken.table is None:
+        table, more, points = _decided(results)
+        lost += more
+    else:
+        table = taken.table
+        notes.append(taken.words)
+    rows = _kept(table.rows, wishes)
+    if natives := sum(r.choice.startswith(PREFIX) for r in rows):
+        lost.append(
+            f"{counted(natives, 'row')} naming an algorithm of the MPI's own: `stretto run` leaves "
+            "those calls to the MPI, an export to that MPI has it take the algorithm"
+        )
+    gone = sum(map(_chooses, table.rows)) - sum(map(_chooses, rows))
+    if gone:
+        were = "row that chooses was" if gone == 1 else "rows that choose were"
+        lost.append(f"{gone} {were} left out, by --nodes, --ppn or --without")
+    chosen = sum(map(_chooses, rows))
+    path = out / TABLE
+    if not chosen and not gone:
+        if taken.table is not None:
+            points = _points(results)
+        sentence = nothing(points, "no algorithm of Stretto's")
+        notes += [] if sentence is None else [sentence]
+    lost += too_few(points)
+    write_table(replace(table, rows=rows), path)
+    command = f"stretto run --table {shlex.quote(str(path))}" if chosen else None
+    files = str(taken.path) if taken.path else ", ".join(str(p) for p in results)
+    apply = _NOTHING if command is None else _APPLY.format(command=command)
+    text = _README.format(title=f"{_TITLE} from {files}", apply=apply)
+    write_atomic(out / README, text, "the export")
+    return Written(path, chosen, command, taken.path, notes, lost)
 
-    out.mkdir(parents=True, exist_ok=True)
-    found, table = decide_from(results, out / TABLE)
+
+def _chooses(row: Row) -> bool:
+    return row.choice != NATIVE and not row.choice.startswith(PREFIX)
+
+
+def _decided(results: Sequence[Path]) -> tuple[Table, list[str], list[Point]]:
+    """Return the table that results give, what it lacks, and where anything was compared."""
+    from stretto.tune.from_results import table_from
+
+    found, table = table_from(results)
     lost = [
         f"{words}: the baseline is missing, so nothing is compared there"
         for one in found
@@ -61,12 +146,55 @@ def write_own(results: Sequence[Path], out: Path) -> tuple[Path, int, list[str],
             f"{counted(natives, 'call')} for which an algorithm of the MPI's own is the fastest or "
             "faster than its decision: no table holds those, an export to that MPI does"
         )
-    command = f"stretto run --table {shlex.quote(str(table))}"
-    files = ", ".join(str(p) for p in results)
-    text = _README.format(title=f"Stretto's table from {files}", command=command)
-    write_atomic(out / README, text, "the export")
-    chosen = sum(r.choice != "native" for one in found for r in one.rows)
-    return table, chosen, lost, command
+    points = [p for one in found for p in points_in(one.bench, one.times, one.comparisons)]
+    return table, lost, points
+
+
+def _points(results: Sequence[Path]) -> list[Point]:
+    out: list[Point] = []
+    for path in results:
+        bench = read_bench(path)
+        times = timings(bench)
+        out += points_in(bench, times, fair(times))
+    return out
+
+
+def _kept(rows: Sequence[Row], wishes: Wishes) -> list[Row]:
+    """Return the rows of the layouts and collectives that are wanted; those of any layout stay."""
+    nodes, ppn = wishes.prefer
+    layouts = sorted({(r.nodes or 0, r.ppn or 0) for r in rows})
+    if layouts and not any(_is(n, nodes) and _is(p, ppn) for n, p in layouts):
+        there = ", ".join(f"{n or '*'} x {p or '*'}" for n, p in layouts)
+        raise UsageError(
+            f"no rows are for {nodes or 'any nodes'} x {ppn or 'any ranks'}",
+            "--nodes" if nodes is not None else "--ppn",
+            f"name a layout that has some: {there}",
+        )
+    return [
+        r
+        for r in rows
+        if _is(r.nodes, nodes) and _is(r.ppn, ppn) and r.collective not in wishes.without
+    ]
+
+
+def _is(number: int | None, wanted: int | None) -> bool:
+    """Tell whether a row's nodes or ranks per node, 0 or None for any, are those that are meant."""
+    return wanted is None or not number or number == wanted
+
+
+def is_own(out: Path) -> bool:
+    """Tell whether a directory holds an export of Stretto's table.
+
+    Parameters
+    ----------
+    out
+        The directory.
+    """
+    try:
+        text = (out / README).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return (out / TABLE).exists() and text.startswith(_TITLE)
 
 
 def chosen_results(

@@ -14,6 +14,7 @@ from stretto.campaign.compare import (
     THRESHOLD,
     Cell,
     Comparison,
+    Timing,
     compare,
     decisive,
     timings,
@@ -23,6 +24,7 @@ from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export.promised import points_of
 from stretto.export.sizes import OWN_SIZE
+from stretto.export.tested import Point, points_in
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import all_cold
 from stretto.files.export import ExportPoint
@@ -100,11 +102,15 @@ class Rule:
 
 @dataclass(frozen=True)
 class Measured:
-    """Rules, and the MPI that they were measured with; `lost`: what is faster and has no words."""
+    """Rules, and the MPI that they were measured with; `lost`: what is faster and has no words.
+
+    `points` are those where an algorithm of the MPI's was compared with its own decision.
+    """
 
     mpi: MPIIdentity
     rules: tuple[Rule, ...]
     lost: tuple[str, ...] = ()
+    points: tuple[Point, ...] = ()
 
 
 #: whether an MPI's files have words for a rule, whatever its sizes
@@ -147,8 +153,19 @@ class Results:
         """
         by_place: dict[tuple[Layout, str], list[Rule]] = {}
         lost: dict[tuple[Layout, str], list[str]] = {}
+        points: dict[tuple[Layout, str], list[Point]] = {}
         for layout, bench in self.benches:
-            found = _rules(bench, layout, sayable, {*WITHOUT_SIZE, *sizeless}, reason)
+            times, base = _natives(bench)
+            compared = decisive(compare(times, base), times)
+            here: dict[tuple[Layout, str], list[Point]] = defaultdict(list)
+            for point in points_in(bench, times, compared):
+                here[layout, point.collective].append(point)
+            points |= here
+            by_collective = complete(compared, calls_of(times, None, (base,)))
+            found = _rules(by_collective, layout, sayable, {*WITHOUT_SIZE, *sizeless}, reason)
+            for collective, sentence in _alone(times, base, layout).items():
+                rules, lost_there = found.get(collective, ([], []))
+                found[collective] = rules, [*lost_there, sentence]
             for collective, (rules, sentences) in found.items():
                 if (layout, collective) in by_place:
                     sentences = [
@@ -161,6 +178,7 @@ class Results:
             self.mpi,
             tuple(r for rules in by_place.values() for r in rules),
             tuple(x for sentences in lost.values() for x in sentences),
+            tuple(p for found in points.values() for p in found),
         )
 
 
@@ -236,22 +254,29 @@ def read_results(paths: Sequence[Path]) -> Results:
     return Results(mpi, tuple(benches), cold)
 
 
-def _rules(
-    bench: Bench, layout: Layout, sayable: Sayable, sizeless: Collection[str], reason: Reason
-) -> dict[str, tuple[list[Rule], list[str]]]:
-    """Return each collective's rules, and sentences on what is faster than they are."""
+def _natives(bench: Bench) -> tuple[dict[Cell, dict[str, Timing]], str]:
+    """Return the times of the MPI's own algorithms beside the baseline's, and its name."""
     times = timings(bench)
     # The MPI alone is what native files replace; native (with the interposer) where it is missing.
     base = BARE if any(BARE in t for t in times.values()) else NATIVE
-    native = {
+    return {
         # another export's files (`stretto export --time`) are no algorithm
         cell: {n: t for n, t in found.items() if n == base or (n.startswith(PREFIX) and n != FILES)}
         for cell, found in times.items()
-    }
-    # a row holds for all shapes: a candidate that lacks one (it crashed there?) is none there
-    by_collective = complete(
-        decisive(compare(native, base), native), calls_of(native, None, (base,))
-    )
+    }, base
+
+
+def _rules(
+    by_collective: Mapping[str, Mapping[int, Sequence[Comparison]]],
+    layout: Layout,
+    sayable: Sayable,
+    sizeless: Collection[str],
+    reason: Reason,
+) -> dict[str, tuple[list[Rule], list[str]]]:
+    """Return each collective's rules, and sentences on what is faster than they are.
+
+    A row holds for all shapes: a candidate that lacks one (it crashed there?) is none there.
+    """
     out: dict[str, tuple[list[Rule], list[str]]] = {}
     for collective, measured in by_collective.items():
         names = {c.candidate for found in measured.values() for c in found}
@@ -286,9 +311,6 @@ def _rules(
             there = bool(s.measured), points_of(s, sizes)
             rules.append(Rule(collective, layout, s.low, s.high, settings, instead, *there))
         out[collective] = rules, [x for x in lost if x]
-    for collective, sentence in _alone(native, base, layout).items():
-        rules, lost_there = out.get(collective, ([], []))
-        out[collective] = rules, [*lost_there, sentence]
     return out
 
 

@@ -294,6 +294,13 @@ def format_record(record: Record | Header) -> str:
 
 def parse_bench(text: str, place: str) -> Bench:
     """Parse a file's text; `place` is its name for error messages."""
+    if text.split(maxsplit=1)[:1] == ["stretto-table"]:
+        raise StrettoError(
+            f"{WHAT} were expected, and this is a table",
+            place,
+            "give the results that it was decided from: the .bench.jsonl beside it, or a "
+            "campaign's directory",
+        )
     complete, _, rest = text.rpartition("\n")
     lines = complete.split("\n") if complete else []
     if not lines:

@@ -10,9 +10,20 @@ from pathlib import Path
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.document import Document
-from stretto.files.identity import MPIIdentity
+from stretto.files.identity import Family, MPIIdentity
 from stretto.files.table import TUNABLE
 
+#: target -> family of the results that it is made from
+TARGETS: dict[str, Family] = {
+    "openmpi-4": "openmpi",
+    "openmpi-5": "openmpi",
+    "openmpi-6": "openmpi",
+    "mpich": "mpich",
+    "mvapich": "mpich",
+    "intel": "intel",
+}
+#: the table of Stretto's own algorithms
+OWN = "stretto"
 NAME = "stretto-native.json"
 
 

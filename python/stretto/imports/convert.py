@@ -11,6 +11,7 @@ from typing import Any
 
 from stretto import __version__
 from stretto.campaign.compare import cell_of
+from stretto.campaign.show import size_words
 from stretto.counted import counted
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.bench import Header, Launch, LaunchEnd, Record, Sample
@@ -18,7 +19,7 @@ from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import now
 from stretto.imports.gather import Asked, Item, Layout, Which
 from stretto.imports.mpis import UNKNOWN, written
-from stretto.imports.printed import REDUCTIONS
+from stretto.imports.printed import REDUCTIONS, Line
 
 
 @dataclass
@@ -83,6 +84,54 @@ def choose_value(items: Sequence[Item], wanted: Which | None, left_out: list[str
 def _time(line: Any, value: Which) -> float | None:
     found: float | None = line.largest if value == "max" else line.average
     return found
+
+
+def of_no_bytes(items: Sequence[Item]) -> str | None:
+    """Say how many lines are of 0 bytes, which are left out; None where there are none.
+
+    Parameters
+    ----------
+    items
+        All tables.
+    """
+    found = [i.collective for i in items for x in i.table.lines if _sends_nothing(i, x)]
+    if not found:
+        return None
+    return (
+        f"{counted(len(found), 'line')} of 0 bytes, at which nothing is sent, "
+        f"{'was' if len(found) == 1 else 'were'} left out ({', '.join(dict.fromkeys(found))})"
+    )
+
+
+def found_wrong(items: Sequence[Item]) -> list[str]:
+    """Say what the benchmark itself found wrong, a sentence for each candidate and layout.
+
+    Parameters
+    ----------
+    items
+        All tables.
+    """
+    places: dict[tuple[Layout, str, str], dict[int, str]] = defaultdict(dict)
+    for item in items:
+        for line in item.table.lines:
+            if not line.correct and not _sends_nothing(item, line):
+                key = (item.layout, item.collective, item.candidate)
+                places[key].setdefault(line.bytes, line.place)
+    return [
+        f"{collective}, {_sizes(sorted(at))}: the benchmark found wrong results "
+        f"({at[min(at)]}{', ...' if len(at) > 1 else ''}); that candidate ({candidate}) decides "
+        f"nothing for {collective} on {layout.nodes} x {layout.ppn}, at any size"
+        for (layout, collective, candidate), at in places.items()
+    ]
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    more = f" and {counted(len(sizes) - 3, 'size')} more" if len(sizes) > 3 else ""
+    return f"{', '.join(size_words(n) for n in sizes[:3])} B{more}"
+
+
+def _sends_nothing(item: Item, line: Line) -> bool:
+    return line.bytes == 0 and item.collective != "barrier"
 
 
 def write(
@@ -215,7 +264,7 @@ def _samples(number: int, item: Item, value: Which) -> list[Sample]:
     samples: dict[int, Sample] = {}
     for line in table.lines:
         found = _time(line, value)
-        if found is None or (line.bytes == 0 and not barrier):
+        if found is None or _sends_nothing(item, line):
             continue
         before = samples.get(line.bytes)
         samples[line.bytes] = Sample(

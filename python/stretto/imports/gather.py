@@ -11,11 +11,15 @@ from typing import Literal
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host, MPIIdentity
+from stretto.files.product import product
 from stretto.imports.copies import copied
-from stretto.imports.mpis import agreed, identity_of, version_of, written
+from stretto.imports.layout import layout_of
+from stretto.imports.mpis import agreed, identity_of, version_of, versioned, written
 from stretto.imports.natives import Naming, NoSuchAlgorithm
+from stretto.imports.others import Packed, together
 from stretto.imports.pattern import Facts, Pattern, match, misfit
 from stretto.imports.printed import Printed, Reading
+from stretto.imports.unsaid import refuse_unsaid
 from stretto.imports.walk import MOST_BYTES, files_in, text_of
 
 Which = Literal["max", "avg"]
@@ -62,7 +66,7 @@ class Layout:
     def name(self) -> str:
         """The file's name; the version stands in it, or nodes x ranks would be read as one."""
         ranks = "" if self.nranks == self.nodes * self.ppn else f".{self.nranks}"
-        return f"{self.mpi.family}-{self.mpi.version}-{self.nodes}x{self.ppn}{ranks}.bench.jsonl"
+        return f"{product(self.mpi)}-{self.mpi.version}-{self.nodes}x{self.ppn}{ranks}.bench.jsonl"
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,7 @@ def gather(
     seen: dict[object, Path] = {}
     names: set[str] = set()
     unfit: list[Path] = []
+    unread: dict[str, list[Path]] = defaultdict(list)
     for path in files_in(paths, left_out):
         facts = match(asked.patterns, path) if asked.patterns else Facts()
         if facts is None:
@@ -116,23 +121,39 @@ def gather(
         except StrettoError as error:
             if path in paths:
                 raise
-            left_out.append(str(error))
+            if isinstance(error, Packed):
+                unread[f"{error.message}; {error.remedy}"].append(path)
+            else:
+                left_out.append(str(error))
             continue
         other = _twin(path, text, facts, seen)
         if other is not None:  # as a second launch it would make chance look like significance
             left_out.append(f"{path}: the same measurement as {other}, which counts once")
             continue
         reading = read(text, str(path))
+        if reading.foreign is not None:
+            unread[reading.foreign].append(path)
+            continue
         left_out += reading.problems
         if not reading.tables:
             left_out.append(f"{path}: there is no table of a collective in it")
         found.append((path, facts, reading))
+    if unread and not any(reading.tables for _, _, reading in found):
+        raise _nothing_read(unread)
+    left_out += [together(files, words) for words, files in unread.items()]
     if unfit and not found:
         raise _no_fit(asked.patterns, unfit, paths)
     which = "--pattern" if len(asked.patterns) == 1 else "any --pattern"
     left_out += [f"{path}: its name has not the form of {which}" for path in unfit]
     if found:
         _check_names(asked.by_name, names)
+    if asked.facts.algorithm is None:
+        unsaid = [
+            (path, reading.tables[0].collective or facts.collective)
+            for path, facts, reading in found
+            if facts.algorithm is None and reading.tables
+        ]
+        refuse_unsaid(unsaid, paths, asked.facts, asked.mpi, naming.note)
     items: list[Item] = []
     unknown: dict[str, list[NoSuchAlgorithm]] = defaultdict(list)
     copies = copied([(facts, reading.tables) for _, facts, reading in found])
@@ -178,6 +199,14 @@ def _lacking(errors: Sequence[NoSuchAlgorithm]) -> str:
     """Return the sentence for tables of one algorithm that the MPI has not."""
     more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
     return f"{errors[0].place}{more}: left out: {errors[0].message}; {errors[0].remedy}"
+
+
+def _nothing_read(unread: Mapping[str, list[Path]]) -> StrettoError:
+    """Return what to say where all files have to be read otherwise."""
+    words, files = next(iter(unread.items()))
+    message, _, remedy = words.rpartition("; " if "; " in words else ": ")
+    more = f" (and {counted(len(files) - 1, 'file')} more)" if len(files) > 1 else ""
+    return StrettoError(f"{message}{more}", files[0], remedy)
 
 
 def _check_names(by_name: Mapping[str, MPIIdentity], names: set[str]) -> None:
@@ -248,7 +277,7 @@ def _place(table: Printed, facts: Facts, asked: Asked, naming: Naming) -> Item:
             table.place,
             "correct --pattern, or move the file",
         )
-    nranks, nodes, ppn = _layout(table, facts)
+    nranks, nodes, ppn = layout_of(table, facts)
     mpi = _mpi(facts, asked, table.place)
     try:
         candidate = naming.candidate(mpi, collective, facts.algorithm, facts.mpi)
@@ -261,72 +290,6 @@ def _place(table: Printed, facts: Facts, asked: Asked, naming: Naming) -> Item:
     order = (facts.launch if facts.launch is not None else -1, table.place.rpartition(":")[0])
     layout = Layout(mpi, nodes, ppn, nranks)
     return Item(table, layout, collective, candidate, order, facts.mpi)
-
-
-def _layout(table: Printed, facts: Facts) -> tuple[int, int, int]:
-    """Return ranks, nodes and ranks per node; smaller communicators fill node after node."""
-    zero = [n for n in ("nodes", "ppn", "nranks") if getattr(facts, n) == 0]
-    if zero:  # said, and no number of any: not the same as unsaid
-        raise StrettoError(
-            f"{' and '.join(zero)} of 0, as the file's name says, is no layout", table.place,
-            "correct --pattern, or the name",
-        )  # fmt: skip
-    job = table.nranks + table.waiting if table.nranks else None
-    if job and facts.nranks and job > facts.nranks:
-        raise StrettoError(
-            f"the job has {job} ranks, but the file's name says {facts.nranks}", table.place,
-            "correct --pattern, or move the file",
-        )  # fmt: skip
-    nranks = table.nranks or facts.nranks
-    ppn, nodes = facts.ppn, facts.nodes
-    total = facts.nranks or job or nranks
-    if nranks is None and ppn and nodes:
-        nranks = nodes * ppn
-    if ppn is None and nodes and total:
-        ppn = -(-total // nodes)
-    if nranks is None or ppn is None:
-        raise _layout_unknown(nodes, ppn, nranks, table.place)
-    if min(nranks, ppn, 1 if nodes is None else nodes) < 1:
-        raise StrettoError(
-            f"{nranks} ranks on {nodes} nodes x {ppn} ranks is no layout", table.place,
-            "correct --pattern, or the name",
-        )  # fmt: skip
-    if nodes and nranks > nodes * ppn:
-        raise StrettoError(
-            f"{nranks} ranks do not fit on {counted(nodes, 'node')} x {counted(ppn, 'rank')}",
-            table.place,
-            "correct --nodes, --ppn or --pattern",
-        )  # fmt: skip
-    if nodes is None or nodes == 1 or (total and nranks != total):
-        return nranks, -(-nranks // ppn), min(ppn, nranks)
-    if nranks < ppn + nodes - 1:
-        raise StrettoError(
-            f"{counted(nranks, 'rank')} {'is' if nranks == 1 else 'are'} too few for {nodes} "
-            f"nodes, {counted(ppn, 'rank')} on one of them",
-            table.place, "correct --nodes, --ppn or --pattern",
-        )  # fmt: skip
-    return nranks, nodes, ppn
-
-
-def _layout_unknown(
-    nodes: int | None, ppn: int | None, nranks: int | None, place: str
-) -> StrettoError:
-    """Return what to say where nodes and ranks are not known: what alone is missing."""
-    if nodes:
-        on = f"each of {nodes} nodes" if nodes > 1 else "its node"
-        what, say = f"on how many ranks on {on}", "--ppn 36, or {ppn} or {nranks}"
-    elif ppn:
-        what, say = (
-            f"on how many nodes of {counted(ppn, 'rank')}",
-            "--nodes 8, or {nodes} or {nranks}",
-        )
-    elif nranks:
-        were = "rank was" if nranks == 1 else f"{nranks} ranks were"
-        what, say = f"on how many nodes the {were}", "--nodes 8, or {nodes} or {ppn}"
-    else:
-        what, say = "on how many nodes and ranks", "--nodes 8 --ppn 36, or {nodes}, {ppn}, {nranks}"
-    was = "" if nranks and not (nodes or ppn) else " this was measured"
-    return StrettoError(f"{what}{was} is not known", place, f"say it: {say} in --pattern")
 
 
 def _mpi(facts: Facts, asked: Asked, place: str) -> MPIIdentity:
@@ -348,10 +311,10 @@ def _mpi(facts: Facts, asked: Asked, place: str) -> MPIIdentity:
     if asked.mpi is None:
         return mpi
     version = agreed(mpi.version, asked.mpi.version)
-    if mpi.family == asked.mpi.family and version is not None:
+    if product(mpi) == product(asked.mpi) and version is not None:
         # A name of its own may be a build of its own.
-        plain = facts.mpi == mpi.family
-        return replace(mpi, version=version, library=(asked.mpi if plain else mpi).library)
+        plain = facts.mpi == product(mpi)
+        return versioned(asked.mpi if plain else mpi, version)
     if named:
         return mpi
     raise StrettoError(
@@ -369,6 +332,6 @@ def _of(mpi: MPIIdentity, facts: Facts, place: str, by: str, name: str) -> MPIId
     if version is None:
         raise StrettoError(
             f"the file's name says version {said}, {by} {mpi.version}", place,
-            f"say the version in one place: --mpi {name}{mpi.family}",
+            f"say the version in one place: --mpi {name}{product(mpi)}",
         )  # fmt: skip
-    return replace(mpi, version=version)
+    return versioned(mpi, version)

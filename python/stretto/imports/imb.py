@@ -14,8 +14,10 @@ buffers (``-contig_type``) in the host's memory (``IMB-MPI1-GPU``).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Literal
 
+from stretto.imports.others import foreign
 from stretto.imports.printed import (
     REDUCTIONS,
     ROOTED,
@@ -71,7 +73,9 @@ def read(text: str, place: str) -> Reading:
     place
         Its name.
     """
-    out = Reading()
+    out = Reading(foreign=foreign(text, "imb"))
+    if out.foreign is not None:
+        return out
     for stream in streams(text, place, out.problems):
         _read(stream, place, out)
     out.tables = [t for t in out.tables if t.lines]
@@ -118,7 +122,7 @@ def _read(stream: Stream, place: str, out: Reading) -> None:
             if row is None or table.is_cut(row):
                 out.problems.append(f"{place}:{at}: this line of the table is broken: {line[:60]}")
             elif table.goes_on_with(row, bool(_SIZES.search(_words(facts)))):
-                table.lines.append(row)
+                table.lines.append(replace(row, place=f"{place}:{at}"))
             else:
                 out.behind(f"{place}:{at}", line)
                 table = None

@@ -8,13 +8,16 @@ from dataclasses import replace
 
 from stretto.errors import UsageError
 from stretto.files.identity import Abi, Family, MPIIdentity
+from stretto.files.product import product
 
 UNKNOWN = "unknown"
+_MVAPICH = r"mvapich2?"
 #: how people name the MPIs in directories
 _FAMILIES: tuple[tuple[str, Family], ...] = (
     (r"open-?mpi|ompi", "openmpi"),
     (r"intel-?mpi|impi|intel", "intel"),
     (r"mpich", "mpich"),
+    (_MVAPICH, "mpich"),
 )
 _ABIS: dict[Family, Abi] = {"openmpi": "openmpi", "mpich": "mpich", "intel": "mpich"}
 #: it becomes part of a file's name
@@ -54,11 +57,27 @@ def agreed(*versions: str) -> str | None:
 
 def written(mpi: MPIIdentity) -> str:
     """Return an MPI as ``--mpi`` takes it."""
-    return mpi.family + ("" if mpi.version == UNKNOWN else f"@{mpi.version}")
+    return product(mpi) + ("" if mpi.version == UNKNOWN else f"@{mpi.version}")
+
+
+def versioned(mpi: MPIIdentity, version: str) -> MPIIdentity:
+    """Return an MPI with another version, also where its library's words hold one.
+
+    Parameters
+    ----------
+    mpi, version
+        From `identity_of`, and what is known of it besides.
+    """
+    library = mpi.library
+    if product(mpi) == "mvapich":
+        library = library.replace(f"Version : {mpi.version}", f"Version : {version}", 1)
+    return replace(mpi, version=version, library=library)
 
 
 def identity_of(words: str, place: str = "--mpi") -> MPIIdentity:
     """Return the MPI that ``openmpi4``, ``intelmpi`` or ``openmpi@4.0.1`` means.
+
+    MVAPICH is of MPICH's family, and another MPI than MPICH of the same version.
 
     Parameters
     ----------
@@ -74,14 +93,20 @@ def identity_of(words: str, place: str = "--mpi") -> MPIIdentity:
             own = found.group(1) or UNKNOWN
             known = agreed(own, version_of(given, place) if at else UNKNOWN)
             if known is None:
+                plain = "mvapich" if pattern == _MVAPICH else family
                 raise UsageError(
-                    f"{words!r} names two versions", place, f"say one: --mpi {family}@{given}"
+                    f"{words!r} names two versions", place, f"say one: --mpi {plain}@{given}"
                 )
-            return MPIIdentity(family, _ABIS[family], known, f"{words} (imported)")
+            # told from MPICH by these words alone, in MVAPICH's own results as well
+            is_mvapich = pattern == _MVAPICH
+            library = f"MVAPICH Version : {known}, {words}" if is_mvapich else words
+            return MPIIdentity(family, _ABIS[family], known, f"{library} (imported)")
+    # what stands behind --mpi is the MPI itself; only a name in a file's place is given another
+    called = "" if place.startswith("--mpi") else f"{name or 'NAME'}="
     raise UsageError(
         f"{words!r} is no MPI that is known here",
         place,
-        f"say which one it is: --mpi {name or 'NAME'}=openmpi@4.0.1 (or mpich@..., intel@...)",
+        f"say which one it is: --mpi {called}openmpi@4.0.1 (or mpich@..., mvapich@..., intel@...)",
     )
 
 
@@ -99,7 +124,8 @@ def assigned(given: Sequence[str]) -> tuple[dict[str, MPIIdentity], MPIIdentity 
         name, equals, words = text.rpartition("=")
         mpi = identity_of(words)
         # by whatever words it is called, it is one MPI
-        mpi = replace(mpi, library=f"{written(mpi)} (imported)")
+        library = f"MVAPICH Version : {mpi.version}" if product(mpi) == "mvapich" else written(mpi)
+        mpi = replace(mpi, library=f"{library} (imported)")
         if name in by_name if equals else everywhere is not None:
             raise UsageError(
                 f"--mpi says twice what {f'{name} is' if equals else 'the MPI of all files is'}",

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from stretto.campaign.compare import BARE
 from stretto.errors import StrettoError, UsageError
-from stretto.files.identity import Family, MPIIdentity
+from stretto.files.identity import MPIIdentity
+from stretto.files.product import product, product_of
 from stretto.imports.mpis import UNKNOWN
 from stretto.imports.templates import BESIDE, SETTINGS, Template, chosen, default_for
 from stretto.mpi.algorithms import Algorithm, discover
@@ -20,7 +21,7 @@ _PLAIN = ("tuned", "mpir", "preset")
 #: words for what the MPI does by itself
 _DEFAULTS = ("", "default", "native", "auto", "bare")
 #: versions as people write them
-_VERSIONS: dict[Family, str] = {"openmpi": "5.0.6", "mpich": "5.0.2", "intel": "2021.18"}
+_VERSIONS = {"openmpi": "5.0.6", "mpich": "5.0.2", "intel": "2021.18", "mvapich": "4.0"}
 
 
 class NoSuchAlgorithm(StrettoError):
@@ -154,7 +155,11 @@ class Naming:
         return self._known[mpi]
 
     def _installation(self, mpi: MPIIdentity, called: str | None) -> MPIInstallation:
-        here = [i for i in installations() if i.family == mpi.family and i.libmpi is not None]
+        here = [
+            i
+            for i in installations()
+            if product_of(i.family, i.library) == product(mpi) and i.libmpi is not None
+        ]
         same = [i for i in here if _as_new(i.version, mpi.version)]
         if not same:
             have = f" (here: {', '.join(i.name for i in here)})" if here else ""
@@ -162,7 +167,9 @@ class Naming:
             if mpi.version == UNKNOWN:
                 said = f"{called}=" if called else ""
                 which = "the one that was measured"
-                remedy = f", and say its version: --mpi {said}{mpi.family}@{_VERSIONS[mpi.family]}"
+                remedy = (
+                    f", and say its version: --mpi {said}{product(mpi)}@{_VERSIONS[product(mpi)]}"
+                )
             raise StrettoError(
                 f"{_words(mpi)} is not installed here{have}, so that nobody can be "
                 "asked what its algorithms' numbers mean",
@@ -179,7 +186,8 @@ class Naming:
 
 def _words(mpi: MPIIdentity) -> str:
     known = mpi.version != UNKNOWN
-    return f"{mpi.family} {mpi.version}" if known else f"{mpi.family} of a version that is not said"
+    name = product(mpi)
+    return f"{name} {mpi.version}" if known else f"{name} of a version that is not said"
 
 
 def _as_new(installed: str, wanted: str) -> bool:

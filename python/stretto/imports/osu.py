@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from stretto.imports.others import foreign
 from stretto.imports.printed import (
     REDUCTIONS,
     SAME_SIZES,
@@ -155,7 +156,7 @@ class _Reader:
         if found is None or self.table.is_cut(found):
             self.out.problems.append(f"{place}: this line of the table is broken: {line[:60]}")
         elif self.table.goes_on_with(found):
-            self.table.lines.append(found)
+            self.table.lines.append(replace(found, place=place))
         else:
             self._end()
             self._numbers(line, place)
@@ -171,7 +172,9 @@ def read(text: str, place: str) -> Reading:
     place
         Its name.
     """
-    out = Reading()
+    out = Reading(foreign=foreign(text, "osu"))
+    if out.foreign is not None:
+        return out
     for stream in streams(text, place, out.problems):
         reader = _Reader(out)
         for at, line in stream:

@@ -32,6 +32,8 @@ class Line:
         False where the benchmark checked the results and found them wrong.
     decimals
         Digits behind the point of its times, of which a table's lines have equally many.
+    place
+        ``file:line``, where it stands.
     """
 
     bytes: int
@@ -40,6 +42,7 @@ class Line:
     iterations: int | None
     correct: bool = True
     decimals: int = field(default=0, compare=False, repr=False)
+    place: str = field(default="", compare=False, repr=False)
 
 
 @dataclass
@@ -97,10 +100,14 @@ class Printed:
 
 @dataclass
 class Reading:
-    """What one file gave: tables, and what in it could not be taken, each with its place."""
+    """What one file gave: tables, and what in it could not be taken, each with its place.
+
+    `foreign` says whose output it is, where it is another benchmark's: then nothing was read.
+    """
 
     tables: list[Printed] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    foreign: str | None = None
 
     def behind(self, place: str, line: str) -> None:
         """Say that numbers follow a table that has ended."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from stretto.errors import UsageError
 from stretto.files.identity import Family, MPIIdentity
+from stretto.files.product import product
 from stretto.imports.mpis import agreed, identity_of
 from stretto.mpi.detect import TITLES
 
@@ -144,7 +145,7 @@ def chosen(found: Sequence[Template], mpi: MPIIdentity, called: str | None) -> T
 
 
 def _agree(one: MPIIdentity, other: MPIIdentity) -> bool:
-    return one.family == other.family and agreed(one.version, other.version) is not None
+    return product(one) == product(other) and agreed(one.version, other.version) is not None
 
 
 def _template(given: str, names: Collection[str]) -> Template:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.io import read_text
+from stretto.imports.others import unpacked
 
 WHAT = "a benchmark's output"
 MOST_BYTES = 64 << 20
@@ -75,6 +76,8 @@ def _natural(text: str) -> list[tuple[int, str]]:
 def text_of(path: Path) -> str:
     """Return a file's text; whatever else a job printed into it must not stop the reading.
 
+    What gzip has packed is unpacked.
+
     Parameters
     ----------
     path
@@ -92,6 +95,7 @@ def text_of(path: Path) -> str:
     except OSError:
         # which explains
         return read_text(path, WHAT, "check the path for typing mistakes, and where links lead")
+    data = unpacked(data, path, MOST_BYTES)
     # what PowerShell's > makes of an output
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return data.decode("utf-16" if wide else "utf-8", "replace")

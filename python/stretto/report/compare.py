@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from stretto.files.product import product
 from stretto.report import facts, findings, page
 from stretto.report import format as fmt
 from stretto.report.breakdown import breakdown
@@ -179,7 +180,8 @@ def headline(both: Comparison) -> str:
     for s in both.systems:
         mpi = ""
         if s.identities:
-            mpi = f" ({s.identities[0].mpi.family} {s.identities[0].mpi.version})"
+            one = s.identities[0].mpi
+            mpi = f" ({product(one)} {one.version})"
         elif s.tables:
             mpi = f" ({s.tables[0].family} {s.tables[0].mpi_version})"
         words.append(f"{s.name}{mpi}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stretto.files.product import product
 from stretto.report import findings, stats
 from stretto.report import format as fmt
 from stretto.report.load import System
@@ -28,7 +29,7 @@ def identity(system: System) -> list[tuple[str, str]]:
         one = system.identities[0]
         out.append(("machine", _machine(system)))
         library = f" ({one.mpi.library})" if one.mpi.library else ""
-        out.append(("MPI", f"{one.mpi.family} {one.mpi.version}{library}"))
+        out.append(("MPI", f"{product(one.mpi)} {one.mpi.version}{library}"))
         out.append(("date", date(one.created)))
     elif system.tables:
         t = system.tables[0]
@@ -152,12 +153,12 @@ def files(system: System) -> list[dict[str, str]]:
         elif kind == "settings":
             s = next(settings)
             row |= {"created": s.created, "stretto": s.stretto, "host": s.host.name}
-            row["mpi"] = f"{s.mpi.family} {s.mpi.version}"
+            row["mpi"] = f"{product(s.mpi)} {s.mpi.version}"
         else:
             source = {"profile": system.profile, "verdict": system.verdict}.get(kind)
             one = source.identity if source is not None else next(benches).header.identity
             row |= {"created": one.created, "stretto": one.stretto, "host": one.host.name}
-            row["mpi"] = f"{one.mpi.family} {one.mpi.version}"
+            row["mpi"] = f"{product(one.mpi)} {one.mpi.version}"
         row["created"] = date(row["created"]) if row["created"] else ""
         out.append(row)
     return out

@@ -26,6 +26,7 @@ from stretto.campaign.compare import (
 )
 from stretto.campaign.settings import REDUCTIONS
 from stretto.campaign.stats import FEWEST, Interval, benjamini_hochberg
+from stretto.files.identity import MPIIdentity
 from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.mpi.algorithms.pairs import pairs_of
 from stretto.mpi.algorithms.words import own_label
@@ -207,15 +208,31 @@ def _entry(
     source: Source, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool, nodes: int
 ) -> Entry:
     name = timing.candidate
-    mpi = source.bench.header.mpi
-    # from its version 5 on, HAN stands above coll/tuned wherever there are several nodes
-    han = mpi.family == "openmpi" and nodes > 1 and not re.match(r"[0-4](\.|$)", mpi.version)
     words = {BARE: "default", NATIVE: "default, through Stretto", FILES: "an export's files"}
-    # its own settings first: what is on PATH must not change what a figure calls it
-    label = words.get(name) or (own_label(name, han) if name.startswith(PREFIX) else None)
-    label = label or labels.get(name) or _short(name)
+    label = words.get(name) or labelled(name, source.bench.header.mpi, nodes, labels)
     own = timing.interval, timing.by_launch, sim, timing.kinds, str(source.path), timing.reference
     return Entry(source.mpi, name, label, _kind(name), cell.mode, *own)
+
+
+def labelled(
+    candidate: str, mpi: MPIIdentity, nodes: int, labels: Mapping[str, str] | None = None
+) -> str:
+    """Return a candidate in short: ``tuned ring``; of Stretto's and the MPI by itself, its name.
+
+    Parameters
+    ----------
+    candidate
+        As results files hold it.
+    mpi, nodes
+        Where it ran.
+    labels
+        The MPI's own names of its algorithms.
+    """
+    # from its version 5 on, HAN stands above coll/tuned wherever there are several nodes
+    han = mpi.family == "openmpi" and nodes > 1 and not re.match(r"[0-4](\.|$)", mpi.version)
+    # its own settings first: what is on PATH must not change what a figure calls it
+    own = own_label(candidate, han) if candidate.startswith(PREFIX) else None
+    return own or (labels or {}).get(candidate) or _short(candidate)
 
 
 def _short(candidate: str) -> str:

@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 
 from stretto.errors import from_oserror
+from stretto.files.product import titled
 from stretto.files.scale import Scale
-from stretto.mpi.detect import TITLES
 from stretto.report import format as fmt
 from stretto.report import page, render
 from stretto.report.figures import scaling as draw
@@ -53,7 +53,7 @@ def write(
         .render(
             title=f"Stretto scaling: {shlex.join(head.command)}",
             command=shlex.join(head.command),
-            mpi=f"{TITLES[head.mpi.family]} {head.mpi.version}",
+            mpi=titled(head.mpi),
             host=f"started on {head.host.name}, {head.host.cpu}",
             sentences=sentences(found, price),
             figures=figures,

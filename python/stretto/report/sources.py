@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.files.bench import Bench
-from stretto.mpi.detect import TITLES
+from stretto.files.product import titled
 from stretto.report.machines import listed, nodes_of, processor
 
 #: nodes, ranks per node and ranks
@@ -54,7 +54,7 @@ def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
     groups: dict[str, list[tuple[Path, Bench]]] = defaultdict(list)
     for path, bench in kept:
         head = bench.header
-        name = f"{TITLES[head.mpi.family]} {head.mpi.version}"
+        name = titled(head.mpi)
         where = f" on {head.host.name}" if several and _is_unnamed(bench) else ""
         groups[name + where].append((path, bench))
     called: dict[Path, str] = {}

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stretto.cli import print_json, say
+from stretto.files.product import product
 
 if TYPE_CHECKING:
+    from stretto.files.identity import MPIIdentity
+    from stretto.tune.from_results import Decided
     from stretto.tune.general import Request
     from stretto.tune.stage import Options
 
@@ -20,7 +24,7 @@ def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
     Parameters
     ----------
     results
-        The files.
+        The files, or directories of them.
     out
         Of the table; None: where `stretto run` finds it.
     as_json
@@ -29,11 +33,22 @@ def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
     from stretto.campaign.show import as_json as results_json
     from stretto.campaign.show import table_lines
     from stretto.files.caches import COLD
+    from stretto.files.results import results_in
+    from stretto.report.excluded import excluded
     from stretto.tune.from_results import decide_from
 
+    results = results_in(results)
     found, table = decide_from(results, out)
     if found[0].bench.header.cold:
         say(f"stretto: note: {COLD}")
+    labels = [_labels(d) for d in found]
+    gone = [
+        text
+        for d, names in zip(found, labels, strict=True)
+        for text in excluded(d.bench, lambda name, names=names: names.get(name, name))  # type: ignore[misc]
+    ]
+    for text in gone:
+        say(f"stretto: warning: {text}; it decides nothing there")
     for one in found:
         for text in one.alone:
             say(
@@ -42,20 +57,46 @@ def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
             )
     if as_json:
         parts = [{**results_json(d.times, d.comparisons, []), "native": d.natives} for d in found]
-        print_json({"table": str(table), "files": parts})
+        print_json({"table": str(table), "files": parts, "excluded": gone})
         return
-    for one in found:
-        print("\n".join(table_lines(one.times, one.comparisons)))
+    for one, names in zip(found, labels, strict=True):
+        if one.times:
+            print("\n".join(table_lines(one.times, one.comparisons, names)))
     rows = rows_lines([r for d in found for r in d.rows])
     natives = [f"  {text}" for d in found for text in d.natives]
-    print("\n".join(rows) or "no algorithm of Stretto's was faster with significance")
+    compared = any(d.comparisons for d in found)
+    nothing = "nothing was compared: no candidate that counts stands beside the MPI by itself"
+    faster = "no algorithm of Stretto's was faster with significance"
+    print("\n".join(rows) or (faster if compared else nothing))
     if natives:
         print("faster than what the MPI does by itself, of its own algorithms:")
         print("\n".join(natives))
     print(f"table: {table}")
     if natives:
         files = shlex.join(map(str, results))
-        print(f"next: stretto export --to FAMILY --out tuning {files}")
+        target = _target(found[0].bench.header.mpi)
+        print(f"next: stretto export --to {target} --out tuning {files}")
+
+
+def _labels(one: Decided) -> dict[str, str]:
+    """Return the candidates in short, where this tells them apart."""
+    from stretto.report.ranking import labelled
+
+    head = one.bench.header
+    nodes = min((r.nodes for r in one.bench.launches), default=1)
+    names = {s.candidate: labelled(s.candidate, head.mpi, nodes) for s in one.bench.samples}
+    seen = Counter(names.values())
+    return {candidate: name for candidate, name in names.items() if seen[name] == 1}
+
+
+def _target(mpi: MPIIdentity) -> str:
+    """Return what `stretto export --to` calls an MPI."""
+    from stretto.files.export import TARGETS
+
+    name = product(mpi)
+    fits = [t for t in TARGETS if t in (name, f"{name}-{mpi.version.split('.')[0]}")]
+    # of an Open MPI whose version is not known, nobody can say which
+    return next(iter(fits), "TARGET")
 
 
 def tune_application(options: Options, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from stretto.campaign.baseline import fair, need_baseline
 from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing, best, decisive, timings
 from stretto.campaign.show import size_words
+from stretto.campaign.stats import FEWEST
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
@@ -59,6 +61,31 @@ def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[Decided],
     tuple
         What each file gave, and the table's file.
     """
+    found, table = table_from(paths)
+    target = out or table_beside(paths[0])
+    write_table(table, target)
+    return found, target
+
+
+def table_beside(path: Path) -> Path:
+    """Return where the table of a results file lies: beside it, under its name.
+
+    Parameters
+    ----------
+    path
+        The results.
+    """
+    return path.with_name(path.name.removesuffix(".bench.jsonl") + ".table")
+
+
+def table_from(paths: Sequence[Path]) -> tuple[list[Decided], Table]:
+    """Return what each results file gives, and the table of all of them; nothing is written.
+
+    Parameters
+    ----------
+    paths
+        As for `decide_from`.
+    """
     found: list[Decided] = []
     read: list[tuple[Path, Bench]] = []
     seen: dict[tuple[int, int, str], Path] = {}
@@ -98,14 +125,15 @@ def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[Decided],
         head.mpi.family, head.mpi.version, nodes_, ppn_, head.created, head.stretto,
         head.host.name, head.host.cpu, rows,
     )  # fmt: skip
-    target = out or paths[0].with_name(paths[0].name.removesuffix(".bench.jsonl") + ".table")
-    write_table(table, target)
-    return found, target
+    return found, table
 
 
 def _layout(bench: Bench, path: Path) -> tuple[int, int]:
     measured = {s.launch for s in bench.samples}
+    simulated = any(s.source == "simulated" for s in bench.samples)
     layouts = {(r.nodes, r.ppn, r.nranks) for r in bench.launches if r.launch in measured}
+    if simulated and (len(layouts) > 1 or len(measured) < FEWEST):
+        raise _simulated(path)
     if len(layouts) != 1:
         each = [f"{counted(r, 'rank')} on {n} x {p}" for n, p, r in sorted(layouts)]
         words = ", ".join(each) or "none at all"
@@ -115,6 +143,18 @@ def _layout(bench: Bench, path: Path) -> tuple[int, int]:
         )  # fmt: skip
     nodes, ppn, _ = layouts.pop()
     return nodes, ppn
+
+
+def _simulated(path: Path) -> StrettoError:
+    """Return what to say of simulated results: a model's table is decided when they are made."""
+    table = table_beside(path)
+    there = table.exists()
+    return StrettoError(
+        "these results are simulated, and a table is decided from launches on one layout, of which "
+        "a model has none" + (f"; theirs is there already, beside them: {table}" * there), path,
+        f"take that one: stretto run --table {shlex.quote(str(table))}" if there else
+        "stretto tune --platform NAME --nodes 2:64 simulates and writes the table as well",
+    )  # fmt: skip
 
 
 def _decide(bench: Bench, nodes: int, ppn: int) -> Decided:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 from stretto.errors import StrettoError
+from stretto.files.product import product
 from stretto.report import findings, theme
 from stretto.report import format as fmt
 from stretto.report.figures import axes, bars, runs
@@ -93,7 +94,7 @@ def picture(system: System) -> Figure:
         facts.append(str(system.layout))
     if system.identities:
         one = system.identities[0]
-        facts.append(f"{one.mpi.family} {one.mpi.version}")
+        facts.append(f"{product(one.mpi)} {one.mpi.version}")
         facts.append(one.host.cpu)
     title, _ = findings.headline(system)
     chart = charts[0] if len(charts) == 1 else alt.hconcat(*charts, spacing=28)

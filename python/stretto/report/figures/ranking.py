@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 
@@ -23,6 +23,17 @@ def hues(rankings: Sequence[Ranking]) -> dict[str, str]:
     """Return a colour for each MPI, the same in all charts."""
     names = sorted({e.mpi for r in rankings for e in r.entries})
     return {name: theme.chosen_colour(i) for i, name in enumerate(names)}
+
+
+def _colour(rows: Sequence[Mapping[str, object]], colours: Mapping[str, str]) -> alt.Color:
+    """Return the colours of what is drawn: an MPI without a point has no place in the legend."""
+    drawn = {r["mpi"] for r in rows}
+    own = {name: colour for name, colour in colours.items() if name in drawn}
+    return alt.Color(
+        "mpi:N",
+        scale=alt.Scale(domain=list(own), range=list(own.values())),
+        legend=alt.Legend(title=None, orient="top", columns=4),
+    )
 
 
 def name_of(ranking: Ranking) -> str:
@@ -91,11 +102,7 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
             labelExpr=looked_up(labels),
         ),
     )  # fmt: skip
-    colour = alt.Color(
-        "mpi:N",
-        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-        legend=alt.Legend(title=None, orient="top", columns=4),
-    )
+    colour = _colour(rows, colours)
     base = chart_of(rows)
     picture = layer(
         base.mark_rule(strokeWidth=2).encode(x=left_end, x2="b:Q", y=y, color=colour),
@@ -154,11 +161,7 @@ def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure |
         scale=alt.Scale(type="log", domain=[0.97, max(top * 1.1, 1.5)], nice=False),
         axis=alt.Axis(values=ticks, format="~g"),
     )  # fmt: skip
-    colour = alt.Color(
-        "mpi:N",
-        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-        legend=alt.Legend(title=None, orient="top", columns=4),
-    )
+    colour = _colour(rows, colours)
     dash = alt.StrokeDash(
         "what:N",
         scale=alt.Scale(domain=["of all", "its own"], range=[[1, 0], [4, 3]]),

@@ -1,0 +1,164 @@
+"""The table that a campaign has made of its results.
+
+It has rows that no single layout's results give: borne out by its neighbours, interpolated, of a
+model (`stretto.sweep`). Deciding again from the results would lose them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stretto.counted import counted
+from stretto.errors import StrettoError
+from stretto.files.bench import Header, read_bench
+from stretto.files.identity import cpu_slug
+from stretto.files.results import ENDING, PARTS
+from stretto.files.table import Row, Table, read_table
+from stretto.sweep.begun import CAMPAIGN
+from stretto.sweep.conclude import table_place
+from stretto.sweep.layout import parse_layout
+
+#: a table may seem so much older than its results: a copy of a directory gives its files new times,
+#: in any order, and those of file systems are coarse
+_COPIED_S = 2.0
+_LACKS = (
+    "rows are decided from each layout's results alone, and those are missing that a campaign "
+    "decides from all of them: borne out by neighbouring layouts, interpolated, simulated"
+)
+_AGAIN = "run the campaign's command again, which makes the table anew"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a campaign has made of results.
+
+    Attributes
+    ----------
+    path, table
+        Its table; None: there is none to be taken.
+    lost
+        What is missing, in sentences.
+    """
+
+    path: Path | None = None
+    table: Table | None = None
+    lost: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Which table it is, and what it has that results alone do not give."""
+        rows = self.table.rows if self.table else []
+        kinds = {
+            "borne out by neighbouring layouts": [r for r in rows if "borne_out" in r.evidence],
+            "interpolated": [r for r in rows if r.evidence.get("source") == "interpolated"],
+            "simulated": [r for r in rows if r.simulated],
+        }
+        said = ", ".join(f"{len(found)} {kind}" for kind, found in kinds.items() if found)
+        return f"the campaign's own table is taken, {self.path}" + (
+            f" (of its {counted(len(rows), 'row')}: {said})" if said else ""
+        )
+
+
+def campaign_table(results: Sequence[Path]) -> Taken:
+    """Return the table of the campaign that results are of.
+
+    Of single files of a campaign, the rows of their layouts are taken.
+
+    Parameters
+    ----------
+    results
+        Files of results.
+
+    Raises
+    ------
+    StrettoError
+        Where the table is damaged, or of another MPI.
+    """
+    found = {p.parent.resolve(): p for p in results if _of_campaign(p)}
+    if not found:
+        return Taken()
+    if len({p.parent.resolve() for p in results}) > 1:
+        words = "the results are not of one campaign, one MPI and one kind of nodes"
+        return Taken(lost=(f"{words}: {_LACKS}; name a campaign's directory alone",))
+    base = _base(results[0])
+    header = read_bench(results[0]).header
+    path = table_place(base, header.mpi, _cpu(header))
+    late = [p.name for p in results if path.exists() and _older(path, p)]
+    if not path.exists() or late:
+        why = f"{path} is older than {late[0]}" if late else f"there is no {path}"
+        return Taken(lost=(f"{why}: {_LACKS}; {_AGAIN}",))
+    return _narrowed(Taken(path, _read(path, header)), results)
+
+
+def _of_campaign(path: Path) -> bool:
+    """Tell whether results lie where a campaign puts them, and it has been there."""
+    header = read_bench(path).header
+    place = path.parent.resolve()
+    mpi = f"{header.mpi.family}-{header.mpi.version}"
+    if place.parent.name != mpi or _layout(path) is None:
+        return False
+    base, parts = place.parent.parent, place / path.name.removesuffix(ENDING) / PARTS
+    table = table_place(base, header.mpi, _cpu(header))
+    return (base / CAMPAIGN).exists() or parts.exists() or table.exists()
+
+
+def _cpu(header: Header) -> str:
+    return str(header.settings.get("node_cpu") or header.host.cpu)
+
+
+def _layout(path: Path) -> tuple[int, int] | None:
+    try:
+        layout = parse_layout(path.name.removesuffix(ENDING))
+    except StrettoError:
+        return None
+    return layout.nodes, layout.ppn
+
+
+def _base(path: Path) -> Path:
+    """Return the campaign's directory, in the user's words where these lead there."""
+    real = path.parent.resolve().parent.parent
+    said = Path(os.path.normpath(path.parent / ".." / ".."))
+    return said if said.resolve() == real else real
+
+
+def _older(table: Path, results: Path) -> bool:
+    return table.stat().st_mtime + _COPIED_S < results.stat().st_mtime
+
+
+def _read(path: Path, header: Header) -> Table:
+    try:
+        table = read_table(path)
+    except StrettoError as error:
+        error.remedy = _AGAIN
+        raise
+    mpi = header.mpi
+    other_cpu = cpu_slug(table.cpu) != cpu_slug(_cpu(header))
+    if (table.family, table.mpi_version) != (mpi.family, mpi.version) or other_cpu:
+        raise StrettoError(
+            f"this table is of {table.family} {table.mpi_version} on {table.cpu}, and the results "
+            f"of {mpi.family} {mpi.version} on {_cpu(header)}", path, _AGAIN,
+        )  # fmt: skip
+    return table
+
+
+def _narrowed(taken: Taken, results: Sequence[Path]) -> Taken:
+    """Return the table with the rows of those layouts alone that were named, where not all were."""
+    assert taken.table is not None
+    every = {p.resolve() for p in results[0].parent.glob(f"[!.]*{ENDING}")}
+    if every <= {p.resolve() for p in results}:
+        return taken
+    named = {_layout(p) for p in results}
+
+    def wanted(row: Row) -> bool:
+        return (row.nodes, row.ppn) in named
+
+    rows = [r for r in taken.table.rows if wanted(r)]
+    left = len(taken.table.rows) - len(rows)
+    words = (
+        f"{counted(left, 'row')} of the campaign's table {'is' if left == 1 else 'are'} of layouts "
+        "whose results are not named: name the campaign's directory for all"
+    )
+    return Taken(taken.path, replace(taken.table, rows=rows), (words,) if left else ())

@@ -1,0 +1,118 @@
+"""At how many measured points a test was possible: that nothing is faster can be said of these."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing
+from stretto.campaign.stats import FEWEST
+from stretto.counted import counted
+from stretto.files.bench import Bench
+from stretto.tune.decide import one_shape_each
+
+_CALLED = "can be called faster"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A collective and size on one layout.
+
+    Attributes
+    ----------
+    collective
+        ``allreduce``.
+    launches
+        The most that a candidate and the baseline have there.
+    tested
+        They were enough for a test of some candidate.
+    remedy
+        What brings more launches.
+    """
+
+    collective: str
+    launches: int
+    tested: bool
+    remedy: str
+
+
+def points_in(
+    bench: Bench,
+    times: Mapping[Cell, Mapping[str, Timing]],
+    comparisons: Iterable[Comparison],
+) -> list[Point]:
+    """Return the points of a results file at which anything was compared.
+
+    A campaign gives up candidates that lose after a few launches: there a point was tested where
+    the baseline has the launches for it.
+
+    Parameters
+    ----------
+    bench
+        The file.
+    times
+        Of it, from `timings`.
+    comparisons
+        Of it.
+    """
+    by_point: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
+    for c in comparisons:
+        by_point[c.cell.collective, c.cell.bytes].append(c)
+    campaign = "node_cpu" in bench.header.settings
+    remedy = f"the command that measured goes on (--launches {FEWEST} or more)"
+    if "imported" in bench.header.settings:
+        remedy = f"measure {FEWEST} or more, and import all of them together"
+    out = []
+    for (collective, _), found in by_point.items():
+        tested = any(c.outcome != "untested" for c in one_shape_each(found))
+        if campaign and not tested:
+            tested = all(_of_baseline(times[c.cell]) >= FEWEST for c in found)
+        out.append(Point(collective, max(c.launches for c in found), tested, remedy))
+    return out
+
+
+def _of_baseline(candidates: Mapping[str, Timing]) -> int:
+    return max((len(t.by_launch) for n, t in candidates.items() if n in (NATIVE, BARE)), default=0)
+
+
+def too_few(points: Sequence[Point]) -> list[str]:
+    """Return the sentence on points where no test can be made, none where there are none.
+
+    Parameters
+    ----------
+    points
+        All that were compared.
+    """
+    few = [p for p in points if not p.tested]
+    if not few:
+        return []
+    most = max(p.launches for p in few)
+    upto = "at most " if len({p.launches for p in few}) > 1 else ""
+    verb = "is" if most == 1 else "are"
+    words = f"{upto}{counted(most, 'launch')} {verb} too few for a test (at least {FEWEST})"
+    where = f"at {len(few)} of {counted(len(points), 'point')}"
+    if len(few) == len(points):
+        words += f": nothing {_CALLED}"
+    else:
+        words += f" {where}: nothing {_CALLED} there"
+    return [f"{words}; {few[0].remedy}"]
+
+
+def nothing(points: Sequence[Point], what: str) -> str | None:
+    """Return the sentence where nothing was faster; None where nothing could be tested.
+
+    Parameters
+    ----------
+    points
+        All that were compared; there may be none.
+    what
+        ``nothing``, or of what kind: ``no algorithm of Stretto's``.
+    """
+    tested = sum(p.tested for p in points)
+    if points and not tested:
+        return None
+    words = f"{what} was significantly faster than what the MPI does by itself"
+    if tested < len(points):
+        words += f" at the {counted(tested, 'point')} where a test can be made"
+    return words
