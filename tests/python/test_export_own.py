@@ -201,6 +201,15 @@ def test_a_table_that_chooses_nothing_is_not_to_be_applied(tmp_path: Path, capsy
         assert "Apply it" not in readme and "nothing to\napply" in readme
 
 
+@pytest.mark.parametrize("option", ["--keep-order", "--plain-calls", "--beyond-measured"])
+def test_what_natives_need_is_refused(tmp_path: Path, capsys: Out, option: str) -> None:
+    """It was taken without a word, and did nothing."""
+    path = result_file(tmp_path / "r.bench.jsonl", {("allgather", 8): {"native": 9.0, "ring": 3.0}})
+    assert main([*OWN, str(tmp_path / "o"), option, str(path)]) == 2
+    assert f"{option} is of an MPI's own files" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "o").exists()
+
+
 def test_a_table_where_results_belong_is_told(tmp_path: Path, capsys: Out) -> None:
     """It was "not valid JSON ... the file is damaged or of another kind; make it again"."""
     times = {("allgather", 8): {"native": 9.0, "bare": 9.0, "ring": 3.0}}

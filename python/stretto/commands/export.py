@@ -164,6 +164,19 @@ def command(
             "stretto run --verbose says which row each call takes; stretto tune --from shows the "
             "measurements behind a table",
         )
+    of_natives = {
+        "--keep-order": keep_order,
+        "--plain-calls": plain_calls,
+        "--beyond-measured": beyond,
+    }
+    for option, said in of_natives.items():
+        if said and to == OWN:
+            raise UsageError(
+                f"{option} is of an MPI's own files; Stretto's algorithms keep the order of "
+                "operands where an operation asks for it, and take all legal calls",
+                option,
+                "leave it out",
+            )
     wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, collectives(without))
     if results and to == OWN:
         from stretto.commands import export_own
@@ -178,9 +191,7 @@ def command(
             "--nodes": nodes is not None,
             "--ppn": ppn is not None,
             "--without": without is not None,
-            "--keep-order": keep_order,
-            "--plain-calls": plain_calls,
-            "--beyond-measured": beyond,
+            **of_natives,
         }
         is_this(out, to, [name for name, said in written.items() if said])
     verdicts = _check(out, mpi, places, hosts, most_ranks, output, as_json) if check else []
