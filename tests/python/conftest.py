@@ -29,6 +29,8 @@ LONG = (
     "test_proofs",
     "test_cluster_parallel",
     "test_export_cluster",
+    "test_cluster_campaign",
+    "test_cluster_array",
 )
 
 

@@ -112,3 +112,26 @@ def test_a_barrier_has_no_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (tmp_path / target).mkdir()
         rows, lost = exported(tmp_path / target, capsys, target, "barrier", name, (0,))
         assert rows == 1 and "all sizes" not in lost
+
+
+def test_in_a_slurm_job_rows_are_checked_on_its_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were unproven in a job that had all nodes which they need."""
+    asked: list[str | None] = []
+
+    def looked(out: Path, mpi: object, places: object, hosts: str | None, *of: object) -> list[str]:
+        asked.append(hosts)
+        return []
+
+    monkeypatch.setattr("stretto.commands.export._check", looked)
+    monkeypatch.setattr("stretto.commands.export.is_this", lambda *of: None)
+    for nodes, words in (
+        (("n1", "n2"), []),
+        (("n1", "n2"), ["--hosts", "a,b,c"]),
+        (("n1",), []),
+        ((), []),
+    ):
+        monkeypatch.setattr("stretto.sweep.hosts.allocated", lambda environ, nodes=nodes: nodes)
+        assert main(["export", "--check", "--out", str(tmp_path), *words]) == 0
+    assert asked == ["n1,n2", "a,b,c", None, None]

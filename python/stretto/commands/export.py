@@ -103,7 +103,10 @@ def command(
     ] = None,
     hosts: Annotated[
         str | None,
-        typer.Option(help="For --check and --time of rows on several nodes: a,b,c."),
+        typer.Option(
+            help="For --check and --time of rows on several nodes: a,b,c. By default those of the "
+            "Slurm job."
+        ),
     ] = None,
     most_ranks: Annotated[
         int,
@@ -194,6 +197,7 @@ def command(
             **of_natives,
         }
         is_this(out, to, [name for name, said in written.items() if said])
+    hosts = hosts or _of_the_job() if check or timed else None
     verdicts = _check(out, mpi, places, hosts, most_ranks, output, as_json) if check else []
     wrong = [v for v in verdicts if v.status == "wrong"]
     fault = None
@@ -344,6 +348,14 @@ def _counted(verdicts: list[Verdict]) -> str:
     words = ", ".join(f"{rows.count(s)} {s}" for s in ("proven", "unproven", "wrong"))
     beside = sum(v.row is None and v.status == "wrong" for v in verdicts)
     return f"rows: {words}" + (f"; {beside} wrong beside them" if beside else "")
+
+
+def _of_the_job() -> str | None:
+    """Return the nodes of the Slurm job around this process, None where there are not several."""
+    from stretto.sweep.hosts import allocated
+
+    names = allocated(os.environ)
+    return ",".join(names) if len(names) > 1 else None
 
 
 def _check(
