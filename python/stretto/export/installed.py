@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.identity import Family, MPIIdentity
+from stretto.files.product import product_of
 from stretto.mpi import MPIInstallation, find_installation, installations
 from stretto.mpi.detect import TITLES
 from stretto.sweep.begun import earlier
@@ -131,18 +132,10 @@ def for_mvapich(measured: MPIIdentity) -> MPIInstallation:
             "--mpi",
             "load the module of the site's MVAPICH, or name it: --mpi PREFIX",
         )
-    return max(here, key=lambda i: (i.version == measured.version, is_mvapich(i.library)))
-
-
-def is_mvapich(library: str) -> bool:
-    """Tell an MVAPICH from the MPICH that it is built on.
-
-    Parameters
-    ----------
-    library
-        What the library says of itself.
-    """
-    return "MVAPICH" in library
+    return max(
+        here,
+        key=lambda i: (i.version == measured.version, product_of(i.family, i.library) == "mvapich"),
+    )
 
 
 def of_another_mpich(
@@ -164,7 +157,7 @@ def of_another_mpich(
     mine, other = ("MVAPICH", "MPICH") if target == "mvapich" else ("MPICH", "MVAPICH")
 
     def others(library: str) -> bool:
-        return bool(library) and is_mvapich(library) != (target == "mvapich")
+        return bool(library) and product_of("mpich", library) != target
 
     out = []
     if others(measured.library):

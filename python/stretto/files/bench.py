@@ -294,7 +294,7 @@ def format_record(record: Record | Header) -> str:
 
 def parse_bench(text: str, place: str) -> Bench:
     """Parse a file's text; `place` is its name for error messages."""
-    if text.split(maxsplit=1)[:1] == ["stretto-table"]:
+    if text.startswith("stretto-table"):
         raise StrettoError(
             f"{WHAT} were expected, and this is a table",
             place,

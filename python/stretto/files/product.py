@@ -8,7 +8,7 @@ from stretto.files.identity import MPIIdentity
 
 #: how MVAPICH's MPI_Get_library_version begins
 _MVAPICH = re.compile(r"\s*MVAPICH", re.IGNORECASE)
-_TITLES = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI", "mvapich": "MVAPICH"}
+TITLES = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI", "mvapich": "MVAPICH"}
 
 
 def product_of(family: str, library: str) -> str:
@@ -41,4 +41,4 @@ def titled(mpi: MPIIdentity) -> str:
     mpi
         Of the file's header.
     """
-    return f"{_TITLES[product(mpi)]} {mpi.version}"
+    return f"{TITLES[product(mpi)]} {mpi.version}"

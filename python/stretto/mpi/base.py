@@ -11,8 +11,8 @@ from typing import Literal
 
 from stretto.errors import StrettoError
 from stretto.files.identity import Abi, Family, MPIIdentity
+from stretto.files.product import titled
 
-TITLES = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
 Binding = Literal["core", "none", "default"]
 
 
@@ -54,7 +54,7 @@ class MPIInstallation(ABC):
     @property
     def name(self) -> str:
         """The MPI in words: ``Open MPI 4.1.4``."""
-        return f"{TITLES[self.family]} {self.version}"
+        return titled(self.identity)
 
     @property
     def major(self) -> int:

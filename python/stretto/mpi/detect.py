@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from stretto.errors import StrettoError
+from stretto.files import product
 from stretto.files.identity import Abi, Family, MPIIdentity
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.elf import Needed, find_needed, system_directories
@@ -27,12 +28,7 @@ CLASSES: dict[Family, type[MPIInstallation]] = {
     "mpich": MPICH,
     "intel": IntelMPI,
 }
-TITLES: dict[str, str] = {
-    "openmpi": "Open MPI",
-    "mpich": "MPICH",
-    "intel": "Intel MPI",
-    "slurm": "Slurm",
-}
+TITLES = {**product.TITLES, "slurm": "Slurm"}
 #: names of an MPI's library, by family, the most telling first
 _SONAMES: dict[Family, tuple[str, ...]] = {
     "openmpi": ("libmpi.so.40", "libmpi.so"),
@@ -147,8 +143,7 @@ def from_launcher(path: Path, environ: Mapping[str, str] | None = None) -> MPIIn
     """
     launcher = identify_launcher(path, environ)
     if launcher.kind == "slurm":
-        if launcher.version is None:
-            need_slurm(path, environ)
+        need_slurm(path, environ)
         raise StrettoError(
             "srun starts programs of any MPI, so it does not say which", path, "name the program"
         )

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.io import read_text
+from stretto.files.product import titled
 from stretto.files.scale import WHAT, Header, parse_scale
 from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
-from stretto.mpi.detect import TITLES
 from stretto.tune.settings_environment import refuse_other_environment
 
 #: how the options write them
@@ -70,7 +70,7 @@ def refuse_other(path: Path, header: Header, set_here: Collection[str] = ()) -> 
     for name, a, b in (
         ("command", shlex.join(old.command), shlex.join(header.command)),
         ("metric", as_typed(old.metric), as_typed(header.metric)),
-        ("MPI", _mpi(old), _mpi(header)),
+        ("MPI", titled(old.mpi), titled(header.mpi)),
     ):
         if a != b:
             raise StrettoError(
@@ -86,7 +86,3 @@ def refuse_other(path: Path, header: Header, set_here: Collection[str] = ()) -> 
 
 def _without(environ: Mapping[str, str] | None, names: Collection[str]) -> dict[str, str] | None:
     return None if environ is None else {n: v for n, v in environ.items() if n not in names}
-
-
-def _mpi(header: Header) -> str:
-    return f"{TITLES[header.mpi.family]} {header.mpi.version}"

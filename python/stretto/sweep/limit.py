@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from stretto.errors import UsageError
+from stretto.sweep.sbatch import values_of
 
 #: s: so long before the end of its time Slurm warns the script: a launch then has 80 s, and what
 #: ends it and puts the job into the queue again some seconds more
@@ -24,8 +25,6 @@ _NONE = {"UNLIMITED", "INFINITE", "-1"}
 _DAYS = re.compile(r"(\d{1,6})-(\d{1,6})(?::(\d{1,2})(?::(\d{1,2}))?)?\Z")
 #: one number is minutes, two are minutes and seconds
 _PLAIN = re.compile(r"(?:(\d{1,9})|(\d{1,9}):(\d{1,2})|(\d{1,9}):(\d{1,2}):(\d{1,2}))\Z")
-#: in what is given to sbatch as it is, several options of it perhaps
-_OPTION = re.compile(r"(?:^|\s)(?:--time-min|--time|-t)(?:=|\s+|(?<=-t))[\"']?([^\s\"']+)")
 
 
 def seconds(text: str, place: str) -> int | None:
@@ -68,7 +67,8 @@ def refuse_short(time: str, options: Sequence[str]) -> None:
         More of sbatch's, as typed: a time there counts more than ``--time``.
     """
     given = [("--time", time)]
-    given += [("--sbatch", m[1]) for option in options for m in _OPTION.finditer(option)]
+    given += [("--sbatch", text) for text in values_of(options, "t", "time", "time")]
+    given += [("--sbatch", text) for text in values_of(options, None, "time-min", "time-")]
     for place, text in given:
         limit = seconds(text, place)
         if limit is not None and limit < LEAST_S:

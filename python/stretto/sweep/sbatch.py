@@ -13,29 +13,40 @@ _UNITS = {"": 1, "k": 1024, "m": 1024**2}
 _INDEXES = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 
 
-def value_of(options: Sequence[str], letter: str, name: str, shortest: str) -> str | None:
-    """Return the value of an option of sbatch, None where it is not given; the last one counts.
+def values_of(options: Sequence[str], letter: str | None, name: str, shortest: str) -> list[str]:
+    """Return the values that an option of sbatch is given, of which the last one counts.
 
     Parameters
     ----------
     options
         As typed, several in one perhaps.
     letter, name
-        ``N`` and ``nodes``.
+        ``N`` and ``nodes``; None: it has no letter.
     shortest
         How far it has to be written: sbatch takes what stands for one option only.
     """
-    found = None
+    found = []
     for option in options:
         words = _words(option)
         for word, after in zip(words, [*words[1:], ""], strict=True):
-            short = re.fullmatch(rf"-[{_FLAGS}]*{letter}(.*)", word, re.DOTALL)
+            short = letter and re.fullmatch(rf"-[{_FLAGS}]*{letter}(.*)", word, re.DOTALL)
             head, equals, value = word.partition("=")
-            if short is not None:
-                found = short[1] or after
+            if short:
+                found.append(short[1] or after)
             elif head.startswith(f"--{shortest}") and f"--{name}".startswith(head):
-                found = value if equals else after
-    return None if found is None else found.strip()
+                found.append(value if equals else after)
+    return [x.strip() for x in found]
+
+
+def value_of(options: Sequence[str], letter: str, name: str, shortest: str) -> str | None:
+    """Return the value of an option that counts, None where it is not given.
+
+    Parameters
+    ----------
+    options, letter, name, shortest
+        As for `values_of`.
+    """
+    return next(reversed(values_of(options, letter, name, shortest)), None)
 
 
 def _words(option: str) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from stretto.campaign.ledger import Ledger
 from stretto.errors import StrettoError
 from stretto.files.identity import Identity
-from stretto.mpi.base import TITLES
+from stretto.files.product import titled
 from stretto.progress import Progress
 from stretto.sweep.backend import Backend
 from stretto.sweep.claims import Holder
@@ -136,8 +136,7 @@ class Worker(Standing):
     @property
     def title(self) -> str:
         """What is measured, in words: of several MPIs in turn it says which one."""
-        mpi = self.identity.mpi
-        return f"measuring {TITLES[mpi.family]} {mpi.version}"
+        return f"measuring {titled(self.identity.mpi)}"
 
     def enough(self) -> bool:
         """Return whether no further launch is to be begun."""
