@@ -53,7 +53,7 @@ def test_who_is_excluded_is_named_once_with_what_a_campaign_can_do(
     with BenchWriter(tmp_path / "r.bench.jsonl", header) as writer:
         backend.measure(settings(("native", "ring"), ppn=2), 0, writer, writer.previous)
     (said,) = (x for x in backend.notes if " is excluded" in x)
-    assert said.startswith("ring is excluded for allreduce: at allreduce 8 B: ")
+    assert said.startswith("ring is excluded for allreduce: at 8 B: ")
     assert "a new directory (--out) measures all anew" in said and "--restart" not in said
 
 

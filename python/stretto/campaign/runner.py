@@ -200,6 +200,7 @@ class Campaign:
             detail = f"{how}: {words}" if words else how
         at = None if at is None else reader.who(at)
         if at is not None:
+            why = f"at {at.bytes} B: {detail}"
             detail = f"{at.candidate} at {at.collective} {at.bytes} B: {detail}"
             blamed = at.candidate not in (NATIVE, "bare", REFERENCE) and reader.started
             if blamed and (at.collective, at.candidate) not in self.ledger.gone:
@@ -209,7 +210,7 @@ class Campaign:
                 else:
                     self._keep(
                         Excluded(launch, at.collective, at.candidate, at.bytes,
-                                 "hung" if ended.stopped else "failed", detail)
+                                 "hung" if ended.stopped else "failed", why)
                     )  # fmt: skip
         self._note(f"launch {launch} ({self.settings.variant_of(launch)}): {detail}")
         self._end(LaunchEnd(launch, status, detail, round(seconds, 2)), reader)
@@ -237,8 +238,7 @@ class Campaign:
             if (record.collective, record.candidate) in self.ledger.gone:
                 return
             self._note(
-                f"{record.candidate} is excluded for {record.collective}: "
-                + record.detail.removeprefix(f"{record.candidate} ")
+                f"{record.candidate} is excluded for {record.collective}: {record.detail}"
                 + (f" ({RETRY.format(anew=self.anew)})" if record.reason in CRASHES else "")
             )
         self.ledger.count(record)
