@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from mpis import MPIS, REPOSITORY, have, missing, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, have, missing, one_job_at_a_time, two_jobs_at_a_time
 
 sys.path.insert(0, str(REPOSITORY / "tools" / "testbed"))
 import cluster as testbed
@@ -140,16 +140,18 @@ def stretto(
     # a core, as the nodes have: Stretto then knows that the ranks are more than the cores
     argv = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     argv += [sys.executable, "-m", "stretto", *words]
+    alone = not MPIS[name].yields
     return call(
-        argv, cwd or cluster.shared, environment(cluster, name) | variables, status, timeout
+        argv, cwd or cluster.shared, environment(cluster, name) | variables, status, timeout, alone
     )
 
 
 def call(
-    argv: list[str], cwd: Path, env: dict[str, str], status: int = 0, timeout: float = 600
-) -> subprocess.CompletedProcess[str]:
+    argv: list[str], cwd: Path, env: dict[str, str], status: int = 0, timeout: float = 600,
+    alone: bool = False,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
     """Run a command; its exit status must be the one expected."""
-    with one_job_at_a_time():
+    with one_job_at_a_time() if alone else two_jobs_at_a_time():
         done = subprocess.run(
             argv,
             env=env,

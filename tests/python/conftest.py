@@ -6,44 +6,28 @@ import os
 import signal
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+import workers
 from mpis import inherited
 
 settings.register_profile("stretto", deadline=None, print_blob=True)
 settings.load_profile("stretto")
 
 
-#: files that take minutes by themselves, the longest first
-LONG = (
-    "test_packaging",
-    "test_export_check",
-    "test_apps_loop",
-    "test_cluster_loop",
-    "test_report_page",
-    "test_sweep_kills",
-    "test_proofs",
-    "test_cluster_parallel",
-    "test_export_cluster",
-    "test_cluster_campaign",
-    "test_cluster_array",
-)
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long, so that no worker is left alone with it at the end."""
-    tests = Counter(item.path for item in items)
+    workers.in_order(items)
 
-    def place(item: pytest.Item) -> tuple[int, int]:
-        stem = item.path.stem
-        return LONG.index(stem) if stem in LONG else len(LONG), -tests[item.path]
 
-    items.sort(key=place)  # which keeps the order within a file
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share files out as their MPI jobs get along; other ways of sharing out are xdist's own."""
+    return workers.OneAlone(config, log) if config.option.dist == "loadfile" else None
 
 
 @pytest.hookimpl(trylast=True)  # after the terminal has registered

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from exports import FIVE, FOUR, TUNED, mpir, preset, tuned
-from mpis import installation, one_job_at_a_time
+from mpis import MPICH_YIELDS, installation, one_job_at_a_time
 from stretto.errors import StrettoError
 from stretto.export import intel, mpich, openmpi, probe
 from stretto.export.cases import Case
@@ -96,7 +96,7 @@ def test_intel_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_mpich_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mpi = installation("mpich", monkeypatch)
+    mpi = installation("mpich", monkeypatch, MPICH_YIELDS)
     out = exported(mpich.trees(MPICH, mpi), mpi, "mpich", tmp_path)
     with one_job_at_a_time():
         found = by_status(check(out, Plan(mpi), quiet=True))
@@ -147,7 +147,7 @@ def test_reductions_that_add_in_the_same_order(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sums are the same with both: operands (MPICH) and held ranks (Intel MPI) tell them apart."""
-    mpi = installation(name, monkeypatch)
+    mpi = installation(name, monkeypatch, MPICH_YIELDS if name == "mpich" else None)
     right, wrong = SAME_ORDER[name]
     settings = {c: mpir(c, v) if name == "mpich" else preset(c, int(v)) for c, v in right.items()}
     rules = [Rule(c, FOUR, 4096, None, pairs) for c, pairs in settings.items()]
@@ -176,7 +176,7 @@ def test_reductions_that_add_in_the_same_order(
 @pytest.mark.parametrize("name", ["mpich", "intel"])
 def test_barriers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By who gets out while one rank stands still inside."""
-    mpi = installation(name, monkeypatch)
+    mpi = installation(name, monkeypatch, MPICH_YIELDS if name == "mpich" else None)
     forced = mpir("barrier", "k_dissemination") if name == "mpich" else preset("barrier", 3)
     rules = [Rule("barrier", FOUR, 0, None, forced)]
     export = mpich.trees(rules, mpi) if name == "mpich" else intel.adjust(rules)
@@ -369,7 +369,7 @@ SPOILT_TREES: dict[str, tuple[Edit, str]] = {
 
 @pytest.mark.parametrize("fault", list(SPOILT_TREES))
 def test_wrong_trees_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mpi = installation("mpich", monkeypatch)
+    mpi = installation("mpich", monkeypatch, MPICH_YIELDS)
     edit, message = SPOILT_TREES[fault]
     out = exported(mpich.trees(MPICH[:3], mpi), mpi, "mpich", tmp_path)
     path = out / "stretto-mpich-mpir.json"
