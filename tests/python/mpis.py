@@ -23,6 +23,7 @@ import fcntl
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -31,7 +32,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import pytest
 
@@ -79,6 +80,16 @@ def _slots() -> tuple[Path, Path]:
 
 
 @contextlib.contextmanager
+def _waiting() -> Iterator[None]:
+    """Stop the clock of pytest-timeout: the test has not begun to take long."""
+    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+
+
+@contextlib.contextmanager
 def one_job_at_a_time() -> Iterator[None]:
     """Keep all other jobs of parallel test runs away: from the cores, and from /dev/shm."""
     first, second = _slots()
@@ -86,8 +97,9 @@ def one_job_at_a_time() -> Iterator[None]:
         yield
         return
     with first.open("a") as one, second.open("a") as other:
-        fcntl.flock(one, fcntl.LOCK_EX)
-        fcntl.flock(other, fcntl.LOCK_EX)
+        with _waiting():
+            fcntl.flock(one, fcntl.LOCK_EX)
+            fcntl.flock(other, fcntl.LOCK_EX)
         yield
 
 
@@ -99,15 +111,18 @@ def two_jobs_at_a_time() -> Iterator[None]:
         yield
         return
     with slots[0].open("a") as one, slots[1].open("a") as other:
-        while True:
-            for stream in (one, other):
-                try:
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                yield
-                return
-            time.sleep(0.02)
+        with _waiting():
+            while not (_taken(one) or _taken(other)):
+                time.sleep(0.02)
+        yield
+
+
+def _taken(stream: TextIO) -> bool:
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
