@@ -276,11 +276,17 @@ def _directory_has_gone() -> bool:
     return False
 
 
-def _interrupted(error: BaseException) -> int:
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception, and what has led to it."""
     cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, Interrupted):
+    while cause is not None:
+        yield cause
         cause = cause.__cause__ or cause.__context__
-    kept = cause.kept if isinstance(cause, Interrupted) else "files that were complete are kept"
+
+
+def _interrupted(error: BaseException) -> int:
+    told = (cause.kept for cause in _causes(error) if isinstance(cause, Interrupted))
+    kept = next(told, "files that were complete are kept")
     say(f"\nstretto: interrupted; {kept}")
     # An interrupt that went through exec() of a text, as where a dataclass is made, CPython takes
     # for unhandled for ever, and ends the process by SIGINT at its exit; the next exec() clears it.
@@ -290,6 +296,8 @@ def _interrupted(error: BaseException) -> int:
 
 def _unexpected(error: Exception) -> int:
     """Report a defect of Stretto: one line, and where the traceback is."""
+    if any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error)):
+        return _interrupted(error)  # in an extension module's import it becomes an ImportError
     import tempfile
     import traceback
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -309,6 +310,29 @@ def test_options_that_name_files_are_left_out(tmp_path: Path) -> None:
     (application,) = command.applications
     assert application.program == len(words)
     assert before(command, 0, application) == [str(srun), "-n4", "-J", "o"]
+
+
+#: an mpirun whose pipe breaks; its first start says less
+BROKEN = """#!/bin/sh
+case "$1" in --version) echo "mpirun (Open MPI) 4.1.4"; exit 0;; esac
+while [ "$1" != sh ]; do shift; done
+"$@"
+echo >> starts
+[ "$(grep -c '' starts)" = {more} ] && "$@"
+kill -PIPE $$
+"""
+
+
+@pytest.mark.parametrize("more", [1, 2])
+def test_probe_asks_again_after_a_broken_pipe(tmp_path: Path, more: int) -> None:
+    """MPICH's mpiexec may die of SIGPIPE, with what some of its ranks have said."""
+    for name, text in (("mpirun", BROKEN.format(more=more)), ("app", "#!/bin/sh\n")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    words = [str(tmp_path / "mpirun"), "-n", "2", "./app"]
+    placed = probe(understand(words, environ={"PATH": os.defpath}, cwd=tmp_path, mpi="openmpi"))
+    assert isinstance(placed, list) and len(placed) == 2, placed
+    assert (tmp_path / "starts").read_text() == "\n\n"
 
 
 @pytest.mark.mpi

@@ -1,11 +1,17 @@
-"""A real job array on the namespace cluster: two tasks of Slurm's at work on one campaign."""
+"""A real job array on the namespace cluster: two tasks of Slurm's at work on one campaign.
+
+One task may be done with all launches before the other has begun. So the ranks of the first are
+stopped until the other has taken a launch, too.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +21,8 @@ import pytest
 import clusters
 from clusters import inside_a_job, stretto, testbed
 from mpis import one_job_at_a_time
-from test_cluster_campaign import state, until
+from test_cluster_campaign import state
+from test_cluster_parallel import HELD, Watch
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
 
@@ -55,7 +62,11 @@ def test_two_tasks_of_an_array_share_a_campaign(nodes: testbed.Cluster) -> None:
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         job = json.loads(done.stdout)["job"]
-        until(lambda: state(job, os.environ | clusters.slurm.variables(nodes)) == "")
+        watch, deadline = Share(nodes, out), time.monotonic() + 900
+        while state(job, os.environ | clusters.slurm.variables(nodes)):
+            assert time.monotonic() < deadline
+            for _ in range(20):
+                watch.look()
     logs = [(out / f"slurm-{job}_{task}.log").read_text() for task in (1, 2)]
     assert all("Traceback" not in log and "table: " in log for log in logs), logs
     ends: Counter[int] = Counter()
@@ -76,8 +87,27 @@ def test_two_tasks_of_an_array_share_a_campaign(nodes: testbed.Cluster) -> None:
     (system,) = told["systems"]
     (layout,) = system["layouts"]
     assert layout["samples"] == sum(cells.values()) and not layout["samples_dropped"]
-    # Slurm starts both in one pass, and all the rounds last many times as long as a start
     assert by_host(out) == {node.name for node in nodes.nodes}, "both had a share"
+
+
+class Share(Watch):
+    """Sees to it that both hosts take a launch; `look` as often as possible."""
+
+    def __init__(self, nodes: testbed.Cluster, out: Path) -> None:
+        super().__init__(nodes)
+        self.out = out
+
+    def look(self) -> None:
+        """Stop the ranks that are there, until both hosts have held a claim."""
+        time.sleep(0.02)  # the cores are the campaign's
+        both = len(by_host(self.out)) > 1
+        if self.stopped and (both or time.monotonic() > self.until):
+            self.signal(self.stopped, signal.SIGCONT)
+            self.stopped = set()
+        elif not both and not self.stopped:
+            self.stopped = {pid for ranks in self.at_work().values() for pid, _ in ranks}
+            self.until = time.monotonic() + HELD
+            self.signal(self.stopped, signal.SIGSTOP)
 
 
 def by_host(out: Path) -> set[str]:

@@ -141,15 +141,15 @@ def test_a_job_that_is_cancelled_does_not_come_back(
     words = ["sbatch", "--parsable", str(path)]
     job = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout.strip()
     logs = [request.out / f"slurm-{job}_{i}.log" for i in (1, 2)]
-    until(lambda: all(x.exists() and "begun" in x.read_text() for x in logs), 60)
+    until(lambda: all(x.exists() and "begun" in x.read_text() for x in logs))
     # the latest one of an array has the array's own number
     subprocess.run(["scancel", "--batch", "-s", "USR1", f"{job}_2"], env=env, check=True)
-    until(lambda: "queue again" in logs[1].read_text(), 60)
-    until(lambda: state(f"{job}_2", env) == "PENDING", 60)
+    until(lambda: "queue again" in logs[1].read_text())
+    until(lambda: state(f"{job}_2", env) == "PENDING")
     assert state(f"{job}_1", env) == "RUNNING"
     subprocess.run(["scancel", job], env=env, check=True)
-    until(lambda: "was cancelled" in logs[0].read_text(), 60)
-    until(lambda: state(job, env) == "", 60)
+    until(lambda: "was cancelled" in logs[0].read_text())
+    until(lambda: state(job, env) == "")
     time.sleep(5)
     assert state(job, env) == ""
 

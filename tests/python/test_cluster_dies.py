@@ -29,7 +29,7 @@ eliminate = false
 shared_cores = true
 mpis = ["{mpi}"]
 hosts = {hosts}
-stall = 20
+stall = 60
 """
 NAME = "openmpi4"
 

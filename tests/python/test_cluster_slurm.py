@@ -104,9 +104,18 @@ def test_mpirun_inside_a_batch_job(nodes: testbed.Cluster, name: str) -> None:
     assert profile["complete"] and [n["ranks"] for n in profile["nodes"]] == [[0, 1], [2, 3]]
 
 
+#: Stretto whose command has 40 s to end after a signal: srun needs some of them to end its job
+PATIENT = """
+import stretto.launch.execute as execute
+from stretto.cli import main
+execute.GRACE_S = 40.0
+raise SystemExit(main())
+"""
+
+
 def test_an_interrupted_profile_leaves_no_step(nodes: testbed.Cluster) -> None:
     path = nodes.shared / "interrupted.profile.json"
-    argv = [sys.executable, "-m", "stretto", "profile", "-o", str(path), "--"]
+    argv = [sys.executable, "-c", PATIENT, "profile", "-o", str(path), "--"]
     mark = nodes.shared / "interrupted.mark"
     argv += srun(nodes, "openmpi4", "100000000", "0", str(mark))
     with one_job_at_a_time():
@@ -121,7 +130,7 @@ def test_an_interrupted_profile_leaves_no_step(nodes: testbed.Cluster) -> None:
         said = process.communicate(timeout=300)[1]
     assert process.returncode == 130, said
     assert "Traceback" not in said and json.loads(path.read_text())["incomplete_ranks"]
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while queue(nodes) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert queue(nodes) == ""

@@ -34,20 +34,26 @@ APPS = REPOSITORY / "tests" / "apps"
 def test_programs_made_for_each_cause(
     name: str, case: str, cause: str | None, tmp_path: Path
 ) -> None:
-    """Interruptions by what else runs on this machine are left out; the rest must be in order."""
+    """Interruptions by what else runs on this machine are left out; the rest must be in order.
+
+    Three times at most: another program that takes a core away is a cause, too, and may be first.
+    """
     mpi = MPIS[name].require()
     program = mpi.compile(APPS / "diagnose_cases.c", tmp_path / "cases", "-O1")
     words = ["-o", str(tmp_path / "x.profile.json"), "--json"]
-    done = stretto(
-        mpi, "diagnose", *words, "--", *mpi.launcher(2), str(program), case, str(tmp_path / "file")
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    causes = [c for c in found["causes"] if c["name"] != "interruption"]
-    if cause is None:
+    job = [*mpi.launcher(2), str(program), case, str(tmp_path / "file")]
+    for _ in range(3):
+        done = stretto(mpi, "diagnose", *words, "--", *job)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        causes = [c for c in found["causes"] if c["name"] != "interruption"]
         # a rank that another program kept off its core at the end is late, by more than MINOR
-        assert [c["name"] for c in causes if c["share"] >= 0.1] == []
-        assert not found["can_help"] and found["compute_share"] > 0.8
+        large = [c["name"] for c in causes if c["share"] >= 0.1]
+        quiet = not large and not found["can_help"] and found["compute_share"] > 0.8
+        if quiet if cause is None else causes and causes[0]["name"] == cause:
+            break
+    if cause is None:
+        assert quiet, (large, found["can_help"], found["compute_share"])
         if all(c["share"] < MINOR for c in found["causes"]):
             assert "computing outside MPI" in found["verdict"]
     else:

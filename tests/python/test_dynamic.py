@@ -28,7 +28,7 @@ SETTINGS = {
     "openmpi4": {"OMPI_MCA_btl_tcp_if_include": "lo"},
     "openmpi5": {"OMPI_MCA_btl_tcp_if_include": "lo"},
     "mpich": {},
-    "intel": {"I_MPI_FABRICS": "shm:ofi", "I_MPI_SPAWN": "1"},
+    "intel": {"I_MPI_FABRICS": "shm:ofi", "I_MPI_SPAWN": "1", "FI_TCP_IFACE": "lo"},
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,26 @@ def by_status(verdicts: Sequence[Verdict]) -> dict[str, list[str]]:
     return out
 
 
+#: s: for which it is looked again where a busy machine hid what shows an algorithm, all looks of a
+#: test together
+LOOKS_S = 1200
+
+
+def proven_by_time(out: Path, mpi: MPIInstallation) -> dict[str, list[str]]:
+    """The verdicts by status, when the machine was quiet enough to see what shows them.
+
+    In no look may anything be wrong, or proven without having been seen.
+    """
+    until = time.monotonic() + LOOKS_S
+    while True:
+        found = by_status(check(out, Plan(mpi), quiet=True))
+        assert not found["wrong"], found
+        assert not any(UNSEEN in words for words in found["proven"]), found
+        unseen = any(UNSEEN in words for words in found["unproven"])
+        if not unseen or time.monotonic() > until:
+            return found
+
+
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
 def test_open_mpi_rows_are_proven(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -90,8 +111,7 @@ def test_intel_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     mpi = installation("intel", monkeypatch)
     out = exported(intel.adjust(INTEL), mpi, "intel", tmp_path)
     with one_job_at_a_time():
-        found = by_status(check(out, Plan(mpi), quiet=True))
-    assert not found["wrong"], found
+        found = proven_by_time(out, mpi)
     assert len(found["proven"]) == 7, found  # with the calls that have no row
 
 
@@ -99,8 +119,8 @@ def test_mpich_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     mpi = installation("mpich", monkeypatch, MPICH_YIELDS)
     out = exported(mpich.trees(MPICH, mpi), mpi, "mpich", tmp_path)
     with one_job_at_a_time():
-        found = by_status(check(out, Plan(mpi), quiet=True))
-    assert not found["wrong"] and not found["unproven"], found
+        found = proven_by_time(out, mpi)
+    assert not found["unproven"], found
     assert len(found["proven"]) == 6  # with the calls that have no row
 
 
@@ -133,13 +153,14 @@ def tree_with(text: str, old: Mapping[str, str], new: Mapping[str, str]) -> str:
 def seen(
     manifest: ExportManifest, environment: Mapping[str, str], mpi: MPIInstallation
 ) -> dict[int | None, Verdict]:
-    """The verdicts, when the machine was quiet enough to see what shows them: some looks on."""
-    for _ in range(6):
+    """The verdicts, when the machine was quiet enough to see what shows them."""
+    until = time.monotonic() + LOOKS_S / 2  # a test looks at the files as they are, and spoilt
+    while True:
         found = run(manifest, environment, Plan(mpi), quiet=True)
-        if not any(UNSEEN in v.why for v in found.values()):
-            break
-        assert all(v.status != "proven" for v in found.values() if UNSEEN in v.why), found
-    return found
+        unseen = [v for v in found.values() if UNSEEN in v.why]
+        assert all(v.status != "proven" for v in unseen), found
+        if not unseen or time.monotonic() > until:
+            return found
 
 
 @pytest.mark.parametrize("name", list(SAME_ORDER))
@@ -187,9 +208,9 @@ def test_barriers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     else:
         spoilt["I_MPI_ADJUST_BARRIER"] = "1"
     with one_job_at_a_time():
-        found = run(manifest, environment, Plan(mpi), quiet=True)
+        found = seen(manifest, environment, mpi)
         assert found[0].status == "proven", found
-        found = run(manifest, spoilt, Plan(mpi), quiet=True)
+        found = seen(manifest, spoilt, mpi)
     assert found[0].status == "wrong", found
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from stretto.export import han, intel, mpich, openmpi, openmpi_words
 from stretto.export.check import read
 from stretto.export.output import write
 from stretto.export.rules import Layout, Rule
+from stretto.export.verdicts import UNSEEN
 from stretto.files.bench import read_bench
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
 TWO_BY_TWO = Layout(4, 2, 2)
+#: s: for which it is looked again where a busy machine hid what shows an algorithm
+LOOKS_S = 1200
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +42,30 @@ def installation(name: str) -> MPIInstallation:
 
 
 def verdicts(
-    cluster: testbed.Cluster, name: str, out: Path, status: int = 0, **variables: str
+    cluster: testbed.Cluster,
+    name: str,
+    out: Path,
+    status: int = 0,
+    shown: Sequence[str] = (),
+    **variables: str,
 ) -> dict[str, tuple[str, str]]:
+    """The verdicts by row, when the machine was quiet enough to see what shows those of `shown`.
+
+    The exit status must be the one expected in every look: with 0 nothing is wrong.
+    """
     mpi = installation(name)
     hosts = ",".join(node.name for node in cluster.nodes)
     words = ("--hosts", hosts, "--mpi", str(mpi.need_launcher()), "--json")
     check = ("export", "--check", "--out", str(out), *words)
-    done = stretto(cluster, name, *check, status=status, **variables)
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return {row["words"]: (row["status"], row["why"]) for row in answer["check"]}
+    until = time.monotonic() + LOOKS_S
+    while True:
+        done = stretto(cluster, name, *check, status=status, **variables)
+        answer: dict[str, Any] = json.loads(done.stdout)
+        found = {row["words"]: (row["status"], row["why"]) for row in answer["check"]}
+        unseen = [words for words, (_, why) in found.items() if UNSEEN in why]
+        assert all(found[words][0] != "proven" for words in unseen), found
+        if not set(shown) & set(unseen) or time.monotonic() > until:
+            return found
 
 
 def test_han_and_tuned_by_size(nodes: testbed.Cluster) -> None:
@@ -116,10 +135,10 @@ def test_mpich_tells_nodes_apart(nodes: testbed.Cluster) -> None:
     assert said.startswith("rows for 4 ranks hold on 2 to 3 nodes") and len(export.rows) == 3
     out = nodes.shared / "trees"
     write(export, out, "test", "mpich", mpi.identity)
-    found = verdicts(nodes, "mpich", out, **MPICH_YIELDS)
+    allreduce = ("allreduce on 4 ranks (2 x 2), any size", "allreduce on 4 ranks, any size")
+    found = verdicts(nodes, "mpich", out, shown=allreduce, **MPICH_YIELDS)
     assert "wrong" not in {s for s, _ in found.values()}, found
-    assert found["allreduce on 4 ranks (2 x 2), any size"][0] == "proven", found
-    assert found["allreduce on 4 ranks, any size"][0] == "proven", found
+    assert all(found[words][0] == "proven" for words in allreduce), found
 
 
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "mpich", "intel"])

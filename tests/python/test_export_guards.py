@@ -179,7 +179,7 @@ def run_calls(program: Path, rules: list[Rule], out: Path) -> list[str]:
     mpi = mpich_here()
     write(mpich.trees(rules, mpi), out, "test", "mpich", mpi.identity)
     _, environment = read(out)
-    done = MPIS["mpich"].run(5, [str(program)], rank_env=environment, timeout=120)
+    done = MPIS["mpich"].run(5, [str(program)], rank_env=environment)
     lines = done.stdout.splitlines()
     wrong = [line for line in lines if not line.endswith("right")]
     whole = done.returncode == 0 and len(lines) == CALLS

@@ -184,7 +184,7 @@ def through(
     """The calls that end, and right."""
     mpi, program = described
     words = [str(program), str(seconds), str(COUNT), *calls]
-    done = mpi.run(ranks, words, rank_env=variables, timeout=120)
+    done = mpi.run(ranks, words, rank_env=variables)
     lines = [line.split() for line in done.stdout.splitlines()]
     return {w[0] for w in lines if len(w) == 3 and w[2] == "right"}
 

@@ -338,7 +338,7 @@ def test_a_full_disk_leaves_nothing(
 # What is no file
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 def test_what_is_no_file_is_left_out(tmp_path: Path, imports: Import) -> None:
     """A pipe that nobody writes into is read for ever; a lost link ended the import."""
     logs = tmp_path / "logs"
@@ -360,7 +360,7 @@ def test_what_is_no_file_is_left_out(tmp_path: Path, imports: Import) -> None:
     assert imports(logs / "mem.log", "--mpi", "openmpi@4.1.4").code == 75, "it was asked for"
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 def test_a_pipe_that_is_named(tmp_path: Path, imports: Import) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "lost").symlink_to("not-there")

@@ -13,6 +13,7 @@ import pytest
 
 from mpis import MPIS, REPOSITORY, missing, one_job_at_a_time
 from stretto.launch import prepare, run, understand
+from stretto.launch.ask import BROKEN_PIPE
 
 pytestmark = [pytest.mark.mpi, pytest.mark.root]
 
@@ -32,7 +33,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any
     agent.write_text(f'#!/bin/sh\nexec env -i {kept} {launchers.AGENT} "$@"\n')
     agent.chmod(0o755)
     show = base / "show.sh"
-    show.write_text('#!/bin/sh\necho "$LD_PRELOAD | $STRETTO_CHOICE | $MINE | $(hostname)"\n')
+    # it does not end at once: Hydra's mpiexec may get a SIGPIPE from a proxy that has
+    line = 'echo "$LD_PRELOAD | $STRETTO_CHOICE | $MINE | $(hostname)"'
+    show.write_text(f"#!/bin/sh\n{line}\nsleep 2\n")
     show.chmod(0o755)
     original = launchers.AGENT
     launchers.AGENT = agent
@@ -68,8 +71,11 @@ def test_ranks_on_other_nodes(
     if how != "script":
         assert (job.layout.nranks, job.layout.nodes, job.layout.ppn) == (2, 2, 1)
     argv, env = prepare(job, [lib], {"STRETTO_CHOICE": "allreduce=shm;bcast=shm"})
-    with one_job_at_a_time():
-        result = run(argv, env, base, timeout=100, capture="yes")
+    for _ in range(3):
+        with one_job_at_a_time():
+            result = run(argv, env, base, timeout=600, capture="yes")
+        if result.status not in BROKEN_PIPE:
+            break
     assert result.status == 0, result.stderr
     expected = f"{lib} | allreduce=shm bcast=shm | {mine.get('MINE', '')} | "
     assert sorted(result.stdout.splitlines()) == [expected + n.name for n in nodes.nodes]

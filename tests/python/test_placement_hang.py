@@ -63,6 +63,18 @@ def ended(mark: Path) -> bool:
     return not any(map(alive, processes))
 
 
+def stands_until_it_hangs(mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the watchdog's clock stand until the launcher has said its processes: 1 s a look then."""
+    clock = [0.0]
+
+    def monotonic() -> float:
+        if mark.exists() and len(mark.read_text().split()) == 2:
+            clock[0] += 1.0
+        return clock[0]
+
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=monotonic))
+
+
 def test_a_direct_srun_that_hangs_is_ended_and_two_steps_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +82,7 @@ def test_a_direct_srun_that_hangs_is_ended_and_two_steps_are_named(
     mpi = mpi_of(tmp_path / "mpi")
     monkeypatch.setenv("PATH", f"{mark.parent}:{os.environ['PATH']}")
     start = srun_starter("pmix")(Layout(2, 1), ("a", "b"))
+    stands_until_it_hangs(mark, monkeypatch)
     with pytest.raises(HangError) as caught:
         probe(mpi, Layout(2, 1), ("a", "b"), start, limit_s=3)
     said = "\n".join(caught.value.lines())
@@ -79,8 +92,11 @@ def test_a_direct_srun_that_hangs_is_ended_and_two_steps_are_named(
     assert ended(mark)
 
 
-def test_an_mpirun_that_hangs_has_another_remedy(tmp_path: Path) -> None:
+def test_an_mpirun_that_hangs_has_another_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mpi = mpi_of(tmp_path)
+    stands_until_it_hangs(tmp_path / "bin" / "processes", monkeypatch)
     with pytest.raises(HangError) as caught:
         probe(mpi, Layout(2, 1), ("a", "b"), None, limit_s=3)
     said = "\n".join(caught.value.lines())
@@ -106,6 +122,34 @@ def test_a_start_that_was_suspended_did_not_hang(
     mpirun = tmp_path / "mpi" / "bin" / "mpirun"
     mpirun.write_text("#!/bin/sh\nsleep 0.3\n" + RANKS.format(name="PMI_RANK").partition("\n")[2])
     assert [p.rank for p in probe(mpi, Layout(2, 1), ("a", "b"), None, limit_s=500)] == [0, 1]
+
+
+#: an mpirun whose pipe breaks after so many ranks of each start have spoken
+BROKEN = """#!/bin/sh
+while [ "$1" != /bin/sh ]; do shift; done
+echo >> "{mark}"
+for k in $(sed -n "$(grep -c '' "{mark}")p" "{mark}.ranks"); do PMI_RANK=$k "$@"; done
+kill -PIPE $$
+"""
+
+
+@pytest.mark.parametrize(
+    ("ranks", "starts"), [(("0 1",), 1), (("1", "0 1"), 2), (("", "0"), 2)], ids=str
+)
+def test_a_launchers_broken_pipe_is_no_answer(
+    tmp_path: Path, ranks: tuple[str, ...], starts: int
+) -> None:
+    """MPICH's mpiexec may die of SIGPIPE, after ranks that end at once as well as before."""
+    mpi = mpi_of(tmp_path)
+    mark = tmp_path / "starts"
+    (tmp_path / "starts.ranks").write_text("".join(f"{r}\n" for r in ranks))
+    (tmp_path / "bin" / "mpirun").write_text(BROKEN.format(mark=mark))
+    if ranks[-1] == "0 1":
+        assert [p.rank for p in probe(mpi, Layout(2, 1), ("a", "b"), None)] == [0, 1]
+    else:
+        with pytest.raises(StartError, match="1 of 2 ranks answered"):
+            probe(mpi, Layout(2, 1), ("a", "b"), None)
+    assert len(mark.read_text().splitlines()) == starts
 
 
 @pytest.mark.parametrize("name", ["PMIX_RANK", "PMI_RANK", "SLURM_PROCID"])

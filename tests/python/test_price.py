@@ -251,7 +251,7 @@ def test_thousands_of_ranks_are_quick() -> None:
 def test_command() -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "stretto", "plan", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
     done = run(
         "price", "shm+ring", "--nodes", "4", "--ppn", "2", "-p", "hpc7g", "-b", "64K", "--json"

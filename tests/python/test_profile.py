@@ -136,7 +136,7 @@ def test_a_kill_leaves_no_recording(tmp_path: Path) -> None:
 
 
 def waited_for(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while not condition() and time.monotonic() < end:
         time.sleep(0.1)
     return condition()

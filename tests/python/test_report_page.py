@@ -427,7 +427,7 @@ def test_large_input_stays_small_and_quick(tmp_path: Path) -> None:
     start = time.process_time()
     text = page_of(directory, tmp_path / "p.html")
     spent = time.process_time() - start
-    assert spent < 60, f"{spent:.0f} s of CPU time for {times} times of 1000 ranks"
+    assert spent < 300, f"{spent:.0f} s of CPU time for {times} times of 1000 ranks"
     assert len(text) < 2_000_000
     offline(text)
     assert "each bar the mean of 11 neighbouring ranks" in text

@@ -16,6 +16,7 @@ from stretto.files.identity import collect_host
 from stretto.files.locate import table_path
 from stretto.files.table import Row, Table, write_table
 from stretto.files.verdict import Metric, Verdict, write_verdict
+from stretto.launch.ask import BROKEN_PIPE
 from stretto.mpi import from_launcher
 
 pytestmark = pytest.mark.mpi
@@ -25,7 +26,7 @@ echo "${LD_PRELOAD##*/} | $STRETTO_TABLE | $STRETTO_CHOICE | $STRETTO_VERBOSE | 
 # the first exit with an error makes the launcher end the others: let them speak first, and it read
 echo >> "spoken.$PPID"
 until [ "$(wc -l < "spoken.$PPID")" -ge "${OMPI_COMM_WORLD_SIZE:-$PMI_SIZE}" ]; do sleep 0.1; done
-sleep 1
+sleep 2
 exit 7
 """
 
@@ -46,16 +47,20 @@ def stretto(
         for k, v in os.environ.items()
         if k.startswith(("XDG_", "STRETTO_", "PYTHONPATH", "HOME"))
     }
-    with one_job_at_a_time():
-        return subprocess.run(
-            [sys.executable, "-m", "stretto", *words],
-            env=env | kept | {"STRETTO_LIB_DIR": str(libs)},
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+    for _ in range(3):
+        with one_job_at_a_time():
+            done = subprocess.run(
+                [sys.executable, "-m", "stretto", *words],
+                env=env | kept | {"STRETTO_LIB_DIR": str(libs)},
+                cwd=cwd,
+                capture_output=True,
+                text=True,
+                timeout=600,
+                check=False,
+            )
+        if done.returncode not in BROKEN_PIPE:
+            break
+    return done
 
 
 def table(name: str, path: Path, family: str | None = None, cpu: str | None = None) -> Path:

@@ -25,15 +25,17 @@ from stretto.files.program import take
 from stretto.files.scale import Header, ScaleRun, ScaleWriter, parse_scale, read_scale
 from stretto.files.verdict import Metric
 from stretto.launch.command import parse_command
+from stretto.launch.evidence import Evidence
 from stretto.launch.execute import Result
 from stretto.launch.layout import find_layout
 from stretto.launch.resize import Point, resize
+from stretto.scaling import measure
 from stretto.scaling.analyse import analyse
 from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, steps
 from stretto.scaling.points import _fitting, parse_numbers, points_of
 from stretto.scaling.show import as_json, sentences
 from stretto.tune.place import Place
-from stretto.tune.trials import find_value, make_metric
+from stretto.tune.trials import Trial, find_value, make_metric
 
 SOURCE = REPOSITORY / "tests" / "apps" / "scaling.c"
 VERSIONS = {
@@ -604,13 +606,24 @@ def test_points_that_fail_are_told_and_the_others_go_on(
     assert "no run succeeded" in capsys.readouterr().err
 
 
-def test_a_dry_run_and_a_spent_budget(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_and_a_spent_budget(
+    case: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     job = ["--", *MPIRUN, "./scaling", "1", "100"]
     assert main(["scale", "--ranks", "1,2", "--dry-run", *job]) == 0
     said = capsys.readouterr().err
     assert re.search(r"1 x 1: \S+ .*-n 1 ./scaling", said) and "dry run" in said
     assert not list(case.glob("stretto-*"))
-    script = ["--mpi", MPIRUN[0], "-o", "slow", "--", "sh", "-c", "sleep 4; echo {n}"]
+    clock = [0.0]
+
+    def once(*args: Any, **named: Any) -> Trial:
+        del args, named
+        clock[0] += 4.0
+        return Trial(Result(0, 4.0), Evidence())
+
+    monkeypatch.setattr(measure, "once", once)
+    monkeypatch.setattr(measure, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    script = ["--mpi", MPIRUN[0], "-o", "slow", "--", "sh", "-c", "echo {n}"]
     assert scale("--ranks", "1,2", "--budget", "7s", *script) == 0
     out = capsys.readouterr()
     assert "the budget is spent, 5 runs were not made" in out.err and "1 x 2" in out.out

@@ -83,7 +83,7 @@ def job_of(
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(told)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=600)
     texts = [p.read_text() if p.exists() else "" for p in (here / "asked", here / "requeued")]
     return Ended(process.returncode, *texts, out)
 

@@ -135,10 +135,19 @@ import os, sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from sweeps import Fake, worker_of
-from test_sweep_kills import small
+from test_sweep_kills import lines, small
 from stretto.sweep.stopping import stops_gently
 out = Path(sys.argv[2])
-worker = worker_of(small(out), Fake(lambda: time.sleep(float(sys.argv[3]))))
+def held():  # for a signal: it must meet a job that measures
+    try:
+        return lines(out) >= int((out / "hold").read_text())
+    except FileNotFoundError:
+        return False
+def between():
+    time.sleep(float(sys.argv[3]))
+    while held():
+        time.sleep(0.01)
+worker = worker_of(small(out), Fake(between))
 if sys.argv[4] != "1":
     (out / f"ready.{os.getpid()}").touch()
 while sys.argv[4] != "1" and len(list(out.glob("ready.*"))) < int(sys.argv[4]):
@@ -166,10 +175,12 @@ def until(condition, limit: float = 300) -> None:  # type: ignore[no-untyped-def
 def test_killed_for_real_and_told_to_stop(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]
     request, chance = small(tmp_path), random.Random(4)
     for number in (signal.SIGKILL, signal.SIGUSR1, signal.SIGKILL):
-        before, more = lines(tmp_path), chance.randrange(5, 60)
+        enough = lines(tmp_path) + chance.randrange(5, 60)
+        (tmp_path / "hold").write_text(f"{enough}")
         process = start(tmp_path, 0.01)
-        until(lambda before=before, more=more: lines(tmp_path) >= before + more)
+        until(lambda enough=enough: lines(tmp_path) >= enough)
         process.send_signal(number)
+        (tmp_path / "hold").unlink()
         code = process.wait(300)
         assert code == (-signal.SIGKILL if number == signal.SIGKILL else 3)
     status = read_status_of(request)

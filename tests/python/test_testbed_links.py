@@ -15,6 +15,7 @@ import pytest
 
 from clusters import testbed
 from mpis import missing
+from test_testbed import a_run_of_its_own
 
 pytestmark = pytest.mark.root
 
@@ -80,30 +81,37 @@ def test_an_instance_with_lost_state_is_taken_down_with_its_links(name: str) -> 
 
 @pytest.mark.parametrize("cleaner", ["down", "up"])
 def test_links_go_where_state_is_lost_and_the_nodes_have_ended(name: str, cleaner: str) -> None:
-    cluster = testbed.up(1, name=name, owned=True)
-    try:
-        cluster.kill(0)
-        (cluster.directory / "state.json").unlink()
-        if cleaner == "down":
-            testbed.take_down(name)
-        else:
-            assert name in testbed.collect_garbage()
-        assert traces(name) == []
-    finally:
-        cluster.down()
+    with a_run_of_its_own():
+        cluster = testbed.up(1, name=name, owned=True)
+        try:
+            cluster.kill(0)
+            (cluster.directory / "state.json").unlink()
+            if cleaner == "down":
+                testbed.take_down(name)
+            else:
+                assert name in testbed.collect_garbage()
+            assert traces(name) == []
+        finally:
+            cluster.down()
 
 
 def cut(monkeypatch: pytest.MonkeyPatch, rail: int, index: int) -> None:
     """Take a node's link out of its bridge, as a firewall that drops what it sends."""
-    tie = testbed._tie
+    tie, connect, network = testbed._tie, testbed.reach._connect, testbed.FIRST_NETWORK + rail
 
     def tied(cluster: testbed.Cluster, r: int, i: int, pid: int) -> None:
         tie(cluster, r, i, pid)
         if (r, i) == (rail, index):
             testbed._ip("link", "set", f"{cluster.bridges[r]}v{i + 1}", "nomaster")
 
+    def connected(source: int | None, target: int | None, address: str) -> str | None:
+        with monkeypatch.context() as patch:
+            if address.startswith(f"10.{network}."):  # others may take their time
+                patch.setattr(testbed.reach, "PATIENCE", 0.5)
+            return connect(source, target, address)
+
     monkeypatch.setattr(testbed, "_tie", tied)
-    monkeypatch.setattr(testbed.reach, "PATIENCE", 0.5)
+    monkeypatch.setattr(testbed.reach, "_connect", connected)
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
-import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from looks import until_seen
 from mpis import MPIS, one_job_at_a_time
 from stretto.cli import main
 from stretto.errors import UsageError
 from stretto.files.verdict import Metric
 from stretto.launch.command import Command, parse_command
 from stretto.mpi.settings import Setting
+from stretto.tune import seen as tune_seen
 from stretto.tune.command import job_words
 from stretto.tune.named import decided, environment_of, left, named, option_names
 from stretto.tune.place import Place
@@ -116,13 +119,49 @@ def test_what_ranks_have_tells_what_came_through() -> None:
     assert Seen(set(), ()).missed({"A": "4"}) is None, "none was seen: nothing is known"
 
 
-def test_of_a_ranks_processes_the_last_one_counts() -> None:
+def test_of_a_ranks_processes_the_last_one_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A script that every rank runs may set what its program gets."""
-    environ = {**os.environ, "MARK": "here", "PMI_RANK": "0", "PMI_SIZE": "3", "A": "1"}
-    inner = f"{shlex.quote(sys.executable)} -c 'import time; time.sleep(1)'"
-    with watching("MARK", "here") as seen:
-        subprocess.run(["sh", "-c", f"A=2 {inner}; true"], env=environ, check=True)
-    assert seen.sizes == {3} and [r["A"] for r in seen.ranks] == ["2"]
+    environ = {**os.environ, "MARK": str(tmp_path), "PMI_RANK": "0", "PMI_SIZE": "3", "A": "1"}
+    looks: list[list[str]] = []
+    look = tune_seen._look
+
+    def looking(*words: Any) -> list[dict[str, str]]:
+        found = look(*words)
+        looks.append([rank["A"] for rank in found])
+        return found
+
+    def wait_for(what: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 300
+        while not what():
+            assert time.monotonic() < deadline, looks[-5:]
+            time.sleep(0.01)
+
+    monkeypatch.setattr(tune_seen, "_look", looking)
+    for name in ("inner", "script", "last"):
+        os.mkfifo(tmp_path / name)
+    # all that waits does so in the shell itself
+    script = (
+        "A=2 sh -c 'read x <inner'; : >ended; read x <script; exec env A=3 sh -c 'read x <last'"
+    )
+    with watching("MARK", str(tmp_path)) as seen:
+        process = subprocess.Popen(["sh", "-c", script], env=environ, cwd=tmp_path)
+        try:
+            wait_for(lambda: looks[-1:] == [["2"]])
+            (tmp_path / "inner").write_text("\n")
+            wait_for((tmp_path / "ended").exists)
+            after = len(looks)
+            wait_for(lambda: len(looks) >= after + 3)
+            assert [r["A"] for r in seen.ranks] == ["2"], "the script has not ended yet"
+            (tmp_path / "script").write_text("\n")
+            wait_for(lambda: looks[-1] == ["3"])  # what takes its place is a rank again
+            (tmp_path / "last").write_text("\n")
+            assert process.wait(300) == 0
+        finally:
+            process.kill()
+            process.wait()
+    assert seen.sizes == {3} and [r["A"] for r in seen.ranks] == ["3"]
 
 
 @pytest.mark.mpi
@@ -135,9 +174,9 @@ def test_a_script_that_sets_it_is_found_out_by_its_ranks(
     where.mkdir()
     monkeypatch.chdir(where)
     script = where / "job.sh"
-    script.write_text(
-        f"#!/bin/sh\nexport {VARIABLE}=2048\n{mpirun} --oversubscribe --bind-to none -n 2 sleep 1\n"
-    )
+    launcher = f"{mpirun} --oversubscribe --bind-to none -n 2"
+    rank = until_seen(tmp_path, monkeypatch)
+    script.write_text(f"#!/bin/sh\nexport {VARIABLE}=2048\n{launcher} {rank}\n")
     script.chmod(0o755)
     words = ["tune", "--settings", "--candidates", f"{EAGER}=16384", "--json"]
     with one_job_at_a_time():

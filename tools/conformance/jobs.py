@@ -156,9 +156,9 @@ _since: float | None = None
 
 @contextlib.contextmanager
 def alone(ranks: int) -> Iterator[None]:
-    """Hold the machine's lock for MPI jobs, but for small ones; it is kept for a while after."""
+    """Hold the machine's lock for MPI jobs of several ranks; it is kept for a while after."""
     global _since
-    if ranks > 2 and _since is None:
+    if ranks > 1 and _since is None:
         _lease.enter_context(one_job_at_a_time())
         _since = time.monotonic()
     try:

@@ -100,7 +100,7 @@ def kill_one(
     with alone(RANKS):
         before = files_of_stretto()
         with Job(words, environment) as job:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 300
             ranks: list[int] = []
             while len(ranks) < RANKS and job.process.poll() is None:
                 if time.monotonic() > deadline:
@@ -117,7 +117,7 @@ def kill_one(
             begin = time.monotonic()
             status = job.wait(limit).status
             seconds = time.monotonic() - begin
-            deadline = time.monotonic() + 15
+            deadline = time.monotonic() + 120
             while (left := marked(job.mark)) and time.monotonic() < deadline:
                 time.sleep(0.1)
             names = tuple(name_of(pid) for pid in left)

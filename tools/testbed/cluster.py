@@ -199,7 +199,7 @@ def up(
     _need_tools("ip", "nsenter", "unshare", "setpriv", "taskset", *(["tc"] if bandwidth else []))
     collect_garbage()
     with _lock():
-        name = name or "s" + secrets.token_hex(2)
+        name = name or _free_name(rails, nodes)
         if len(name) > 8 or not name.isalnum():
             raise TestbedError(f"name {name!r}: give at most 8 letters and digits")
         directory = RUN / name
@@ -421,6 +421,14 @@ def _delete(name: str, links: Collection[str]) -> None:
         except (OSError, TestbedError):
             if (LINKS / link / "bridge").exists():  # a node's link may be going by itself
                 raise
+
+
+def _free_name(rails: int, nodes: int) -> str:
+    """Return a name that no instance has, and none of whose links is here."""
+    while True:
+        name = "s" + secrets.token_hex(2)
+        if not (RUN / name).exists() and not _links(name, rails, nodes).keys() & _here():
+            return name
 
 
 def _free_network(rails: int) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from cluster import Cluster, TestbedError
 
 _DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "scontrol")
+# Nodes share this machine's cores: what takes a moment on real ones may take a minute here.
 _CONFIG = """\
 ClusterName={name}
 SlurmctldHost={first}({address})
@@ -37,8 +38,11 @@ SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
 SlurmctldTimeout=30
-SlurmdTimeout=30
-KillWait=3
+SlurmdTimeout=300
+MessageTimeout=100
+BatchStartTimeout=300
+TCPTimeout=30
+KillWait=60
 Waittime=0
 InactiveLimit=120
 SchedulerParameters=sched_min_interval=0,bf_interval=1

@@ -70,17 +70,27 @@ def _signals() -> Iterator[None]:
         yield
         return
 
+    late: list[int] = []
+    over = False
+
     def stop(number: int, frame: FrameType | None) -> None:
-        raise _Stop(number)
+        if not over:
+            raise _Stop(number)
+        late.append(number)  # raised here it would leave handlers of ours behind
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    heard = [n for n in numbers if signal.getsignal(n) != signal.SIG_IGN]  # `nohup` means it
-    old = {n: signal.signal(n, stop) for n in heard}
+    old = {n: signal.getsignal(n) for n in numbers}
+    heard = [n for n in numbers if old[n] != signal.SIG_IGN]  # `nohup` means it
     try:
+        for number in heard:
+            signal.signal(number, stop)
         yield
     finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+        over = True
+        for number in heard:
+            signal.signal(number, old[number])
+        if late:
+            raise _Stop(late[0])
 
 
 class _Reader(threading.Thread):
@@ -145,6 +155,22 @@ def run(
     scratch
         A directory of ours for this run: it goes when we are killed, too.
     """
+    try:
+        with _signals():
+            return _run(argv, environ, cwd, timeout, capture, scratch)
+    except _Stop as stop:  # while it ran, or what had ended was put away
+        name = signal.Signals(stop.number).name
+        raise Interrupted(f"the command was stopped as well ({name})") from None
+
+
+def _run(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    cwd: Path | None,
+    timeout: float | None,
+    capture: Capture,
+    scratch: Path | None,
+) -> Result:
     process: Guarded | None = None
     readers: list[_Reader] = []
     timed_out = False
@@ -152,26 +178,23 @@ def run(
     pipe = subprocess.PIPE if capture != "no" else None
     # A group in the background that reads from the terminal would be stopped.
     stdin = subprocess.DEVNULL if os.isatty(0) or not _has_stdin() else None
-    with _signals():
+    try:
         try:
-            try:
-                process = Guarded(argv, environ, cwd, stdin, pipe, pipe, GRACE_S, scratch)
-                readers = _readers(process, capture)
-                timed_out = not process.wait(timeout)
-                if timed_out:
-                    process.end(signal.SIGTERM)
-            except _Stop as stop:
-                with contextlib.suppress(_Stop):
-                    if process is not None:
-                        process.end(stop.number)
-                name = signal.Signals(stop.number).name
-                raise Interrupted(f"the command was stopped as well ({name})") from None
-            finally:
-                with contextlib.suppress(_Stop):
-                    texts = [reader.finish() for reader in readers] or texts
+            process = Guarded(argv, environ, cwd, stdin, pipe, pipe, GRACE_S, scratch)
+            readers = _readers(process, capture)
+            timed_out = not process.wait(timeout)
+            if timed_out:
+                process.end(signal.SIGTERM)
+        except _Stop as stop:
+            with contextlib.suppress(_Stop):
+                if process is not None:
+                    process.end(stop.number)
+            raise
         finally:
-            if process is not None:
-                process.__exit__(None, None, None)
+            texts = [reader.finish() for reader in readers] or texts
+    finally:
+        if process is not None:
+            process.__exit__(None, None, None)
     code = process.code if process.code is not None else -int(signal.SIGKILL)
     return Result(code if code >= 0 else 128 - code, process.wall_s, texts[0], texts[1], timed_out)
 

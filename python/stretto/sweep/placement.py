@@ -15,6 +15,7 @@ from stretto.campaign.commandline import Starter
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.identity import cpu_model
+from stretto.launch.ask import BROKEN_PIPE
 from stretto.mpi.base import MPIInstallation
 from stretto.sweep.layout import Layout
 
@@ -107,19 +108,18 @@ def probe(
         )
     around = _AROUND if start is None else _AROUND_SRUN
     environ = {k: v for k, v in environ.items() if k not in around}
-    with tempfile.TemporaryDirectory(prefix="stretto-places.") as directory:
-        log = Path(directory) / "log"
-        looked = process.Looked()
-        ended = process.run(command, environ, log, lambda: looked.look() > limit_s)
-        said = log.read_text("utf-8", "replace")
+    ended, said = _start(command, environ, limit_s)
     places = _parse(said)
+    if ended.status in BROKEN_PIPE and len(places) != layout.nranks and not ended.stopped:
+        ended, said = _start(command, environ, limit_s)
+        places = _parse(said)
     if ended.stopped:
         raise HangError(
             f"the start of {counted(layout.nranks, 'rank')} did not end within {limit_s:.0f} s",
             _start_words(command),
             hang_remedy(command),
         )
-    if ended.status != 0 or len(places) != layout.nranks:
+    if ended.status not in (0, *BROKEN_PIPE) or len(places) != layout.nranks:
         message = (
             f"{layout.words} ranks cannot be started (exit code {ended.status}, {len(places)} of "
             f"{counted(layout.nranks, 'rank')} answered)"
@@ -135,6 +135,17 @@ def probe(
             "try the same with a small MPI program; `stretto check` looks at the launcher",
         )
     return places
+
+
+def _start(
+    command: Sequence[str], environ: Mapping[str, str], limit_s: float
+) -> tuple[process.Ended, str]:
+    """Start a command once; return how it ended, and all that it said."""
+    with tempfile.TemporaryDirectory(prefix="stretto-places.") as directory:
+        log = Path(directory) / "log"
+        looked = process.Looked()
+        ended = process.run(command, environ, log, lambda: looked.look() > limit_s)
+        return ended, log.read_text("utf-8", "replace")
 
 
 def _lost_interface(said: str, environ: Mapping[str, str]) -> tuple[str, str] | None:

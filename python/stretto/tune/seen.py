@@ -74,18 +74,27 @@ def _numbers() -> set[str]:
     return {p.name for p in Path("/proc").iterdir() if p.name.isdecimal()}
 
 
-def _look(mark: str, value: str, others: Collection[str]) -> list[dict[str, str]]:
-    """Return the environments of the ranks: of a rank's processes the last, not what started it."""
-    found: dict[int, dict[str, str]] = {}
+def _look(
+    mark: str, value: str, others: Collection[str], starters: set[tuple[int, bytes]]
+) -> list[dict[str, str]]:
+    """Return the environments of the ranks: of a rank's processes the last, not what started it.
+
+    `starters` are the processes, each with its words, that have been seen to have started another:
+    a script whose program has ended looks like the last one until it ends, too. What it becomes by
+    exec() has other words.
+    """
+    found: dict[tuple[int, bytes], dict[str, str]] = {}
     parents: set[int] = set()
     for number in _numbers() - set(others):
         process = Path("/proc", number)
         with suppress(OSError, ValueError, IndexError):  # it has ended, or is another user's
             environ = _environ(process)
             if environ.get(mark) == value and any(n in environ for n in _RANK):
-                parents.add(_parent(process))
-                found[int(number)] = environ
-    return [environ for number, environ in found.items() if number not in parents]
+                parent, words = _parent(process), (process / "cmdline").read_bytes()
+                parents.add(parent)
+                found[int(number), words] = environ
+    starters |= {p for p in found if p[0] in parents}
+    return [environ for one, environ in found.items() if one not in starters]
 
 
 @contextmanager
@@ -101,10 +110,11 @@ def watching(mark: str, value: str, enough: int | None = None) -> Iterator[Seen]
     """
     seen, stop, begin = Seen(set(), ()), threading.Event(), time.monotonic()
     others = _numbers()
+    starters: set[tuple[int, bytes]] = set()
 
     def watch() -> None:
         while not stop.wait(max(_SHORTEST_S, _PART * (time.monotonic() - begin))):
-            ranks = _look(mark, value, others)
+            ranks = _look(mark, value, others, starters)
             if ranks:
                 seen.ranks = ranks
             for rank in ranks:
