@@ -11,9 +11,10 @@ import pytest
 from report_samples import make
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Host, MPIIdentity
+from stretto.files.identity import Host, MPIIdentity, cpu_slug
 from stretto.files.table import Row, Table, write_table
 from stretto.report import format as fmt
+from stretto.report.campaigns import below
 from stretto.report.facts import identity
 from stretto.report.load import System, load
 from stretto.report.plans import STANDIN, platform_name
@@ -97,6 +98,20 @@ def test_a_table_says_where_it_was_made(tmp_path: Path) -> None:
                       "EPYC 7R13", [row]), path)  # fmt: skip
     (system,) = load([path])
     assert machine(system) == "EPYC 7R13 (table made on login1)"
+
+
+def test_a_table_of_other_nodes_is_not_theirs(tmp_path: Path) -> None:
+    """A campaign's directory with two kinds of nodes: the second kind has no table yet."""
+    table = Table("openmpi", "4.1.4", None, None, "2026-01-01T00:00:00Z", "0", "login1",
+                  "EPYC 7R13", [Row("bcast", None, None, 0, None, "native")])  # fmt: skip
+    write_table(table, tmp_path / "openmpi-4.1.4.table")
+    tables = {}
+    for cpu in ("EPYC 7R13", "EPYC 9R14"):
+        place = tmp_path / "openmpi-4.1.4" / cpu_slug(cpu)
+        place.mkdir(parents=True)
+        path = results(place / "4x1.bench.jsonl", "login1", cpu, NODES)
+        tables[cpu] = [file for kind, file in below(place, [("bench", path)]) if kind == "table"]
+    assert tables == {"EPYC 7R13": [tmp_path / "openmpi-4.1.4.table"], "EPYC 9R14": []}
 
 
 def test_a_machine_called_as_a_platform_is_none(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stretto.errors import StrettoError
+from stretto.files.identity import cpu_slug
 from stretto.files.results import results_below
+from stretto.files.table import read_table
 
 File = tuple[str, Path]  # kind and place
 
@@ -36,13 +38,21 @@ def below(directory: Path, found: Sequence[File]) -> list[File]:
 
 
 def _table_of(place: Path) -> Path | None:
-    """Return the table of the results in DIR/MPI/CPU: of a second kind of nodes it has its name."""
+    """Return the table of the results in DIR/MPI/CPU, as `sweep.conclude.table_place` names it."""
     place = place.resolve()
     base, mpi = place.parent.parent, place.parent.name
     for name in (f"{mpi}.{place.name}.table", f"{mpi}.table"):
-        if (base / name).is_file():
+        if (base / name).is_file() and _of(base / name, place.name):
             return base / name
     return None
+
+
+def _of(table: Path, cpu: str) -> bool:
+    """Tell whether a table is of a kind of nodes; a damaged one is, and its reader says what is."""
+    try:
+        return cpu_slug(read_table(table).cpu) == cpu
+    except StrettoError:
+        return True
 
 
 def apart(directory: Path, found: Sequence[File]) -> list[tuple[Path, list[File]]]:
