@@ -73,6 +73,13 @@ def judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, show: Callable[[str, int, bool], Print]
 ) -> Verdict:
     """The verdict on a row where launches show this, by settings, size, and ranks held or not."""
+    return verdicts(tmp_path, monkeypatch, show)[0]
+
+
+def verdicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, show: Callable[[str, int, bool], Print]
+) -> dict[int | None, Verdict]:
+    """The verdicts on that row, and on calls without one."""
     export = intel.adjust([Rule("reduce", FOUR, 0, None, preset("reduce", 2))])
     write(export, tmp_path, "test", "intel", MPIIdentity("intel", "mpich", "2021.18", ""))
     manifest, environment = read(tmp_path)
@@ -91,7 +98,26 @@ def judged(
 
     monkeypatch.setattr(probe, "take", take)
     mpi: Any = SimpleNamespace(family="intel", libmpi=None)
-    return run(manifest, environment, Plan(mpi), quiet=True)[0]
+    return run(manifest, environment, Plan(mpi), quiet=True)
+
+
+def test_calls_without_a_row_are_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine shows nothing of them at first, and they were left "nothing tells"."""
+    looks = 0
+
+    def show(_which: str, _size: int, held: bool) -> Print:
+        nonlocal looks
+        looks += held
+        return Print({TIMED: STEADY if looks > 20 else ("x", "y")})
+
+    found = verdicts(tmp_path, monkeypatch, show)[None]
+    assert found.status == "proven" and looks > 20
+    monkeypatch.setattr("stretto.export.check.MORE_LOOKS", 0)
+    looks = -1000
+    found = verdicts(tmp_path, monkeypatch, show)[None]
+    assert found.status == "unproven" and found.why.endswith(UNSEEN), found
 
 
 @pytest.mark.parametrize("what", list(BY_ARRIVALS))

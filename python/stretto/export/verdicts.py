@@ -149,7 +149,9 @@ def _one(
         as_default = ours.same(own)
         if as_default is False:
             return "wrong", "the files change it, and it is to be the MPI's own decision"
-        return ("unproven", "nothing tells") if as_default is None else ("proven", "untouched")
+        if as_default is None:
+            return "unproven", f"whether the files leave it alone {UNSEEN}"
+        return "proven", "untouched"
     if call in forced.failed:
         return "unproven", f"the algorithm by itself fails here: {forced.failed[call]}"
     if call not in forced.seen:
