@@ -91,6 +91,20 @@ def proven_by_time(out: Path, mpi: MPIInstallation) -> dict[str, list[str]]:
             return found
 
 
+def found_wrong(
+    manifest: ExportManifest, environment: Mapping[str, str], mpi: MPIInstallation, *rows: int
+) -> None:
+    """One of these rows (none named: of all) is wrong, when the machine was quiet enough to see."""
+    until = time.monotonic() + LOOKS_S / 2
+    while True:
+        found = run(manifest, environment, Plan(mpi), quiet=True)
+        judged = [found[row] for row in rows] or list(found.values())
+        if any(v.status == "wrong" for v in judged):
+            return
+        unseen = any(UNSEEN in v.why for v in judged)
+        assert unseen and time.monotonic() < until, found
+
+
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
 def test_open_mpi_rows_are_proven(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -366,8 +380,7 @@ def test_intel_clauses_that_are_wrong(tmp_path: Path, monkeypatch: pytest.Monkey
         if value.endswith(";"):
             continue  # which the MPI does not mind
         with one_job_at_a_time():
-            ran = run(manifest, spoilt, Plan(mpi), quiet=True)
-        assert ran[1].status == "wrong", ran
+            found_wrong(manifest, spoilt, mpi, 1)
 
 
 #: how MPICH's tree is spoilt -> words of what reading it says
@@ -402,5 +415,4 @@ def test_wrong_trees_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
     found = examine(manifest, out, environment, mpi)
     assert any(message in f.message and str(out) in f.place for f in found), found
     with one_job_at_a_time():
-        ran = run(manifest, environment, Plan(mpi), quiet=True)
-    assert any(v.status == "wrong" for v in ran.values()), ran
+        found_wrong(manifest, environment, mpi)
