@@ -11,6 +11,9 @@ from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity, Source
 
 FOUR, FIVE = Layout(4, 1, 4), Layout(5, 1, 5)
+#: s: for which it is looked again where a busy machine hid what shows an algorithm, all looks of a
+#: test together
+LOOKS_S = 1200
 
 
 def tuned(collective: str, algorithm: int, **more: int) -> tuple[tuple[str, str], ...]:

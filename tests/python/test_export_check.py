@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from exports import FIVE, FOUR, TUNED, mpir, preset, tuned
+from exports import FIVE, FOUR, LOOKS_S, TUNED, mpir, preset, tuned
 from mpis import MPICH_YIELDS, installation, one_job_at_a_time
 from stretto.errors import StrettoError
 from stretto.export import intel, mpich, openmpi, probe
@@ -69,11 +69,6 @@ def by_status(verdicts: Sequence[Verdict]) -> dict[str, list[str]]:
     for v in verdicts:
         out[v.status].append(f"{v.words}: {v.why}")
     return out
-
-
-#: s: for which it is looked again where a busy machine hid what shows an algorithm, all looks of a
-#: test together
-LOOKS_S = 1200
 
 
 def proven_by_time(out: Path, mpi: MPIInstallation) -> dict[str, list[str]]:

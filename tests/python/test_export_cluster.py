@@ -13,7 +13,7 @@ import pytest
 import clusters
 import told
 from clusters import stretto, testbed
-from exports import mpir, preset, tuned
+from exports import LOOKS_S, mpir, preset, tuned
 from mpis import MPICH_YIELDS, MPIS
 from stretto.export import han, intel, mpich, openmpi, openmpi_words
 from stretto.export.check import read
@@ -26,8 +26,6 @@ from stretto.mpi.base import MPIInstallation
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
 TWO_BY_TWO = Layout(4, 2, 2)
-#: s: for which it is looked again where a busy machine hid what shows an algorithm
-LOOKS_S = 1200
 
 
 @pytest.fixture(scope="module")
