@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Print the weight of the code: lines, modules, package cycles, long functions, repeated names.
+
+    python tools/weight.py            # the table
+    python tools/weight.py --list     # and what stands behind each figure
+
+Figures over time: docs/decisions/0027-weight.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "python" / "stretto"
+LONGEST = 80
+
+
+def lines(files: list[Path]) -> int:
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
+
+
+def room(module: str) -> str:
+    """The package, or top-level module, of stretto that a module belongs to."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == "stretto" else ""
+
+
+def imported(tree: ast.AST, package: list[str]) -> Iterator[str]:
+    """Full names of what a module imports, type-checking imports left out."""
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{name}.{alias.name}" for alias in node.names)
+
+
+def cycles(arrows: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of packages that import one another, directly or not."""
+
+    def reach(start: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            for other in arrows.get(waiting.pop(), ()):
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+        return seen
+
+    reached = {name: reach(name) for name in arrows}
+    groups = {
+        tuple(sorted(b for b in reached[a] if a in reached.get(b, ())))
+        for a in arrows
+        if a in reached[a]
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def local_imports(tree: ast.AST) -> Iterator[int]:
+    """Lines of imports inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Import | ast.ImportFrom):
+                    yield inner.lineno
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Print the weight of the code.")
+    parser.add_argument("--list", action="store_true", help="List what stands behind each figure.")
+    chosen = parser.parse_args()
+    modules = sorted(PACKAGE.rglob("*.py"))
+    tests = sorted((ROOT / "tests").rglob("*.py"))
+    arrows: dict[str, set[str]] = defaultdict(set)
+    classes: Counter[str] = Counter()
+    long, local = [], []
+    for path in modules:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        where = path.relative_to(ROOT)
+        name = ["stretto", *path.relative_to(PACKAGE).with_suffix("").parts]
+        own = room(".".join(name))
+        for other in map(room, imported(tree, name[:-1])):
+            if (
+                other not in ("", own)
+                and (PACKAGE / other).exists() | (PACKAGE / f"{other}.py").exists()
+            ):
+                arrows[own].add(other)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > LONGEST:
+                    long.append(f"{where}:{node.lineno} {node.name}: {length} lines")
+            elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes[node.name] += 1
+        local += [f"{where}:{number}" for number in sorted(set(local_imports(tree)))]
+    twice = sorted(name for name, count in classes.items() if count > 1)
+    rings = cycles(arrows)
+    sources = [p for ext in ("*.c", "*.h", "*.def") for p in sorted((ROOT / "src").rglob(ext))]
+    rows: list[tuple[str, int, list[str]]] = [
+        ("Python lines", lines(modules), []),
+        ("Python modules", len(modules), []),
+        ("Python test lines", lines(tests), []),
+        ("C lines in src", lines(sources), []),
+        ("packages in import cycles", sum(map(len, rings)), [" ".join(ring) for ring in rings]),
+        ("imports inside functions", len(local), local),
+        (f"functions above {LONGEST} lines", len(long), long),
+        ("class names defined twice", len(twice), twice),
+        ("lines of CHANGELOG.md", lines([ROOT / "CHANGELOG.md"]), []),
+        ("lines of README.md", lines([ROOT / "README.md"]), []),
+        ("decisions", len(list((ROOT / "docs" / "decisions").glob("*.md"))), []),
+    ]
+    for what, count, listed in rows:
+        print(f"{what:28}{count:8,}")
+        for line in listed if chosen.list else []:
+            print(f"    {line}")
+
+
+if __name__ == "__main__":
+    main()
