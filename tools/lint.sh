@@ -19,9 +19,9 @@ check() { # NAME COMMAND...
 }
 
 mapfile -t c_files < <(git ls-files --cached --others --exclude-standard \
-    'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'examples/*.[ch]' 'bench/*.[ch]')
+    'src/*.[ch]' 'serial/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'examples/*.[ch]' 'bench/*.[ch]')
 mapfile -t shell_files < <(git ls-files --cached --others --exclude-standard '*.sh' .ci/run tools/testbed/agent)
-mapfile -t python_dirs < <(for d in python tests examples tools bench; do [ -d "$d" ] && echo "$d"; done)
+mapfile -t python_dirs < <(for d in python tests serial examples tools bench; do [ -d "$d" ] && echo "$d"; done)
 
 # Inside the library only PMPI_* is called: an MPI_* call would come back to us, or miss a tool.
 # shellcheck disable=SC2329 # called through check
