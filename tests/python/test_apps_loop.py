@@ -76,6 +76,7 @@ def test_quickstart(tmp_path: Path) -> None:
     assert len(set(re.findall(r"emissions: (\S+)", done.stdout + done.stderr))) <= 1
 
 
+@pytest.mark.long
 def test_openfoam_example_tunes_and_runs(tmp_path: Path) -> None:
     have("icoFoam", "openfoam openfoam-examples")
     script = str(REPOSITORY / "examples" / "openfoam" / "run.sh")
@@ -105,6 +106,7 @@ def test_openfoam_example_tunes_and_runs(tmp_path: Path) -> None:
     assert residuals() == native and len(native) > 200
 
 
+@pytest.mark.long
 def test_code_saturne_example_tunes_and_runs(tmp_path: Path) -> None:
     """With a figure of the solver's own: `--metric` from its log, which is not its print-out."""
     solver = Path("/usr/lib/code_saturne/cs_solver")

@@ -24,7 +24,7 @@ from mpis import one_job_at_a_time
 from test_cluster_campaign import state
 from test_cluster_parallel import HELD, Watch
 
-pytestmark = [pytest.mark.root, pytest.mark.mpi]
+pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 
 CAMPAIGN = """
 collectives = ["allreduce"]

@@ -22,7 +22,7 @@ from stretto.files.table import read_table
 from stretto.sweep.layout import Layout
 from stretto.sweep.submit import Job, script
 
-pytestmark = [pytest.mark.root, pytest.mark.mpi]
+pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 
 CAMPAIGN = """
 collectives = ["allreduce", "bcast"]

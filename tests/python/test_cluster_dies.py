@@ -16,7 +16,7 @@ from clusters import stretto, testbed
 from mpis import one_job_at_a_time
 from test_cluster_campaign import finished, until
 
-pytestmark = [pytest.mark.root, pytest.mark.mpi]
+pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 
 CAMPAIGN = """
 collectives = ["allreduce"]

@@ -28,7 +28,7 @@ from stretto.mpi.base import MPIInstallation
 from test_bench_program import program
 from test_inlaunch import ALGORITHMS, CASES, SWITCHING, alike, campaign, kinds
 
-pytestmark = [pytest.mark.root, pytest.mark.mpi]
+pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 NODES, PPN = 2, 2
 RANKS = NODES * PPN
 

@@ -24,7 +24,7 @@ import clusters
 from clusters import inside_a_job, stretto, testbed
 from mpis import one_job_at_a_time
 
-pytestmark = [pytest.mark.root, pytest.mark.mpi]
+pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 
 CAMPAIGN = """
 collectives = ["allreduce"]

@@ -116,6 +116,7 @@ def test_open_mpi_rows_are_proven(
     assert sum(" beside it " in words for words in found["proven"]) == 7
 
 
+@pytest.mark.long
 def test_intel_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mpi = installation("intel", monkeypatch)
     out = exported(intel.adjust(INTEL), mpi, "intel", tmp_path)
@@ -124,6 +125,7 @@ def test_intel_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(found["proven"]) == 7, found  # with the calls that have no row
 
 
+@pytest.mark.long
 def test_mpich_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mpi = installation("mpich", monkeypatch, MPICH_YIELDS)
     out = exported(mpich.trees(MPICH, mpi), mpi, "mpich", tmp_path)
@@ -172,6 +174,7 @@ def seen(
             return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", list(SAME_ORDER))
 def test_reductions_that_add_in_the_same_order(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -203,6 +206,7 @@ def test_reductions_that_add_in_the_same_order(
     assert {v.status for r, v in found.items() if r is not None} == {"wrong"}, found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mpich", "intel"])
 def test_barriers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By who gets out while one rank stands still inside."""
@@ -360,6 +364,7 @@ def test_what_cannot_be_run_is_unproven(tmp_path: Path, monkeypatch: pytest.Monk
     assert "64 ranks are too many" in words and "needs 4 nodes" in words and "too large" in words
 
 
+@pytest.mark.long
 def test_intel_clauses_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Intel MPI takes its default for a bad preset without a word; the switches make it fail."""
     mpi = installation("intel", monkeypatch)
@@ -396,6 +401,7 @@ SPOILT_TREES: dict[str, tuple[Edit, str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", list(SPOILT_TREES))
 def test_wrong_trees_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mpi = installation("mpich", monkeypatch, MPICH_YIELDS)

@@ -24,7 +24,7 @@ from stretto.files.bench import read_bench
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 
-pytestmark = [pytest.mark.root, pytest.mark.mpi]
+pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 TWO_BY_TWO = Layout(4, 2, 2)
 
 

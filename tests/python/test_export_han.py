@@ -19,7 +19,7 @@ from stretto.export.output import write
 from stretto.export.rules import Layout, Rule
 from stretto.mpi import from_launcher
 
-pytestmark = [pytest.mark.root, pytest.mark.mpi]
+pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 TWO_BY_TWO = Layout(4, 2, 2)
 #: its own decision gives wrong data where ranks send with gaps: at the root of a gather, and on a
 #: node's first rank in an allgather (an odd rank describes its data differently)

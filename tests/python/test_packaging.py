@@ -83,6 +83,7 @@ def check_libraries(directory: Path, machine: str) -> None:
             assert "MPI_Init" in exported
 
 
+@pytest.mark.long
 def test_from_nothing_but_a_c_compiler(tmp_path: Path) -> None:
     """The build isolates itself: CMake and Ninja come with it, no MPI, no CMake on the machine."""
     tools = tmp_path / "tools"

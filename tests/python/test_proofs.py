@@ -132,6 +132,7 @@ def test_an_element_that_is_beyond_the_mpis_pack(build, name: str) -> None:
     assert "call_shapes elements: done" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MPIS)
 def test_nothing_grows(build, name: str) -> None:
     mpi = MPIS[name].require()
@@ -147,6 +148,7 @@ def _tool(name: str, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.long
 def test_kills_at_random_moments(tmp_path: Path) -> None:
     for mpi in MPIS.values():
         mpi.require()
@@ -155,6 +157,7 @@ def test_kills_at_random_moments(tmp_path: Path) -> None:
     assert "10 kills of one rank of 4, 0 wrong endings" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MPIS)
 def test_a_part_of_the_matrix(name: str, tmp_path: Path) -> None:
     MPIS[name].require()
@@ -173,6 +176,7 @@ CHOICES = [
 ]
 
 
+@pytest.mark.long
 @settings(max_examples=6, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     shapes=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40),

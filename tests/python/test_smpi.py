@@ -148,6 +148,7 @@ def of_ours(cases: list[Case]) -> list[Case]:
     return [dataclasses.replace(case, choice=OURS[case.collective]) for case in cases]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("selector", [None, *SELECTORS])
 @pytest.mark.parametrize("ppn", [1, 4])
 def test_what_simgrid_is_spared_changes_no_time(
@@ -182,6 +183,7 @@ def test_a_backbone_that_never_binds_changes_no_time(program: Path, selector: st
     assert [r.alone_s for r in without] == pytest.approx([r.alone_s for r in with_one], rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("selector", [None, *SELECTORS])
 def test_a_first_call_takes_as_long_as_one_after_others(
     program: Path, selector: str | None

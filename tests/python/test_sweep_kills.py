@@ -96,6 +96,7 @@ class Killed(BaseException):
     """Stands for whatever ends a process: nothing may catch it."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_killed_at_random_points(tmp_path: Path, seed: int, undisturbed) -> None:  # type: ignore[no-untyped-def]
     request, chance, kills = small(tmp_path), random.Random(seed), 0
@@ -172,6 +173,7 @@ def until(condition, limit: float = 300) -> None:  # type: ignore[no-untyped-def
         time.sleep(0.02)
 
 
+@pytest.mark.long
 def test_killed_for_real_and_told_to_stop(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]
     request, chance = small(tmp_path), random.Random(4)
     for number in (signal.SIGKILL, signal.SIGUSR1, signal.SIGKILL):
@@ -227,6 +229,7 @@ def test_the_time_left_has_the_closing_rounds_in_it(
     assert worker_of(request, Fake()).run() and read_status_of(request)["left_s"] == 0
 
 
+@pytest.mark.long
 def test_several_jobs_at_once(tmp_path: Path, undisturbed) -> None:  # type: ignore[no-untyped-def]
     request = small(tmp_path)
     jobs = [start(tmp_path, 0.002, 3) for _ in range(3)]
