@@ -211,6 +211,16 @@ void stretto_bench_launch_line(stretto_bench_output *out, const stretto_bench_jo
                                const stretto_bench_clock *clock, int nranks, double true_error_us,
                                const char *library);
 
+/* What the worst ranks had of their processors while the launch measured (topo/usage.h). */
+typedef struct {
+    double wall_s, cpu_s;           /* least CPU time */
+    double core_wait_s, involuntary; /* most of both; core_wait_s negative: not known */
+    double load;                    /* largest of the nodes, negative: not known */
+} stretto_bench_usage;
+
+void stretto_bench_usage_line(stretto_bench_output *out, const stretto_bench_job *job,
+                              const stretto_bench_usage *usage, int cores);
+
 typedef struct {
     const char *candidate;
     const char *mode; /* "throughput" or "latency" */

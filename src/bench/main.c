@@ -1,6 +1,7 @@
 /* stretto-bench-F JOB: see bench.h. Started by `stretto bench` under the MPI's own launcher.
  * stretto-bench-F --fingerprint JOB: see fingerprint.c. Started by `stretto export --check`. */
 #include "bench/bench.h"
+#include "topo/usage.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -22,10 +23,33 @@ static void library_name(char *text) {
     text[strcspn(text, "\r\n")] = '\0';
 }
 
+/* Collective. */
+static void report_usage(const stretto_bench *bench, stretto_usage before, double began,
+                         double load) {
+    stretto_usage used = stretto_usage_since(before);
+    bool known = used.core_wait_ns != STRETTO_USAGE_UNKNOWN;
+    double wall = seconds() - began;
+    enum { IDLE, WAITED, SWITCHED, LOAD, UNKNOWN, VALUES };
+    double worst[VALUES] = {[IDLE] = wall - 1e-9 * (double)used.cpu_ns,
+                            [WAITED] = known ? 1e-9 * (double)used.core_wait_ns : 0,
+                            [SWITCHED] = (double)used.involuntary,
+                            [LOAD] = load,
+                            [UNKNOWN] = !known};
+    if (stretto_bench_control_max(worst, VALUES, bench->control) != MPI_SUCCESS || bench->rank != 0)
+        return;
+    double cpu = wall - worst[IDLE];
+    stretto_bench_usage usage = {wall, cpu > 0 ? cpu : 0, worst[UNKNOWN] > 0 ? -1 : worst[WAITED],
+                                 worst[SWITCHED], worst[LOAD]};
+    stretto_bench_usage_line(bench->out, bench->job, &usage, stretto_usage_cores());
+}
+
 static int measure_all(stretto_bench *bench, char *error) {
+    stretto_usage before = stretto_usage_now();
+    double began = seconds(), load = stretto_usage_load();
     for (int i = 0; i < bench->job->ncases; i++)
         if (stretto_bench_measure(bench, i, error, ERROR) != 0)
             return -1;
+    report_usage(bench, before, began, load);
     return 0;
 }
 

@@ -172,6 +172,18 @@ void stretto_bench_launch_line(stretto_bench_output *out, const stretto_bench_jo
     flush(out);
 }
 
+void stretto_bench_usage_line(stretto_bench_output *out, const stretto_bench_job *job,
+                              const stretto_bench_usage *usage, int cores) {
+    put(out, "{\"type\": \"usage\", \"launch\": %d, \"wall_s\": %.6f, \"cpu_s\": %.6f", job->launch,
+        usage->wall_s, usage->cpu_s);
+    if (usage->core_wait_s >= 0)
+        put(out, ", \"core_wait_s\": %.6f", usage->core_wait_s);
+    if (usage->load >= 0)
+        put(out, ", \"load\": %.2f", usage->load);
+    put(out, ", \"involuntary\": %.0f, \"cores\": %d}", usage->involuntary, cores);
+    flush(out);
+}
+
 int stretto_bench_sample_line(stretto_bench_output *out, const stretto_bench_job *job,
                               const stretto_bench_case *shape, const stretto_bench_sample *sample) {
     put(out, "{\"type\": \"sample\", \"launch\": %d, \"collective\": \"%s\", \"candidate\": ",

@@ -341,4 +341,5 @@ void stretto_pause(bool pause) {
 void stretto_clock_refresh(uint64_t ticks) {
     (void)ticks;
     stretto_header->last = stretto_clock_instant();
+    stretto_usage_note(false);
 }

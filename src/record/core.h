@@ -81,6 +81,10 @@ void stretto_pause(bool pause);
 /* After a call of MPI-IO that was asked to move so many bytes. */
 void stretto_file_look(uint64_t bytes);
 void stretto_clock_refresh(uint64_t ticks);
+/* CPU time and its like (record/usage.c): where they stand at the beginning; how far they came, if
+ * that was not looked at for a while or has to be known now. */
+void stretto_usage_begin(void);
+void stretto_usage_note(bool now);
 /* Begins and ends (record/setup.c). */
 void stretto_record_begin(int thread_level);
 void stretto_record_finalize(void);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define STRETTO_RAW_MAGIC "STRETRAW"
-#define STRETTO_RAW_VERSION 2
+#define STRETTO_RAW_VERSION 3
 #define STRETTO_RAW_HEADER 16384
 
 enum { STRETTO_RAW_RUNNING = 1, STRETTO_RAW_FINALIZED, STRETTO_RAW_ABORTED, STRETTO_RAW_EXITED };
@@ -70,6 +70,9 @@ typedef struct {
     uint64_t file_read, file_written; /* bytes of it */
     uint64_t paused_ticks;            /* switched off by MPI_Pcontrol(0), while that lasted */
     uint64_t paused_since;            /* it is now, from there on; 0: it is not */
+    uint64_t cpu_ns, core_wait_ns, involuntary; /* since MPI_Init: see topo/usage.h */
+    double load;                                /* of the node, at MPI_Init; negative: not known */
+    int64_t cores;                              /* of the node, online */
     char host[64];
     char family[16];
     char library[256]; /* first line of MPI_Get_library_version */

@@ -178,6 +178,7 @@ void stretto_record_begin(int thread_level) {
     stretto_span = stretto_gap / 10;
     stretto_refresh = (uint64_t)(rate * 50e-3);
     stretto_header->began_ticks = stretto_self.last_exit = stretto_ticks();
+    stretto_usage_begin();
     if (stretto_paused)
         stretto_header->paused_since = stretto_header->began_ticks;
     stretto_gap_look(0, stretto_self.last_exit); /* where the counters stand now */
@@ -196,6 +197,7 @@ void stretto_record_end(int state, int code) {
         return;
     stretto_header->last_ticks = stretto_ticks();
     stretto_header->last = stretto_clock_instant();
+    stretto_usage_note(true);
     stretto_header->exit_code = (uint32_t)code;
     stretto_header->state = (uint32_t)state;
     stretto_recording = false;

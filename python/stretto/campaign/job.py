@@ -11,6 +11,7 @@ from typing import Any
 from stretto.campaign.settings import Case, Settings
 from stretto.errors import StrettoError
 from stretto.files.bench import Excluded, Sample
+from stretto.files.usage import Usage
 
 STATUS_BYTES = 512
 
@@ -121,6 +122,25 @@ def parse_line(text: str, launch: int) -> dict[str, Any] | None:
     if not isinstance(value, dict) or value.get("launch") != launch:
         return None
     return value
+
+
+def parse_usage(value: dict[str, Any]) -> Usage:
+    """Return what the ranks of a launch had of their processors.
+
+    Parameters
+    ----------
+    value
+        From `parse_line`.
+    """
+    waited, load = value.get("core_wait_s"), value.get("load")
+    return Usage(
+        float(value["wall_s"]),
+        float(value["cpu_s"]),
+        None if waited is None else float(waited),
+        int(value["involuntary"]),
+        None if load is None else float(load),
+        int(value["cores"]),
+    )
 
 
 def parse_sample(value: dict[str, Any]) -> Seen:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.campaign.job import Status, parse_line, parse_sample, read_status
+from stretto.campaign.job import Status, parse_line, parse_sample, parse_usage, read_status
 from stretto.campaign.process import Looked
 from stretto.campaign.reference import REFERENCE
 from stretto.campaign.settings import Case
 from stretto.files.bench import Launch
+from stretto.files.usage import Usage
 from stretto.progress import Progress
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Reader:
         self.launch = launch
         self.cases = cases
         self.started = False
+        self.usage: Usage | None = None
         self._output = output
         self._status = status
         self._progress = progress
@@ -121,6 +123,8 @@ class Reader:
                 places = (i for i, c in enumerate(self.cases) if (c.collective, c.bytes) == here)
                 self._finished = max(self._finished, next(places, -1))
                 self.campaign.keep(seen)
+            elif value.get("type") == "usage":
+                self.usage = parse_usage(value)
 
     def watch(self) -> bool:
         """Read what is new; return True when nothing has happened for too long."""

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -217,6 +217,7 @@ class Campaign:
 
     def _end(self, end: LaunchEnd, reader: Reader) -> None:
         reader.announce()
+        end = replace(end, usage=reader.usage)
         self.ledger.count(end)
         self.writer.write(end)
 

@@ -17,6 +17,7 @@ from stretto.errors import StrettoError
 from stretto.files.identity import Host, Identity, MPIIdentity, Source
 from stretto.files.io import check_schema, parse_json, read_text
 from stretto.files.schema import decode, encode
+from stretto.files.usage import Usage
 
 SCHEMA = "stretto-bench"
 VERSION = 1
@@ -112,7 +113,8 @@ class LaunchEnd:
     """How a launch ended, and how many seconds it took, start and end of the job included.
 
     `samples` is how many the files of a campaign of several processes held of it then, all
-    together: where they hold fewer, some were lost.
+    together: where they hold fewer, some were lost. `usage` is what its ranks had of their
+    processors; None: it did not come to its end.
     """
 
     launch: int
@@ -120,6 +122,7 @@ class LaunchEnd:
     detail: str = ""
     seconds: float | None = None
     samples: int | None = None
+    usage: Usage | None = None
 
 
 Record = Launch | Sample | Excluded | LaunchEnd

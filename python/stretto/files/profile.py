@@ -29,16 +29,19 @@ CallKind = Literal[
 ]
 #: lists of a profile with one value a rank, and those of its calls
 _PER_RANK = ("wall_s", "mpi_s", "io_s", "clock_error_s", "file_s", "file_bytes", "threads")
+_PER_RANK += ("cpu_s", "core_wait_s", "involuntary")
 _PER_RANK_OF_CALLS = ("calls", "bytes", "time_s", "wait_s", "transfer_s")
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 
 
 @dataclass
 class Node:
-    """One node and the ranks on it."""
+    """One node and the ranks on it; its load average and processors when the run began."""
 
     name: str
     ranks: list[int]
+    load: float | None = None
+    cores: int | None = None
 
 
 @dataclass
@@ -147,6 +150,11 @@ class Profile:
     file_bytes: list[int] | None = None
     #: of each rank: how many threads called the MPI; None: not known
     threads: list[int] | None = None
+    #: of each rank: CPU time, time on the run queue without a core, involuntary context switches;
+    #: None: not known
+    cpu_s: list[float] | None = None
+    core_wait_s: list[float] | None = None
+    involuntary: list[int] | None = None
     #: of `stretto tune -- CMD`: what was run; None: not known (a profile of another command's)
     programs: list[ProgramFile] | None = None
 
@@ -210,7 +218,7 @@ class _Part(Profile):
 
 def _part(whole: Profile, kept: list[int]) -> Profile:
     new = {r: i for i, r in enumerate(kept)}
-    nodes = [Node(n.name, [new[r] for r in n.ranks if r in new]) for n in whole.nodes]
+    nodes = [replace(n, ranks=[new[r] for r in n.ranks if r in new]) for n in whole.nodes]
     new_node = {old: i for i, old in enumerate(i for i, n in enumerate(nodes) if n.ranks)}
 
     def of_kept(values: list[Any] | None) -> Any:
@@ -266,9 +274,11 @@ def check(profile: Profile, place: str) -> None:
             raise refuse(f"{name} holds a negative time")
     if sorted(r for node in profile.nodes for r in node.ranks) != list(range(n)):
         raise refuse("the nodes do not hold every rank exactly once")
-    if profile.threads is not None and len(profile.threads) != n:
-        many = counted(len(profile.threads), "value")
-        raise refuse(f"threads has {many} for {counted(n, 'rank')}")
+    for name in ("threads", "cpu_s", "core_wait_s", "involuntary"):
+        known_of: list[float] | None = getattr(profile, name)
+        if known_of is not None and len(known_of) != n:
+            many = counted(len(known_of), "value")
+            raise refuse(f"{name} has {many} for {counted(n, 'rank')}")
     if any(not 0 <= r < n for r in profile.incomplete_ranks):
         raise refuse("incomplete_ranks names a rank that does not exist")
     if not set(profile.unrecorded_ranks or []) <= set(profile.incomplete_ranks):

@@ -197,9 +197,13 @@ def _nodes(run: Sequence[RawFile], nranks: int) -> list[Node]:
     for raw in run:
         nodes.setdefault(raw.host or "unknown", []).append(raw.rank)
     missing = sorted(set(range(nranks)) - {raw.rank for raw in run})
+    loads = {raw.host or "unknown": raw.load for raw in run}
+    cores = {raw.host or "unknown": int(raw.header["cores"]) for raw in run}
     if missing:
         nodes.setdefault("unknown", []).extend(missing)
-    return [Node(name, sorted(ranks)) for name, ranks in nodes.items()]
+    return [
+        Node(name, sorted(ranks), loads.get(name), cores.get(name)) for name, ranks in nodes.items()
+    ]
 
 
 def _counts(raw: RawFile, namer: _Namer, samples: Samples) -> Iterator[tuple[Row, int, int, float]]:
@@ -311,6 +315,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
     def per_rank(value: Any) -> list[float]:
         return [float(value(present[r])) if r in present else 0.0 for r in range(nranks)]
 
+    waits = [raw for raw in run if raw.core_wait_s is not None]
     file_s = per_rank(lambda raw: int(raw.header["file_ticks"]) * raw.ns_per_tick * 1e-9)
     mpi_s, io_s = [0.0] * nranks, list(file_s)
     for call in calls:
@@ -340,6 +345,9 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         node_matrix=node_matrix,
         timeline=_timeline(samples),
         file_s=file_s,
+        cpu_s=per_rank(lambda raw: raw.cpu_s),
+        core_wait_s=per_rank(lambda raw: raw.core_wait_s or 0.0) if waits else None,
+        involuntary=[int(n) for n in per_rank(lambda raw: raw.header["involuntary"])],
         threads=[present[r].threads if r in present else 0 for r in range(nranks)],
         file_bytes=[
             int(present[r].header["file_read"]) + int(present[r].header["file_written"])

@@ -1,4 +1,4 @@
-"""Reading the recorder's raw files (``src/record/raw.h``, version 2)."""
+"""Reading the recorder's raw files (``src/record/raw.h``, version 3)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy.typing as npt
 from stretto.errors import StrettoError, from_oserror
 
 MAGIC = b"STRETRAW"
-VERSION = 2
+VERSION = 3
 SUFFIX = ".strettoraw"
 RUNNING, FINALIZED, ABORTED, EXITED = 1, 2, 3, 4
 FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS = 1, 2, 3, 4, 5, 6
 CLOCK_MONOTONIC = 3
+UNKNOWN_WAIT = (1 << 64) - 1
 ROOT = np.uint64(1 << 63)
 UNKNOWN_PEER = 0xFFFFFFFF
 
@@ -53,6 +54,11 @@ _HEADER = np.dtype(
         ("file_written", "u8"),
         ("paused_ticks", "u8"),
         ("paused_since", "u8"),
+        ("cpu_ns", "u8"),
+        ("core_wait_ns", "u8"),
+        ("involuntary", "u8"),
+        ("load", "f8"),
+        ("cores", "i8"),
         ("host", "S64"),
         ("family", "S16"),
         ("library", "S256"),
@@ -192,6 +198,27 @@ class RawFile:
     def wall_s(self) -> float:
         """Seconds that were recorded."""
         return self.whole_s - self.paused_s
+
+    @property
+    def _recorded(self) -> float:
+        return self.wall_s / self.whole_s if self.whole_s > 0 else 1.0
+
+    @property
+    def cpu_s(self) -> float:
+        """Seconds of CPU time, of all threads; of what was recorded, as its part of the run."""
+        return int(self.header["cpu_ns"]) * 1e-9 * self._recorded
+
+    @property
+    def core_wait_s(self) -> float | None:
+        """Seconds without a core on the run queue; None: the kernel does not say."""
+        waited = int(self.header["core_wait_ns"])
+        return None if waited == UNKNOWN_WAIT else waited * 1e-9 * self._recorded
+
+    @property
+    def load(self) -> float | None:
+        """The node's load average at MPI_Init; None: not known."""
+        load = float(self.header["load"])
+        return load if load >= 0 else None
 
 
 def mix(x: Array) -> Array:
