@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from rich.console import Console
 from mpis import MPIS
 from stretto.diagnose import diagnose
 from stretto.diagnose.barriers import part_needless
-from stretto.files.profile import Call, Communicator, Matrix, read_profile
+from stretto.files.profile import Call, Communicator, Matrix, Node, Profile, read_profile
 from stretto.profiling.barriers import Row, barrier_shares, with_all_evidence
 from stretto.profiling.show import parts, seconds, show, size
 from test_diagnose import APPS, first, profile, row
@@ -208,7 +209,7 @@ def test_two_percent_are_not_nothing() -> None:
     late = row("MPI_Recv", "p2p", time_s=[0.5, 0.5])
     found = diagnose(profile([late, allreduce(0.03)]))
     assert found.causes[0].name == "late_sender" and not found.can_help
-    assert "tuning can gain 29.9 ms" in found.verdict and "late senders" in found.verdict
+    assert "tuning can gain an estimated 29.9 ms" in found.verdict and "late senders" in found.verdict
     assert "stretto tune" not in found.next_command
 
 
@@ -297,3 +298,47 @@ def test_collectives_of_one_rank_are_not_tuned() -> None:
     found = diagnose(profile([allreduce(1.0)], communicators=[alone]))
     assert first(found) == "collective" and found.causes[0].tuning_s == 0
     assert found.can_help is False
+
+
+def busy(share: float, calls: list[Call], **values: Any) -> Profile:
+    """Make a profile of a second or so, of which ranks waited a share for a core."""
+    made = profile(calls, **values)
+    return replace(
+        made,
+        cpu_s=[(1 - share) * w for w in made.wall_s],
+        core_wait_s=[share * w for w in made.wall_s],
+        involuntary=[1000, 1000],
+        nodes=[Node("h", [0, 1], 18.2, 2)],
+    )
+
+
+LATE = [row("MPI_Recv", "p2p", time_s=[9.0, 9.0])]
+RARE = [replace(allreduce(1.0), calls=[7, 7], sampled=7)]
+
+
+@pytest.mark.parametrize(
+    ("share", "calls", "verdict", "first"),
+    [
+        (0.9, LATE, "inconclusive: the machine was busy", "busy_machine"),  # LAMMPS at load 18
+        (0.9, [allreduce(9.0)], "inconclusive: the machine was busy", "busy_machine"),
+        (0.2, [], "inconclusive: the machine was busy", "busy_machine"),
+        (0.1, LATE, "tuning cannot help, because messages", "late_sender"),
+        (0.1, [allreduce(9.0)], "tuning can help: an estimated", "collective"),
+        (0.02, LATE, "tuning cannot help, because messages", "late_sender"),
+        (0.0, RARE, "not known, because this was not judged: collectives of fewer than 20", None),
+    ],
+)
+def test_verdict_on_busy_machine_or_few_calls_is_withheld(
+    share: float, calls: list[Call], verdict: str, first: str | None
+) -> None:
+    """Ranks that waited for a core are no late senders; few calls are no verdict."""
+    found = diagnose(busy(share, calls))
+    assert verdict in found.verdict
+    assert (found.causes[0].name if found.causes else None) == first
+    told = [w for w in found.warnings if "the machine was busy" in w]
+    assert bool(told) == (share >= 0.05)
+    if told:
+        assert f"waited {100 * share:.0f} % of the time for a core" in told[0]
+        assert "load 18.2 on 2 processors" in told[0]
+    if "inconclusive" in verdict or first is None:
+        assert found.can_help is None

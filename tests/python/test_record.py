@@ -110,6 +110,11 @@ def test_counts_are_exact(name: str, ranks: int, tmp_path: Path) -> None:
     assert (written.kind, written.bytes) == ("io", every(5000))
     assert min(p.io_s) >= max(written.time_s) * 0  # a number for each rank
     assert len(p.io_s) == n
+    assert p.cpu_s is not None and p.involuntary is not None and p.core_wait_s is not None
+    for cpu, wall in zip(p.cpu_s, p.wall_s, strict=True):  # what a rank and its MPI's threads used
+        assert 0 < cpu < 4 * wall
+    assert len(p.core_wait_s) == len(p.involuntary) == n and min(p.core_wait_s) >= 0
+    assert p.nodes[0].load is not None and p.nodes[0].cores == os.cpu_count()
 
     # the ring, what rank 0 and 1 say to each other, and one message on a communicator whose ranks
     # are those of the world in reverse order

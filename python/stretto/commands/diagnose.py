@@ -104,7 +104,7 @@ def _print(found: Diagnosis, as_json: bool) -> None:
             console.print(f"   tuning cannot help, because {cause.because}")
         elif cause.tuning_s > 0:
             console.print(
-                f"   tuning could gain at most {seconds(cause.tuning_s)} "
+                f"   tuning could gain an estimated {seconds(cause.tuning_s)} "
                 f"({100 * cause.tuning_s / found.wall_s:.1f} %)"
             )
         console.print(f"   what helps: {cause.advice}")

@@ -30,10 +30,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.counted import counted
-from stretto.diagnose import barriers
+from stretto.diagnose import barriers, busy
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
-from stretto.diagnose.numbers import BUSY, MINOR, Network, mean
+from stretto.diagnose.numbers import MINOR, Network, mean
 from stretto.files.profile import Profile
 from stretto.profiling.join import rank_words
 from stretto.profiling.show import seconds, threads_note, whole_s
@@ -95,9 +95,10 @@ class _Study(Causes):
         other_wait = sum(mean(c.wait_s or []) for c in others)
         message_wait, message_single, message_bytes, message_time = self.messages()
         waited = barrier_wait + other_wait + message_wait
-        serial = min(self.serial(), waited)
-        uneven = min(max(self.compute) - mean(self.compute), waited - serial)
-        rest = max(waited - serial - uneven, 0.0) / waited if waited else 0.0
+        disturbed = busy.disturbed_s(p, waited)
+        serial = min(self.serial(), waited - disturbed)
+        uneven = min(max(self.compute) - mean(self.compute), waited - disturbed - serial)
+        rest = max(waited - disturbed - serial - uneven, 0.0) / waited if waited else 0.0
         # Waiting no longer than the operation itself is jitter, not computing; ranks cannot make
         # each other wait for longer than they compute, all of them together.
         jitter = sum(self.typical(c) for c in others if c.wait_s is not None)
@@ -105,6 +106,7 @@ class _Study(Causes):
         noise = rest * other_wait - changing
         algorithm, volume, interrupted, shapes = self.collectives(others)
         causes = [
+            self.busy_cause(busy.core_wait_s(p)),
             self.serial_cause(serial),
             self.imbalance_cause(uneven, changing, others + bare),
             self.sender_cause(rest * message_wait, message_time, message_single + message_bytes),
@@ -135,13 +137,8 @@ class _Study(Causes):
             )
         if (note := threads_note(self.p)) is not None:
             out.warnings.append(note)
-        for cause in out.causes:
-            if cause.name == "interruption" and cause.share >= BUSY:
-                out.warnings.append(
-                    f"{100 * cause.share:.0f} % of the run goes to interruptions: where the "
-                    "machine was busy with other things, the other numbers are larger for it; run "
-                    "again where nothing else runs"
-                )
+        if (disturbed := busy.note(self.p)) is not None:
+            out.warnings.append(disturbed)
         # The cores are those of the machine that joined the profile, maybe a login node.
         mine = [n for n in self.p.nodes if n.name.split(".")[0] == self.p.host.name]
         most = max((len(n.ranks) for n in mine), default=0)
@@ -157,14 +154,21 @@ class _Study(Causes):
         gain = f"{seconds(tuning)} of {seconds(self.wall)} ({100 * tuning / self.wall:.1f} %)"
         dark = sum(u.share for u in out.unjudged) >= MINOR
         first = out.causes[0] if out.causes and out.causes[0].share >= MINOR else None
+        others = [c.lost_s for c in out.causes if c.name != "busy_machine"]
+        rests_on = tuning if tuning >= MINOR * self.wall else max(others, default=0.0)
+        withheld = busy.withheld(self.p, rests_on)
         out.can_help = tuning >= MINOR * self.wall
         out.next_command = self.show_command()
         if self.n == 1:
             out.can_help = False
             out.verdict = "tuning cannot help, because there is one rank only"
+        elif withheld is not None:
+            out.can_help, out.verdict = None, withheld
+            out.next_command = f"stretto diagnose -- {self.command}"
         elif out.can_help:
             out.verdict = (
-                f"tuning can help: at most {gain} is in collectives beyond what they should cost"
+                f"tuning can help: an estimated {gain} is in collectives beyond what they should "
+                "cost"
             )
             if dark:
                 out.verdict += f"; not judged, and not counted: {unjudged_words(out.unjudged)}"
@@ -186,7 +190,7 @@ class _Study(Causes):
                 f"computing outside MPI and files, and no cause takes {100 * MINOR:.0f} % of it"
             )
         elif first.because is None or tuning >= NOTHING * self.wall:
-            out.verdict = f"tuning can gain {gain} at most; first comes: {first.title}"
+            out.verdict = f"tuning can gain an estimated {gain}; first comes: {first.title}"
         else:
             out.verdict = f"tuning cannot help, because {first.because}: {first.title}"
             out.next_command = first.next_command

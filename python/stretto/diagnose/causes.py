@@ -9,6 +9,7 @@ from stretto.counted import counted
 from stretto.diagnose.numbers import ENOUGH_CALLS, FEW_BARRIERS, MINOR, Numbers, mean
 from stretto.files.profile import Call
 from stretto.files.table import TUNABLE
+from stretto.files.usage import usage_of, usage_words
 from stretto.profiling.show import group_of, seconds, size
 
 
@@ -75,6 +76,20 @@ class Causes(Numbers):
         lost, tuning = min(lost, self.wall), min(tuning, self.wall)
         return Cause(
             name, title, lost, lost / self.wall, tuning, evidence, because, advice, next_command
+        )
+
+    def busy_cause(self, lost: float) -> Cause | None:
+        """Return what ranks waited for a core that something else had."""
+        used = usage_of(self.p)
+        return self._cause(
+            "busy_machine",
+            "a busy machine: ranks wait for a core that something else has",
+            lost,
+            [] if used is None else [usage_words(used)],
+            "end what else runs there (top shows it), take nodes of your own, or start fewer ranks "
+            "or threads than there are cores",
+            "stretto check",
+            because="a rank without a core is late whatever the algorithm",
         )
 
     def serial_cause(self, lost: float) -> Cause | None:

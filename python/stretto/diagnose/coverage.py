@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stretto.diagnose.numbers import mean
+from stretto.diagnose.numbers import ENOUGH_CALLS, few, mean
 from stretto.files.profile import Call
 from stretto.profiling.show import group_of, seconds
 
@@ -33,8 +33,9 @@ def _kind(call: Call) -> str | None:
         return "neighbourhood collectives"
     group = group_of(call)
     if group == "collective":
-        known = call.wait_s is not None and call.transfer_s is not None
-        return None if known else "collectives whose calls could not be joined"
+        if call.wait_s is None or call.transfer_s is None:
+            return "collectives whose calls could not be joined"
+        return f"collectives of fewer than {ENOUGH_CALLS} calls" if few(call) else None
     return {
         "nonblocking": "nonblocking and persistent collectives",
         "nonblocking wait": "nonblocking and persistent collectives",

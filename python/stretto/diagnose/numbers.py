@@ -12,13 +12,11 @@ from stretto.profiling.show import awaits_message, compute_s
 
 #: below this share of the run a cause is minor
 MINOR = 0.03
-#: share of interruptions from which on the user is warned that the machine was not his own
-BUSY = 0.05
 #: of all file time, when one rank's is serial I/O
 SERIAL_SHARE = 0.6
 #: fewer barriers than this a rank are no cause of anything
 FEW_BARRIERS = 10
-#: joined calls from which on their median is taken as typical
+#: calls of a rank from which on their median is taken as typical; fewer carry no verdict
 ENOUGH_CALLS = 20
 
 
@@ -40,6 +38,17 @@ class Network:
 def mean(values: list[float]) -> float:
     """Return the mean, 0 of nothing."""
     return sum(values) / len(values) if values else 0.0
+
+
+def few(call: Call) -> bool:
+    """Tell whether a row has too few calls to tell the algorithm from a disturbed call.
+
+    Parameters
+    ----------
+    call
+        The row.
+    """
+    return max(call.calls) < ENOUGH_CALLS
 
 
 class Numbers:
@@ -124,7 +133,7 @@ class Numbers:
         algorithm = volume = interrupted = 0.0
         shapes = []
         for call in calls:
-            if call.transfer_s is None:
+            if call.transfer_s is None or few(call):
                 continue
             whole = mean(call.transfer_s)
             transfer = min(whole, self.typical(call))

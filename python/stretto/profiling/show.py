@@ -11,6 +11,7 @@ from rich.table import Table
 
 from stretto.counted import counted
 from stretto.files.profile import Call, Communicator, Profile
+from stretto.files.usage import usage_of, usage_words
 from stretto.profiling.join import rank_words
 
 
@@ -257,6 +258,9 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
     profile = profile.recorded_part()
     if (note := threads_note(profile)) is not None:
         console.print(f"note: {note}", highlight=False, soft_wrap=True)
+    if (used := usage_of(profile)) is not None:
+        busy = "note: the machine was busy: " if used.busy else ""
+        console.print(f"{busy}{usage_words(used)}", highlight=False, markup=False, soft_wrap=True)
     whole = whole_s(profile)
     console.print(_time_table(profile, whole))
     console.print(_call_table(profile, whole, top))

@@ -1,0 +1,75 @@
+"""A busy machine: what ranks lost because others had their cores, and when that forbids a verdict.
+
+A rank that is off its core is late for every message and collective, and looks like imbalance, a
+late sender or a slow algorithm. What ranks waited for a core explains waiting for one another first
+(one rank's delay may be waited for by all others); a verdict stands only where it rests on more.
+"""
+
+from __future__ import annotations
+
+from stretto.files.profile import Profile
+from stretto.files.usage import busy_words, usage_of
+
+
+def disturbed_s(profile: Profile, waited_s: float) -> float:
+    """Return how much of ranks' waiting for one another (mean, seconds) a busy machine explains.
+
+    Parameters
+    ----------
+    profile
+        The run.
+    waited_s
+        All their waiting, a rank.
+    """
+    found = usage_of(profile)
+    if found is None or not found.busy:
+        return 0.0
+    return min(found.waited * found.wall_s * profile.nranks, waited_s)
+
+
+def core_wait_s(profile: Profile) -> float:
+    """Return how long ranks waited for a core (mean, seconds), 0 where the machine was quiet.
+
+    Parameters
+    ----------
+    profile
+        The run.
+    """
+    found = usage_of(profile)
+    return found.waited * found.wall_s if found is not None and found.busy else 0.0
+
+
+def note(profile: Profile) -> str | None:
+    """Return what to say of a busy machine; None where it was quiet, or nothing was recorded.
+
+    Parameters
+    ----------
+    profile
+        The run.
+    """
+    words = busy_words(usage_of(profile))
+    if words is None:
+        return None
+    crowded = [n for n in profile.nodes if n.cores and len(n.ranks) > n.cores]
+    why = f" ({len(crowded[0].ranks)} ranks share {crowded[0].cores} processors)" if crowded else ""
+    return f"{words}{why}: ranks that wait for a core are late for every message and collective"
+
+
+def withheld(profile: Profile, resting_on_s: float) -> str | None:
+    """Return why no verdict is given; None where it rests on more than the busy machine took.
+
+    Parameters
+    ----------
+    profile
+        The run.
+    resting_on_s
+        What the verdict speaks of, in seconds a rank: the gain, or the first other cause.
+    """
+    lost = core_wait_s(profile)
+    if lost <= 0 or lost < resting_on_s:
+        return None
+    return (
+        f"inconclusive: the machine was busy, and ranks waited {100 * lost / max(profile.wall_s):.0f}"
+        " % of the run for a core; what else the run loses cannot be told from that. Run again where "
+        "nothing else runs"
+    )
