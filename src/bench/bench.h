@@ -213,9 +213,9 @@ void stretto_bench_launch_line(stretto_bench_output *out, const stretto_bench_jo
 
 /* What the worst ranks had of their processors while the launch measured (topo/usage.h). */
 typedef struct {
-    double wall_s, cpu_s;           /* least CPU time */
+    double wall_s, cpu_s;            /* least CPU time */
     double core_wait_s, involuntary; /* most of both; core_wait_s negative: not known */
-    double load;                    /* largest of the nodes, negative: not known */
+    double load;                     /* largest of the nodes, negative: not known */
 } stretto_bench_usage;
 
 void stretto_bench_usage_line(stretto_bench_output *out, const stretto_bench_job *job,

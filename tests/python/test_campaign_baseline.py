@@ -98,7 +98,7 @@ def test_each_is_compared_with_the_baseline_of_its_own_launches() -> None:
     apart = {**times, "native:A=1": replace(times["native:A=1"], by_launch=tuple(
         (launch + 100, us) for launch, us in times["native:A=1"].by_launch))}  # fmt: skip
     (c,) = [c for c in fair({CELL: apart}) if c.candidate == "native:A=1"]
-    assert (c.baseline, c.paired, c.outcome) == ("native", False, "same")
+    assert (c.baseline, c.paired, c.outcome) == ("native", False, "inconclusive")
 
 
 def test_launches_apart_are_compared_by_what_they_took_beside_the_reference() -> None:
@@ -114,7 +114,7 @@ def test_launches_apart_are_compared_by_what_they_took_beside_the_reference() ->
             CELL, name, median_interval([t for _, t in times]), times, 2, others * reference
         )
 
-    for reference, outcome in ((False, "same"), (True, "faster")):
+    for reference, outcome in ((False, "inconclusive"), (True, "faster")):
         times = {
             "native": at("native", 100.0, 0, reference),
             "native:A=1": at("native:A=1", 90.0, 1, reference),
@@ -144,7 +144,7 @@ def test_launches_apart_are_compared_in_rounds_that_both_have() -> None:
     # Without rounds in common nothing is said, whatever the times are.
     early = {r: 1000 * wobble[r] for r in range(12)}
     (c,) = fair({CELL: {"native": at("native", early, 0), "native:A=1": times["native:A=1"]}})
-    assert (c.outcome, c.p, c.launches) == ("untested", None, 0)
+    assert (c.outcome, c.p, c.launches) == ("inconclusive", None, 0)
 
 
 def test_two_candidates_of_different_launches_are_compared_beside_their_baselines() -> None:

@@ -85,7 +85,7 @@ def test_a_difference_below_three_percent_is_no_claim() -> None:
 def test_five_launches_make_no_test_and_say_so() -> None:
     bench = campaign({("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 0.1}, launches=5)
     c = by_name(compare(timings(bench)))["shm"]
-    assert c.p is None and c.outcome == "untested"
+    assert c.p is None and c.outcome == "inconclusive"
     assert "5 launches are too few" in c.why
     assert best([c]) is None
 
@@ -107,7 +107,7 @@ def test_bimodal_launches_do_not_make_a_claim() -> None:
         slow = s.launch % 2 == (s.candidate == "native")
         s.times_us = [t * (1.6 if slow else 1.0) for t in s.times_us]
     c = by_name(compare(timings(bench)))["shm"]
-    assert c.outcome == "same"
+    assert c.outcome == "inconclusive"
     assert c.ratio.low is not None and c.ratio.low < 1 < (c.ratio.high or 0)
 
 
@@ -116,7 +116,7 @@ def test_many_launches_are_compared_in_pairs() -> None:
     times = {("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 0.9}
     few = by_name(compare(timings(campaign(times, launches=7, between=2.0))))["shm"]
     many = by_name(compare(timings(campaign(times, launches=12, between=2.0))))["shm"]
-    assert few.outcome == "same"
+    assert few.outcome == "inconclusive"
     assert many.outcome == "faster" and many.paired
 
 

@@ -85,9 +85,10 @@ def test_a_default_that_only_lucky_launches_beat_is_the_best(
     (call,) = compared(capsys, path)["calls"]
     (d,) = call["defaults"]
     assert d["own_best"]["candidate"] == "native"
-    assert d["own_best"]["why"] == "nothing with at least 6 launches beside it was faster"
+    assert d["own_best"]["outcome"] == "inconclusive"
+    assert d["own_best"]["missing"] == "missing: 1 more launch"
     assert main(["compare", str(path)]) == 0
-    assert "is the best, nothing with at least 6" in capsys.readouterr().out
+    assert "own best: inconclusive: 5 launches are too few" in capsys.readouterr().out
 
 
 def test_where_nothing_has_launches_enough_that_is_said(
@@ -97,10 +98,10 @@ def test_where_nothing_has_launches_enough_that_is_said(
     path = results(tmp_path / "a.bench.jsonl", {"native": lucky(10, few), LINEAR: lucky(8, few)})
     assert main(["compare", str(path)]) == 0
     said = capsys.readouterr().out
-    assert "own best: x1.25 of tuned basic_linear, no test: 4 launches are too few" in said
+    assert "own best: tuned basic_linear looks fastest, inconclusive: 4 launches are too" in said
     path = results(tmp_path / "b.bench.jsonl", {"native": lucky(10, few), LINEAR: lucky(12, few)})
     assert main(["compare", str(path)]) == 0
-    assert "is the best, no test: 4 launches are too few" in capsys.readouterr().out
+    assert "own best: inconclusive: 4 launches are too few" in capsys.readouterr().out
     path = results(tmp_path / "c.bench.jsonl", {BINOMIAL: lucky(10), LINEAR: lucky(9, [LUCKIEST])})
     assert main(["compare", str(path)]) == 0
     assert "not measured; fastest: tuned binomial" in capsys.readouterr().out
@@ -202,7 +203,7 @@ def test_without_its_own_algorithms_no_default_is_the_best(
     (call,) = compared(capsys, a, b)["calls"]
     for d in call["defaults"]:
         assert d["own_best"]["candidate"] is None and d["own_best"]["ratio"] is None
-        assert d["own_best"]["outcome"] == "untested"
+        assert d["own_best"]["outcome"] == "inconclusive"
     assert [d["best_of_all"]["candidate"] for d in call["defaults"]] == ["bare", "bare"]
 
 

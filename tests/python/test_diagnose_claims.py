@@ -209,7 +209,9 @@ def test_two_percent_are_not_nothing() -> None:
     late = row("MPI_Recv", "p2p", time_s=[0.5, 0.5])
     found = diagnose(profile([late, allreduce(0.03)]))
     assert found.causes[0].name == "late_sender" and not found.can_help
-    assert "tuning can gain an estimated 29.9 ms" in found.verdict and "late senders" in found.verdict
+    assert (
+        "tuning can gain an estimated 29.9 ms" in found.verdict and "late senders" in found.verdict
+    )
     assert "stretto tune" not in found.next_command
 
 

@@ -22,7 +22,7 @@ from stretto.export import check, examine, han, intel, openmpi, probe
 from stretto.export.output import MODULE, SCRIPT, Export, write
 from stretto.export.rules import Layout, Rule
 from stretto.export.users import beating, conflicts, woken
-from stretto.export.verdicts import Verdict
+from stretto.export.verdicts import RowCheck
 from stretto.files.export import EXPORT, NAME
 from stretto.files.identity import MPIIdentity
 from stretto.mpi.algorithms.forced import mark_of
@@ -184,7 +184,7 @@ def test_a_forced_algorithm_that_the_files_bring_to_life_is_named(
         text=True, check=True,
     )  # fmt: skip
     assert f"{BCAST}=3 is set: it comes alive with these files" in done.stderr
-    verdict = Verdict(None, "calls without a row", "proven", "as before")
+    verdict = RowCheck(None, "calls without a row", "proven", "as before")
     monkeypatch.setattr(check, "run", lambda *_: {None: verdict})
     monkeypatch.setenv(BCAST, "3")
     monkeypatch.setattr(examine, "examine", lambda *_: [])

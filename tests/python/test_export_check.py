@@ -21,7 +21,7 @@ from stretto.export.check import Plan, check, read, run
 from stretto.export.examine import examine
 from stretto.export.output import Export, write
 from stretto.export.rules import Layout, Rule
-from stretto.export.verdicts import UNSEEN, Verdict
+from stretto.export.verdicts import UNSEEN, RowCheck
 from stretto.files.export import ExportManifest
 from stretto.mpi.base import MPIInstallation
 
@@ -64,7 +64,7 @@ def exported(export: Export, mpi: MPIInstallation, target: str, out: Path) -> Pa
     return out
 
 
-def by_status(verdicts: Sequence[Verdict]) -> dict[str, list[str]]:
+def by_status(verdicts: Sequence[RowCheck]) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {"proven": [], "unproven": [], "wrong": []}
     for v in verdicts:
         out[v.status].append(f"{v.words}: {v.why}")
@@ -163,7 +163,7 @@ def tree_with(text: str, old: Mapping[str, str], new: Mapping[str, str]) -> str:
 
 def seen(
     manifest: ExportManifest, environment: Mapping[str, str], mpi: MPIInstallation
-) -> dict[int | None, Verdict]:
+) -> dict[int | None, RowCheck]:
     """The verdicts, when the machine was quiet enough to see what shows them."""
     until = time.monotonic() + LOOKS_S / 2  # a test looks at the files as they are, and spoilt
     while True:

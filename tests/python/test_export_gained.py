@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stretto.campaign import settings as s
-from stretto.campaign.compare import Cell, Comparison, judge
+from stretto.campaign.compare import Cell, Comparison
 from stretto.campaign.stats import Interval
+from stretto.campaign.verdict import judge
 from stretto.export import gain_show, gained, openmpi, verdicts
 from stretto.export.cases import Case
 from stretto.export.gain import CANDIDATES, Call
@@ -21,8 +22,7 @@ def compared(p: float | None, ratio: float = 0.5) -> Comparison:
     """A call with the files against the same without, before anything is adjusted."""
     cell = Cell("bcast", 8, "MPI_BYTE", "", 0, "latency")
     interval = Interval(ratio, ratio, ratio, 8)
-    outcome, why = judge(interval, p, 8)
-    return Comparison(cell, "native:files", "bare", interval, (), p, p, outcome, why)
+    return Comparison(cell, "native:files", "bare", interval, (), p, p, judge(interval, p, 8))
 
 
 def test_calls_of_all_layouts_are_one_family_of_tests() -> None:
@@ -30,7 +30,7 @@ def test_calls_of_all_layouts_are_one_family_of_tests() -> None:
     assert one[0].outcome == "faster"
     adjusted = [c for found in gained._one_family([one, *others]) for c in found]
     assert [(c.q, c.outcome) for c in adjusted] == [
-        (0.06, "same"), (0.9, "same"), (None, "untested")
+        (0.06, "inconclusive"), (0.9, "inconclusive"), (None, "inconclusive")
     ]  # fmt: skip
 
 
@@ -38,11 +38,12 @@ def test_a_row_is_as_good_as_the_worst_of_its_calls() -> None:
     call = Call(s.make_case("bcast", 8, CANDIDATES), 0)
     good, bad = (Found(call, TWO, None, compared(0.001, r)) for r in (0.5, 2.0))
     none, ended = Found(call, TWO), Found(call, TWO, failed="with the files it failed: 11")
-    stands_in = replace(good, call=replace(call, stands_in=True), comparison=compared(0.9))
+    stands_in = replace(good, call=replace(call, stands_in=True), comparison=compared(0.9, 1.0))
     of = {
         "faster": (good, good), "slower": (good, bad), "not timed": (good, none),
         "failed": (bad, ended), "not slower": (stands_in,),
-        "not proven faster": (good, replace(good, comparison=compared(0.9))),
+        "inconclusive": (good, replace(good, comparison=compared(0.9))),
+        "not faster": (good, replace(good, comparison=compared(0.9, 1.0))),
     }  # fmt: skip
     rows = [OfRow(0, want, *gained._of_row(found), found) for want, found in of.items()]
     assert [r.status for r in rows] == list(of)

@@ -23,7 +23,7 @@ from stretto.export.layouts import for_layouts
 from stretto.export.output import write
 from stretto.export.rules import Layout, Rule
 from stretto.export.targets import Wishes, writer_for
-from stretto.export.verdicts import Verdict
+from stretto.export.verdicts import RowCheck
 from stretto.files.identity import MPIIdentity
 from stretto.mpi import find_installation
 from stretto.mpi.algorithms import discover
@@ -170,7 +170,7 @@ def exported(rules: list[Rule], mpi: MPIIdentity, out: Path) -> Path:
     return out
 
 
-def checked(out: Path, mpi: MPIInstallation) -> dict[str, list[Verdict]]:
+def checked(out: Path, mpi: MPIInstallation) -> dict[str, list[RowCheck]]:
     with one_job_at_a_time():
         found = check(out, Plan(mpi), quiet=True)
     return {s: [v for v in found if v.status == s] for s in ("proven", "unproven", "wrong")}

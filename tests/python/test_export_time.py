@@ -196,14 +196,14 @@ def test_no_gain_is_not_proven_and_no_error(
     assert four.run("--json") == 0
     said = answer(capsys)
     (row,) = said["rows"]
-    assert row["status"] == "not proven faster"
+    assert row["status"] == "inconclusive"
     assert "at 1 of 2 calls" in row["why"] and "not above 3%" in row["why"]
     # a whole interval above what was promised
     assert [c["less_than_promised"] for c in row["calls"]] == [True, True]
     four.tell({"allreduce": [50, 10]})
     assert four.run("--json", "--restart", "--launches", "3") == 0
     said = answer(capsys)
-    assert said["rows"][0]["status"] == "not proven faster"
+    assert said["rows"][0]["status"] == "inconclusive"
     assert "too few for a test" in said["rows"][0]["why"]
 
 
@@ -376,7 +376,7 @@ def test_the_program_itself_times_files(
         assert main(["export", "--time", *words, "--json"]) == 0
     (row,) = answer(capsys)["rows"]
     (call,) = row["calls"]
-    assert call["without_us"] > 0 and call["with_us"] > 0 and row["status"] == "not proven faster"
+    assert call["without_us"] > 0 and call["with_us"] > 0 and row["status"] == "inconclusive"
     samples = read_bench(tmp_path / "gain-1x2.bench.jsonl").samples
     assert {s.candidate for s in samples} == {"bare", "native:files"}
     assert all(s.reference_us for s in samples)

@@ -16,7 +16,7 @@ from stretto.export.check import Plan, read, run
 from stretto.export.output import write
 from stretto.export.probe import TIMED, Print
 from stretto.export.rules import Rule
-from stretto.export.verdicts import UNSEEN, Verdict, verdicts_of
+from stretto.export.verdicts import UNSEEN, RowCheck, verdicts_of
 from stretto.files.export import ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity
 
@@ -71,14 +71,14 @@ BY_ARRIVALS: dict[str, tuple[Shown, str, str]] = {
 
 def judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, show: Callable[[str, int, bool], Print]
-) -> Verdict:
+) -> RowCheck:
     """The verdict on a row where launches show this, by settings, size, and ranks held or not."""
     return verdicts(tmp_path, monkeypatch, show)[0]
 
 
 def verdicts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, show: Callable[[str, int, bool], Print]
-) -> dict[int | None, Verdict]:
+) -> dict[int | None, RowCheck]:
     """The verdicts on that row, and on calls without one."""
     export = intel.adjust([Rule("reduce", FOUR, 0, None, preset("reduce", 2))])
     write(export, tmp_path, "test", "intel", MPIIdentity("intel", "mpich", "2021.18", ""))
@@ -185,7 +185,7 @@ def test_a_row_that_runs_otherwise_at_one_end_is_not_proven() -> None:
         kinds = ({probe.COUNTED: (x, x)} for x in (small, large))
         return probe.Prints({c.call: Print(k) for c, k in zip(cases, kinds, strict=True)})
 
-    def verdict(files: str, forced: probe.Prints) -> Verdict:
+    def verdict(files: str, forced: probe.Prints) -> RowCheck:
         seen = [(cases, prints("own", "own")), (cases, prints("row", files)), (cases, forced)]
         return verdicts_of(manifest, cases, seen, probe.COUNTED)[0]
 

@@ -92,7 +92,7 @@ def profiles(draw: st.DrawFn) -> profile.Profile:
 
 GAINS = st.none() | st.tuples(TIME, TIME, TIME).map(lambda t: verdict.Gain(*sorted(t), p=0.25))
 VERDICTS = st.builds(
-    verdict.Verdict,
+    verdict.VerdictFile,
     st.just("0.1.0"),
     TEXT,
     HOST,
@@ -116,7 +116,7 @@ def test_profile_round_trip(value: profile.Profile) -> None:
 
 
 @given(VERDICTS)
-def test_verdict_round_trip(value: verdict.Verdict) -> None:
+def test_verdict_round_trip(value: verdict.VerdictFile) -> None:
     assert verdict.parse_verdict(verdict.format_verdict(value), "v") == value
 
 
@@ -137,7 +137,7 @@ def test_profile_damaged(value: profile.Profile, data: st.DataObject) -> None:
 
 
 @given(VERDICTS, st.data())
-def test_verdict_damaged(value: verdict.Verdict, data: st.DataObject) -> None:
+def test_verdict_damaged(value: verdict.VerdictFile, data: st.DataObject) -> None:
     text = verdict.format_verdict(value)
     cut = data.draw(st.integers(0, len(text) - 2))
     with pytest.raises(StrettoError):

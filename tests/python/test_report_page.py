@@ -294,11 +294,13 @@ def test_few_runs_are_not_called_significant(systems: Path, tmp_path: Path) -> N
     value = json.loads((systems / "small" / "app.verdict.json").read_text())
     value["runs"] = value["runs"][:4]
     value["measured"]["p"] = None
+    value["outcome"], value["missing"] = "inconclusive", "missing: 4 more pairs"
     path = tmp_path / "app.verdict.json"
     path.write_text(json.dumps(value))
     text = page_of(path, tmp_path / "p.html")
     assert "could not be made (it needs at least six runs of each kind)" in text
     assert ", significant" not in text
+    assert "not tested" in text and "inconclusive; missing: 4 more pairs" in text
 
 
 def test_text_from_files_is_escaped(systems: Path, tmp_path: Path) -> None:

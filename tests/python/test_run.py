@@ -15,7 +15,7 @@ from mpis import MPIS, REPOSITORY, one_job_at_a_time
 from stretto.files.identity import collect_host
 from stretto.files.locate import table_path
 from stretto.files.table import Row, Table, write_table
-from stretto.files.verdict import Metric, Verdict, write_verdict
+from stretto.files.verdict import Metric, VerdictFile, write_verdict
 from stretto.launch.ask import BROKEN_PIPE
 from stretto.mpi import from_launcher
 
@@ -143,7 +143,7 @@ def test_a_table_of_another_text_of_the_shell(folder: Path, stand_ins: Path) -> 
     mine = table("openmpi4", folder / "stretto-bash" / "bash.table")
     words = [*mpi.launcher(2), "bash", "-c"]
     found = from_launcher(Path(words[0]), mpi.environment)
-    made = Verdict(
+    made = VerdictFile(
         "0.1.0", "2026-11-21T20:00:00Z", collect_host(), found.identity,
         [*words, "./show.sh"], Metric(), [], None, None, None, "nothing was measured",
     )  # fmt: skip

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from mpis import MPIS, REPOSITORY, one_job_at_a_time
-from stretto.campaign.compare import judge
 from stretto.campaign.stats import Interval
+from stretto.campaign.verdict import judge
 from stretto.cli import main
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
@@ -223,9 +223,9 @@ def test_the_turning_point_needs_significance() -> None:
     assert native.best.point == Point(1, 4) and native.certain
     assert native.best.speedup == pytest.approx(2.5)
     assert native.best.efficiency == pytest.approx(2.5 / 4)
-    assert [(m.point, o) for m, o, _ in native.slower] == [(Point(2, 4), "slower")]
+    assert [(m.point, v.outcome) for m, v in native.slower] == [(Point(2, 4), "slower")]
     assert tuned.best.point == Point(2, 4) and not tuned.slower
-    assert {g.point: g.outcome for g in found.gains} == {
+    assert {g.point: g.verdict.outcome for g in found.gains} == {
         Point(1, 2): "faster", Point(1, 4): "faster", Point(2, 4): "faster",
     }  # fmt: skip
     assert found.cheapest is not None and found.cheapest.point == Point(1, 4)
@@ -238,9 +238,11 @@ def test_the_turning_point_needs_significance() -> None:
 
     few = analyse(runs_of(CURVE, rounds=5), Metric(), None)
     assert few is not None and not any(t.certain for t in few.turns)
-    assert all(g.outcome == "untested" for g in few.gains)
+    assert all(g.verdict.outcome == "inconclusive" for g in few.gains)
     text = "\n".join(sentences(few, None))
-    assert "look slower" in text and "nothing is claimed" in text
+    assert "whether more cores make it slower is inconclusive: 5 runs are too few" in text
+    assert "tuned against native is inconclusive: 5 runs are too few" in text
+    assert "missing: 1 more round" in text and "% less time" not in text
 
 
 def test_cores_that_change_nothing_are_no_turning_point() -> None:
@@ -262,7 +264,7 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
     assert found is not None
     (native,) = found.turns
     assert native.best.point == Point(1, 8) and native.enough is not None
-    assert (native.enough[0].point, native.enough[1]) == (Point(1, 4), "same")
+    assert (native.enough[0].point, native.enough[1].outcome) == (Point(1, 4), "same")
     text = "\n".join(sentences(found, None))
     assert "; 1 x 4 is as fast with 4 instead of 8 cores: " in text
     assert "has not turned round" not in text
@@ -272,7 +274,7 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
     few = analyse(runs_of(times, rounds=1), Metric(), None)
     assert few is not None
     text = "\n".join(sentences(few, None))
-    assert "1 x 4 looks as fast with 4 instead of 8 cores: 1 run is too few for a test" in text
+    assert "whether 1 x 4 is as fast with 4 instead of 8 cores is inconclusive: 1 run is" in text
     scales = {Point(1, 4): (10.0, None), Point(1, 8): (5.0, None)}
     for rounds in (1, 6):
         good = analyse(runs_of(scales, rounds), Metric(), None)
@@ -285,8 +287,8 @@ def test_one_of_a_thing_is_not_several() -> None:
     assert Point(1, 2, 1).words == "1 x 2 x 1 thread"
     assert Point(1, 2, 2).words == "1 x 2 x 2 threads"
     one = Interval(1.0, None, None, 1)
-    assert judge(one, None, 1)[1] == "1 launch is too few for a test (at least 6)"
-    assert judge(one, None, 2, "run")[1] == "2 runs are too few for a test (at least 6)"
+    assert judge(one, None, 1).why == "1 launch is too few for a test (at least 6)"
+    assert judge(one, None, 2, "run").why == "2 runs are too few for a test (at least 6)"
 
 
 def test_a_rate_is_better_when_higher() -> None:
@@ -566,7 +568,7 @@ def test_tuned_runs_prove_that_they_were(case: Path, capsys: pytest.CaptureFixtu
     (tuned,) = [r for r in read_scale(Path(found["file"])).runs if r.kind == "tuned"]
     assert tuned.ranks == 2 and tuned.detail.startswith(f"{table} (")
     assert tuned.calls is not None and 0 < tuned.calls <= 2 * 5
-    assert found["gains"][0]["outcome"] == "untested"
+    assert found["gains"][0]["outcome"] == "inconclusive"
 
 
 @pytest.mark.mpi

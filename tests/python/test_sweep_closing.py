@@ -15,6 +15,7 @@ from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison
 from stretto.campaign.settings import Case, Settings
 from stretto.campaign.stats import Interval
 from stretto.files.bench import Bench, Header, Sample, read_bench
+from stretto.files.outcome import Verdict
 from stretto.sweep.borne_out import Expected, Gain
 from stretto.sweep.closing import Bid, Closing, agreed, beyond
 from stretto.sweep.decide import Decided, decide_all
@@ -177,7 +178,7 @@ def test_a_proof_that_others_may_undo_is_none_yet(tmp_path: Path, q: float, sure
     shape = shape_of(plan.settings.cases[0])
     cell = Cell(shape[0], shape[1], shape[2], shape[3], shape[4], "latency")
     ratio = Interval(0.5, 0.4, 0.6, 6)
-    found = Comparison(cell, "shm", NATIVE, ratio, (0.5,) * 6, q / 4, q, "faster", "")
+    found = Comparison(cell, "shm", NATIVE, ratio, (0.5,) * 6, q / 4, q, Verdict("faster", ""))
     decided = Decided(
         plan.layout, [], {shape[0]: {shape[1]: "shm"}}, {shape[0]: {shape[1]: {"shm": 0.5}}}, {},
         [found],

@@ -17,6 +17,7 @@ from stretto.campaign.stats import Interval
 from stretto.errors import CommandFailedError, StrettoError, UsageError
 from stretto.files.bench import Bench, Header, Launch, Sample
 from stretto.files.identity import Host, MPIIdentity
+from stretto.files.outcome import Verdict
 from stretto.files.profile import Call, Communicator, Node, Profile
 from stretto.files.table import Row, Table
 from stretto.files.verdict import Gain, Metric, Run
@@ -25,8 +26,9 @@ from stretto.tune.needs import find_needs
 from stretto.tune.place import COPIES, MARK, Place, check_copy, fresh, make_output
 from stretto.tune.predict import predict
 from stretto.tune.shapes import Shape
-from stretto.tune.trials import find_value, gain, make_metric, order
-from stretto.tune.words import conclude, no_help, significant
+from stretto.tune.start import start_s
+from stretto.tune.trials import find_value, gain, judged, make_metric, order
+from stretto.tune.words import conclude, no_help, start_words
 
 HOST = Host("h", "c", 2, "k", 1)
 MPI = MPIIdentity("openmpi", "openmpi", "4.1.4")
@@ -98,7 +100,7 @@ def comparison(ratios: list[float]) -> Comparison:
     middle = float(np.median(ratios))
     return Comparison(
         cell, "shm", "native", Interval(middle, min(ratios), max(ratios), len(ratios)),
-        tuple(ratios), 0.001, 0.001, "faster", "",
+        tuple(ratios), 0.001, 0.001, Verdict("faster", ""),
     )  # fmt: skip
 
 
@@ -168,13 +170,18 @@ def test_measured_gain_in_time_and_in_a_rate() -> None:
     assert found is not None and found.median == pytest.approx(0.24, abs=0.02)
     worse = gain(runs(fast, slow), Metric())
     assert worse is not None and worse.median < 0
-    assert "SLOWER" in conclude(Metric(), None, worse)
+    loss = judged(runs(fast, slow), Metric())
+    assert loss.outcome == "slower" and "SLOWER" in conclude(Metric(), None, worse, loss)
+    assert judged(runs(fast, slow), rate).outcome == "faster"
 
 
 def test_five_pairs_claim_nothing() -> None:
     found = gain(runs([10.0] * 5, [1.0] * 5), Metric())
     assert found is not None and found.p is None
-    assert "nothing is claimed" in conclude(Metric(), None, found)
+    verdict = judged(runs([10.0] * 5, [1.0] * 5), Metric())
+    assert (verdict.outcome, verdict.missing) == ("inconclusive", "missing: 1 more pair")
+    text = conclude(Metric(), None, found, verdict)
+    assert text.startswith("inconclusive: the gain in wall time was not tested") and "%" not in text
 
 
 def test_failed_runs_have_no_value() -> None:
@@ -308,7 +315,7 @@ def test_what_is_too_large_is_not_copied(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_words_of_a_conclusion() -> None:
     good = Gain(0.03, 0.05, 0.07, 0.002)
-    text = conclude(Metric(), Gain(0.04, 0.06, 0.08), good)
+    text = conclude(Metric(), Gain(0.04, 0.06, 0.08), good, Verdict("faster", ""))
     assert re.search(r"measured gain in wall time: 5\.0% \(3\.0% to 7\.0%\), p=0\.002", text)
     assert "significant" in text and "Predicted in wall time: 6.0%" in text
 
@@ -330,17 +337,38 @@ def test_the_median_call_counts_where_it_is_known() -> None:
     assert found is not None and found.high == pytest.approx(5e-5)
 
 
-def test_a_loss_needs_the_test_and_the_interval() -> None:
-    """As a gain does: what is said of CMD and the exit status go by the same."""
-    for gain_, told in (
-        (Gain(-0.05, -0.03, -0.01, 0.002), True),
-        (Gain(-0.05, -0.03, 0.01, 0.04), False),
-        (Gain(-0.05, -0.03, -0.01, 0.2), False),
-        (Gain(-0.05, -0.03, -0.01), False),
-    ):
-        assert significant(gain_) is told
-        assert ("SLOWER" in conclude(Metric(), None, gain_)) is told
+@pytest.mark.parametrize(
+    ("native", "tuned", "busy", "outcome", "words"),
+    [
+        ([10.0] * 6, [9.8] * 6, 0.0, "faster", "2.0% faster"),  # of any size
+        ([10.0] * 6, [10.5] * 6, 0.0, "slower", "5% slower"),
+        ([9, 10, 11] * 2, [10, 10, 10] * 2, 0.0, "same", "no significant difference"),
+        (
+            [9, 10, 11] * 2,
+            [10, 10, 10] * 2,
+            0.5,
+            "inconclusive",
+            "missing: a quiet machine (others",
+        ),
+        ([8, 10, 12] * 2, [7, 9.4, 13] * 2, 0.0, "inconclusive", "is not significant"),
+        ([10.0] * 6, [9.0] * 6, 0.5, "faster", "10% faster"),  # interleaved runs prove it
+        ([10.0] * 4, [5.0] * 4, 0.0, "inconclusive", "missing: 2 more pairs"),
+        ([], [], 0.0, "inconclusive", "missing: 6 pairs of runs"),
+    ],
+)
+def test_judged_runs_of_each_outcome_are_told_apart(
+    native: list[float], tuned: list[float], busy: float, outcome: str, words: str
+) -> None:
+    made = [dataclasses.replace(r, others=busy) for r in runs(native, tuned)]
+    found = judged(made, Metric())
+    assert found.outcome == outcome and words in found.words
 
 
-def test_an_interval_that_holds_zero_is_no_claim() -> None:
-    assert "not significant" in conclude(Metric(), None, Gain(-0.01, 0.01, 0.02, 0.04))
+def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
+    faster, good = Verdict("faster", ""), Gain(0.09, 0.1, 0.11, 0.002)
+    text = conclude(Metric(), Gain(0.01, 0.02, 0.03), good, faster)
+    assert "far above the prediction" in text
+    assert "far above" not in conclude(Metric(), Gain(0.05, 0.08, 0.1), good, faster)
+    assert "less than starting stretto run costs (90 ms" in start_words(0.03, 0.09)
+    assert start_words(0.2, 0.09) == ""
+    assert 0.01 < start_s() < 30

@@ -8,8 +8,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.campaign.compare import Cell, Comparison, Outcome
+from stretto.campaign.compare import Cell, Comparison
 from stretto.campaign.stats import Interval
+from stretto.files.outcome import Outcome, Verdict
 from stretto.files.verdict import Metric, Run
 from stretto.tune.decide import Span, choose, decide, segments
 from stretto.tune.trials import gain, longest_s
@@ -33,7 +34,14 @@ def comparison(
     cell = Cell(collective, size, "MPI_DOUBLE", "MPI_SUM", root, "throughput")
     interval = Interval(ratio, ratio * 0.98, ratio * 1.02, 6)
     return Comparison(
-        cell, candidate, "native", interval, (ratio,) * 6, 0.002, 0.004, outcome, "because"
+        cell,
+        candidate,
+        "native",
+        interval,
+        (ratio,) * 6,
+        0.002,
+        0.004,
+        Verdict(outcome, "because", tested=outcome != "inconclusive"),
     )
 
 
@@ -115,7 +123,7 @@ def test_never_a_choice_where_it_was_not_faster() -> None:
 
 
 def test_untested_is_native() -> None:
-    rows = decide([comparison(8, "shm", 0.1, "untested")], 1, 2)
+    rows = decide([comparison(8, "shm", 0.1, "inconclusive")], 1, 2)
     assert [(r.low, r.high, r.choice) for r in rows] == [(0, None, "native")]
     assert "best" not in rows[0].evidence, "no test knows it"
 
@@ -188,7 +196,7 @@ def test_one_row_for_all_sizes_may_gain_nothing_somewhere_but_lose_nowhere() -> 
     assert one_row((8, "shm", 0.5, "faster"), (4096, "shm", 1.01, "same")).choice == "shm"
     assert one_row((8, "shm", 0.5, "faster"), (4096, "shm", 1.025, "same")).choice == "native"
     assert one_row((8, "shm", 0.1, "faster"), (4096, "shm", 1.2, "slower")).choice == "native"
-    assert one_row((8, "shm", 0.1, "faster"), (4096, "shm", 0.9, "untested")).choice == "native"
+    assert one_row((8, "shm", 0.1, "faster"), (4096, "shm", 0.9, "inconclusive")).choice == "native"
     assert one_row((8, "shm", 0.99, "same"), (4096, "shm", 0.98, "same")).choice == "native"
 
 
@@ -210,7 +218,7 @@ def test_a_candidate_that_was_not_measured_at_all_sizes_is_none_for_all() -> Non
 def test_a_row_of_native_names_no_best_that_no_test_knows() -> None:
     """What was dropped after a launch was called `best=linear(32) best_ratio=0.003 launches=1`."""
     known = comparison(1024, "ring", 0.99, "same")
-    lucky = replace(comparison(1024, "linear(32)", 0.003, "untested"), ratios=(0.003,))
+    lucky = replace(comparison(1024, "linear(32)", 0.003, "inconclusive"), ratios=(0.003,))
     row = find(decide([known, lucky], 1, 4), 1024)
     assert row.choice == "native" and row.evidence["best"] == "ring"
     assert row.evidence["launches"] == str(known.launches)

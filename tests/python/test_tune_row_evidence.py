@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from stretto.campaign.compare import Cell, Comparison, Outcome
+from stretto.campaign.compare import Cell, Comparison
 from stretto.campaign.stats import Interval
+from stretto.files.outcome import Outcome, Verdict
 from stretto.files.rows import Row
 from stretto.sweep import conclude
 from stretto.sweep.command import lines_of
@@ -19,7 +20,7 @@ def comparison(size: int, ratio: float, outcome: Outcome, q: float, root: int = 
     cell = Cell("alltoallv", size, "MPI_BYTE", "", root, "latency")
     interval = Interval(ratio, 0.98 * ratio, 1.02 * ratio, 12)
     return Comparison(
-        cell, "pairwise", "native", interval, (ratio,) * 12, q, q, outcome, "because"
+        cell, "pairwise", "native", interval, (ratio,) * 12, q, q, Verdict(outcome, "because")
     )  # fmt: skip
 
 

@@ -264,7 +264,7 @@ def test_nothing_is_chosen_without_significance(
     assert (
         few["setting"] is None and not few["chosen"] and "no test can be made" in few["conclusion"]
     )
-    assert {t["outcome"] for t in few["tried"]} == {"dropped", "untested"}
+    assert {t["outcome"] for t in few["tried"]} == {"dropped", "inconclusive"}
     assert main(["env", *script(case)]) == 0
     out = capsys.readouterr().out
     assert "export OMPI" not in out and "sets nothing" in out
@@ -331,7 +331,7 @@ def test_a_run_ends_with_the_budget_and_is_no_failure(
     assert tune("--candidates", f"{EAGER}=1024", "--budget", "8s", "--json", *words) == 0
     found = json.loads(capsys.readouterr().out)
     assert "the budget was spent" in found["conclusion"]
-    assert [t["outcome"] for t in found["tried"]] == ["untested"]
+    assert [t["outcome"] for t in found["tried"]] == ["inconclusive"]
 
 
 #: alpha takes a fifth of the time, beta three tenths, and gamma finds most of beta's gain again

@@ -105,7 +105,7 @@ def fair(times: Mapping[Cell, Mapping[str, Timing]]) -> list[Comparison]:
         alone = c.baseline == BARE and not c.paired
         if alone and c.outcome == "faster" and other and other.outcome != "faster":
             why = f"{c.why} than the bare MPI, but not than native in the same processes"
-            c = replace(c, outcome="same", why=f"{why}: {other.why}")
+            c = replace(c, verdict=replace(c.verdict, outcome="same", why=f"{why}: {other.why}"))
         out.append(c)
     return out
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from stretto.campaign.hodges_lehmann import ratio_apart
+from stretto.campaign.idle import busy_launches
 from stretto.campaign.reference import Timed, exponent, leaves_messages
 from stretto.campaign.stats import (
     FEWEST,
@@ -19,19 +20,17 @@ from stretto.campaign.stats import (
     paired_test,
     rank_sum_test,
 )
+from stretto.campaign.verdict import judge, settled
 from stretto.counted import counted
 from stretto.files.bench import Bench, Sample, standing_exclusions
+from stretto.files.outcome import Outcome, Verdict
 
 NATIVE = "native"
 BARE = "bare"
-ALPHA = 0.05
-#: a difference smaller than this is not worth a claim, however certain
-THRESHOLD = 0.03
 #: below this a single call cannot be timed, and batches decide (us)
 BATCHES_BELOW_US = 2.0
-
-Outcome = Literal["faster", "slower", "same", "untested"]
-Mode = Literal["throughput", "latency"]
+#: part of the launches that may run on a busy machine before "no difference" cannot be told
+BUSY_LAUNCHES = 0.25
 
 
 @dataclass(frozen=True, order=True)
@@ -57,6 +56,8 @@ class Timing:
         knows which launches were made at about the same time (imported results).
     reference
         By launch, what a fixed exchange of messages took in it; only launches that timed one.
+    busy
+        Launches in which the machine was busy with other things.
     """
 
     cell: Cell
@@ -65,6 +66,7 @@ class Timing:
     by_launch: tuple[tuple[int, float], ...]
     kinds: int = 0
     reference: tuple[tuple[int, float], ...] = ()
+    busy: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,8 @@ class Comparison:
         Of the rank test, and adjusted for all comparisons made together; None: no test was made.
     baseline_us
         The baseline's median time, in microseconds.
-    outcome
-        ``faster`` and ``slower`` need q < 5% and a difference above 3%.
-    why
-        The outcome in words.
+    verdict
+        What it amounts to: ``faster`` and ``slower`` need q < 5% and a difference above 3%.
     """
 
     cell: Cell
@@ -92,12 +92,14 @@ class Comparison:
     ratios: tuple[float, ...]
     p: float | None
     q: float | None
-    outcome: Outcome
-    why: str
+    verdict: Verdict
     paired: bool = False
     baseline_us: float | None = None
     #: ranks, nodes and ranks per node that it was measured on, where several are compared
     layout: tuple[int, int, int] | None = None
+    #: that the machine was busy in its launches; None: in few or none
+    busy: str | None = None
+    baseline_launches: int = 0
     #: in another mode than the one that decides a test finds the candidate slower
     slower_elsewhere: bool = False
 
@@ -105,6 +107,27 @@ class Comparison:
     def launches(self) -> int:
         """Launches (of the candidate) that it rests on."""
         return self.ratio.n
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict in one word."""
+        return self.verdict.outcome
+
+    @property
+    def why(self) -> str:
+        """The verdict's reason, and what is missing."""
+        return self.verdict.words
+
+    def no_slower(self, by: float) -> bool:
+        """Tell whether a test was made, and the candidate is not slower by more than a part.
+
+        Parameters
+        ----------
+        by
+            The part.
+        """
+        tested = self.verdict.tested and self.outcome != "slower"
+        return tested and (self.outcome == "faster" or self.ratio.median <= 1 + by)
 
 
 def cell_of(sample: Sample) -> Cell:
@@ -133,6 +156,7 @@ def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
     gone |= {(s.collective, s.candidate) for s in bench.samples if not s.correct}
     variants = bench.header.settings.get("variants")
     kinds = len(variants) if isinstance(variants, list | tuple) else 0
+    busy = busy_launches(bench)
     medians: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     references: dict[tuple[Cell, str], dict[int, float]] = defaultdict(dict)
     for sample in bench.samples:
@@ -150,6 +174,7 @@ def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
                 tuple(sorted(launches.items())),
                 kinds,
                 tuple(sorted(references[cell, name].items())),
+                busy & launches.keys(),
             )
             for name, launches in candidates.items()
         }
@@ -259,34 +284,6 @@ def common_launches(a: Collection[int], b: Collection[int]) -> list[int]:
     return both if len(both) >= min(len(a), len(b)) else []
 
 
-def judge(
-    ratio: Interval, q: float | None, number: int, noun: str = "launch"
-) -> tuple[Outcome, str]:
-    """Say what a comparison amounts to.
-
-    Parameters
-    ----------
-    ratio
-        Candidate / baseline.
-    q
-        Adjusted p, None when no test was made.
-    number, noun
-        How many launches both have, and what they are called: ``run`` of a command.
-    """
-    if q is None:
-        verb = "is" if number == 1 else "are"
-        words = f"{counted(number, noun)} {verb} too few for a test (at least {FEWEST})"
-        return "untested", words
-    percent = 100 * abs(1 - ratio.median)
-    if q >= ALPHA:
-        return "same", f"no significant difference (p={q:.2g})"
-    if percent <= 100 * THRESHOLD:
-        return "same", f"the difference of {percent:.1f}% is not above {100 * THRESHOLD:.0f}%"
-    if ratio.median < 1:
-        return "faster", f"{percent:.0f}% faster (p={q:.2g})"
-    return "slower", f"{percent:.0f}% slower (p={q:.2g})"
-
-
 def compare(
     times: Mapping[Cell, Mapping[str, Timing]],
     baseline: str | Callable[[Mapping[str, Timing], str], str] = NATIVE,
@@ -313,12 +310,45 @@ def compare(
     adjusted = benjamini_hochberg([r[5] for r in raw])
     out = []
     for (cell, name, against, ratio, ratios, p, paired), q in zip(raw, adjusted, strict=True):
-        outcome, why = judge(ratio, q, ratio.n)
-        base_us = times[cell][against].interval.median
+        both = times[cell][name], times[cell][against]
+        busy, base_us = _busy(*both), both[1].interval.median
+        verdict = judge(ratio, q, ratio.n, p=p, busy=busy)
         out.append(
-            Comparison(cell, name, against, ratio, ratios, p, q, outcome, why, paired, base_us)
+            Comparison(
+                cell,
+                name,
+                against,
+                ratio,
+                ratios,
+                p,
+                q,
+                verdict,
+                paired,
+                base_us,
+                busy=busy,
+                baseline_launches=both[1].interval.n,
+            )
         )
     return out
+
+
+def _busy(*timings: Timing) -> str | None:
+    """Return in how many launches the machine was busy, None where it was in few of them."""
+    busy = {k for t in timings for k in t.busy}
+    return busy_words(len({k for t in timings for k, _ in t.by_launch}), len(busy))
+
+
+def busy_words(launches: int, busy: int) -> str | None:
+    """Return in how many launches the machine was busy, None where it was in few of them.
+
+    Parameters
+    ----------
+    launches, busy
+        How many there are, and on a busy machine.
+    """
+    if busy <= BUSY_LAUNCHES * launches:
+        return None
+    return f"it was busy in {busy} of {launches} launches"
 
 
 def deciding_mode(native_us: Mapping[str, float]) -> str:
@@ -374,7 +404,7 @@ def decisive(
             chosen = replace(chosen, slower_elsewhere=True)
             if chosen.outcome == "faster":
                 why = f"{chosen.why} in {mode}, but {other.why} in {other.cell.mode}"
-                chosen = replace(chosen, outcome="same", why=why)
+                chosen = replace(chosen, verdict=Verdict("same", why))
         out.append(chosen)
     return out
 
@@ -394,3 +424,63 @@ def best(comparisons: Sequence[Comparison]) -> Comparison | None:
     """
     faster = [c for c in comparisons if c.outcome == "faster"]
     return min(faster, key=lambda c: (c.ratio.median, c.candidate)) if faster else None
+
+
+def open_points(comparisons: Iterable[Comparison]) -> tuple[list[Comparison], int]:
+    """Return where it cannot be told whether something is faster, and of how many calls.
+
+    Parameters
+    ----------
+    comparisons
+        Of all candidates.
+
+    Returns
+    -------
+    tuple
+        One comparison of each such call, and the number of all calls.
+    """
+    calls: dict[tuple[object, ...], list[Comparison]] = defaultdict(list)
+    for c in comparisons:
+        calls[c.layout, shape_of_cell(c.cell)].append(c)
+    found = []
+    for here in calls.values():
+        if best(here) is None and not _settled(here):
+            untold = [c for c in here if c.outcome == "inconclusive"] or here
+            found.append(min(untold, key=lambda c: c.ratio.median))
+    return found, len(calls)
+
+
+def open_words(comparisons: Iterable[Comparison]) -> str | None:
+    """Return at how many calls nothing can be told, with a reason; None where there is none.
+
+    Parameters
+    ----------
+    comparisons
+        Of all candidates.
+    """
+    found, calls = open_points(comparisons)
+    if not found:
+        return None
+    c = max(found, key=lambda c: (not c.verdict.tested, len(c.verdict.missing)))
+    return f"inconclusive at {len(found)} of {counted(calls, 'call')}: {c.verdict.words}"
+
+
+def best_words(comparisons: Sequence[Comparison], label: Callable[[str], str]) -> str:
+    """Return the best choice of one size in words; the baseline only where something was tested.
+
+    Parameters
+    ----------
+    comparisons
+        All of one size.
+    label
+        From a candidate to what people read.
+    """
+    chosen = best(comparisons)
+    if chosen is not None:
+        return f"{label(chosen.candidate)} x{chosen.ratio.median:.2f}"
+    return NATIVE if _settled(comparisons) else "inconclusive"
+
+
+def _settled(comparisons: Sequence[Comparison]) -> bool:
+    found = [(c.verdict, c.ratio.median) for c in comparisons]
+    return settled(found, max((c.baseline_launches for c in comparisons), default=0))

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from stretto.counted import counted
+from stretto.files.bench import Bench
+from stretto.files.usage import Usage, usage_words
 
 #: share of the processors' time that others may use before we warn
 MOST_BUSY = 0.05
+#: and before runs of CMD (the median of short looks)
+MOST_BUSY_RUNS = 0.1
 
 
 def busy_share(seconds: float = 0.3, stat: Path = Path("/proc/stat")) -> float | None:
@@ -54,6 +61,59 @@ def idle_warning(share: float | None = None) -> str | None:
         f"{100 * found:.0f}% of this machine's processor time is in use by others; figures will be "
         "too high and intervals wide: end other work (top shows it), or take a node of your own"
     )
+
+
+def busy_before(shares: Sequence[float | None]) -> str | None:
+    """Return that the machine was busy before most of several runs; None where it was not.
+
+    Parameters
+    ----------
+    shares
+        Of the processors' time that others used, by run; None: not known.
+    """
+    known = [s for s in shares if s is not None]
+    share = statistics.median(known) if known else 0.0
+    if share <= MOST_BUSY_RUNS:
+        return None
+    return f"others used {100 * share:.0f}% of its processors before the runs"
+
+
+def _disturbed(bench: Bench) -> dict[int, Usage]:
+    """Return what the ranks of launches on a busy machine had, by launch.
+
+    Where ranks outnumber processors they wait for one another's: that is no other work.
+    """
+    ppn = {r.launch: r.ppn for r in bench.launches}
+    ends = bench.ends.items()
+    found = {k: end.usage for k, end in ends if end.usage is not None and end.usage.busy}
+    return {k: used for k, used in found.items() if ppn.get(k, 1) <= used.cores}
+
+
+def busy_launches(bench: Bench) -> frozenset[int]:
+    """Return the launches during which the machine was busy with other things.
+
+    Parameters
+    ----------
+    bench
+        A results file.
+    """
+    return frozenset(_disturbed(bench))
+
+
+def busy_note(bench: Bench) -> str | None:
+    """Return the note for every page on results of a busy machine; None where it was quiet.
+
+    Parameters
+    ----------
+    bench
+        A results file.
+    """
+    found = _disturbed(bench)
+    if not found:
+        return None
+    worst = max(found.values(), key=lambda used: used.waited)
+    of = counted(len(bench.ends), "launch")
+    return f"the machine was busy in {len(found)} of {of}: {usage_words(worst)}, at the worst"
 
 
 def cores(root: Path = Path("/"), allowed: Iterable[int] | None = None) -> int:

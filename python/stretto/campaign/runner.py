@@ -19,6 +19,7 @@ from stretto.campaign import process
 from stretto.campaign.commandline import Starter, command_line
 from stretto.campaign.compare import NATIVE
 from stretto.campaign.fitting import check_same
+from stretto.campaign.idle import busy_note
 from stretto.campaign.inlaunch import written_in
 from stretto.campaign.job import Seen, format_job
 from stretto.campaign.ledger import Ledger
@@ -95,7 +96,7 @@ class Campaign:
         with keeping(kept), Progress("measuring", cells, quiet=self.quiet) as progress:
             for place, launch in enumerate(todo):
                 if not self._launch(launch, len(todo) - place, progress):
-                    self._note(f"the budget ended after {place} of {counted(len(todo), 'launch')}")
+                    self.note(f"the budget ended after {place} of {counted(len(todo), 'launch')}")
                     break
 
     def _launch(self, launch: int, left: int, progress: Progress) -> bool:
@@ -212,7 +213,7 @@ class Campaign:
                         Excluded(launch, at.collective, at.candidate, at.bytes,
                                  "hung" if ended.stopped else "failed", why)
                     )  # fmt: skip
-        self._note(f"launch {launch} ({self.settings.variant_of(launch)}): {detail}")
+        self.note(f"launch {launch} ({self.settings.variant_of(launch)}): {detail}")
         self._end(LaunchEnd(launch, status, detail, round(seconds, 2)), reader)
 
     def _end(self, end: LaunchEnd, reader: Reader) -> None:
@@ -238,14 +239,21 @@ class Campaign:
         if isinstance(record, Excluded):
             if (record.collective, record.candidate) in self.ledger.gone:
                 return
-            self._note(
+            self.note(
                 f"{record.candidate} is excluded for {record.collective}: {record.detail}"
                 + (f" ({RETRY.format(anew=self.anew)})" if record.reason in CRASHES else "")
             )
         self.ledger.count(record)
         self.writer.write(record)
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Tell the user now, and again with the results.
+
+        Parameters
+        ----------
+        text
+            A sentence.
+        """
         self.notes.append(text)
         self.say(f"stretto: warning: {text}")
 
@@ -306,4 +314,7 @@ def measure(
         check_same(settings, writer.previous, path)
         campaign = Campaign(settings, installation, writer, say, quiet, start)
         campaign.run()
-    return read_bench(path), campaign.notes
+    bench = read_bench(path)
+    if (busy := busy_note(bench)) is not None:
+        campaign.note(busy)
+    return bench, campaign.notes

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing, best
+from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing, best_words
 from stretto.counted import counted
 from stretto.files.bench import Bench
 
@@ -71,19 +71,16 @@ def table_lines(
             row = [size_words(cell.bytes)]
             for name in names:
                 timing = times[cell].get(name)
-                mark = {"faster": "+", "slower": "-", "same": "=", "untested": "?"}
+                mark = {"faster": "+", "slower": "-", "same": "=", "inconclusive": "?"}
                 found = by_cell[cell].get(name)
                 row.append(
                     "" if timing is None
                     else us(timing.interval.median) + (mark[found.outcome] if found else " ")
                 )  # fmt: skip
-            chosen = best(list(by_cell[cell].values()))
-            row.append(
-                # the fastest of what has no baseline beside it is faster than nobody knows what
-                ("native" if {NATIVE, BARE} & set(times[cell]) else "not known")
-                if chosen is None
-                else f"{labels.get(chosen.candidate, chosen.candidate)} x{chosen.ratio.median:.2f}"
-            )
+            # the fastest of what has no baseline beside it is faster than nobody knows what
+            known = {NATIVE, BARE} & set(times[cell])
+            found_here = list(by_cell[cell].values())
+            row.append(best_words(found_here, lambda n: labels.get(n, n)) if known else "not known")
             rows.append(row)
         if names in (["bare"], ["native"]):
             rows = [row[:-1] for row in rows]
@@ -94,9 +91,19 @@ def table_lines(
         out += ["  ".join(w.rjust(n) for w, n in zip(r, widths, strict=True)) for r in rows]
     if comparisons:
         out += ["", "+ faster and - slower than native with significance and by more than 3%,"]
-        out += ["= no such difference, ? not tested; x = time / native's"]
-        out += sorted({c.why for c in comparisons if c.outcome == "untested"})
+        out += ["= no such difference, ? inconclusive; x = time / native's"]
+        out += _missing(comparisons)
     return out
+
+
+def _missing(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return what inconclusive comparisons lack: each reason once, and the differences' as one."""
+    found = [c.verdict for c in comparisons if c.outcome == "inconclusive"]
+    out = sorted({v.words for v in found if not v.tested})
+    if varied := [v for v in found if v.tested]:
+        most = max(varied, key=lambda v: (len(v.missing), v.missing))
+        out.append(f"{counted(len(varied), 'comparison')} not significant: {most.words}")
+    return [f"inconclusive: {words}" for words in out]
 
 
 def _by_speed(names: Sequence[str], cells: Sequence[Mapping[str, Timing]]) -> list[int]:
@@ -209,5 +216,6 @@ def comparison_json(c: Comparison) -> dict[str, Any]:
         "p_adjusted": c.q,
         "launches": c.launches,
         "outcome": c.outcome,
-        "why": c.why,
+        "why": c.verdict.why,
+        "missing": c.verdict.missing,
     }

@@ -161,11 +161,13 @@ def _labels(files: Sequence[Any]) -> Mapping[str, Mapping[str, str]]:
 
 
 def _notes(files: Sequence[Any]) -> list[str]:
+    from stretto.campaign.idle import busy_note
     from stretto.report.sources import machines_note
 
     heads = [f.bench.header for f in files]
     machines = machines_note(files)
     notes = [] if machines is None else [machines]
+    notes += [f"{f.path.name}: {busy}." for f in files if (busy := busy_note(f.bench)) is not None]
     if any("imported" in h.settings for h in heads):
         values = {h.settings.get("imported", {}).get("value", "largest over the ranks")
                   for h in heads}  # fmt: skip

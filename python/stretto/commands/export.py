@@ -24,7 +24,7 @@ from stretto.files.export import OWN, TARGETS
 
 if TYPE_CHECKING:
     from stretto.export.targets import Wishes
-    from stretto.export.verdicts import Verdict
+    from stretto.export.verdicts import RowCheck
     from stretto.files.identity import MPIIdentity
     from stretto.mpi import MPIInstallation
 
@@ -338,7 +338,7 @@ def _mpi_of(out: Path, mpi: str | None, places: Sequence[str]) -> MPIInstallatio
     return found
 
 
-def _counted(verdicts: list[Verdict]) -> str:
+def _counted(verdicts: list[RowCheck]) -> str:
     """Return how many rows are what: each once, by its worst, found by reading or by running."""
     worst: dict[int, str] = {}
     for v in verdicts:
@@ -366,7 +366,7 @@ def _check(
     most_ranks: int,
     folder: Path | None,
     as_json: bool,
-) -> list[Verdict]:
+) -> list[RowCheck]:
     from stretto.export import plain
     from stretto.export.check import Plan, check
     from stretto.export.mpich import as_rule

@@ -69,7 +69,7 @@ def withheld(profile: Profile, resting_on_s: float) -> str | None:
     if lost <= 0 or lost < resting_on_s:
         return None
     return (
-        f"inconclusive: the machine was busy, and ranks waited {100 * lost / max(profile.wall_s):.0f}"
-        " % of the run for a core; what else the run loses cannot be told from that. Run again where "
-        "nothing else runs"
+        "inconclusive: the machine was busy, and ranks waited "
+        f"{100 * lost / max(profile.wall_s):.0f} % of the run for a core; what else the run loses "
+        "cannot be told from that. Run again where nothing else runs"
     )

@@ -22,7 +22,7 @@ from stretto.export.everywhere import unseen
 from stretto.export.output import SCRIPT
 from stretto.export.probe import Prints
 from stretto.export.users import family_of, waking, woken
-from stretto.export.verdicts import Seen, Verdict, prints_of, unseen_of, verdicts_of
+from stretto.export.verdicts import RowCheck, Seen, prints_of, unseen_of, verdicts_of
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest, filled
 from stretto.mpi.algorithms.forced import MARKS, settable
 from stretto.mpi.algorithms.openmpi import hiding
@@ -90,7 +90,7 @@ def read(directory: Path) -> tuple[ExportManifest, dict[str, str]]:
     return manifest, {n: v for n, v in found.items() if n not in shells and not n.startswith(MARKS)}
 
 
-def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
+def check(directory: Path, plan: Plan, quiet: bool = False) -> list[RowCheck]:
     """Return a verdict for each row, and for each fault besides.
 
     Parameters
@@ -105,7 +105,7 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
     manifest, environment = read(directory)
     faults = examine.examine(manifest, directory, environment, plan.installation)
     verdicts = [_of_fault(manifest, fault) for fault in faults]
-    ran: dict[int | None, Verdict] = {}
+    ran: dict[int | None, RowCheck] = {}
     apart = _apart(manifest, environment, plan)
     if apart:
         verdicts.append(apart)
@@ -116,7 +116,7 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
     for index, row in enumerate(manifest.rows):
         found = ran.get(index)
         if found is None:
-            found = Verdict(index, row.words, "unproven", "no MPI has loaded it here")
+            found = RowCheck(index, row.words, "unproven", "no MPI has loaded it here")
         if index not in named or found.status == "wrong":
             verdicts.append(found)
     if None in ran:
@@ -130,7 +130,7 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[Verdict]:
     return [replace(v, remedy=again) if v.remedy == REMEDY else v for v in verdicts]
 
 
-def _apart(manifest: ExportManifest, environment: Mapping[str, str], plan: Plan) -> Verdict | None:
+def _apart(manifest: ExportManifest, environment: Mapping[str, str], plan: Plan) -> RowCheck | None:
     """Return the verdict on files that not all hosts see: launches there would prove nothing."""
     paths = [Path(environment.get(name, "")) for name in manifest.environment]
     files = [p for p in paths if p.name in manifest.files and p.is_absolute() and p.is_file()]
@@ -140,7 +140,7 @@ def _apart(manifest: ExportManifest, environment: Mapping[str, str], plan: Plan)
     if not nodes:
         return None
     sees = "does not see" if len(nodes) == 1 else "do not see"
-    return Verdict(
+    return RowCheck(
         None,
         "the files",
         "wrong",
@@ -157,14 +157,14 @@ def _writable(directory: Path) -> Path:
     return directory if os.access(directory, os.W_OK | os.X_OK) else Path.cwd()
 
 
-def _of_fault(manifest: ExportManifest, fault: examine.Fault) -> Verdict:
+def _of_fault(manifest: ExportManifest, fault: examine.Fault) -> RowCheck:
     words = "the whole file" if fault.row is None else manifest.rows[fault.row].words
-    return Verdict(fault.row, words, "wrong", fault.message, fault.remedy, fault.place)
+    return RowCheck(fault.row, words, "wrong", fault.message, fault.remedy, fault.place)
 
 
 def run(
     manifest: ExportManifest, environment: Mapping[str, str], plan: Plan, quiet: bool = False
-) -> dict[int | None, Verdict]:
+) -> dict[int | None, RowCheck]:
     """Return the verdicts of running the MPI with the files, by row; None: what has no row.
 
     Parameters
@@ -176,14 +176,14 @@ def run(
     quiet
         Show no progress.
     """
-    out: dict[int | None, Verdict] = {}
+    out: dict[int | None, RowCheck] = {}
     groups: dict[tuple[tuple[str, ...], int | None, int], list[Case]] = {}
     for case in cases_of(manifest):
         where = _where(manifest, case, plan)
         if isinstance(where, str):
             if case.inside and case.row is not None:
                 words = manifest.rows[case.row].words
-                out.setdefault(case.row, Verdict(case.row, words, "unproven", where))
+                out.setdefault(case.row, RowCheck(case.row, words, "unproven", where))
             continue
         groups.setdefault(where, []).append(case)
     for (hosts, ppn, ranks), cases in _joined(groups).items():
@@ -192,7 +192,7 @@ def run(
         out |= _judge_group(manifest, environment, place, cases, ranks, quiet)
     for index, row in enumerate(manifest.rows):
         reason = "its sizes cannot be called here: too large, or no whole number of elements"
-        out.setdefault(index, Verdict(index, row.words, "unproven", reason))
+        out.setdefault(index, RowCheck(index, row.words, "unproven", reason))
     return out
 
 
@@ -232,7 +232,7 @@ def _judge_group(
     cases: list[Case],
     ranks: int,
     quiet: bool,
-) -> dict[int | None, Verdict]:
+) -> dict[int | None, RowCheck]:
     variants = _variants(manifest, environment, place.installation, cases)
     seen: list[tuple[list[Case], Prints]] = [(mine, Prints()) for mine, _ in variants]
     # nor what another export has set in this shell, or what these files alone would wake
@@ -285,7 +285,7 @@ def _judge_group(
     return {index: _with_hiccups(verdict, cases, seen) for index, verdict in verdicts.items()}
 
 
-def _with_hiccups(verdict: Verdict, cases: Sequence[Case], seen: Seen) -> Verdict:
+def _with_hiccups(verdict: RowCheck, cases: Sequence[Case], seen: Seen) -> RowCheck:
     """Say it where a launch ended before its time, and another one with the same settings did not.
 
     It may have been the machine; an algorithm that fails now and then looks the same.

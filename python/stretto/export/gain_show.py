@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.compare import THRESHOLD
 from stretto.campaign.cost import duration
 from stretto.campaign.idle import crowd_words, threads
 from stretto.campaign.ledger import time_left
 from stretto.campaign.show import comparison_json, size_words, us
 from stretto.campaign.stats import FEWEST
+from stretto.campaign.verdict import THRESHOLD
 from stretto.counted import counted
 from stretto.export.gain import Plan
 from stretto.export.gained import Found, Gain
@@ -115,7 +115,7 @@ def untouched(beside: Sequence[Found]) -> str:
     if not beside:
         return "untouched: nothing beside the rows was timed"
     words = f"{len(worse)} SLOWER with the files" if worse else "none slower"
-    if timed and not worse and all(f.comparison.outcome == "untested" for f in timed):  # type: ignore[union-attr]
+    if timed and not worse and all(not f.comparison.verdict.tested for f in timed):  # type: ignore[union-attr]
         words = "not tested"
     more = f" ({missing} without a time)" if missing > 0 else ""
     return f"untouched: {counted(len(beside), 'call')} beside the rows, {words}{more}"
@@ -135,8 +135,9 @@ def _line(f: Found) -> tuple[str, ...]:
     why = f.comparison.why + ("; less than promised" if f.less_than_promised else "")
     if f.call.row is None:
         why += "; no row"
+    times = f"{ratio.median:.2f}" if f.comparison.verdict.tested else "not tested"
     return (
-        case.collective + shape, ranks, size, us(f.us[0]), us(f.us[1]), f"{ratio.median:.2f}",
+        case.collective + shape, ranks, size, us(f.us[0]), us(f.us[1]), times,
         bounds, promised, why,
     )  # fmt: skip
 

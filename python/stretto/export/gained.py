@@ -11,13 +11,13 @@ from stretto.campaign.compare import (
     Comparison,
     compare,
     decisive,
-    judge,
     shape_of_cell,
     timings,
 )
 from stretto.campaign.compare import Timing as Times
 from stretto.campaign.show import size_words
 from stretto.campaign.stats import benjamini_hochberg, geometric_mean
+from stretto.campaign.verdict import judge
 from stretto.counted import counted
 from stretto.export.gain import Call, Plan, Timing, layout_of
 from stretto.export.rules import Layout
@@ -25,7 +25,9 @@ from stretto.files.bench import Bench, Excluded, standing_exclusions
 from stretto.mpi.algorithms.base import FILES
 
 #: the worst first
-Status = Literal["failed", "slower", "not timed", "not proven faster", "not slower", "faster"]
+Status = Literal[
+    "failed", "slower", "not timed", "inconclusive", "not faster", "not slower", "faster"
+]
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,9 @@ class Gain:
             (f.comparison.ratio.median, f.call.promised)
             for r in self.rows
             for f in r.calls
-            if f.comparison is not None and f.call.promised is not None
+            if f.comparison is not None
+            and f.comparison.verdict.tested
+            and f.call.promised is not None
         ]
         if not both:
             return None
@@ -181,8 +185,7 @@ def _one_family(by_layout: Sequence[Sequence[Comparison]]) -> list[list[Comparis
         again = []
         for c in found:
             q = next(adjusted)
-            outcome, why = judge(c.ratio, q, c.ratio.n)
-            again.append(replace(c, q=q, outcome=outcome, why=why))
+            again.append(replace(c, q=q, verdict=judge(c.ratio, q, c.ratio.n, p=c.p, busy=c.busy)))
         out.append(again)
     return out
 
@@ -202,10 +205,16 @@ def _of_row(mine: Sequence[Found]) -> tuple[Status, str]:
         return "not timed", "calls of it have no time, with the files or without (see above)"
     gaining = [c for f, c in timed if not f.call.stands_in]
     if not gaining:
+        few = next((c for _, c in timed if not c.verdict.tested), None)
+        if few is not None:
+            return "inconclusive", few.why
         return "not slower", "it stands in for the MPI's own decision, and was to gain nothing"
     faster = [c for c in gaining if c.outcome == "faster"]
     share = f"{len(faster)} of {counted(len(gaining), 'call')}"
     if len(faster) == len(gaining):
         return "faster", f"at {share}"
+    open_ = next((c for c in gaining if c.outcome == "inconclusive"), None)
+    if open_ is not None:
+        return "inconclusive", f"faster at {share}; elsewhere {open_.why}"
     first = next(c for c in gaining if c.outcome != "faster")
-    return "not proven faster", f"at {share}; elsewhere {first.why}"
+    return "not faster", f"at {share}; elsewhere {first.why}"

@@ -11,7 +11,6 @@ from stretto.campaign.baseline import need_baseline
 from stretto.campaign.compare import (
     BARE,
     NATIVE,
-    THRESHOLD,
     Cell,
     Comparison,
     Timing,
@@ -20,6 +19,7 @@ from stretto.campaign.compare import (
     timings,
 )
 from stretto.campaign.stats import geometric_mean
+from stretto.campaign.verdict import THRESHOLD
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export.promised import points_of
@@ -380,7 +380,7 @@ def _as_good(
     ratios: dict[str, list[float]] = defaultdict(list)
     for size in measured:
         for c in one_shape_each(sizes[size]):
-            if c.outcome in ("same", "faster") and c.ratio.median <= 1 + THRESHOLD:
+            if c.no_slower(THRESHOLD):
                 ratios[c.candidate].append(c.ratio.median)
     everywhere = {n: geometric_mean(r) for n, r in ratios.items() if len(r) == len(measured) > 0}
     return settings_of(min(everywhere, key=lambda n: (everywhere[n], n))) if everywhere else None

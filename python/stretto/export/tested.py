@@ -65,7 +65,7 @@ def points_in(
         remedy = f"measure {FEWEST} or more, and import all of them together"
     out = []
     for (collective, _), found in by_point.items():
-        tested = any(c.outcome != "untested" for c in one_shape_each(found))
+        tested = any(c.verdict.tested for c in one_shape_each(found))
         if campaign and not tested:
             tested = all(_of_baseline(times[c.cell]) >= FEWEST for c in found)
         out.append(Point(collective, max(c.launches for c in found), tested, remedy))

@@ -24,7 +24,7 @@ _ALIKE = "the MPI by itself does the same here, as far as can be seen"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RowCheck:
     """What was found of one row, or of what has no row (``row`` None)."""
 
     row: int | None
@@ -50,7 +50,7 @@ def prints_of(case: Case, seen: Seen) -> list[Print]:
 
 def verdicts_of(
     manifest: ExportManifest, cases: Sequence[Case], seen: Seen, strongest: str
-) -> dict[int | None, Verdict]:
+) -> dict[int | None, RowCheck]:
     """Return the verdicts of rows; None: of what has no row.
 
     Parameters
@@ -64,7 +64,7 @@ def verdicts_of(
     strongest
         The kind of evidence without which nothing is proven (`probe.strongest`).
     """
-    out: dict[int | None, Verdict] = {}
+    out: dict[int | None, RowCheck] = {}
     for index in dict.fromkeys(c.row for c in cases):
         found = _found([c for c in cases if c.row == index], seen, strongest)
         if index is not None and _compound(manifest, index):
@@ -99,29 +99,29 @@ def _found(mine: Sequence[Case], seen: Seen, strongest: str) -> list[tuple[Case,
     return [(c, *_one(c, *launches, strongest)) for c in mine]
 
 
-def _joined(index: int | None, words: str, found: Sequence[tuple[Case, Status, str]]) -> Verdict:
+def _joined(index: int | None, words: str, found: Sequence[tuple[Case, Status, str]]) -> RowCheck:
     """Return the verdict on a row whose calls were judged one by one."""
     wrong = [f"{c.words}: {why}" for c, status, why in found if status == "wrong"]
     if wrong:
-        return Verdict(index, words, "wrong", wrong[0], REMEDY)
+        return RowCheck(index, words, "wrong", wrong[0], REMEDY)
     proven = [c for c, status, _ in found if status == "proven"]
     if index is None:
         why = "as without the files" if proven else found[0][2]
-        return Verdict(index, words, "proven" if proven else "unproven", why)
+        return RowCheck(index, words, "proven" if proven else "unproven", why)
     inside = [(c, why) for c, status, why in found if c.inside]
     # At one of its ends another algorithm may do the same: the other one must have been seen. No
     # end may be one of which nothing is known, or at which something else was seen.
     open_ = [f"{c.words}: {why}" for c, why in inside if c not in proven and why != _ALIKE]
     if open_ or not any(c.inside for c in proven):
         reasons = open_ or [why for _, why in inside] or ["nothing to see"]
-        return Verdict(index, words, "unproven", reasons[0])
+        return RowCheck(index, words, "unproven", reasons[0])
     sizes = ", ".join(str(c.bytes) for c in proven if c.inside)
     beside = sum(not c.inside for c in proven)
     why = f"it holds at {sizes} {'byte' if sizes == '1' else 'bytes'}"
     if beside:
         verb = "is" if beside == 1 else "are"
         why += f", and {counted(beside, 'call')} beside it {verb} untouched"
-    return Verdict(index, words, "proven", why)
+    return RowCheck(index, words, "proven", why)
 
 
 def _compound(manifest: ExportManifest, index: int) -> bool:

@@ -28,8 +28,10 @@ CallKind = Literal[
     "other",
 ]
 #: lists of a profile with one value a rank, and those of its calls
-_PER_RANK = ("wall_s", "mpi_s", "io_s", "clock_error_s", "file_s", "file_bytes", "threads")
-_PER_RANK += ("cpu_s", "core_wait_s", "involuntary")
+_PER_RANK = (
+    *("wall_s", "mpi_s", "io_s", "clock_error_s", "file_s", "file_bytes", "threads"),
+    *("cpu_s", "core_wait_s", "involuntary"),
+)
 _PER_RANK_OF_CALLS = ("calls", "bytes", "time_s", "wait_s", "transfer_s")
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 

@@ -67,6 +67,8 @@ class ScaleRun:
         Why it failed; the table and settings of a tuned run.
     threads_seen
         Whether a rank was seen to have the threads of its point; one run of a point is looked at.
+    others
+        Share of the processors' time that others used just before; None: not known.
     """
 
     nodes: int
@@ -81,6 +83,7 @@ class ScaleRun:
     calls: int | None = None
     detail: str = ""
     threads_seen: bool = False
+    others: float | None = None
 
 
 @dataclass

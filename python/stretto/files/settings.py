@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import Host, MPIIdentity
+from stretto.files.outcome import Outcome
 from stretto.files.program import ProgramFile
 from stretto.files.verdict import Compared, Gain, Metric
 
@@ -45,6 +46,8 @@ class SettingRun:
     status: int
     detail: str = ""
     beside: str | None = None
+    #: share of the processors' time that others used just before; None: not known
+    others: float | None = None
 
 
 @dataclass
@@ -54,8 +57,8 @@ class Tried:
     Attributes
     ----------
     outcome
-        ``faster``, ``slower``, ``same``, ``untested`` (too few runs), ``dropped`` (not faster in
-        the first rounds, so that no more runs were spent on it) or ``failed``. Of a combination:
+        ``faster``, ``slower``, ``same``, ``inconclusive``, ``dropped`` (not faster in the first
+        rounds, so that no more runs were spent on it) or ``failed``. Of a combination:
         against the best that was known without it.
     gain
         Against native, in the first part (of a combination: in its own rounds).
@@ -66,7 +69,7 @@ class Tried:
     name: str
     what: str
     environment: dict[str, str]
-    outcome: str = "untested"
+    outcome: str = "inconclusive"
     why: str = ""
     gain: Gain | None = None
     parts: list[str] = field(default_factory=list)
@@ -85,6 +88,9 @@ class SettingsFile:
     confirmed, confirmed_of
         The gain of the latest runs that were made only to confirm one, and its name: it may not
         have been chosen.
+    outcome
+        Of the search: ``faster`` (a setting was chosen), ``same`` (all were tested, none is
+        faster) or ``inconclusive``.
     programs
         What was run; None: not known (a file of an earlier version).
     environment
@@ -108,6 +114,7 @@ class SettingsFile:
     outputs: str | None = None
     compared: list[Compared] = field(default_factory=list)
     conclusion: str = ""
+    outcome: Outcome = "inconclusive"
     programs: list[ProgramFile] | None = None
     environment: dict[str, str] | None = None
 

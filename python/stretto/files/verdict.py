@@ -9,6 +9,7 @@ from typing import Literal
 from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import Host, Identity, MPIIdentity
+from stretto.files.outcome import Outcome
 
 SCHEMA = "stretto-verdict"
 VERSION = 1
@@ -62,6 +63,8 @@ class Run:
     #: ranks that said that they had Stretto, and calls of all ranks that it carried out
     ranks: int | None = None
     calls: int | None = None
+    #: share of the processors' time that others used just before; None: not known
+    others: float | None = None
 
 
 ComparedOutcome = Literal["same", "times", "order", "differs", "varies", "unknown"]
@@ -95,8 +98,11 @@ class Gain:
 
 
 @dataclass
-class Verdict:
-    """What was predicted, what was measured, and the conclusion in words."""
+class VerdictFile:
+    """What was predicted, what was measured, and the conclusion in words.
+
+    `outcome` is of the measured runs; `missing` is what an inconclusive one lacks.
+    """
 
     stretto: str
     created: str
@@ -115,6 +121,8 @@ class Verdict:
     #: what was compared, in words, and what came of it for each output (the same ones left out)
     outputs: str | None = None
     compared: list[Compared] = field(default_factory=list)
+    outcome: Outcome = "inconclusive"
+    missing: str = ""
 
     @property
     def identity(self) -> Identity:
@@ -122,7 +130,7 @@ class Verdict:
         return Identity(self.stretto, self.created, self.host, self.mpi)
 
 
-def check(verdict: Verdict, place: str) -> None:
+def check(verdict: VerdictFile, place: str) -> None:
     """Raise a `StrettoError` when the parts of a verdict do not fit together."""
 
     def refuse(problem: str) -> StrettoError:
@@ -141,6 +149,6 @@ def check(verdict: Verdict, place: str) -> None:
             raise refuse(f"the {name} gain has p = {gain.p}, which is no probability")
 
 
-DOCUMENT = Document(SCHEMA, VERSION, Verdict, WHAT, "make one with: stretto tune -- CMD", check)
+DOCUMENT = Document(SCHEMA, VERSION, VerdictFile, WHAT, "make one with: stretto tune -- CMD", check)
 read_verdict, parse_verdict = DOCUMENT.read, DOCUMENT.parse
 format_verdict, write_verdict = DOCUMENT.format, DOCUMENT.write

@@ -83,7 +83,7 @@ def build(a: System, b: System) -> Comparison:
     commands = {findings.command_line(s.verdict.command) for s in (a, b) if s.verdict}
     if len(commands) > 1:
         notes.append("The commands differ: " + "; ".join(sorted(commands)) + ".")
-    notes += [f"{s.name}: {n}" for s in (a, b) for n in findings.notes(s)]
+    notes += [f"{s.name}: {n}" for s in (a, b) for n in findings.busy_notes(s) + findings.notes(s)]
     runs = draw.runs([a.verdict, b.verdict], names) if a.verdict and b.verdict else None
     time = []
     if a.profile and b.profile:

@@ -6,16 +6,17 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from stretto.campaign.idle import busy_before, busy_note
+from stretto.campaign.verdict import ALPHA
 from stretto.files.table import Row
-from stretto.files.verdict import Metric, Verdict
+from stretto.files.usage import busy_words, usage_of
+from stretto.files.verdict import Metric, VerdictFile
 from stretto.profiling.join import rank_words
 from stretto.profiling.show import threads_note
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown, breakdown
 from stretto.report.load import System
 from stretto.report.points import NATIVE
-
-ALPHA = 0.05
 
 
 def command_line(words: Sequence[str]) -> str:
@@ -32,7 +33,7 @@ def metric_name(metric: Metric) -> str:
     return " ".join(words.split()) or "the metric"
 
 
-def conclusion(verdict: Verdict) -> str:
+def conclusion(verdict: VerdictFile) -> str:
     """Return the verdict's own conclusion as a sentence."""
     text = verdict.conclusion.strip()
     if verdict.metric.pattern is not None:
@@ -57,9 +58,7 @@ def headline(system: System) -> tuple[str, str]:
     if verdict is not None:
         if verdict.outputs_equal is False:
             return f"The outputs differ with the tuning. {conclusion(verdict)}".strip(), "wrong"
-        m = verdict.measured
-        told = m is not None and m.low > 0 and m.p is not None and m.p <= ALPHA
-        return conclusion(verdict), "gain" if told else "none"
+        return conclusion(verdict), "gain" if verdict.outcome == "faster" else "none"
     rows = [r for t in system.tables for r in t.rows]
     if rows:
         return _table_sentence(rows) + " The application has not been run with it yet.", "open"
@@ -183,8 +182,12 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
             )
     word = "less" if v.metric.better == "lower" else "more"
     if v.measured is not None:
-        out.append(("gain measured", f"{gain_text(v.measured)} {word} {name}"))
+        tested = v.measured.p is not None
+        gained = f"{gain_text(v.measured)} {word} {name}" if tested else "not tested"
+        out.append(("gain measured", gained))
         out.append(("rank test", _test(v.measured.p)))
+    if v.outcome == "inconclusive":
+        out.append(("verdict", f"inconclusive; {v.missing}" if v.missing else "inconclusive"))
     if v.predicted is not None:
         out.append(("gain predicted", f"{gain_text(v.predicted)}"))
     same = {True: "equal", False: "DIFFERENT", None: "not compared"}[v.outputs_equal]
@@ -207,6 +210,16 @@ def _test(p: float | None) -> str:
         return "could not be made (it needs at least six runs of each kind)"
     told = "significant" if p <= ALPHA else "not significant: it may be chance"
     return f"p = {fmt.pvalue(p)}, {told}" if p >= 0.0001 else f"p {fmt.pvalue(p)}, {told}"
+
+
+def busy_notes(system: System) -> list[str]:
+    """Return for the top of the page what of it was measured on a busy machine."""
+    profile, v = system.profile, system.verdict
+    found = [None if profile is None else busy_words(usage_of(profile.recorded_part()))]
+    found += [busy_note(bench) for bench in system.benches]
+    before = None if v is None else busy_before([r.others for r in v.runs])
+    found.append(None if before is None else f"the machine was busy: {before}")
+    return [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(found) if text is not None]
 
 
 def notes(system: System) -> list[str]:

@@ -15,7 +15,7 @@ from stretto.files.identity import Host, Identity
 from stretto.files.profile import Profile, read_profile
 from stretto.files.settings import SettingsFile, read_settings
 from stretto.files.table import Table, read_table
-from stretto.files.verdict import Verdict, read_verdict
+from stretto.files.verdict import VerdictFile, read_verdict
 from stretto.report import campaigns, sums
 from stretto.report.machines import is_node, listed, nodes_of
 from stretto.report.points import Layout, Panel, panels
@@ -52,7 +52,7 @@ class System:
     profile: Profile | None = None
     benches: list[Bench] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
-    verdict: Verdict | None = None
+    verdict: VerdictFile | None = None
     forecasts: list[ForecastFile] = field(default_factory=list)
     settings: list[SettingsFile] = field(default_factory=list)
     panels: list[Panel] = field(default_factory=list)

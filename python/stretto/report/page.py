@@ -96,6 +96,7 @@ def html(content: Content, drawn: Progress | None = None) -> str:
             c=content,
             title=f"Stretto report: {system.name}",
             headline=sentence,
+            busy=findings.busy_notes(system),
             kind=kind,
             gain_facts=findings.gain_facts(system),
             identity=facts.identity(system),

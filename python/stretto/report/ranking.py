@@ -16,17 +16,18 @@ from stretto.campaign.compare import (
     BARE,
     NATIVE,
     Cell,
-    Outcome,
     Timing,
+    busy_words,
     compare_times,
     deciding_mode,
-    judge,
     put_beside,
     timings,
 )
 from stretto.campaign.settings import REDUCTIONS
 from stretto.campaign.stats import FEWEST, Interval, benjamini_hochberg
+from stretto.campaign.verdict import inconclusive, judge
 from stretto.files.identity import MPIIdentity
+from stretto.files.outcome import Verdict
 from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.mpi.algorithms.pairs import pairs_of
 from stretto.mpi.algorithms.words import own_label
@@ -74,6 +75,8 @@ class Entry:
         Launches of a round, and times of the reference by launch, as in `Timing`.
     file
         The results file that it comes from: launches of two files are no pairs.
+    busy
+        Launches in which the machine was busy with other things.
     beside_us, common
         What it would have taken in the launches of its MPI's default, by the ratio over the
         launches or rounds that both have, and how many these are. Without a default: its own.
@@ -92,6 +95,7 @@ class Entry:
     reference: tuple[tuple[int, float], ...] = ()
     beside_us: float = 0.0
     common: int = 0
+    busy: frozenset[int] = frozenset()
 
     @property
     def few(self) -> bool:
@@ -110,20 +114,19 @@ class Gap:
     ratio
         The default's time / that of `best`: of one file the median over launches or rounds that
         both have, of two over all pairs of launches.
-    outcome, why
-        Whether the default is significantly ``slower``, and in words; `NONE_OF_ITS_OWN` where there
-        was nothing to compare it with.
+    verdict
+        Whether the default is significantly ``slower``; `NONE_OF_ITS_OWN` where there was nothing
+        to compare it with.
     """
 
     best: Entry
     ratio: float
-    outcome: Outcome
-    why: str
+    verdict: Verdict
 
     @property
     def known(self) -> bool:
         """Whether anything was measured that the default could be compared with."""
-        return self.why != NONE_OF_ITS_OWN
+        return self.verdict.why != NONE_OF_ITS_OWN
 
 
 @dataclass(frozen=True)
@@ -211,7 +214,7 @@ def _entry(
     words = {BARE: "default", NATIVE: "default, through Stretto", FILES: "an export's files"}
     label = words.get(name) or labelled(name, source.bench.header.mpi, nodes, labels)
     own = timing.interval, timing.by_launch, sim, timing.kinds, str(source.path), timing.reference
-    return Entry(source.mpi, name, label, _kind(name), cell.mode, *own)
+    return Entry(source.mpi, name, label, _kind(name), cell.mode, *own, busy=timing.busy)
 
 
 def labelled(
@@ -342,18 +345,18 @@ def _with_distances(drafts: Sequence[Ranking]) -> list[Ranking]:
             rivals += [d for m in {e.mpi for e in peers} if (d := default_of(peers, m))]
             pairs += [(i, default, [default, *own]), (i, default, rivals)]
     bests = [fastest(rivals) for _, _, rivals in pairs]
-    raw = [_compared(default, best) for (_, default, _), best in zip(pairs, bests, strict=True)]
-    adjusted = benjamini_hochberg([p for _, p in raw])
+    tested = [_compared(default, best) for (_, default, _), best in zip(pairs, bests, strict=True)]
+    adjusted = benjamini_hochberg([p for _, p in tested])
     gaps = [
-        _gap(default, best, rivals, ratio, q)
-        for (_, default, rivals), best, (ratio, _), q in zip(
-            pairs, bests, raw, adjusted, strict=True
+        _gap(default, best, rivals, ratio, p, q)
+        for (_, default, rivals), best, (ratio, p), q in zip(
+            pairs, bests, tested, adjusted, strict=True
         )
     ]
     distances: dict[int, list[Distance]] = defaultdict(list)
     for (i, default, own), gap, every in zip(pairs[::2], gaps[::2], gaps[1::2], strict=True):
         if own == [default]:  # being the best of nothing is no finding
-            gap = Gap(default, 1.0, "untested", NONE_OF_ITS_OWN)
+            gap = Gap(default, 1.0, inconclusive(NONE_OF_ITS_OWN))
         distances[i].append(Distance(default.mpi, default, gap, every))
     return [
         replace(r, distances=tuple(sorted(distances[i], key=lambda d: _by_time(d.default))))
@@ -375,13 +378,22 @@ def _compared(default: Entry, best: Entry, test: bool = True) -> tuple[Interval,
 
 
 def _gap(
-    default: Entry, best: Entry, rivals: Iterable[Entry], ratio: Interval, q: float | None
+    default: Entry,
+    best: Entry,
+    rivals: Sequence[Entry],
+    ratio: Interval,
+    p: float | None,
+    q: float | None,
 ) -> Gap:
     if default is not best:
-        return Gap(best, ratio.median, *judge(ratio, q, ratio.n))
-    if default.few:
-        return Gap(best, 1.0, *judge(ratio, None, default.common))
-    if any(e.beside_us < default.beside_us for e in rivals):
+        busy = busy_words(default.time.n + best.time.n, len(default.busy) + len(best.busy))
+        return Gap(best, ratio.median, judge(ratio, q, ratio.n, p=p, busy=busy))
+    others = [e for e in rivals if e is not default]
+    faster = any(e.beside_us < default.beside_us for e in others)
+    if default.few or (faster and all(e.few for e in others)):
+        most = max((e.common for e in others), default=default.common)
+        return Gap(best, 1.0, judge(ratio, None, most))
+    if faster:
         why = f"nothing with at least {FEWEST} launches beside it was faster"
-        return Gap(best, 1.0, "same", why)
-    return Gap(best, 1.0, "same", NOTHING_FASTER)
+        return Gap(best, 1.0, Verdict("same", why))
+    return Gap(best, 1.0, Verdict("same", NOTHING_FASTER))

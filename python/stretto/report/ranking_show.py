@@ -49,8 +49,8 @@ def entry_lines(ranking: Ranking) -> list[str]:
                 e.label + (" (simulated)" if e.simulated else ""),
                 us(e.time.median),
                 "" if low is None or high is None else f"{us(low)} to {us(high)}",
-                "" if default is None else f"{e.beside_us / default.time.median:.2f}",
-                f"{e.beside_us / first:.2f}",
+                "" if default is None else _ratio(e, default.time.median, e is default),
+                _ratio(e, first, e.beside_us == first),
                 str(e.time.n),
             )
         )
@@ -65,18 +65,28 @@ def entry_lines(ranking: Ranking) -> list[str]:
     ]
 
 
+def _ratio(entry: Entry, to_us: float, itself: bool) -> str:
+    """Return a ratio of times; of too few launches for a test, that there is none."""
+    return f"{entry.beside_us / to_us:.2f}" if itself or not entry.few else "not tested"
+
+
 def gap_words(gap: Gap, default: Entry) -> str:
     """Say a gap: ``x1.42 of tuned ring, 42% slower (p=0.002)``."""
     if not gap.known:
-        return gap.why
+        return gap.verdict.why
     if gap.best is default:
-        return "is the best" + ("" if gap.why == NOTHING_FASTER else f", {_verdict(gap)}")
+        if not gap.verdict.tested:
+            return _verdict(gap)
+        return "is the best" + ("" if gap.verdict.why == NOTHING_FASTER else f", {_verdict(gap)}")
     name = gap.best.label if gap.best.mpi == default.mpi else f"{gap.best.mpi}'s {gap.best.label}"
+    if not gap.verdict.tested:
+        return f"{name} looks fastest, {_verdict(gap)}"
     return f"x{gap.ratio:.2f} of {name}, {_verdict(gap)}"
 
 
 def _verdict(gap: Gap) -> str:
-    return gap.why if gap.outcome != "untested" else f"no test: {gap.why}"
+    untold = gap.verdict.outcome == "inconclusive"
+    return f"inconclusive: {gap.verdict.words}" if untold else gap.verdict.words
 
 
 def distance_lines(ranking: Ranking) -> list[str]:
@@ -178,9 +188,10 @@ def _distance_json(d: Distance) -> dict[str, Any]:
             key: {
                 "mpi": gap.best.mpi,
                 "candidate": gap.best.candidate if gap.known else None,
-                "ratio": gap.ratio if gap.known else None,
-                "outcome": gap.outcome,
-                "why": gap.why,
+                "ratio": gap.ratio if gap.verdict.tested else None,
+                "outcome": gap.verdict.outcome,
+                "why": gap.verdict.why,
+                "missing": gap.verdict.missing,
             }
             for key, gap in (("own_best", d.own), ("best_of_all", d.every))
         },

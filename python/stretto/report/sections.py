@@ -242,6 +242,12 @@ def _counts(run: SettingRun, tried: SettingTried) -> bool:
     return mine and run.value is not None
 
 
+def _gain(tried: SettingTried) -> str:
+    if tried.gain is None:
+        return fmt.NONE
+    return runs.gain_text(tried.gain) if tried.gain.p is not None else "not tested"
+
+
 def _settings(system: System) -> list[Tried]:
     out = []
     for number, f in enumerate(system.settings, start=1):
@@ -252,7 +258,7 @@ def _settings(system: System) -> list[Tried]:
                 "environment": " ".join(f"{k}={v}" for k, v in t.environment.items()),
                 "outcome": t.outcome,
                 "why": t.why,
-                "gain": runs.gain_text(t.gain) if t.gain is not None else fmt.NONE,
+                "gain": _gain(t),
                 "p": fmt.NONE if t.gain is None or t.gain.p is None else f"{t.gain.p:.2g}",
                 "runs": str(sum(_counts(r, t) for r in f.runs)),
                 "chosen": "yes" if t.name == f.setting else "",

@@ -6,8 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.compare import THRESHOLD, Outcome, compare_times, judge
+from stretto.campaign.compare import compare_times
+from stretto.campaign.idle import busy_before
 from stretto.campaign.stats import Interval, benjamini_hochberg, median_interval
+from stretto.campaign.verdict import THRESHOLD, judge
+from stretto.files.outcome import Verdict
 from stretto.files.scale import Kind, ScaleRun
 from stretto.files.verdict import Metric
 from stretto.launch.resize import Point
@@ -47,8 +50,7 @@ class Gain:
 
     point: Point
     ratio: Interval
-    outcome: Outcome
-    why: str
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,13 @@ class Turn:
 
     kind: Kind
     best: Measured
-    slower: tuple[tuple[Measured, Outcome, str], ...]
-    enough: tuple[Measured, Outcome, str] | None = None
+    slower: tuple[tuple[Measured, Verdict], ...]
+    enough: tuple[Measured, Verdict] | None = None
 
     @property
     def certain(self) -> bool:
         """Whether some point with more cores is slower with significance."""
-        return any(outcome == "slower" for _, outcome, _ in self.slower)
+        return any(verdict.outcome == "slower" for _, verdict in self.slower)
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class Findings:
         Points of native runs of which none told on how many ranks it ran.
     unseen_threads
         Points with threads at which no rank was seen to have that number.
+    busy
+        That the machine was busy, in words; None: it was not, or it is not known.
     """
 
     reference: Point
@@ -100,6 +104,7 @@ class Findings:
     failed: tuple[tuple[Point, Kind, str], ...]
     unverified: tuple[Point, ...] = ()
     unseen_threads: tuple[Point, ...] = ()
+    busy: str | None = None
 
     def of(self, kind: Kind) -> list[Measured]:
         """Return the points of a kind, fewest cores first."""
@@ -155,7 +160,8 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
                 tuple(sorted(times[point, kind].items())),
             )
         )
-    gains, turns = _tests(points)
+    busy = busy_before([r.others for r in runs if r.status == 0])
+    gains, turns = _tests(points, busy)
     priced = [m for m in points if m.cost is not None]
     cheapest = min(priced, key=lambda m: m.cost or 0.0) if priced else None
     failed = tuple((p, k, text) for (p, k), text in last.items() if (p, k) not in values)
@@ -171,7 +177,7 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
     )
     return Findings(
         reference, base_kind, tuple(points), tuple(gains), tuple(turns), cheapest, failed,
-        unverified, tuple(unseen),
+        unverified, tuple(unseen), busy,
     )  # fmt: skip
 
 
@@ -180,7 +186,7 @@ def _time(run: ScaleRun, metric: Metric) -> float:
     return run.value if metric.better == "lower" else 1 / run.value
 
 
-def _tests(points: Sequence[Measured]) -> tuple[list[Gain], list[Turn]]:
+def _tests(points: Sequence[Measured], busy: str | None) -> tuple[list[Gain], list[Turn]]:
     """Make all rank tests together, so that their p are adjusted for one another."""
     by_key = {(m.point, m.kind): m for m in points}
     pairs = [(m, by_key[m.point, "native"]) for m in points
@@ -195,17 +201,17 @@ def _tests(points: Sequence[Measured]) -> tuple[list[Gain], list[Turn]]:
     raw = [compare_times(dict(a.by_round), dict(b.by_round)) for a, b in [*pairs, *others]]
     adjusted = benjamini_hochberg([p for _, _, p, _ in raw])
     verdicts = [
-        (ratio, *judge(ratio, q, ratio.n, "run"))
-        for (ratio, _, _, _), q in zip(raw, adjusted, strict=True)
+        (ratio, judge(ratio, q, ratio.n, "run", p=p, busy=busy))
+        for (ratio, _, p, _), q in zip(raw, adjusted, strict=True)
     ]
     gains = [Gain(a.point, *verdict) for (a, _), verdict in zip(pairs, verdicts, strict=False)]
-    later: Mapping[Kind, list[tuple[Measured, Outcome, str]]] = defaultdict(list)
-    enough: dict[Kind, tuple[Measured, Outcome, str]] = {}
-    for (m, best), (ratio, outcome, why) in zip(others, verdicts[len(pairs) :], strict=True):
+    later: Mapping[Kind, list[tuple[Measured, Verdict]]] = defaultdict(list)
+    enough: dict[Kind, tuple[Measured, Verdict]] = {}
+    for (m, best), (ratio, verdict) in zip(others, verdicts[len(pairs) :], strict=True):
         if m.point.cores > best.point.cores:
             if ratio.median > 1:
-                later[m.kind].append((m, outcome, why))
-        elif outcome != "slower" and (outcome != "untested" or ratio.median <= 1 + THRESHOLD):
-            enough.setdefault(m.kind, (m, outcome, why))  # points are in order of their cores
+                later[m.kind].append((m, verdict))
+        elif verdict.outcome != "slower" and ratio.median <= 1 + THRESHOLD:
+            enough.setdefault(m.kind, (m, verdict))  # points are in order of their cores
     turns = [Turn(kind, best, tuple(later[kind]), enough.get(kind)) for kind, best in bests.items()]
     return gains, turns

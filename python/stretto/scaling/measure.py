@@ -359,7 +359,7 @@ class Measuring:
         """Return what a run amounts to: its value, or why it counts for nothing."""
         point, tuned = step.point, self.w.tuned.get(step.point) if step.kind == "tuned" else None
         result, found = trial.result, trial.evidence
-        draft = replace(draft, wall_s=result.wall_s)
+        draft = replace(draft, wall_s=result.wall_s, others=trial.others)
         if result.timed_out:
             return replace(draft, status=TIMED_OUT)
         if result.status != 0:

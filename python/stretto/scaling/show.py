@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stretto.campaign.stats import FEWEST
+from stretto.counted import counted
 from stretto.files.verdict import Metric
 from stretto.scaling.analyse import Findings, Measured, Turn
 
@@ -26,7 +27,8 @@ def table_lines(found: Findings, metric: Metric) -> list[str]:
         row = [str(p.nodes), str(p.ppn), *([str(p.threads or "")] if threads else [])]
         row += [str(p.cores), m.kind, number(m.value.median)]
         row += ["" if low is None or high is None else f"{number(low)} to {number(high)}"]
-        row += [str(m.value.n), f"{m.speedup:.2f}", f"{100 * m.efficiency:.0f}%"]
+        few = "?" if m.value.n < FEWEST else ""
+        row += [str(m.value.n), f"{m.speedup:.2f}{few}", f"{100 * m.efficiency:.0f}%{few}"]
         row += [f"{m.cost:.4g}" if m.cost is not None else ""] if priced else []
         rows.append(row)
     widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
@@ -44,7 +46,10 @@ def sentences(found: Findings, price: float | None) -> list[str]:
     for g in found.gains:
         percent = 100 * (1 - g.ratio.median)
         how = "less" if percent >= 0 else "more"
-        out.append(f"{g.point.words}: tuned takes {abs(percent):.1f}% {how} time; {g.why}")
+        text = f"tuned takes {abs(percent):.1f}% {how} time; {g.verdict.words}"
+        if g.verdict.outcome == "inconclusive":
+            text = f"tuned against native is inconclusive: {g.verdict.words}"
+        out.append(f"{g.point.words}: {text}")
     out += [words for t in found.turns if (words := turn_words(t, found))]
     if price is not None and found.cheapest is not None:
         c = found.cheapest
@@ -57,10 +62,13 @@ def sentences(found: Findings, price: float | None) -> list[str]:
                     f"the fastest, {t.best.point.words} ({t.kind}), costs {t.best.cost:.4g} a run, "
                     f"{t.best.cost / c.cost:.1f} times as much"
                 )
-    if any(m.value.n < FEWEST for m in found.points):
+    if found.busy is not None:
+        out.append(f"the machine was busy: {found.busy}")
+    few = [m.value.n for m in found.points if m.value.n < FEWEST]
+    if few:
         out.append(
-            f"fewer than {FEWEST} runs a point: no test was made there, and nothing is claimed "
-            "(--repeats 6)"
+            f"? inconclusive: fewer than {FEWEST} runs a point, so that no test was made; missing: "
+            f"{counted(FEWEST - min(few), 'more round')} (--repeats {FEWEST})"
         )
     out += [f"{p.words}, {kind}: no run succeeded: {why}" for p, kind, why in found.failed]
     if found.unverified:
@@ -88,7 +96,9 @@ def turn_words(turn: Turn, found: Findings) -> str:
     found
         All that follows from the runs: points that failed are more cores, too.
     """
-    where = f"{turn.kind}: fastest on {turn.best.point.words} ({turn.best.speedup:.2f} times)"
+    tested = turn.best.value.n >= FEWEST
+    times = f"{turn.best.speedup:.2f} times" if tested else "not tested"
+    where = f"{turn.kind}: fastest on {turn.best.point.words} ({times})"
     cores = turn.best.point.cores
     failed = [p.words for p, kind, _ in found.failed if kind == turn.kind and p.cores > cores]
     if cores == max(m.point.cores for m in found.of(turn.kind)):
@@ -107,21 +117,24 @@ def turn_words(turn: Turn, found: Findings) -> str:
     where += _enough_words(turn)
     if not turn.slower:
         return f"{where}; more cores are no faster"
-    certain = [(m, why) for m, outcome, why in turn.slower if outcome == "slower"]
-    m, why = certain[0] if certain else (turn.slower[0][0], turn.slower[0][2])
-    sure = "more cores make it slower" if certain else "more cores look slower"
-    times = turn.best.speedup / m.speedup
-    return f"{where}; {sure}: {m.point.words} takes {times:.2f} times as long, {why}"
+    certain = [(m, v) for m, v in turn.slower if v.outcome == "slower"]
+    m, verdict = certain[0] if certain else turn.slower[0]
+    if not certain:
+        return f"{where}; whether more cores make it slower is inconclusive: {verdict.words}"
+    slower = turn.best.speedup / m.speedup
+    more = f"{m.point.words} takes {slower:.2f} times as long, {verdict.words}"
+    return f"{where}; more cores make it slower: {more}"
 
 
 def _enough_words(turn: Turn) -> str:
     """Say on which fewer cores it is as fast; nothing where it is on none."""
     if turn.enough is None:
         return ""
-    m, outcome, why = turn.enough
-    verb = "looks" if outcome == "untested" else "is"
+    m, verdict = turn.enough
     cores = f"with {m.point.cores} instead of {turn.best.point.cores} cores"
-    return f"; {m.point.words} {verb} as fast {cores}: {why}"
+    if verdict.outcome == "inconclusive":
+        return f"; whether {m.point.words} is as fast {cores} is inconclusive: {verdict.words}"
+    return f"; {m.point.words} is as fast {cores}: {verdict.words}"
 
 
 def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, Any]:
@@ -133,14 +146,16 @@ def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, A
         "points": [_point(m) for m in found.points],
         "gains": [
             {**vars(g.point), "ratio": g.ratio.median, "low": g.ratio.low, "high": g.ratio.high,
-             "outcome": g.outcome, "why": g.why}
+             "outcome": g.verdict.outcome, "why": g.verdict.why, "missing": g.verdict.missing}
             for g in found.gains
         ],
         "fastest": [
             {"kind": t.kind, **vars(t.best.point), "speedup": t.best.speedup, "certain": t.certain,
-             "slower": [{**vars(m.point), "outcome": o, "why": w} for m, o, w in t.slower],
+             "slower": [{**vars(m.point), "outcome": v.outcome, "why": v.words}
+                        for m, v in t.slower],
              "enough": None if t.enough is None else
-             {**vars(t.enough[0].point), "outcome": t.enough[1], "why": t.enough[2]}}
+             {**vars(t.enough[0].point), "outcome": t.enough[1].outcome,
+              "why": t.enough[1].words}}
             for t in found.turns
         ],
         "cheapest": None if found.cheapest is None else _point(found.cheapest),

@@ -19,7 +19,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.compare import ALPHA, BARE, NATIVE, THRESHOLD, Comparison
+from stretto.campaign.compare import BARE, NATIVE, Comparison
+from stretto.campaign.verdict import ALPHA, THRESHOLD
 from stretto.files.table import WITHOUT_SIZE
 from stretto.sweep.layout import Layout
 from stretto.sweep.location import middle

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from stretto.campaign.compare import BARE, NATIVE, THRESHOLD
+from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.stats import FEWEST
+from stretto.campaign.verdict import THRESHOLD
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.sweep.elimination import Policy, beside
 from stretto.sweep.field import Field

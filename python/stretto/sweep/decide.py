@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from stretto.campaign.baseline import beside_another, fair
 from stretto.campaign.compare import (
-    ALPHA,
     BARE,
     NATIVE,
     Cell,
@@ -25,6 +24,7 @@ from stretto.campaign.compare import (
     decisive,
     timings,
 )
+from stretto.campaign.verdict import ALPHA
 from stretto.files.bench import Bench
 from stretto.files.rows import Row
 from stretto.mpi.algorithms.base import PREFIX

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from stretto.campaign.compare import ALPHA, BARE, NATIVE
+from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.stats import FEWEST, PAIRED_FROM
+from stretto.campaign.verdict import ALPHA
 from stretto.sweep.contenders import in_common, share_of_wins
 from stretto.sweep.decide import Decided, Fitted
 from stretto.sweep.elimination import beside, shape_of

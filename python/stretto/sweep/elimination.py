@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median, median_low
 
-from stretto.campaign.compare import BARE, NATIVE, THRESHOLD, compare_times
+from stretto.campaign.compare import BARE, NATIVE, compare_times
 from stretto.campaign.settings import Case, Settings
 from stretto.campaign.stats import FEWEST
 from stretto.campaign.variants import launch_for
+from stretto.campaign.verdict import THRESHOLD
 from stretto.counted import counted
 from stretto.files.table import WITHOUT_SIZE
 from stretto.sweep.times import Medians, Shape

@@ -69,4 +69,4 @@ def untested(found: Decided) -> int:
     worst: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
     for c in found.comparisons:
         worst[c.cell.collective, c.cell.bytes].append(c)
-    return sum(all(c.outcome == "untested" for c in one_shape_each(cs)) for cs in worst.values())
+    return sum(all(not c.verdict.tested for c in one_shape_each(cs)) for cs in worst.values())

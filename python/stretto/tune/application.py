@@ -9,19 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from stretto.campaign.candidates import refuse_unknown
-from stretto.campaign.compare import NATIVE
+from stretto.campaign.compare import NATIVE, Comparison, open_points, open_words
 from stretto.campaign.natives import by_itself
 from stretto.errors import StrettoError
 from stretto.files.identity import Family
+from stretto.files.outcome import Verdict
 from stretto.files.profile import Profile
 from stretto.files.table import TUNABLE, Table, write_table
+from stretto.files.usage import busy_words, usage_of
 from stretto.files.verdict import Gain
 from stretto.launch.library import library_for
 from stretto.tune.alone import alone_in
 from stretto.tune.needs import find_needs
 from stretto.tune.place import check_copy, keep_input
 from stretto.tune.predict import predict
-from stretto.tune.verify import Outcome, Verifying
+from stretto.tune.verify import TuneResult, Verifying
 from stretto.tune.words import LEAST_GAIN, gain_words, needs_lines, no_help
 
 
@@ -56,7 +58,7 @@ def refuse_applied(family: Family, environ: Mapping[str, str], say: Callable[[st
 class Tuning(Verifying):
     """One tuning from the profile to the verdict."""
 
-    def run(self) -> Outcome:
+    def run(self) -> TuneResult:
         """Go through all steps."""
         self.prepare()
         if self.o.dry_run:
@@ -64,15 +66,21 @@ class Tuning(Verifying):
         with alone_in(self.o.out):
             return self._steps()
 
-    def _dry(self) -> Outcome:
-        return Outcome("dry run: nothing was run or measured", False)
+    def _dry(self) -> TuneResult:
+        return TuneResult("dry run: nothing was run or measured", False)
 
-    def _steps(self) -> Outcome:
+    def _steps(self) -> TuneResult:
         profile = self.profile()
         needs = find_needs(profile, self.o.only)
         reason = no_help(needs)
+        busy = busy_words(usage_of(profile))
+        if busy is not None:
+            self.say(f"stretto: warning: in the profiled run {busy}")
+        if reason is not None and busy is not None:
+            lacking = Verdict("inconclusive", busy, "missing: a profile of a quiet machine")
+            return self.nothing(profile, f"inconclusive: {busy}. {reason}", found=lacking)
         if reason is not None:
-            return self.nothing(profile, reason)
+            return self.nothing(profile, reason, found=Verdict("same", reason))
         for line in needs_lines(needs):
             self.say(line)
         self.state_cost(needs)
@@ -82,10 +90,7 @@ class Tuning(Verifying):
         table = self.table(profile, rows)
         write_table(table, self.path("table"))
         if all(row.choice == NATIVE for row in rows):
-            worst = "; nothing measured was faster than native with significance"
-            return self.nothing(
-                profile, f"the MPI's own algorithms stay for all that CMD uses{worst}", benches
-            )
+            return self._stays(profile, comparisons, benches)
         # The user's own metric mostly leaves the start of the job out, wall time does not.
         wall = self.run_s if self.o.metric.pattern is None else None
         predicted = predict(needs, table, comparisons, self.o.seed, wall)
@@ -109,17 +114,36 @@ class Tuning(Verifying):
         keep_input()
         self.say_plan()
 
-    def nothing(self, profile: Profile, reason: str, benches: Sequence[Path] = ()) -> Outcome:
+    def _stays(
+        self, profile: Profile, comparisons: Sequence[Comparison], benches: Sequence[Path]
+    ) -> TuneResult:
+        """Write the verdict that native stays: nothing is faster, or it cannot be told."""
+        text = "the MPI's own algorithms stay for all that CMD uses"
+        words = open_words(comparisons)
+        if words is not None:
+            missing = next((c.verdict.missing for c in open_points(comparisons)[0]), "")
+            found = Verdict("inconclusive", words, missing)
+            return self.nothing(profile, f"{words}; {text}", benches, found)
+        text += "; nothing measured was faster than native with significance"
+        return self.nothing(profile, text, benches, Verdict("same", text))
+
+    def nothing(
+        self,
+        profile: Profile,
+        reason: str,
+        benches: Sequence[Path] = (),
+        found: Verdict | None = None,
+    ) -> TuneResult:
         """Write the verdict that nothing is to be gained, and why; no run of CMD is spent on it."""
         if not benches:
             # A table of an earlier attempt must not outlive this verdict.
             self.path("table").unlink(missing_ok=True)
-        self.verdict(profile, reason, benches)
-        return self.outcome(reason, False, benches)
+        self.verdict(profile, reason, benches, found=found)
+        return self.outcome(reason, False, benches, found=found)
 
     def tiny(
         self, profile: Profile, table: Table, predicted: Gain, benches: Sequence[Path]
-    ) -> Outcome:
+    ) -> TuneResult:
         """Write the verdict that the table is good, but CMD has too little of it to show."""
         text = (
             f"hardly anything is to be gained on CMD: predicted {gain_words(predicted)} of the "

@@ -10,7 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Sequence
 
-from stretto.campaign.compare import compare_times, judge
+from stretto.campaign.compare import compare_times
+from stretto.campaign.verdict import judge
 from stretto.files.settings import NATIVE, SettingsFile, Tried
 from stretto.mpi.settings import Setting
 from stretto.progress import Progress
@@ -163,6 +164,6 @@ class Combining(SettingRuns):
         ratio, _, p, _ = compare_times(mine, others)
         # each combination is another chance to be wrong
         adjusted = None if p is None else min(1.0, MOST * p)
-        together.outcome, why = judge(ratio, adjusted, ratio.n, "run")
-        together.why = f"beside {best.name}: {why}"
+        verdict = judge(ratio, adjusted, ratio.n, "run", p=p)
+        together.outcome, together.why = verdict.outcome, f"beside {best.name}: {verdict.words}"
         return together.outcome == "faster"

@@ -30,6 +30,8 @@ def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
     as_json
         Print JSON.
     """
+    from stretto.campaign.compare import open_words
+    from stretto.campaign.idle import busy_note
     from stretto.campaign.show import as_json as results_json
     from stretto.campaign.show import table_lines
     from stretto.files.caches import COLD
@@ -41,6 +43,9 @@ def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
     found, table = decide_from(results, out)
     if found[0].bench.header.cold:
         say(f"stretto: note: {COLD}")
+    for one in found:
+        if (busy := busy_note(one.bench)) is not None:
+            say(f"stretto: note: {busy}")
     labels = [_labels(d) for d in found]
     gone = [
         text
@@ -67,7 +72,10 @@ def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
     compared = any(d.comparisons for d in found)
     nothing = "nothing was compared: no candidate that counts stands beside the MPI by itself"
     faster = "no algorithm of Stretto's was faster with significance"
-    print("\n".join(rows) or (faster if compared else nothing))
+    untold = open_words([c for d in found for c in d.deciding])
+    print("\n".join(rows) or ((untold or faster) if compared else nothing))
+    if rows and untold:
+        print(untold)
     if natives:
         print("faster than what the MPI does by itself, of its own algorithms:")
         print("\n".join(natives))
@@ -224,6 +232,7 @@ def tune_layout(request: Request, as_json: bool) -> None:
     as_json
         Print JSON.
     """
+    from stretto.campaign.compare import open_words
     from stretto.campaign.show import as_json as results_json
     from stretto.campaign.show import table_lines
     from stretto.tune.general import tune_generally
@@ -239,7 +248,11 @@ def tune_layout(request: Request, as_json: bool) -> None:
         return
     print("\n".join(table_lines(found.times, found.comparisons)))
     nothing = "native stays everywhere: nothing was faster than it with significance"
-    print("\n".join(rows_lines(found.rows)) or nothing)
+    untold = open_words(found.deciding)
+    rows = rows_lines(found.rows)
+    print("\n".join(rows) or untold or nothing)
+    if rows and untold:
+        print(untold)
     print(f"table: {found.path}")
     named = f"--table {found.path} " if request.out else ""
     print(f"next: stretto run {named}-- mpirun -n {request.where.nranks} ./app")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stretto.campaign.compare import compare_times, judge
+from stretto.campaign.compare import compare_times
+from stretto.campaign.idle import busy_before
+from stretto.campaign.verdict import judge
 from stretto.files.settings import NATIVE, Tried
 from stretto.files.verdict import Run
 from stretto.progress import Progress
@@ -79,7 +81,9 @@ class Confirming(Combining):
             if r.confirming and r.beside == tried.name and r.value is not None:
                 sides[r.setting][r.round] = r.value if lower else 1 / r.value
         ratio, ratios, p, _ = compare_times(sides[tried.name], sides[NATIVE])
-        outcome, why = judge(ratio, p, ratio.n, "run")
+        runs = [r for r in self.file.runs if r.confirming and r.beside == tried.name]
+        busy = busy_before([r.others for r in runs])
+        verdict = judge(ratio, p, ratio.n, "run", busy=busy)
         self.file.confirmed = self._gain(ratio, ratios, p)
         self.file.confirmed_of = tried.name
         kinds = order(rounds, self.o.seed)
@@ -88,8 +92,12 @@ class Confirming(Combining):
         self.file.outputs = outputs.words(compared, self.o.rules) if compared else None
         self.file.compared = [c for c in compared if c.outcome != "same"][:MOST_LISTED]
         text = f"{tried.name}: gain of fresh runs {gain_words(self.file.confirmed)}"
-        if outcome != "faster":
-            return f"{text}: {why}, so that its first gain was luck"
+        if not verdict.tested:
+            text = f"{tried.name}: the gain of fresh runs was not tested"
+        if verdict.outcome == "inconclusive":
+            return f"inconclusive: {text}: {verdict.words}"
+        if verdict.outcome != "faster":
+            return f"{text}: {verdict.words}, so that its first gain was luck"
         if outputs.equal(compared) is False:
             return (
                 f"{text}, but CMD's outputs differ with it ({self.file.outputs}; --ignore and "

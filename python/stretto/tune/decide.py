@@ -14,8 +14,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.compare import ALPHA, BARE, NATIVE, Comparison
+from stretto.campaign.compare import BARE, NATIVE, Comparison
 from stretto.campaign.stats import geometric_mean, paired_test, rank_sum_test
+from stretto.campaign.verdict import ALPHA
 from stretto.files.table import WITHOUT_SIZE, Row
 from stretto.tune.complete import Call, complete
 from stretto.tune.evidence import evidence_of, shapes_of
@@ -238,8 +239,7 @@ def for_all_sizes(
     for found in comparisons.values():
         slower = {c.candidate for c in found if c.slower_elsewhere}
         for c in one_shape_each(found):
-            harmless = c.outcome == "same" and c.ratio.median <= 1 + SAME
-            harmless &= c.candidate not in slower
+            harmless = c.no_slower(SAME) and c.candidate not in slower
             if usable(c.candidate) and (c.outcome == "faster" or harmless):
                 ratios[c.candidate].append(c.ratio.median)
                 faster |= {c.candidate} if c.outcome == "faster" else set()
@@ -347,11 +347,16 @@ def decide(
 
 def one_shape_each(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Keep, for each candidate, its worst shape: a table row holds for all datatypes and roots."""
-    rank = {"slower": 3, "untested": 2, "same": 1, "faster": 0}
+
+    def rank(c: Comparison) -> int:
+        if c.outcome == "slower":
+            return 3
+        return 0 if c.outcome == "faster" else 1 if c.verdict.tested else 2
+
     worst: dict[str, Comparison] = {}
     for c in comparisons:
         old = worst.get(c.candidate)
-        key = (rank[c.outcome], c.ratio.median)
-        if old is None or key > (rank[old.outcome], old.ratio.median):
+        key = (rank(c), c.ratio.median)
+        if old is None or key > (rank(old), old.ratio.median):
             worst[c.candidate] = c
     return list(worst.values())

@@ -31,7 +31,7 @@ def evidence_of(
     if choice == NATIVE:
         out = {"ratio": "1", "launches": launches, "source": source, "sizes": sizes}
         # of what a campaign dropped after a launch or two no test can be made: luck is no best
-        if tested := [c for c in found if c.outcome != "untested"]:
+        if tested := [c for c in found if c.verdict.tested]:
             least = min(tested, key=lambda c: c.ratio.median)
             out["launches"] = str(min(c.launches for c in tested))
             out |= {"best": least.candidate, "best_ratio": f"{least.ratio.median:.3f}"}

@@ -41,6 +41,7 @@ class Decided:
     bench: Bench
     times: Mapping[Cell, Mapping[str, Timing]]
     comparisons: list[Comparison]
+    deciding: list[Comparison]
     rows: list[Row]
     natives: list[str]
     alone: list[str]
@@ -182,4 +183,4 @@ def _decide(bench: Bench, nodes: int, ppn: int) -> Decided:
         if not {NATIVE, BARE} & set(found):
             alone[cell.collective].add(cell.bytes)
     words = [f"{c} of {', '.join(map(size_words, sorted(s)))} B" for c, s in alone.items()]
-    return Decided(bench, times, comparisons, rows, natives, words)
+    return Decided(bench, times, comparisons, deciding, rows, natives, words)

@@ -45,6 +45,7 @@ class Found:
 
     times: Mapping[Cell, Mapping[str, Timing]]
     comparisons: list[Comparison]
+    deciding: list[Comparison]
     rows: list[Row]
     notes: list[str]
     path: Path
@@ -123,4 +124,4 @@ def tune_generally(
         identity.stretto, identity.host.name, identity.host.cpu, rows,
     )  # fmt: skip
     write_table(table, path)
-    return Found(times, comparisons, rows, notes, path, results)
+    return Found(times, comparisons, deciding, rows, notes, path, results)

@@ -11,12 +11,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from stretto.campaign.compare import judge
 from stretto.campaign.cost import ask, duration
+from stretto.campaign.idle import busy_before
 from stretto.campaign.stats import benjamini_hochberg
+from stretto.campaign.verdict import judge
 from stretto.counted import counted
 from stretto.errors import StrettoError, keeping
 from stretto.files.identity import collect
+from stretto.files.outcome import Outcome
 from stretto.files.program import take
 from stretto.files.settings import (
     NATIVE,
@@ -98,14 +100,18 @@ class SettingsTuning(Confirming):
             complete = self._try_all(candidates, rounds, progress)
             faster = self._judge(candidates)
             if not faster:
-                return self._end(self._nothing(complete, rounds))
+                return self._end(*self._nothing(complete))
             try:
                 best = self.best_together(faster, rounds, progress)
                 if best is None:
                     return self._end("what was faster at first fails by now, so nothing is set")
-                return self._end(self.choose(best, rounds, progress))
+                text = self.choose(best, rounds, progress)
+                return self._end(text, "faster" if self.file.setting else "inconclusive")
             except combine.Spent as spent:
-                return self._end(f"{spent} (the same command goes on); nothing is set")
+                return self._end(
+                    f"inconclusive: {spent} (missing: more --budget; the same command goes on); "
+                    "nothing is set"
+                )
 
     def _candidates(self) -> list[Setting]:
         """Return what is tried: what the user named, or what the MPI has and the command leaves."""
@@ -255,11 +261,12 @@ class SettingsTuning(Confirming):
         dropped = {n for n in found if self._out(n, SCREENING)}
         raw = [1.0 if n in dropped else f[2] if f else None for n, f in found.items()]
         adjusted = dict(zip(found, benjamini_hochberg(raw), strict=True))
+        busy = busy_before([r.others for r in self.file.runs])
         faster: list[tuple[float, Tried]] = []
         for tried in (t for t in self.file.tried if not t.parts):
             reason, one = self._failed(tried.name), found[tried.name]
             if reason is not None or one is None:
-                tried.outcome = "untested" if reason is None else "failed"
+                tried.outcome = "inconclusive" if reason is None else "failed"
                 tried.why = reason or "no run of it was made"
                 continue
             ratio, ratios, p = one
@@ -268,21 +275,30 @@ class SettingsTuning(Confirming):
                 tried.outcome = "dropped"
                 tried.why = f"not faster in {counted(ratio.n, 'round')}"
                 continue
-            tried.outcome, tried.why = judge(ratio, adjusted[tried.name], ratio.n, "run")
+            verdict = judge(ratio, adjusted[tried.name], ratio.n, "run", p=p, busy=busy)
+            tried.outcome, tried.why = verdict.outcome, verdict.words
             if tried.outcome == "faster":
                 faster.append((ratio.median, tried))
         return [t for _, t in sorted(faster, key=lambda x: (x[0], x[1].name))]
 
-    def _nothing(self, complete: bool, rounds: int) -> str:
-        text = "no setting was faster on CMD with significance, so nothing is set"
+    def _nothing(self, complete: bool) -> tuple[str, Outcome]:
+        """Return what to say where nothing is set: nothing is faster, or it cannot be told."""
+        untold = [t for t in self.file.tried if t.outcome == "inconclusive"]
         if not complete:
-            text += "; the budget was spent before all rounds were made (the same command goes on)"
-        elif rounds < PAIRS:
-            text += f"; with fewer than {PAIRS} rounds no test can be made (--pairs {PAIRS})"
-        return text
+            return (
+                "inconclusive: the budget was spent before all rounds were made (missing: more "
+                "--budget; the same command goes on); nothing is set"
+            ), "inconclusive"
+        if untold:
+            first = max(untold, key=lambda t: t.gain.median if t.gain else -1.0)
+            return (
+                f"inconclusive: of {counted(len(self.file.tried), 'setting')} {len(untold)} cannot "
+                f"be told from native ({first.name}: {first.why}); nothing is set"
+            ), "inconclusive"
+        return "no setting was faster on CMD with significance, so nothing is set", "same"
 
-    def _end(self, conclusion: str) -> SettingsFile:
-        self.file.conclusion = conclusion
+    def _end(self, conclusion: str, outcome: Outcome = "inconclusive") -> SettingsFile:
+        self.file.conclusion, self.file.outcome = conclusion, outcome
         write_settings(self.file, self.path("settings.json"))
         return self.file
 
@@ -298,6 +314,8 @@ def lines(found: SettingsFile) -> list[str]:
     rows = []
     for t in sorted(found.tried, key=lambda t: -(t.gain.median if t.gain else -9.0)):
         gain = "" if t.gain is None else f"{100 * t.gain.median:+.1f}%"
+        if t.gain is not None and t.gain.p is None:
+            gain = "not tested"
         rows.append((t.name, gain, t.outcome, t.why))
     widths = [max((len(r[i]) for r in rows), default=0) for i in range(3)]
     return [

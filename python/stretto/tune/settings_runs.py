@@ -174,7 +174,7 @@ class SettingRuns(Stage):
             return None
         run = SettingRun(
             NATIVE if setting is None else setting.name, number, confirming, None, result.wall_s,
-            result.status, beside=beside,
+            result.status, beside=beside, others=trial.others,
         )  # fmt: skip
         if result.timed_out:
             run.status, run.detail = TIMED_OUT, "it took too long"

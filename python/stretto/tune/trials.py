@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from stretto.campaign.compare import compare_times
+from stretto.campaign.idle import busy_before, busy_share
+from stretto.campaign.stats import FEWEST, Interval
+from stretto.campaign.verdict import inconclusive, judge
 from stretto.errors import UsageError
+from stretto.files.outcome import Verdict
 from stretto.files.verdict import Gain, Metric, Run
 from stretto.launch.evidence import VARIABLE, Evidence, read_evidence
 from stretto.launch.execute import Result, run
@@ -21,6 +26,8 @@ from stretto.launch.job import understand
 from stretto.tune.seen import Seen, watching
 
 Kind = Literal["native", "tuned"]
+#: how long the machine is looked at before each run (s)
+LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,8 @@ class Trial:
     seen: Seen | None = None
     #: numbers of ranks that ranks told, whoever asked them; empty: none did
     sizes: frozenset[int] = frozenset()
+    #: share of the processors' time that others used just before; None: not known
+    others: float | None = None
 
 
 def find_value(metric: Metric, result: Result) -> float | None:
@@ -135,12 +144,13 @@ def once(
         kept = {k: v for k, v in job.environ.items() if not k.startswith("STRETTO_")}
         job = replace(job, environ=kept)
     argv, environ = prepare(job, libraries, {**variables, VARIABLE: str(evidence)})
+    others = busy_share(LOOK_S)
     if not watch:
         result = run(argv, environ, cwd=cwd, timeout=timeout, capture="yes")
-        return Trial(result, read_evidence(evidence), sizes=_sizes(evidence))
+        return Trial(result, read_evidence(evidence), sizes=_sizes(evidence), others=others)
     with watching(VARIABLE, str(evidence), enough) as seen:
         result = run(argv, environ, cwd=cwd, timeout=timeout, capture="yes")
-    return Trial(result, read_evidence(evidence), seen, _sizes(evidence) | seen.sizes)
+    return Trial(result, read_evidence(evidence), seen, _sizes(evidence) | seen.sizes, others)
 
 
 def _sizes(evidence: Path) -> frozenset[int]:
@@ -185,6 +195,16 @@ def order(pairs: int, seed: int, done: Sequence[Run] = ()) -> list[Kind]:
     return out[len(done) :]
 
 
+def _sides(runs: Sequence[Run]) -> tuple[dict[int, float], dict[int, float]]:
+    """Return tuned and native values by pair, of pairs that are complete."""
+    sides: dict[str, dict[int, float]] = {"native": {}, "tuned": {}}
+    for r in runs:
+        if r.value is not None and r.value > 0 and r.exit == 0:
+            sides[r.kind][r.order // 2] = r.value
+    both = sorted(set(sides["native"]) & set(sides["tuned"]))
+    return {i: sides["tuned"][i] for i in both}, {i: sides["native"][i] for i in both}
+
+
 def gain(runs: Sequence[Run], metric: Metric) -> Gain | None:
     """Return the measured gain with its interval and p; None without a pair.
 
@@ -195,18 +215,37 @@ def gain(runs: Sequence[Run], metric: Metric) -> Gain | None:
     metric
         Which way is better.
     """
-    from stretto.campaign.compare import compare_times
-
-    sides: dict[str, dict[int, float]] = {"native": {}, "tuned": {}}
-    for r in runs:
-        if r.value is not None and r.value > 0 and r.exit == 0:
-            sides[r.kind][r.order // 2] = r.value
-    both = sorted(set(sides["native"]) & set(sides["tuned"]))
-    if not both:
+    tuned, native = _sides(runs)
+    if not tuned:
         return None
-    tuned = {i: sides["tuned"][i] for i in both}
-    native = {i: sides["native"][i] for i in both}
     ratio, ratios, p, _ = compare_times(tuned, native)
+    return _gain_of(ratio, ratios, p, metric)
+
+
+def judged(runs: Sequence[Run], metric: Metric) -> Verdict:
+    """Return the verdict on tuned runs against native ones.
+
+    A gain of any size counts, where the test and the interval tell it from nothing.
+
+    Parameters
+    ----------
+    runs, metric
+        As for `gain`.
+    """
+    tuned, native = _sides(runs)
+    if not tuned:
+        return inconclusive("no pair of runs was made", f"missing: {FEWEST} pairs of runs")
+    if metric.better == "higher":
+        tuned, native = ({i: 1 / v for i, v in x.items()} for x in (tuned, native))
+    ratio, _, p, _ = compare_times(tuned, native)
+    found = judge(ratio, p, ratio.n, "pair", busy=busy_before([r.others for r in runs]), least=0.0)
+    unsure = ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high
+    if found.outcome in ("faster", "slower") and unsure:
+        return Verdict("inconclusive", f"the runs vary by more than the difference ({found.why})")
+    return found
+
+
+def _gain_of(ratio: Interval, ratios: Sequence[float], p: float | None, metric: Metric) -> Gain:
     low = ratio.low if ratio.low is not None else min(ratios)
     high = ratio.high if ratio.high is not None else max(ratios)
     if metric.better == "higher":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,13 +11,14 @@ from pathlib import Path
 from stretto.counted import counted
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
 from stretto.files.identity import collect
+from stretto.files.outcome import Outcome, Verdict
 from stretto.files.profile import Profile
 from stretto.files.table import Row, Table
 from stretto.files.verdict import (
     Compared,
     Gain,
     Run,
-    Verdict,
+    VerdictFile,
     as_typed,
     read_verdict,
     write_verdict,
@@ -29,8 +31,9 @@ from stretto.tune.measured import Measured
 from stretto.tune.outputs import Outputs, stamps
 from stretto.tune.place import case_files, fresh
 from stretto.tune.stage import PAIRS
-from stretto.tune.trials import Kind, find_value, gain, longest_s, once, order
-from stretto.tune.words import applied_words, conclude, ended, significant
+from stretto.tune.start import start_s
+from stretto.tune.trials import Kind, find_value, gain, judged, longest_s, once, order
+from stretto.tune.words import applied_words, conclude, ended, start_words
 
 #: the most pairs of runs that a budget buys
 MOST_PAIRS = 10
@@ -39,11 +42,14 @@ MOST_LISTED = 100
 
 
 @dataclass
-class Outcome:
+class TuneResult:
     """What came of it, for printing."""
 
     conclusion: str
     helps: bool
+    #: of the measured runs, or of what was measured before them
+    outcome: Outcome = "inconclusive"
+    missing: str = ""
     table: Path | None = None
     verdict: Path | None = None
     profile: Path | None = None
@@ -68,20 +74,21 @@ class Verifying(Measured):
         predicted: Gain | None = None,
         measured: Gain | None = None,
         compared: Sequence[Compared] = (),
+        found: Verdict | None = None,
     ) -> Path:
         """Write the verdict as far as it is known, and return its file.
 
         Parameters
         ----------
-        profile, conclusion, benches, runs, predicted, measured, compared
-            What it holds.
+        profile, conclusion, benches, runs, predicted, measured, compared, found
+            What it holds; without `found` it is inconclusive.
         """
         identity = collect(self.job.mpi.identity)
         table, path = self.path("table"), self.path("verdict.json")
         listed = sorted((c for c in compared if c.outcome != "same"), key=lambda c: c.name)
         listed.sort(key=lambda c: c.outcome != "differs")
         write_verdict(
-            Verdict(
+            VerdictFile(
                 stretto=identity.stretto,
                 created=self.written or identity.created,
                 host=identity.host,
@@ -93,6 +100,8 @@ class Verifying(Measured):
                 measured=measured,
                 outputs_equal=outputs.equal(compared),
                 conclusion=conclusion,
+                outcome="inconclusive" if found is None else found.outcome,
+                missing="" if found is None else found.missing,
                 table=table.name if table.exists() else None,
                 profile=self.path("profile.json").name,
                 bench=benches[0].name if benches else None,
@@ -111,17 +120,20 @@ class Verifying(Measured):
         table: Table | None = None,
         predicted: Gain | None = None,
         measured: Gain | None = None,
-    ) -> Outcome:
+        found: Verdict | None = None,
+    ) -> TuneResult:
         """Return what came of it.
 
         Parameters
         ----------
-        text, helps, benches, table, predicted, measured
+        text, helps, benches, table, predicted, measured, found
             What it holds.
         """
-        return Outcome(
+        return TuneResult(
             text,
             helps,
+            "inconclusive" if found is None else found.outcome,
+            "" if found is None else found.missing,
             self.path("table") if benches else None,
             self.path("verdict.json"),
             self.path("profile.json"),
@@ -133,7 +145,7 @@ class Verifying(Measured):
 
     def verify(
         self, profile: Profile, table: Table, predicted: Gain | None, benches: Sequence[Path]
-    ) -> Outcome:
+    ) -> TuneResult:
         """Run CMD native and tuned in turn, and conclude."""
         runs = self._earlier(profile)
         if not runs:
@@ -170,15 +182,23 @@ class Verifying(Measured):
                 unfinished = f"{len(runs)} of {2 * pairs} runs made"
                 self.verdict(profile, unfinished, benches, runs, predicted)
                 progress.advance()
-        measured = gain(runs, self.o.metric)
+        measured, found = gain(runs, self.o.metric), judged(runs, self.o.metric)
         compared = self.outputs.compare(runs) if runs else []
-        text = conclude(self.o.metric, predicted, measured)
+        text = conclude(self.o.metric, predicted, measured, found)
+        text += self._cost_words(measured, found, runs)
         text += applied_words(runs, profile.nranks)
         if runs:
             text += f". Outputs {outputs.words(compared, self.o.rules)}"
-        self.verdict(profile, text, benches, runs, predicted, measured, compared)
-        slower = measured is not None and measured.median < 0 and significant(measured)
-        return self.outcome(text, not slower, benches, table, predicted, measured)
+        self.verdict(profile, text, benches, runs, predicted, measured, compared, found)
+        helps = found.outcome != "slower"
+        return self.outcome(text, helps, benches, table, predicted, measured, found)
+
+    def _cost_words(self, measured: Gain | None, found: Verdict, runs: Sequence[Run]) -> str:
+        """Say where a gain in wall time is less than what starting stretto run costs."""
+        if measured is None or found.outcome != "faster" or self.o.metric.pattern is not None:
+            return ""
+        native = [r.wall_s for r in runs if r.kind == "native" and r.exit == 0]
+        return start_words(measured.median * statistics.median(native), start_s())
 
     @property
     def outputs(self) -> Outputs:
@@ -261,7 +281,9 @@ class Verifying(Measured):
             )
         found = trial.evidence
         calls = found.calls if found.finished else None
-        return Run(kind, number, value, result.wall_s, 0, found.loaded, calls)
+        return Run(
+            kind, number, value, result.wall_s, 0, found.loaded, calls, trial.others
+        )  # fmt: skip
 
 
 def _layout_line(profile: Profile) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stretto.campaign.compare import ALPHA
 from stretto.counted import counted
+from stretto.files.outcome import Verdict
 from stretto.files.verdict import Gain, Metric, Run
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
@@ -15,6 +15,8 @@ from stretto.tune.needs import Needs
 LEAST_BOUND = 0.01
 #: and not verified on CMD when less than this is predicted: no number of runs would show it
 LEAST_GAIN = 0.003
+#: a gain whose lower bound is so many times the prediction's upper one is not explained by it
+SURPRISE = 1.5
 
 
 def percent(value: float) -> str:
@@ -70,19 +72,7 @@ def no_help(needs: Needs) -> str | None:
     )
 
 
-def significant(measured: Gain) -> bool:
-    """Return whether a gain, or a loss, is told from nothing by the test and by its interval.
-
-    Parameters
-    ----------
-    measured
-        On CMD.
-    """
-    told = measured.p is not None and measured.p < ALPHA
-    return told and not measured.low <= 0 <= measured.high
-
-
-def conclude(metric: Metric, predicted: Gain | None, measured: Gain | None) -> str:
+def conclude(metric: Metric, predicted: Gain | None, measured: Gain | None, found: Verdict) -> str:
     """Return the conclusion.
 
     Parameters
@@ -91,24 +81,53 @@ def conclude(metric: Metric, predicted: Gain | None, measured: Gain | None) -> s
         What was compared.
     predicted, measured
         Gains.
+    found
+        The verdict on the runs.
     """
     name = "wall time" if metric.pattern is None else f"the metric /{metric.pattern}/"
     if measured is None:
         return "the gain was not measured on CMD" + (
             f"; predicted: {gain_words(predicted)}" if predicted is not None else ""
         )
-    text = f"measured gain in {name}: {gain_words(measured)}"
-    if measured.p is None:
-        text += "; fewer than six pairs of runs, so no test could be made and nothing is claimed"
-    elif not significant(measured):
-        text += "; this is not significant: the runs vary more than that"
-    elif measured.median > 0:
-        text += "; this is significant"
+    if not found.tested:
+        text = f"inconclusive: the gain in {name} was not tested: {found.words}"
+    elif found.outcome == "inconclusive":
+        text = f"inconclusive: gain in {name} {gain_words(measured)}: {found.words}"
     else:
-        text += "; CMD is significantly SLOWER when tuned: do not use this table"
+        text = (
+            f"measured gain in {name}: {gain_words(measured)}; "
+            + {
+                "faster": "this is significant",
+                "slower": "CMD is significantly SLOWER when tuned: do not use this table",
+                "same": f"CMD is as fast as before: {found.words}",
+            }[found.outcome]
+        )
     if predicted is not None:
         text += f". Predicted in wall time: {gain_words(predicted)}"
+        if found.outcome == "faster" and measured.low > SURPRISE * max(predicted.high, 0.0):
+            text += (
+                ". The gain is far above the prediction: the measured collectives explain only a "
+                "part of it, and the rest may not come back"
+            )
     return text
+
+
+def start_words(gained_s: float, start_s: float) -> str:
+    """Say where a gain is less than what starting ``stretto run`` costs; nothing where it is more.
+
+    Parameters
+    ----------
+    gained_s
+        A run's gain, in seconds.
+    start_s
+        What the start costs.
+    """
+    if gained_s >= start_s:
+        return ""
+    return (
+        f". The gain of {1e3 * gained_s:.3g} ms a run is less than starting stretto run costs "
+        f"({1e3 * start_s:.0f} ms of CPU time): longer runs gain, this one does not"
+    )
 
 
 def applied_words(runs: Sequence[Run], nranks: int) -> str:

@@ -23,7 +23,7 @@ from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity, Source
 from stretto.files.profile import Call, Communicator, Matrix, Node, Profile, write_profile
 from stretto.files.table import Row, Table, write_table
-from stretto.files.verdict import Gain, Metric, Run, Verdict, write_verdict
+from stretto.files.verdict import Gain, Metric, Run, VerdictFile, write_verdict
 
 CREATED = "2026-11-21T20:00:00Z"
 OPENMPI = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4, package: Debian OpenMPI")
@@ -315,7 +315,7 @@ def verdict(case: Case, path: Path, significant: bool = True) -> None:
         else "(simulated) No gain that could be told from chance: 1 % of the time can be tuned."
     )
     write_verdict(
-        Verdict(
+        VerdictFile(
             "0.1.0",
             CREATED,
             _host(),
@@ -330,6 +330,7 @@ def verdict(case: Case, path: Path, significant: bool = True) -> None:
             "app.table",
             "app.profile.json",
             "app.bench.jsonl",
+            outcome="faster" if significant else "inconclusive",
         ),
         path,
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from stretto.files.verdict import Verdict
+from stretto.files.verdict import VerdictFile
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.breakdown import Breakdown
@@ -109,7 +109,7 @@ def times(parts: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
     )
 
 
-def runs(verdicts: Sequence[Verdict], names: tuple[str, str]) -> Figure | None:
+def runs(verdicts: Sequence[VerdictFile], names: tuple[str, str]) -> Figure | None:
     """Draw every run of the application on both systems.
 
     Returns

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from stretto.files.verdict import Gain, Run, Verdict
+from stretto.files.verdict import Gain, Run, VerdictFile
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
@@ -22,7 +22,7 @@ HUES = {"native": "native", "tuned": "blue"}
 BANDS = {"native": "native-band", "tuned": "blue-band"}
 
 
-def value_text(verdict: Verdict, value: float) -> str:
+def value_text(verdict: VerdictFile, value: float) -> str:
     """Return a value of the metric with its unit."""
     if verdict.metric.unit == "s":
         return fmt.seconds(value)
@@ -35,7 +35,7 @@ def usable(runs: Sequence[Run], kind: str) -> list[Run]:
     return [r for r in runs if r.kind == kind and r.value is not None and r.exit == 0]
 
 
-def dots(verdict: Verdict, band: int = BAND) -> Figure | None:
+def dots(verdict: VerdictFile, band: int = BAND) -> Figure | None:
     """Draw each run as a dot, native above tuned, with medians and their intervals.
 
     Parameters
@@ -138,7 +138,7 @@ def dots(verdict: Verdict, band: int = BAND) -> Figure | None:
     )
 
 
-def gain(verdict: Verdict) -> Figure | None:
+def gain(verdict: VerdictFile) -> Figure | None:
     """Draw the predicted and the measured gain with their intervals, and zero.
 
     Returns

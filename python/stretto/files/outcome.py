@@ -1,0 +1,36 @@
+"""What a comparison amounts to: the one type for every page and file that says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Outcome = Literal["faster", "slower", "same", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a candidate is faster than its baseline.
+
+    Attributes
+    ----------
+    outcome
+        ``faster`` and ``slower``: a test says so. ``same``: a test was made, and the difference is
+        within the threshold. ``inconclusive``: it cannot be told.
+    why
+        In words.
+    missing
+        What an inconclusive comparison lacks: launches, budget, a quieter machine; with how many.
+    tested
+        A test was made, whatever it says.
+    """
+
+    outcome: Outcome
+    why: str
+    missing: str = ""
+    tested: bool = True
+
+    @property
+    def words(self) -> str:
+        """The reason, and what is missing."""
+        return f"{self.why}; {self.missing}" if self.missing else self.why
