@@ -329,6 +329,7 @@ class Seen:
         self.writer = SimpleNamespace(write=lambda record: None)
         self.kept: list[str] = []
         self.interrupted = interrupted
+        self.over = False
 
     def keep(self, seen) -> None:  # type: ignore[no-untyped-def]
         if self.interrupted and self.kept:
@@ -371,6 +372,14 @@ def test_nobody_hung_while_nobody_could_look(
     (tmp_path / "status").write_text("0 2 allreduce 8 shm 6\n")
     now[0] += 0.5
     assert not reader.watch()
+
+
+def test_watch_past_the_budget_ends_the_launch(tmp_path: Path) -> None:
+    campaign = Seen()
+    reader = reader_of(campaign, tmp_path)
+    assert not reader.watch()
+    campaign.over = True
+    assert reader.watch()
 
 
 def test_an_interrupt_costs_no_lines_that_were_written(tmp_path: Path) -> None:
@@ -462,9 +471,13 @@ def test_a_budget_ends_a_campaign(
     mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE", "shm=slow")
-    _, notes = go(mpi, settings(launches=100, budget_s=2.0), tmp_path / "r.bench.jsonl")
+    bench, notes = go(mpi, settings(launches=100, budget_s=2.0), tmp_path / "r.bench.jsonl")
     assert len(starts(tmp_path)) < 100  # which sleep for a minute
-    assert any("budget" in n for n in notes)
+    assert any("the budget ended after" in n and "missing: about" in n for n in notes)
+    assert not bench.excluded, "a launch that the budget ends is nobody's fault"
+    assert [e.detail for e in bench.ends.values() if e.status == "timeout"] in (
+        [], ["the budget ended"]
+    )  # fmt: skip
 
 
 def _left(mpi: FakeMPI) -> list[str]:

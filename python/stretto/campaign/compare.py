@@ -459,6 +459,8 @@ def open_words(comparisons: Iterable[Comparison]) -> str | None:
         Of all candidates.
     """
     found, calls = open_points(comparisons)
+    if not calls:
+        return "inconclusive: nothing was compared; missing: launches, or more --budget"
     if not found:
         return None
     c = max(found, key=lambda c: (not c.verdict.tested, len(c.verdict.missing)))

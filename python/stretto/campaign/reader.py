@@ -127,8 +127,11 @@ class Reader:
                 self.usage = parse_usage(value)
 
     def watch(self) -> bool:
-        """Read what is new; return True when nothing has happened for too long."""
+        """Read what is new; return True at the budget's end, or after too long without a sign."""
         now = time.monotonic()
+        if self.campaign.over:
+            self.read()
+            return True
         if now - self._read_at < 0.2:
             return False
         self._read_at = now

@@ -18,6 +18,7 @@ from typing import Literal
 from stretto.campaign import process
 from stretto.campaign.commandline import Starter, command_line
 from stretto.campaign.compare import NATIVE
+from stretto.campaign.cost import duration
 from stretto.campaign.fitting import check_same
 from stretto.campaign.idle import busy_note
 from stretto.campaign.inlaunch import written_in
@@ -70,6 +71,8 @@ class Campaign:
     anew: str = "--restart"
     ledger: Ledger = field(init=False)
     _never_began: bool = field(init=False, default=False)
+    #: the shortest time that starting and ending a launch took (s)
+    _start_s: float = field(init=False, default=STARTUP_S)
 
     def __post_init__(self) -> None:
         """Take over what an earlier run of the campaign left in the file."""
@@ -96,15 +99,18 @@ class Campaign:
         with keeping(kept), Progress("measuring", cells, quiet=self.quiet) as progress:
             for place, launch in enumerate(todo):
                 if not self._launch(launch, len(todo) - place, progress):
-                    self.note(f"the budget ended after {place} of {counted(len(todo), 'launch')}")
+                    self.note(
+                        f"the budget ended after {place} of {counted(len(todo), 'launch')}; "
+                        f"missing: about {duration(self.ledger.left_s())} more (--budget; the same "
+                        "command goes on)"
+                    )
                     break
 
     def _launch(self, launch: int, left: int, progress: Progress) -> bool:
         """Start a launch, again as long as that brings something new; False: the time is over."""
         done_before = progress.done
         total = len(self.pending(launch))
-        late = 0.25 * (self.settings.budget_s or 0)
-        if not self._tries(launch, lambda: self._share(left), progress, late):
+        if not self._tries(launch, lambda: self._share(left), progress):
             return False
         if self.pending(launch) and launch == self.ledger.order()[0] and not self.ledger.done:
             why = self.notes[-1] if self.notes else "no reason is known"
@@ -131,23 +137,24 @@ class Campaign:
         """
         self._tries(launch, lambda: budget_s, progress)
 
-    def _tries(
-        self,
-        launch: int,
-        budget_s: Callable[[], float],
-        progress: Progress,
-        late_s: float | None = None,
-    ) -> bool:
+    @property
+    def over(self) -> bool:
+        """Whether the budget has ended."""
+        return self.stop_at is not None and time.monotonic() >= self.stop_at
+
+    def _tries(self, launch: int, budget_s: Callable[[], float], progress: Progress) -> bool:
         """Start a launch as long as that brings something new; False when the time was over."""
         fruitless = 0
         self._never_began = False
         # ranks that hung before they had found one another will again, at the same cost
         while self.pending(launch) and fruitless < TRIES and not self._never_began:
-            over = self.stop_at is not None and late_s is not None
-            if over and time.monotonic() > (self.stop_at or 0.0) + (late_s or 0.0):
+            # a launch that could only start would measure nothing
+            if self.stop_at is not None and time.monotonic() > self.stop_at - self._start_s:
                 return False
             before = self.ledger.progress
             self._start(launch, budget_s(), progress)
+            if self.over and self.pending(launch):
+                return False
             fruitless = 0 if self.ledger.progress > before else fruitless + 1
         return True
 
@@ -187,6 +194,12 @@ class Campaign:
         """Write how the launch ended, and exclude the candidate that ended it."""
         if ended.status == 0 and not ended.stopped:
             self._end(LaunchEnd(launch, "ok", "", round(seconds, 2)), reader)
+            if reader.usage is not None:
+                took = max(seconds - reader.usage.wall_s, 0.0)
+                self._start_s = min(self._start_s, took)
+            return
+        if ended.stopped and self.over:  # nobody's fault: what is missing is measured another time
+            self._end(LaunchEnd(launch, "timeout", "the budget ended", round(seconds, 2)), reader)
             return
         at = reader.status()
         words = process.short(ended.output)

@@ -48,7 +48,7 @@ class Worker(Standing):
     say
         Prints a sentence to the user.
     stop_at
-        By `time.monotonic`; no launch is begun after it.
+        By `time.monotonic`; no launch is begun that would end after it, as far as can be told.
     quiet
         No progress bar.
     poll_s
@@ -94,6 +94,7 @@ class Worker(Standing):
         self.command = command
         self.say = say
         self.stop_at = stop_at
+        self.longest_s = 0.0
         self.quiet = quiet
         self.poll_s = poll_s
         self.stopping = stopping or threading.Event()
@@ -115,7 +116,9 @@ class Worker(Standing):
                     seen = self._claimed()
                     unit = self.next_unit()
                     if unit is not None:
+                        began = time.monotonic()
                         self._measure(unit)
+                        self.longest_s = max(self.longest_s, time.monotonic() - began)
                         self._show(progress, unit)
                     elif all(s.over or s.closed is not None for s in self.mine):
                         if all(s.over for s in self.mine):
@@ -140,7 +143,8 @@ class Worker(Standing):
 
     def enough(self) -> bool:
         """Return whether no further launch is to be begun."""
-        late = self.stop_at is not None and time.monotonic() >= self.stop_at
+        # the next launch takes about as long as the longest so far
+        late = self.stop_at is not None and time.monotonic() + self.longest_s >= self.stop_at
         return late or self.stopping.is_set() or self.ended.is_set()
 
     def next_unit(self) -> Unit | None:

@@ -169,7 +169,7 @@ class Measured(Profiled):
         if left is None:
             return None
         trials = 2 * PAIRS * 1.1 * self.run_s
-        return max(left - trials, 0.35 * left, FEWEST_LAUNCHES * STARTUP_S)
+        return min(max(left - trials, 0.35 * left, FEWEST_LAUNCHES * STARTUP_S), max(left, 0.0))
 
     def _starter(self) -> Starter | None:
         """Return how to start stretto-bench as CMD is: same launcher, options, hosts, binding."""

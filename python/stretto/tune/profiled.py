@@ -69,9 +69,10 @@ class Profiled(Stage):
                 self.run_words,
                 output=path.resolve() if path.is_absolute() else self.home / path,
                 mpi=self.o.mpi,
-                timeout=self.o.timeout_s,
+                timeout=self.within(self.o.timeout_s),
                 capture="yes",
             )
+        self.require_in_budget(recorded.result)
         try:
             check_result(recorded)
         except CommandFailedError as error:

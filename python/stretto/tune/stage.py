@@ -10,6 +10,7 @@ from pathlib import Path
 from stretto.errors import StrettoError
 from stretto.files.program import ProgramFile, changed
 from stretto.files.verdict import Metric
+from stretto.launch.execute import Result
 from stretto.launch.job import understand
 from stretto.launch.naming import app_name
 from stretto.tune.outputs import Rules
@@ -74,6 +75,40 @@ class Stage:
         if self.o.budget_s is None:
             return None
         return self.o.budget_s - (time.monotonic() - self.begin)
+
+    def within(self, limit: float | None) -> float | None:
+        """Return how long a run of CMD may take: the limit, or what is left of the budget.
+
+        Parameters
+        ----------
+        limit
+            Without a budget; None: none.
+        """
+        left = self.left_s()
+        if left is None:
+            return limit
+        return max(left, 0.1) if limit is None else min(limit, max(left, 0.1))
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget has ended."""
+        left = self.left_s()
+        return left is not None and left <= 0
+
+    def require_in_budget(self, result: Result) -> None:
+        """Refuse to go on where the budget ended CMD's first run.
+
+        Parameters
+        ----------
+        result
+            Of the run.
+        """
+        if result.timed_out and self.over:
+            raise StrettoError(
+                "inconclusive: the budget ended before the first run of CMD did",
+                " ".join(self.o.words),
+                "give more --budget: tuning takes some twenty runs of CMD",
+            )
 
     @property
     def run_words(self) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from stretto.campaign.cost import duration
 from stretto.counted import counted
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
 from stretto.files.identity import collect
@@ -162,7 +163,7 @@ class Verifying(Measured):
                 f"stretto: all runs are of an earlier start ({self.written}); --restart "
                 "measures again"
             )
-        if pairs < PAIRS:
+        if pairs < PAIRS and plan:
             verb = "is" if pairs == 1 else "are"
             self.say(
                 f"stretto: warning: {counted(pairs, 'pair')} of runs {verb} too few for a test (at "
@@ -172,10 +173,15 @@ class Verifying(Measured):
         with keeping(kept), Progress(f"running {self.name}", len(plan)) as progress:
             for kind in plan:
                 progress.update(progress.done, kind)
+                if self._spent():
+                    break
                 try:
                     applied = _layout_line(profile) + _rows_text(self.path("table"))
                     self.path("table.applied").write_text(applied, "utf-8")
-                    runs.append(self._one(kind, len(runs), profile.nranks))
+                    run = self._one(kind, len(runs), profile.nranks)
+                    if run is None:
+                        break
+                    runs.append(run)
                     self.written = None
                 except Interrupted as stop:
                     raise Interrupted(f"{stop.kept}; {kept}") from stop
@@ -183,6 +189,7 @@ class Verifying(Measured):
                 self.verdict(profile, unfinished, benches, runs, predicted)
                 progress.advance()
         measured, found = gain(runs, self.o.metric), judged(runs, self.o.metric)
+        found = self._lacking(found, pairs, len(runs))
         compared = self.outputs.compare(runs) if runs else []
         text = conclude(self.o.metric, predicted, measured, found)
         text += self._cost_words(measured, found, runs)
@@ -234,14 +241,28 @@ class Verifying(Measured):
         left = self.left_s()
         if left is None:
             return PAIRS
-        return max(1, min(MOST_PAIRS, int(left / (2.1 * max(self.run_s, 0.05)))))
+        return max(0, min(MOST_PAIRS, int(left / (2.1 * max(self.run_s, 0.05)))))
 
-    def _one(self, kind: Kind, number: int, nranks: int) -> Run:
+    def _spent(self) -> bool:
+        left = self.left_s()
+        return left is not None and left < self.run_s
+
+    def _lacking(self, found: Verdict, pairs: int, made: int) -> Verdict:
+        """Add to a verdict without a test how much budget it lacks."""
+        wanted = max(pairs, PAIRS)
+        if found.tested or self.o.budget_s is None or made >= 2 * wanted:
+            return found
+        more = duration((2 * wanted - made) * self.run_s)
+        missing = f"{found.missing}, about {more} more of --budget"
+        return replace(found, why=f"the budget ended: {found.why}", missing=missing)
+
+    def _one(self, kind: Kind, number: int, nranks: int) -> Run | None:
+        """Run CMD once; None: the budget ended the run, which says nothing of it."""
         self.require_unchanged()
         libraries = [library_for("interposer", self.job.mpi)] if kind == "tuned" else []
         table = self.path("table").resolve()
         variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}
-        limit = self.o.timeout_s or longest_s(self.run_s)
+        limit = self.within(self.o.timeout_s or longest_s(self.run_s))
         draft = Run(kind, number, None, 0.0, 0)
         kept = self.outputs
         evidence = (kept.directory / "evidence").resolve()
@@ -262,6 +283,8 @@ class Verifying(Measured):
         finally:
             shutil.rmtree(evidence, ignore_errors=True)
         result, command = trial.result, " ".join(self.o.words)
+        if result.timed_out and self.over:
+            return None
         if result.status != 0 or result.timed_out:
             how = "it took too long" if result.timed_out else ended(result)
             remedy = "run it by hand: it must run twice on equal files"
