@@ -96,7 +96,7 @@ def _print(found: Diagnosis, as_json: bool) -> None:
     for number, cause in enumerate(shown, 1):
         console.print(
             f"\n{number}. {cause.title}\n"
-            f"   lost: {seconds(cause.lost_s)}, {100 * cause.share:.1f} % of the run at most"
+            f"   lost: an estimated {seconds(cause.lost_s)}, {100 * cause.share:.1f} % of the run"
         )
         for line in cause.evidence:
             console.print(f"   seen: {line}")

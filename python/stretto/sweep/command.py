@@ -161,6 +161,8 @@ def lines_of(outcome: Outcome) -> list[str]:
         )
     if outcome.table is None:
         out.append("  nothing was measured by this start, so it makes no table")
+    elif outcome.inconclusive:
+        out.append(f"  {outcome.inconclusive}")
     elif len(out) == 1:
         out.append("  native stays everywhere: nothing was faster than it with significance")
     if outcome.regret:
@@ -181,6 +183,7 @@ def _json(outcome: Outcome) -> dict[str, Any]:
         "rows": len(outcome.rows),
         "chosen": sum(r.choice != "native" for r in outcome.rows),
         "regret": outcome.regret,
+        "inconclusive": outcome.inconclusive,
         "complete": outcome.complete,
         "left_out": outcome.left_out,
         "notes": outcome.notes,

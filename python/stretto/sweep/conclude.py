@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from stretto.campaign.compare import open_words
 from stretto.campaign.fitting import require_layout
+from stretto.campaign.idle import busy_note
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, format_record, standing_exclusions
@@ -43,6 +45,8 @@ class Outcome:
         This start could do no more; otherwise it was stopped, or others are at work.
     remedy
         What to do about the first layout that was left out.
+    inconclusive
+        At how many calls it cannot be told whether something is faster; None: at none.
     """
 
     mpi: str
@@ -55,6 +59,7 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     ended: bool = True
     remedy: str | None = None
+    inconclusive: str | None = None
 
 
 @dataclass
@@ -134,6 +139,8 @@ def _conclude(
         path = _results_place(standing.base, layout)
         records = [bench.header, *bench.records]
         write_atomic(path, "".join(format_record(r) for r in records), "the results")
+        if (busy := busy_note(bench)) is not None:
+            say(f"stretto: note: {layout.words}: {busy}")
         results.append(path)
     mpi = standing.identity.mpi
     name = f"{mpi.family}-{mpi.version}"
@@ -161,6 +168,11 @@ def _conclude(
     return Outcome(
         name, path, results, rows, regret_words(list(decided.values())), complete, left_out,
         ended=ended, remedy=remedy,
+        inconclusive=open_words(
+            replace(c, layout=(d.layout.nodes * d.layout.ppn, d.layout.nodes, d.layout.ppn))
+            for d in decided.values()
+            for c in d.comparisons
+        ),
     )  # fmt: skip
 
 
