@@ -196,7 +196,7 @@ def test_no_gain_is_not_proven_and_no_error(
     assert four.run("--json") == 0
     said = answer(capsys)
     (row,) = said["rows"]
-    assert row["status"] == "inconclusive"
+    assert row["status"] == "not faster"
     assert "at 1 of 2 calls" in row["why"] and "not above 3%" in row["why"]
     # a whole interval above what was promised
     assert [c["less_than_promised"] for c in row["calls"]] == [True, True]
