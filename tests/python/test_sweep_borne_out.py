@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from stretto.campaign.compare import THRESHOLD
+from stretto.campaign.verdict import THRESHOLD
 from stretto.files.bench import Bench, Header, Launch, Sample
 from stretto.files.identity import Host, MPIIdentity
 from stretto.sweep.borne_out import Expected, Gain, Gains, borne_out, expected

@@ -187,7 +187,7 @@ def test_a_proof_that_others_may_undo_is_none_yet(tmp_path: Path, q: float, sure
     assert doubt.proven("shm") is sure
     assert doubt.choice == ("shm" if sure else NATIVE)
     # Where it is no faster (at one of several sizes that have one row) there is no proof to lose.
-    same = replace(decided, comparisons=[replace(found, q=0.8, outcome="same")])
+    same = replace(decided, comparisons=[replace(found, q=0.8, verdict=Verdict("same", ""))])
     assert Doubt(plan, (shape,), {}, same, {}, {}).choice == "shm"
 
 
