@@ -127,14 +127,14 @@ def _import(
 ) -> None:  # fmt: skip
     from stretto.campaign.stats import FEWEST
     from stretto.files.identity import Host
-    from stretto.imports import convert, gather, mpis, natives
+    from stretto.imports import convert, gather, mpis, natives, placing
     from stretto.imports.pattern import Facts, compile_pattern
     from stretto.imports.templates import templates
 
     if value not in (None, "max", "avg"):
         raise UsageError(f"--value {value} means nothing", "--value", "say max or avg")
     by_name, everywhere = mpis.assigned(mpi or [])
-    asked = gather.Asked(
+    asked = placing.Asked(
         [compile_pattern(text) for text in pattern or []],
         Facts(collective=collective, nodes=nodes, ppn=ppn, algorithm=algorithm),
         by_name,

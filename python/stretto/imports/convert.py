@@ -17,8 +17,8 @@ from stretto.errors import StrettoError, from_oserror
 from stretto.files.bench import Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import now
-from stretto.imports.gather import Asked, Item, Layout, Which
 from stretto.imports.mpis import UNKNOWN, written
+from stretto.imports.placing import Asked, Item, Layout, Which
 from stretto.imports.printed import REDUCTIONS, Line
 
 
@@ -308,6 +308,7 @@ def _header(
         "each": "the mean of all iterations of one launch",
         "results_checked": "only where the benchmark said so",
         "files": sorted({m.table.place.rpartition(":")[0] for m in members}),
+        "settings": [f"{n}={v}" for n, v in members[0].around],  # of all tables alike
         "dates": sorted({m.table.date for m in members if m.table.date}),
         "unknown": unknown,
     }

@@ -1,4 +1,9 @@
-"""From files to printed tables, each with its MPI, layout, collective and candidate."""
+"""From files to printed tables, each with its MPI, layout, collective and candidate.
+
+Lines lose their prefixes and become tables with what was said before each (the readers); tables
+become items with a candidate (`placing`); items that would be launches of one candidate must have
+been measured alike (`alike`).
+"""
 
 from __future__ import annotations
 
@@ -6,79 +11,36 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
-from stretto.files.identity import Host, MPIIdentity
-from stretto.files.product import product
+from stretto.files.identity import MPIIdentity
+from stretto.imports.alike import refuse_unlike
 from stretto.imports.copies import copied
-from stretto.imports.layout import layout_of
-from stretto.imports.mpis import agreed, identity_of, version_of, versioned, written
+from stretto.imports.mpis import written
 from stretto.imports.natives import Naming, NoSuchAlgorithm
 from stretto.imports.others import Packed, together
 from stretto.imports.pattern import Facts, Pattern, match, misfit
+from stretto.imports.placing import Asked, Item, Placing, refuse_several
 from stretto.imports.printed import Printed, Reading
-from stretto.imports.unsaid import refuse_unsaid
+from stretto.imports.unsaid import refuse_other_mpi, refuse_unlike_sizes, refuse_unsaid
 from stretto.imports.walk import MOST_BYTES, files_in, text_of
 
-Which = Literal["max", "avg"]
 #: two launches do not print so many digits alike; a table of one short line they might
 DIGITS = 40
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the user said of the files.
+class _File:
+    """A file that was read, with what its place says."""
 
-    Attributes
-    ----------
-    patterns
-        What their places say, the first of them that fits; empty: nothing.
-    facts
-        What holds for all whose places do not say it.
-    by_name, mpi
-        From `assigned`.
-    value
-        Which of the printed times; None: the largest over the ranks where all files have it.
-    host
-        Of the measurements.
-    """
-
-    patterns: Sequence[Pattern]
+    path: Path
     facts: Facts
-    by_name: Mapping[str, MPIIdentity]
-    mpi: MPIIdentity | None
-    value: Which | None
-    host: Host
-
-
-@dataclass(frozen=True)
-class Layout:
-    """MPI, nodes, ranks on a node and ranks: what makes a file of its own."""
-
-    mpi: MPIIdentity
-    nodes: int
-    ppn: int
-    nranks: int
+    reading: Reading
 
     @property
-    def name(self) -> str:
-        """The file's name; the version stands in it, or nodes x ranks would be read as one."""
-        ranks = "" if self.nranks == self.nodes * self.ppn else f".{self.nranks}"
-        return f"{product(self.mpi)}-{self.mpi.version}-{self.nodes}x{self.ppn}{ranks}.bench.jsonl"
-
-
-@dataclass(frozen=True)
-class Item:
-    """One table with all that is known of it: one launch; `called` is its MPI's name at {mpi}."""
-
-    table: Printed
-    layout: Layout
-    collective: str
-    candidate: str
-    order: tuple[int, str]
-    called: str | None
+    def tables(self) -> list[Printed]:
+        return self.reading.tables
 
 
 def gather(
@@ -101,7 +63,48 @@ def gather(
     left_out
         Gets a sentence for each file or line that is not taken.
     """
-    found: list[tuple[Path, Facts, Reading]] = []
+    found = _read_all(paths, read, asked, left_out)
+    _keep_wanted(found, asked.facts.collective, left_out)
+    if asked.facts.algorithm is None:
+        unsaid = [
+            (f.path, f.tables[0].collective or f.facts.collective)
+            for f in found
+            if f.facts.algorithm is None and f.tables and not _shows_choice(f.tables)
+        ]
+        refuse_unsaid(unsaid, paths, asked.facts, asked.mpi, naming.note)
+    for file in found:
+        if file.facts.mpi is None:
+            refuse_several(file.tables, asked)
+        if not asked.patterns and not any(t.context.mpis for t in file.tables):
+            refuse_other_mpi(file.path, paths, asked.mpi)
+    if not asked.patterns:
+        refuse_unlike_sizes([f.path for f in found if not _shows_size(f.tables)], paths)
+    placing = Placing(asked, naming)
+    unknown: dict[str, list[NoSuchAlgorithm]] = defaultdict(list)
+    for file in _without_copies(found, left_out):
+        for t in file.tables:
+            try:
+                placing.add(t, file.facts)
+            except NoSuchAlgorithm as error:
+                unknown[error.message].append(error)
+    items = placing.items()
+    if unknown and not items:
+        raise next(iter(unknown.values()))[0]
+    left_out += [_lacking(errors) for errors in unknown.values()]
+    if items:
+        naming.refuse_unused()
+    refuse_unlike(items)
+    return _as_warm(items, left_out)
+
+
+def _read_all(
+    paths: Sequence[Path],
+    read: Callable[[str, str], Reading],
+    asked: Asked,
+    left_out: list[str],
+) -> list[_File]:
+    """Return what all files hold that can be read and fit a pattern."""
+    found: list[_File] = []
     seen: dict[object, Path] = {}
     names: set[str] = set()
     unfit: list[Path] = []
@@ -113,18 +116,8 @@ def gather(
             continue
         if facts.mpi is not None:
             names.add(facts.mpi)
-        if path.is_file() and path.stat().st_size > MOST_BYTES:
-            left_out.append(f"{path}: too large to be what a benchmark printed")
-            continue
-        try:
-            text = text_of(path)
-        except StrettoError as error:
-            if path in paths:
-                raise
-            if isinstance(error, Packed):
-                unread[f"{error.message}; {error.remedy}"].append(path)
-            else:
-                left_out.append(str(error))
+        text = _text(path, path in paths, unread, left_out)
+        if text is None:
             continue
         other = _twin(path, text, facts, seen)
         if other is not None:  # as a second launch it would make chance look like significance
@@ -137,8 +130,8 @@ def gather(
         left_out += reading.problems
         if not reading.tables:
             left_out.append(f"{path}: there is no table of a collective in it")
-        found.append((path, facts, reading))
-    if unread and not any(reading.tables for _, _, reading in found):
+        found.append(_File(path, facts, reading))
+    if unread and not any(file.tables for file in found):
         raise _nothing_read(unread)
     left_out += [together(files, words) for words, files in unread.items()]
     if unfit and not found:
@@ -147,33 +140,77 @@ def gather(
     left_out += [f"{path}: its name has not the form of {which}" for path in unfit]
     if found:
         _check_names(asked.by_name, names)
-    if asked.facts.algorithm is None:
-        unsaid = [
-            (path, reading.tables[0].collective or facts.collective)
-            for path, facts, reading in found
-            if facts.algorithm is None and reading.tables
-        ]
-        refuse_unsaid(unsaid, paths, asked.facts, asked.mpi, naming.note)
-    items: list[Item] = []
-    unknown: dict[str, list[NoSuchAlgorithm]] = defaultdict(list)
-    copies = copied([(facts, reading.tables) for _, facts, reading in found])
-    for path, facts, reading in found:
-        mine = {place: copies[place] for t in reading.tables if (place := t.place) in copies}
+    return found
+
+
+def _text(
+    path: Path, named: bool, unread: dict[str, list[Path]], left_out: list[str]
+) -> str | None:
+    """Return a file's text, None where it is not taken; one that the user named must be."""
+    if path.is_file() and path.stat().st_size > MOST_BYTES:
+        left_out.append(f"{path}: too large to be what a benchmark printed")
+        return None
+    try:
+        return text_of(path)
+    except StrettoError as error:
+        if named:
+            raise
+        if isinstance(error, Packed):
+            unread[f"{error.message}; {error.remedy}"].append(path)
+        else:
+            left_out.append(str(error))
+        return None
+
+
+def _keep_wanted(found: Sequence[_File], wanted: str | None, left_out: list[str]) -> None:
+    """Leave out tables whose titles name another collective than --collective."""
+    if wanted is None:
+        return
+    wanted = wanted.lower().removeprefix("osu_")
+    others: list[Printed] = []
+    for file in found:
+        if file.facts.collective is None:
+            others += [t for t in file.tables if t.collective not in (None, wanted)]
+            file.tables[:] = [t for t in file.tables if t.collective in (None, wanted)]
+    if others and not any(file.tables for file in found):
+        titles = ", ".join(dict.fromkeys(str(t.collective) for t in others))
+        raise StrettoError(
+            f"no table is of {wanted}: the title of each says {titles}", others[0].place,
+            "leave out --collective, or name what was measured",
+        )  # fmt: skip
+    left_out += [
+        f"{t.place}: of {t.collective} by its title, and --collective says {wanted}; left out"
+        for t in others
+    ]
+
+
+def _shows_choice(tables: Sequence[Printed]) -> bool:
+    """Whether a file's own text says how its tables' algorithms were chosen."""
+    return any(t.context.settings or t.context.algorithm for t in tables)
+
+
+def _shows_size(tables: Sequence[Printed]) -> bool:
+    """Whether a file's own text says on how many ranks its tables were measured."""
+    launches = [t.context.launch for t in tables]
+    return any(t.nranks or (x and x.nranks) for t, x in zip(tables, launches, strict=True))
+
+
+def _without_copies(found: Sequence[_File], left_out: list[str]) -> list[_File]:
+    """Return the files without tables that are copies; what is said of these counts for both."""
+    copies = copied([(file.facts, file.tables) for file in found])
+    by_place = {t.place: t for file in found for t in file.tables}
+    out = []
+    for file in found:
+        mine = {place: copies[place] for t in file.tables if (place := t.place) in copies}
         if mine:
-            left_out.append(_same(path, mine, len(reading.tables)))
-        for t in reading.tables:
-            if t.place in mine:
-                continue
-            try:
-                items.append(_place(t, _all(facts, asked.facts), asked, naming))
-            except NoSuchAlgorithm as error:
-                unknown[error.message].append(error)
-    if unknown and not items:
-        raise next(iter(unknown.values()))[0]
-    left_out += [_lacking(errors) for errors in unknown.values()]
-    if items:
-        naming.refuse_unused()
-    return _as_warm(items, left_out)
+            left_out.append(_same(file.path, mine, len(file.tables)))
+        for copy, place in mine.items():
+            original = by_place[place]
+            if not original.context.says_anything:
+                original.context = by_place[copy].context
+        tables = [t for t in file.tables if t.place not in mine]
+        out.append(replace(file, reading=replace(file.reading, tables=tables)))
+    return out
 
 
 def _no_fit(
@@ -255,83 +292,3 @@ def _twin(path: Path, text: str, facts: Facts, seen: dict[object, Path]) -> Path
     for key in keys:
         seen.setdefault(key, path)
     return other
-
-
-def _all(facts: Facts, everywhere: Facts) -> Facts:
-    own = {k: v for k, v in vars(facts).items() if v is not None}
-    return replace(everywhere, **own)
-
-
-def _place(table: Printed, facts: Facts, asked: Asked, naming: Naming) -> Item:
-    collective = table.collective or facts.collective
-    if collective is None:
-        raise StrettoError(
-            "this table does not say of which collective it is",
-            table.place,
-            "name it: --collective allreduce, or {collective} in --pattern",
-        )
-    said = (facts.collective or collective).lower().removeprefix("osu_")
-    if said != collective:
-        raise StrettoError(
-            f"the table is of {collective}, but the file's name (or --collective) says {said}",
-            table.place,
-            "correct --pattern, or move the file",
-        )
-    nranks, nodes, ppn = layout_of(table, facts)
-    mpi = _mpi(facts, asked, table.place)
-    try:
-        candidate = naming.candidate(mpi, collective, facts.algorithm, facts.mpi)
-    except NoSuchAlgorithm as error:
-        error.place = table.place
-        raise
-    except StrettoError as error:
-        place = error.place or table.place
-        raise StrettoError(error.message, place, error.remedy, error.exit_code) from error
-    order = (facts.launch if facts.launch is not None else -1, table.place.rpartition(":")[0])
-    layout = Layout(mpi, nodes, ppn, nranks)
-    return Item(table, layout, collective, candidate, order, facts.mpi)
-
-
-def _mpi(facts: Facts, asked: Asked, place: str) -> MPIIdentity:
-    """Return the MPI: what is said of the name goes before the name, and must fit what is for all.
-
-    Of what --mpi says of a name, what it says of all files takes nothing back: it is for the rest.
-    """
-    if facts.mpi is None:
-        if asked.mpi is None:
-            raise UsageError(
-                f"with which MPI this was measured is not known ({place})",
-                "--mpi",
-                "say it: --mpi openmpi@4.0.1, or {mpi} in --pattern",
-            )
-        return _of(asked.mpi, facts, place, "--mpi", "")
-    named = asked.by_name.get(facts.mpi)
-    by = "--mpi" if named else repr(facts.mpi)
-    mpi = _of(named or identity_of(facts.mpi, place), facts, place, by, f"{facts.mpi}=")
-    if asked.mpi is None:
-        return mpi
-    version = agreed(mpi.version, asked.mpi.version)
-    if product(mpi) == product(asked.mpi) and version is not None:
-        # A name of its own may be a build of its own.
-        plain = facts.mpi == product(mpi)
-        return versioned(asked.mpi if plain else mpi, version)
-    if named:
-        return mpi
-    raise StrettoError(
-        f"the file's name says {written(mpi)}, --mpi {written(asked.mpi)}", place,
-        f"correct --mpi, or say what the name means: --mpi {facts.mpi}={written(asked.mpi)}",
-    )  # fmt: skip
-
-
-def _of(mpi: MPIIdentity, facts: Facts, place: str, by: str, name: str) -> MPIIdentity:
-    """Return an MPI that --mpi or the place names with the version that the place says."""
-    if facts.version is None:
-        return mpi
-    said = version_of(facts.version, place)
-    version = agreed(said, mpi.version)
-    if version is None:
-        raise StrettoError(
-            f"the file's name says version {said}, {by} {mpi.version}", place,
-            f"say the version in one place: --mpi {name}{product(mpi)}",
-        )  # fmt: skip
-    return versioned(mpi, version)

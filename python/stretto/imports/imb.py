@@ -14,10 +14,12 @@ buffers (``-contig_type``) in the host's memory (``IMB-MPI1-GPU``).
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from stretto.imports.evidence import Evidence
 from stretto.imports.others import foreign
+from stretto.imports.prefixes import Stream, streams
 from stretto.imports.printed import (
     REDUCTIONS,
     ROOTED,
@@ -25,12 +27,17 @@ from stretto.imports.printed import (
     Line,
     Printed,
     Reading,
+    conclude,
+    count,
     decimals,
     number,
 )
-from stretto.imports.tagged import Stream, streams
 
 _TITLE = re.compile(r"#\s*Benchmarking\s+(\S+)\s*$")
+#: what no other program prints
+_MARK = re.compile(
+    r"#\s*Benchmarking\s+\S+\s*$|#\s*Intel ?\(R\) MPI Benchmarks|#bytes\s+#repetitions"
+)
 #: columns of a table of several groups (-multi), which has an empty line before each size
 _GROUP = "Group"
 _RANKS = re.compile(r"#\s*#processes\s*=\s*(\d+)")
@@ -76,56 +83,107 @@ def read(text: str, place: str) -> Reading:
     out = Reading(foreign=foreign(text, "imb"))
     if out.foreign is not None:
         return out
-    for stream in streams(text, place, out.problems):
-        _read(stream, place, out)
+    for stream in streams(text, place, _MARK, out.problems):
+        _Reader(out, place).read(stream)
     out.tables = [t for t in out.tables if t.lines]
     return out
 
 
-def _read(stream: Stream, place: str, out: Reading) -> None:
-    """Read all blocks in what one rank printed."""
-    facts: dict[str, str] = {}
+@dataclass
+class _Reader:
+    """Where in what one rank printed the reading is.
+
+    Attributes
+    ----------
+    table
+        The one that lines belong to.
+    columns
+        As the last heading names them.
+    asked
+        The words of the command follow.
+    ended
+        The table has.
+    placed
+        The tables of which it is known what was said before them.
+    """
+
+    out: Reading
+    file: str
+    evidence: Evidence = field(default_factory=Evidence)
+    facts: dict[str, str] = field(default_factory=dict)
     table: Printed | None = None
     columns: list[str] | None = None
-    asked = ended = False
-    for at, line in stream:
+    asked: bool = False
+    ended: bool = False
+    placed: list[Printed] = field(default_factory=list)
+
+    def read(self, stream: Stream) -> None:
+        """Read all blocks."""
+        for at, line in stream:
+            place = f"{self.file}:{at}"
+            self._facts(line)
+            if not self._block(line.strip(), place) and not self._row(line, place):
+                if line.lstrip().startswith("#"):
+                    self.evidence.comment(line, place)
+                else:
+                    self.evidence.line(line, place)
+        conclude(self.evidence, self.placed)
+
+    def _facts(self, line: str) -> None:
+        """Take what IMB says of itself before its blocks."""
         for name, pattern in _FACTS.items():
             if found := pattern.match(line.strip()):
-                facts[name] = found.group(1)
+                self.facts[name] = found.group(1)
         if "Calling sequence was" in line:  # the words follow, on as many lines as it takes
-            asked, facts["words"] = True, " "
-        elif asked:
-            asked = not _WORDS_END.search(line)
-            facts["words"] += line.lstrip("# ") + " "
-        if title := _TITLE.match(line.strip()):
-            table, columns = _begin(title.group(1), f"{place}:{at}", facts, out), None
-            ended = False
-        elif ranks := _RANKS.match(line.strip()):
-            if table is not None and _REORDERED in line:
-                out.problems.append(_reordered(table.place))
-                table = None
-            elif table is not None:
-                table.nranks = int(ranks.group(1))
-        elif waiting := _WAITING.match(line.strip()):
-            if table is not None:
-                table.waiting = int(waiting.group(1))
+            self.asked, self.facts["words"] = True, " "
+        elif self.asked:
+            self.asked = not _WORDS_END.search(line)
+            self.facts["words"] += line.lstrip("# ") + " "
+
+    def _block(self, line: str, place: str) -> bool:
+        """Take a line of a block's head; return whether it is one."""
+        if title := _TITLE.match(line):
+            self.table = _begin(title.group(1), place, self.facts, self.out)
+            self.columns, self.ended = None, False
+        elif ranks := _RANKS.match(line):
+            if self.table is not None and _REORDERED in line:
+                self.out.problems.append(_reordered(self.table.place))
+                self.table = None
+            elif self.table is not None:
+                self.table.nranks = count(ranks.group(1))
+        elif waiting := _WAITING.match(line):
+            if self.table is not None:
+                self.table.waiting = count(waiting.group(1)) or 0
         elif _LARGEST in line:
-            columns = line.split()
-        elif table is None or columns is None or ended:
-            if table is not None and columns and ended and _line(line.split(), columns):
-                out.behind(f"{place}:{at}", line)
-                table = None
-        elif not line.strip():
-            ended = bool(table.lines) and _GROUP not in columns
-        elif re.match(r"\s*\d", line):
-            row = _line(line.split(), columns)
-            if row is None or table.is_cut(row):
-                out.problems.append(f"{place}:{at}: this line of the table is broken: {line[:60]}")
-            elif table.goes_on_with(row, bool(_SIZES.search(_words(facts)))):
-                table.lines.append(replace(row, place=f"{place}:{at}"))
-            else:
-                out.behind(f"{place}:{at}", line)
-                table = None
+            self.columns = line.split()
+        else:
+            return False
+        return True
+
+    def _row(self, line: str, place: str) -> bool:
+        """Take a line of a table, or the empty one behind it; return whether it is one."""
+        if self.table is None or self.columns is None or self.ended:
+            if self.table is not None and self.columns and _line(line.split(), self.columns):
+                self.out.behind(place, line)
+                self.table = None
+            return not line.strip()
+        if not line.strip():
+            self.ended = bool(self.table.lines) and _GROUP not in self.columns
+            return True
+        if not re.match(r"\s*\d", line):
+            return False
+        if not any(self.table is t for t in self.placed[-1:]):
+            self.placed.append(self.table)
+            self.table.context = self.evidence.at_table(self.table.collective)
+        row = _line(line.split(), self.columns)
+        if row is None or self.table.is_cut(row):
+            self.out.problems.append(f"{place}: this line of the table is broken: {line[:60]}")
+        elif self.table.goes_on_with(row, bool(_SIZES.search(_words(self.facts)))):
+            self.table.lines.append(replace(row, place=place))
+        else:
+            self.out.behind(place, line)
+            self.table = None
+        return True
 
 
 def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printed | None:
@@ -193,9 +251,9 @@ def _line(words: list[str], columns: list[str]) -> Line | None:
     if len(words) != len(columns):
         return None
     row = dict(zip(columns, words, strict=True))
-    size, times = row.get(_SIZE, "0"), row.get(_TIMES, "1")
+    size, times = count(row.get(_SIZE, "0")), count(row.get(_TIMES, "1"))
     values = [number(row[c]) for c in (_AVERAGE, _LARGEST) if c in row]
-    if not size.isdecimal() or not times.isdecimal() or None in values or _LARGEST not in row:
+    if size is None or times is None or None in values or _LARGEST not in row:
         return None
     average = number(row[_AVERAGE]) if _AVERAGE in row else None
     try:
@@ -203,4 +261,4 @@ def _line(words: list[str], columns: list[str]) -> Line | None:
     except ValueError:
         return None
     digits = min(decimals(row[c]) for c in (_AVERAGE, _LARGEST) if c in row)
-    return Line(int(size), average, number(row[_LARGEST]), int(times), correct, digits)
+    return Line(size, average, number(row[_LARGEST]), times, correct, digits)

@@ -15,13 +15,78 @@ _MVAPICH = r"mvapich2?"
 #: how people name the MPIs in directories
 _FAMILIES: tuple[tuple[str, Family], ...] = (
     (r"open-?mpi|ompi", "openmpi"),
-    (r"intel-?mpi|impi|intel", "intel"),
+    (r"intel-oneapi-mpi|intel-?mpi|impi|intel", "intel"),
     (r"mpich", "mpich"),
     (_MVAPICH, "mpich"),
 )
 _ABIS: dict[Family, Abi] = {"openmpi": "openmpi", "mpich": "mpich", "intel": "mpich"}
 #: it becomes part of a file's name
 _VERSION = re.compile(r"(?:v(?=[0-9]))?([0-9A-Za-z][0-9A-Za-z.+_-]*)")
+
+
+_NAME = r"open-?mpi|ompi|mpich|mvapich2?|intel-oneapi-mpi|intel-?mpi|impi"
+_NUMBERS = r"v?(\d+(?:\.\d+)*(?:rc\d+|[ab]\d+)?)"
+#: openmpi@4.0.5, mpich/3.4.1, /opt/openmpi-4.1.5/bin; not the compiler's %intel@19, nor cray-mpich
+_WITH_VERSION = re.compile(rf"(?<![\w%-])({_NAME})[@/_-]{_NUMBERS}", re.IGNORECASE)
+#: as the libraries and launchers call themselves
+_THEMSELVES = tuple(
+    (name, re.compile(form.replace("VERSION", _NUMBERS), re.IGNORECASE))
+    for name, form in (
+        ("openmpi", r"\bOpen ?MPI[ :)]+(?:version )?VERSION|\(Open(?: MPI|RTE)\) VERSION"),
+        ("intel", r"Intel(?:\(R\))? MPI(?: Library)?(?:[^\d\n]{0,40}Version)? VERSION"),
+        ("mpich", r"(?<!CRAY )\bMPICH (?:Version\s*:\s*|version )?VERSION"),
+        ("mvapich", r"\bMVAPICH2?(?:-\w+)? (?:Version\s*:\s*|version )?VERSION"),
+    )
+)
+_MAY_NAME = re.compile(r"mpi|mpich|mvapich|rte", re.IGNORECASE)
+_MODULE = re.compile(r"\b(?:module\s+(?:load|add|swap|switch)|ml)\s+(.*)")
+#: without a version, in a module's name or a path
+NAMED = re.compile(rf"(?<![\w-])({_NAME})(?![A-Za-z0-9])", re.IGNORECASE)
+
+
+def named_in(text: str) -> list[str]:
+    """Return the MPIs that a line names with a version, or as modules, as ``--mpi`` takes them.
+
+    Parameters
+    ----------
+    text
+        The line.
+    """
+    if not _MAY_NAME.search(text):
+        return []
+    found = [(m[1], m[2]) for m in _WITH_VERSION.finditer(text)]
+    for name, form in _THEMSELVES:
+        found += [(name, next(filter(None, m.groups()))) for m in form.finditer(text)]
+    module = _MODULE.search(text)
+    if module and not found:
+        found = [(m[1], "") for m in NAMED.finditer(module[1])]
+    out = [f"{name.lower()}@{version}" if version else name.lower() for name, version in found]
+    return list(dict.fromkeys(written(identity_of(words)) for words in out))
+
+
+def named_by(paths: Sequence[str]) -> list[str]:
+    """Return the MPIs that directories are named after, as ``--mpi`` takes them.
+
+    Parameters
+    ----------
+    paths
+        Of a launcher and a program.
+    """
+    found = (m[1].lower() for path in paths for m in NAMED.finditer(path))
+    return list(dict.fromkeys(written(identity_of(name)) for name in found))
+
+
+def plainly(words: str) -> MPIIdentity:
+    """Return the MPI of ``openmpi@4.0.1``: whatever it is called, it is one MPI.
+
+    Parameters
+    ----------
+    words
+        As `identity_of` takes them.
+    """
+    mpi = identity_of(words)
+    library = f"MVAPICH Version : {mpi.version}" if product(mpi) == "mvapich" else written(mpi)
+    return replace(mpi, library=f"{library} (imported)")
 
 
 def version_of(text: str, place: str = "--mpi") -> str:
@@ -122,10 +187,7 @@ def assigned(given: Sequence[str]) -> tuple[dict[str, MPIIdentity], MPIIdentity 
     everywhere: MPIIdentity | None = None
     for text in given:
         name, equals, words = text.rpartition("=")
-        mpi = identity_of(words)
-        # by whatever words it is called, it is one MPI
-        library = f"MVAPICH Version : {mpi.version}" if product(mpi) == "mvapich" else written(mpi)
-        mpi = replace(mpi, library=f"{library} (imported)")
+        mpi = plainly(words)
         if name in by_name if equals else everywhere is not None:
             raise UsageError(
                 f"--mpi says twice what {f'{name} is' if equals else 'the MPI of all files is'}",

@@ -104,6 +104,16 @@ class Naming:
             f"it has {has or 'none'}; or give the settings: --setting '{default_for(mpi)}'",
         )
 
+    def has_settings(self, mpi: MPIIdentity, called: str | None) -> bool:
+        """Return whether ``--setting`` says what chooses an MPI's algorithms.
+
+        Parameters
+        ----------
+        mpi, called
+            As for `candidate`.
+        """
+        return chosen(self.templates, mpi, called) is not None
+
     def refuse_unused(self) -> None:
         """Refuse settings that are of no result: their files would be counted as something else."""
         for t in self.templates:

@@ -10,26 +10,34 @@ The calls of a size are timed one by one, a barrier between them; what is printe
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from stretto.imports.evidence import Evidence
 from stretto.imports.others import foreign
+from stretto.imports.prefixes import streams
 from stretto.imports.printed import (
     REDUCTIONS,
     SAME_SIZES,
     Line,
     Printed,
     Reading,
+    conclude,
+    count,
     decimals,
     number,
 )
-from stretto.imports.tagged import streams
 
+#: some who copy an output leave out the #
 _TITLE = re.compile(
-    r"#\s*OSU MPI(-\w+)?\s+(.+?)\s+(Latency|Bandwidth|Bi-Directional).*?(?:v(\S+))?$"
+    r"(?:#\s*)?OSU MPI(-\w+)?\s+(.+?)\s+(Latency|Bandwidth|Bi-Directional).*?(?:v(\S+))?$"
 )
 #: of whatever it is: what was read until then has ended
-_ANY_TITLE = re.compile(r"#\s*OSU\b.*\bTest\b")
-_DATATYPE = re.compile(r"#\s*Datatype:\s*(\w+)")
+_ANY_TITLE = re.compile(
+    r"#\s*OSU\b.*\bTest\b|OSU (?:MPI|OpenSHMEM|UPC|NCCL|RCCL)\S*\s(?:.*\s)?Test(?:\s+v\S+)?$"
+)
+_DATATYPE = re.compile(r"#?\s*Datatype:\s*(\w+)")
+#: what no other program prints
+_MARK = re.compile(r"(?:#\s*)?OSU (?:MPI|Open|UPC|NCCL)\S*\s.*\bTest\b|(?:#\s*)?Size\s+Avg Latency")
 _NAMES = {
     "broadcast": "bcast",
     "all-to-all personalized exchange": "alltoall",
@@ -43,6 +51,8 @@ _SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES = "size", "avg latency(us)", "min l
 _DERIVED = "transmit size"
 _PLAIN = (_SIZE, _AVERAGE)
 _FULL = (_SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES)
+#: what stands in no row: "4 nodes"
+_WORDS = re.compile(r"(?<![\w.])(?!(?:nan|inf|pass|fail)\b)[A-Za-z]{2,}", re.IGNORECASE)
 #: a column with its unit, which begins the heading of a table without sizes
 _UNIT = re.compile(r"[a-z. ]+\((?:[nmu\u00b5]?s|[kmg]i?b/s)\)")
 
@@ -65,15 +75,19 @@ class _Reader:
     ended
         The last table has, and neither a title nor a heading followed. A second line behind it is
         not told of again (`told`).
+    placed
+        The tables of which it is known what was said before them.
     """
 
     out: Reading
+    evidence: Evidence = field(default_factory=Evidence)
     run: Printed | None = None
     table: Printed | None = None
     columns: tuple[str, ...] | None = None
     skipping: bool = False
     ended: bool = False
     told: bool = False
+    placed: list[Printed] = field(default_factory=list)
 
     def line(self, line: str, place: str) -> None:
         """Take a line; `place` is where it stands."""
@@ -82,17 +96,22 @@ class _Reader:
             self.run = _run(title, place, self.out)
             self._begin(self.run, place)
             self.skipping = self.run is None
+            if self.skipping:
+                self.evidence.passed()
         elif _ANY_TITLE.match(text):
             self._skip(_left_out(place, text))
         elif datatype := _DATATYPE.match(text):
             self._datatype(datatype.group(1), place)
-        elif text.startswith("#"):
-            self._heading(text, place)
+        elif text.startswith("#") or _is_heading(text):
+            if not self._heading(text, place):
+                self.evidence.line(text, place)
         elif not text:
             if self.table is not None and self.table.lines:
                 self._end()
         elif text[0].isdecimal() and text[0].isascii() and not self.skipping:
             self._numbers(line, place)
+        else:
+            self.evidence.line(text, place)
 
     def _begin(self, like: Printed | None, place: str) -> None:
         """Begin a table; one without a title is begun by its first line."""
@@ -104,6 +123,7 @@ class _Reader:
     def _skip(self, problem: str) -> None:
         self.run = self.table = self.columns = None
         self.skipping = True
+        self.evidence.passed()
         self.out.problems.append(problem)
 
     def _end(self) -> None:
@@ -118,15 +138,16 @@ class _Reader:
         elif self.run is not None or not self.skipping:
             self._begin(self.run or _untitled(place, name), place)
 
-    def _heading(self, text: str, place: str) -> None:
+    def _heading(self, text: str, place: str) -> bool:
+        """Take a line that names columns; return whether it does."""
         named = _columns(text)
         if self.skipping:
-            return
+            return named is not None or _is_heading(text)
         if named is None:
             # Another program's table, or of another time or unit: numbers like any others.
             if _is_heading(text):
                 self._skip(_unknown_columns(place, text))
-            return
+            return _is_heading(text)
         if self.ended:  # whose table this is, no title says
             self.run = None
         if self.ended or (self.table is not None and self.table.lines):
@@ -137,11 +158,17 @@ class _Reader:
             self.out.problems.append(
                 f"{place}: of a derived datatype (-D), whose packing is in the times; left out"
             )
+        return True
 
     def _numbers(self, line: str, place: str) -> None:
         words = line.split()
+        if self.ended and self.evidence.names_program and _guess(words, None):
+            self.run = self.table = self.columns = None  # the next of some without titles
+            self.ended = self.told = False
         if self.ended:
-            if not self.told and _line(words, self.columns) is not None:
+            if _line(words, self.columns) is None:
+                self._other(line, place)
+            elif not self.told:
                 self.out.behind(place, line)
                 self.told = True
             return
@@ -149,17 +176,45 @@ class _Reader:
             self.columns = _guess(words, self.table)
         if self.table is None:
             if self.columns is None or number(words[-1]) is None:
-                return  # some other program's line
+                self.columns = None
+                self._other(line, place)
+                return
             self.table = _untitled(place, None)
             self.out.tables.append(self.table)
+        if not self.table.lines:
+            self._first(self.table)
         found = _line(words, self.columns)
         if found is None or self.table.is_cut(found):
+            if _WORDS.search(line):
+                self.evidence.line(line, place)
+                return
+            if len(words) == 1 and words[0].isdecimal():
+                self.evidence.number(line, place)
             self.out.problems.append(f"{place}: this line of the table is broken: {line[:60]}")
         elif self.table.goes_on_with(found):
             self.table.lines.append(replace(found, place=place))
         else:
             self._end()
             self._numbers(line, place)
+
+    def _other(self, line: str, place: str) -> None:
+        """Take a line that begins with a number and is no table's."""
+        if len(line.split()) == 1:
+            self.evidence.number(line, place)
+        else:
+            self.evidence.line(line, place)
+
+    def _first(self, table: Printed) -> None:
+        """Take what was said before a table."""
+        if self.placed and table is self.placed[-1]:
+            return
+        table.context = self.evidence.at_table(table.collective)
+        self.placed.append(table)
+        program = table.context.program
+        if table.collective is None and program is not None:
+            table.collective = program
+            if program not in SAME_SIZES:
+                self.out.problems.append(_left_out(table.place, f"osu_{program}, without a title"))
 
 
 def read(text: str, place: str) -> Reading:
@@ -175,11 +230,13 @@ def read(text: str, place: str) -> Reading:
     out = Reading(foreign=foreign(text, "osu"))
     if out.foreign is not None:
         return out
-    for stream in streams(text, place, out.problems):
+    for stream in streams(text, place, _MARK, out.problems):
         reader = _Reader(out)
         for at, line in stream:
             reader.line(line, f"{place}:{at}")
-    out.tables = [t for t in out.tables if t.lines]
+        conclude(reader.evidence, reader.placed)
+    taken = (None, *SAME_SIZES)
+    out.tables = [t for t in out.tables if t.lines and t.collective in taken]
     return out
 
 
@@ -243,13 +300,12 @@ def _line(words: list[str], columns: tuple[str, ...] | None) -> Line | None:
     if columns is None or len(words) != len(columns):
         return None
     row = dict(zip(columns, words, strict=True))
-    size, average = row.get(_SIZE, "0"), number(row[_AVERAGE])
-    times = row.get(_TIMES, "")
-    if not size.isdecimal() or average is None or (times and not times.isdecimal()):
+    average, times = number(row[_AVERAGE]), row.get(_TIMES, "")
+    size, calls = count(row.get(_SIZE, "0")), count(times) if times else None
+    if size is None or average is None or (times and calls is None):
         return None
     largest = number(row[_LARGEST]) if _LARGEST in row else None
     if _LARGEST in row and largest is None:
         return None
     correct = row.get("validation", "pass").lower() == "pass"
-    count = int(times) if times else None
-    return Line(int(size), average, largest, count, correct, decimals(row[_AVERAGE]))
+    return Line(size, average, largest, calls, correct, decimals(row[_AVERAGE]))

@@ -15,7 +15,7 @@ from stretto.errors import StrettoError
 Form = Literal["osu", "imb"]
 #: how each benchmark calls itself, and what is printed by it alone
 _OWN: dict[Form, tuple[str, re.Pattern[str]]] = {
-    "osu": ("the OSU micro-benchmarks", re.compile(r"#\s*OSU MPI\S*\s+\S.*\bTest\b")),
+    "osu": ("the OSU micro-benchmarks", re.compile(r"(?:#\s*)?OSU MPI\S*\s+\S.*\bTest\b")),
     "imb": (
         "Intel MPI Benchmarks",
         re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks|#bytes\s+#repetitions\s.*\bt_max\[usec\]"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from stretto.imports.evidence import Context, Evidence
 
 #: whose sizes other benchmarks count as Stretto does (type size x count; of one block for
 #: allgather, alltoall, gather and scatter)
@@ -13,6 +15,10 @@ SAME_SIZES = (
     "allgatherv", "alltoallv", "gatherv", "scatterv",
 )  # fmt: skip
 REDUCTIONS = ("allreduce", "reduce")
+#: microseconds that no call takes: more than 30 years
+LONGEST_US = 1e15
+#: of a number of bytes or calls, which fits 64 bits
+DIGITS = 18
 ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
 
 
@@ -67,6 +73,8 @@ class Printed:
         Of the machine and the day, as far as it says.
     cold
         Each call had buffers that the ones before it had not touched.
+    context
+        What was said before it.
     """
 
     collective: str | None
@@ -80,6 +88,7 @@ class Printed:
     date: str | None = None
     cold: bool = False
     waiting: int = 0
+    context: Context = field(default_factory=Context)
 
     def goes_on_with(self, line: Line, any_order: bool = False) -> bool:
         """Return whether a line can be this table's next: benchmarks print sizes that rise.
@@ -117,35 +126,33 @@ class Reading:
         )
 
 
-def whole_lines(text: str, place: str, problems: list[str]) -> list[str]:
-    """Return the lines of a file without byte order marks and without a last one that was cut off.
-
-    A number whose last digits are missing looks like any other: only the missing line feed tells.
-    The marks stand where Windows' editors and shells began a file, which may have been joined to
-    others since.
+def conclude(evidence: Evidence, tables: Sequence[Printed]) -> None:
+    """Mark tables of which the text behind them says what was expected before.
 
     Parameters
     ----------
-    text, place
-        Of the file.
-    problems
-        Gets the sentence.
+    evidence
+        Of the lines between them.
+    tables
+        In the order in which they asked for what was said.
     """
-    text = text.replace("\ufeff", "").replace("\r\n", "\n")
-    complete, _, rest = text.rpartition("\n")
-    lines = complete.split("\n")
-    if re.match(r"(?:\[[^\]]*\](?:<std\w+>:)?)?\s*\d", rest):  # behind a launcher's tag, too
-        problems.append(f"{place}:{len(lines) + 1}: the last line is cut off and was dropped")
-    return lines
+    for i, unclear in evidence.finish():
+        tables[i].context = replace(tables[i].context, unclear=unclear)
 
 
 def number(word: str) -> float | None:
-    """Return a time that can be one, else None (``nan``, ``-1``, ``0.00``, half a word)."""
+    """Return a time that can be one, else None (``nan``, ``1e999``, ``0.00``, half a word)."""
     try:
         value = float(word)
     except ValueError:
         return None
-    return value if 0 < value < float("inf") else None
+    return value if 0 < value < LONGEST_US else None
+
+
+def count(word: str) -> int | None:
+    """Return a number of bytes, calls or ranks that can be one, else None (5,000 digits)."""
+    fits = word.isdecimal() and word.isascii() and len(word) <= DIGITS
+    return int(word) if fits else None
 
 
 def decimals(word: str) -> int:

@@ -14,15 +14,19 @@ from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.identity import MPIIdentity
 from stretto.files.product import product
-from stretto.imports.mpis import identity_of
+from stretto.imports.evidence import ALGORITHM_NAMES, sizes_in
+from stretto.imports.mpis import NAMED, agreed, identity_of, written
 from stretto.imports.pattern import Facts, compile_pattern, match
 
 _DEFAULT = r"default|native|auto|bare"
 #: algo7, alg_2, algorithm-binomial, algdefault
 _ALGORITHM = re.compile(
-    rf"alg(?:o|orithm)?(?:[-_=.]?(\d+|{_DEFAULT})|[-_=]([a-z]+(?:[-_][a-z]+)*))(?![a-z0-9])",
+    rf"(?:alg(?:o|orithm)?|ADJUST_[A-Z]+)(?:[-_=.]?(\d+|{_DEFAULT})|[-_=]([a-z]+(?:[-_][a-z]+)*))(?![a-z0-9])",
     re.IGNORECASE,
 )
+#: allreduce_ring.log; words that say too little are none
+_NAMES = sorted(ALGORITHM_NAMES - {"default", "simple", "intra"}, key=len, reverse=True)
+_KNOWN = re.compile(rf"(?<![a-z])({'|'.join(_NAMES)})(?![a-z])", re.IGNORECASE)
 _BY_ITSELF = re.compile(rf"(?<![a-z])(?:{_DEFAULT})(?![a-z])", re.IGNORECASE)
 _LAUNCH = re.compile(r"(?<![a-z])((?:run|rep|launch|trial)[-_]?)\d+", re.IGNORECASE)
 #: N8n288, and 8x36; what users call these otherwise is not guessed
@@ -90,8 +94,12 @@ def _shown(path: Path, paths: Sequence[Path]) -> Path:
 
 def _algorithm(path: Path, paths: Sequence[Path]) -> str | None:
     """Return the last thing in a path that looks like an algorithm's number or name."""
-    found = list(_ALGORITHM.finditer(_shown(path, paths).as_posix()))
-    return (found[-1][1] or found[-1][2]).lower() if found else None
+    text = _shown(path, paths).as_posix()
+    found = list(_ALGORITHM.finditer(text))
+    if found:
+        return (found[-1][1] or found[-1][2]).lower()
+    known = list(_KNOWN.finditer(text))
+    return known[-1][1].lower() if known else None
 
 
 def _patterns(
@@ -116,7 +124,8 @@ def _patterns(
 def _pattern(shown: Path, collective: str | None, facts: Facts, mpi: MPIIdentity | None) -> str:
     """Return the pattern that one path has: fields where they are sure, * for other numbers."""
     whole = shown.as_posix().lstrip("/")
-    marks = list(_ALGORITHM.finditer(whole)) or list(_BY_ITSELF.finditer(whole))
+    forms = (_ALGORITHM, _KNOWN, _BY_ITSELF)
+    marks = next((found for form in forms if (found := list(form.finditer(whole)))), [])
     if marks:
         group = next((g for g in (1, 2) if marks[-1].re is _ALGORITHM and marks[-1][g]), 0)
         start, end = marks[-1].span(group)
@@ -163,3 +172,63 @@ def _names_mpi(part: str, mpi: MPIIdentity | None) -> bool:
     except UsageError:
         return False
     return mpi is None or product(named) == product(mpi)
+
+
+def refuse_other_mpi(path: Path, paths: Sequence[Path], mpi: MPIIdentity | None) -> None:
+    """Refuse a file whose name says another MPI than the user does.
+
+    Parameters
+    ----------
+    path
+        One that no pattern is for, and whose text names no MPI.
+    paths, mpi
+        As the user named them.
+    """
+    if mpi is None:
+        return
+    for word in re.split(r"[/\s]|(?:\.(?:log|txt|out|gz))+$", _shown(path, paths).as_posix()):
+        named = NAMED.search(word)
+        for text in [word, *([named[0]] if named else [])]:
+            try:
+                said = identity_of(re.sub(r"(?<=[a-z2])[-_](?=v?\d)", "@", text))
+            except UsageError:
+                continue
+            if product(said) != product(mpi) or agreed(said.version, mpi.version) is None:
+                raise UsageError(
+                    f"the file's name says {written(said)}, and --mpi says {written(mpi)}",
+                    str(path),
+                    "correct --mpi; several MPIs: {mpi} in --pattern; if the name means something "
+                    "else: --pattern '*'",
+                )
+            break
+
+
+def refuse_unlike_sizes(files: Sequence[Path], paths: Sequence[Path]) -> None:
+    """Refuse files whose names differ in what looks like the size of the job.
+
+    Parameters
+    ----------
+    files
+        Those of which neither a pattern nor their text says it.
+    paths
+        As the user named them.
+    """
+    found: dict[str, Path] = {}
+    for path in files:
+        found.setdefault(_size(_shown(path, paths).as_posix()), path)
+    found.pop("", None)
+    if len(found) > 1:
+        one, two = (_shown(path, paths) for path in list(found.values())[:2])
+        raise UsageError(
+            f"the names of files differ in what looks like the size of the job ({one}, {two}), and "
+            "nothing says that it is: all would be launches on one layout",
+            str(next(iter(found.values()))),
+            "say where it stands by {nodes}, {ppn} or {nranks} in --pattern; if it is something "
+            "else: --pattern '*'",
+        )
+
+
+def _size(text: str) -> str:
+    layouts = [m[0] for form, _ in _LAYOUTS for m in form.finditer(text)]
+    words = re.sub(r"[_/.-]+|(?<=\d)(?=[a-zA-Z])", " ", text)
+    return " ".join([*layouts, sizes_in(words)]).strip()

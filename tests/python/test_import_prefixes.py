@@ -73,12 +73,13 @@ def test_a_cut_last_line_is_told(tag: str) -> None:
     assert reading.problems == ["f:5: the last line is cut off and was dropped"]
 
 
-def test_where_not_all_lines_bear_tags_none_is_one() -> None:
+def test_lines_without_the_tag_do_not_hide_a_table() -> None:
+    """A line of the job's script before them, and nothing was read."""
     text = "".join(tagged(OSU, "[{}] "))
-    assert not osu.read("a line of the job's script\n" + text, "f").tables
+    assert lines_of("a line of the job's script\n" + text) == lines_of(OSU)
     assert lines_of(OSU + "[0] goodbye\n") == lines_of(OSU)
     mixed = text + "".join(tagged(OTHER, "[1,{}]<stdout>:", 1))
-    assert not osu.read(mixed, "f").tables, "of two launchers"
+    assert lines_of(mixed) == lines_of(OSU) | lines_of(OTHER), "of two launchers"
 
 
 def in_pieces(text: str, tag: str, seed: int) -> str:
@@ -155,3 +156,64 @@ READERS: dict[str, Callable[[str, str], object]] = {"osu": osu.read, "imb": imb.
 @pytest.mark.parametrize("text", ["", "\n", "[0]\n", "0:\n", "[1,0]<stdout>:\n", "[0] \n\n0: x\n"])
 def test_tags_of_nothing(read: Callable[[str, str], object], text: str) -> None:
     read(text, "f")
+
+
+LOGS = {
+    "GitHub": "2026-11-27T10:00:{:02}.1234567Z ",
+    "gh run view": "build\tRun benchmarks\t2026-11-27T10:00:{:02}.1234567Z ",
+    "GitLab": "2026-11-27T10:00:{:02}.123456Z 01O ",
+    "Jenkins": "[2026-11-27T10:00:{:02}.123Z] ",
+    "Jenkins, plain": "10:00:{:02}  ",
+    "Kubernetes": "2026-11-27T10:00:{:02}.123456789Z stdout F ",
+    "kubectl --prefix": "[pod/osu-launcher-x7/osu] ",
+    "log4j": "2026-11-27 10:00:{:02},123 INFO ",
+    "ts": "Nov 27 10:00:{:02} ",
+    "ts -s": "00:00:{:02} ",
+    "ts %.s": "17642700{:02}.123456 ",
+    "syslog": "Nov 27 10:00:{:02} node1 slurmstepd[77]: ",
+    "docker compose": "mpi_head-1  | ",
+    "foreman": "10:00:{:02} bench.1  | ",
+    "pdsh": "node017: ",
+    "jsrun": "  0:",
+    "a quotation": "> ",
+    "a quotation of one": "> > ",
+    "a host and a rank": "node017: [1,0]<stdout>:",
+    "GitHub and a rank": "2026-11-27T10:00:{:02}.1234567Z [0] ",
+}
+
+
+@pytest.mark.parametrize("trimmed", [False, True])
+@pytest.mark.parametrize("form", LOGS.values(), ids=LOGS)
+def test_prefixes_of_logs_are_stripped(form: str, trimmed: bool) -> None:
+    """There was nothing to import."""
+    lines = [form.format(i) + line for i, line in enumerate(OSU.splitlines())]
+    text = "".join((x.rstrip() if trimmed else x) + "\n" for x in lines)
+    reading = osu.read("a line of the script\n" + text, "f")
+    assert {t.collective: t.lines for t in reading.tables} == lines_of(OSU)
+    assert not reading.problems
+    assert reading.tables[0].place == "f:3"
+
+
+def test_hosts_and_containers_are_read_by_themselves() -> None:
+    first = [f"node1: {line}\n" for line in OSU.splitlines()]
+    second = [f"node2: {line}\n" for line in OTHER.splitlines()]
+    order = [line for pair in zip(first, second, strict=False) for line in pair]
+    order += first[len(second) :]
+    assert lines_of("".join(order)) == lines_of(OSU) | lines_of(OTHER)
+
+
+def test_what_a_script_says_counts_for_lines_with_a_prefix() -> None:
+    """The shell's own lines bear no tag of a rank."""
+    setting = "+ mpirun --mca coll_tuned_allreduce_algorithm {} -n 2 ./osu_allreduce\n"
+    tables = [
+        "".join(tagged(f"\n{TITLE}4   2.1{i}\n8   2.3{i}\n", "[1,{}]<stdout>:")) for i in "34"
+    ]
+    text = "".join(setting.format(i) + table for i, table in zip("34", tables, strict=True))
+    found = [t.context.settings for t in osu.read(text, "f").tables]
+    assert [x["coll_tuned_allreduce_algorithm"].value for x in found] == ["3", "4"]
+
+
+def test_a_prefix_before_other_lines_alone_is_none() -> None:
+    """Rows of a table look like a clock or a rank's number now and then."""
+    text = f"2026-11-27T10:00:00Z start\n0: warning\n{OSU}> quoted\n12:00:00 end\n"
+    assert lines_of(text) == lines_of(OSU)

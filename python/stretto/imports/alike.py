@@ -1,0 +1,111 @@
+"""Launches of one candidate were measured alike, as far as the log says: else it asks."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from stretto.errors import StrettoError
+from stretto.imports.evidence import Context, Said
+from stretto.imports.placing import Item
+
+#: names of directories that differ from launch to launch
+_RUNS = re.compile(r"(?<![A-Za-z])(?:run|rep|job|trial|tmp|launch|iter)[\w.-]*")
+_SAME = (
+    "give the tables of each in a file of their own, and say by --pattern what differs; if they "
+    "are launches of the MPI by itself, all alike: --algorithm default"
+)
+
+
+def refuse_unlike(items: Sequence[Item]) -> None:
+    """Refuse tables that would be launches of one candidate, and of which the log says otherwise.
+
+    Parameters
+    ----------
+    items
+        All of them.
+    """
+    groups: dict[object, list[Item]] = defaultdict(list)
+    for item in items:
+        _check_size(item)
+        t = item.table
+        groups[item.layout, item.collective, item.candidate, t.datatype, t.mode].append(item)
+    for group in groups.values():
+        _check("the size of the job", group, lambda c: c.size, "give each layout's tables in a "
+               "file of their own, and say it by --pattern or --nodes and --ppn")  # fmt: skip
+        free = [i for i in group if not i.said]
+        _check("an algorithm", free, _algorithm, "say what chose it, and import each by itself: "
+               "--setting 'NAME={algorithm}' takes the numbers or names from the log; if all are "
+               "of the MPI by itself: --algorithm default", alone=True)  # fmt: skip
+        _check("the launcher's options", free, _options, _SAME)
+        _check("the program's or the launcher's directory", free, _paths, _SAME)
+        for one in _by_file(free):
+            _check("a line before each", one, lambda c: c.headline, _SAME)
+            _check("the line before each", one, lambda c: c.before, _SAME)
+
+
+def _check_size(item: Item) -> None:
+    """Refuse a table of another number of ranks than the text before it says."""
+    said = item.table.context.size
+    ranks = re.search(r"nranks (\d+)", said.value) if said else None
+    if said and ranks and item.table.nranks is None and ranks[1] != str(item.layout.nranks):
+        raise StrettoError(
+            f"the log says {ranks[1]} ranks, and {item.layout.nodes} x {item.layout.ppn} with "
+            f"{item.layout.nranks} ranks is said of the table at {item.table.place}",
+            said.place,
+            "correct --nodes, --ppn or --pattern; tables of several sizes: a file for each",
+        )
+
+
+def _check(
+    what: str,
+    group: Sequence[Item],
+    said: Callable[[Context], Said | None],
+    remedy: str,
+    alone: bool = False,
+) -> None:
+    """Refuse tables of which two things are said; `alone`: or something and nothing."""
+    found: dict[str | None, tuple[Item, Said | None]] = {}
+    for item in group:
+        one = said(item.table.context)
+        found.setdefault(one.value if one else None, (item, one))
+    known = [(item, one) for item, one in found.values() if one is not None]
+    if len(known) < 2 and not (alone and known and None in found):
+        return
+    (first, one), (second, two) = [*known, *([found[None]] if None in found else [])][:2]
+    assert one is not None
+    other = f"{two.value} ({two.place})" if two else f"nothing ({second.table.place})"
+    raise StrettoError(
+        f"{what} differs between tables that would be launches of one candidate of "
+        f"{first.collective} ({first.candidate}): {one.value} ({one.place}), {other}",
+        first.table.place if one.place == first.table.place else one.place,
+        remedy,
+    )
+
+
+def _algorithm(context: Context) -> Said | None:
+    """Return the algorithm that words name, where no setting does."""
+    return context.algorithm
+
+
+def _options(context: Context) -> Said | None:
+    if context.launch is None:
+        return None
+    return Said(" ".join(sorted(context.launch.options)) or "none", context.place)
+
+
+def _paths(context: Context) -> Said | None:
+    """Return the directories of launcher and program, without what numbers a run."""
+    if context.launch is None:
+        return None
+    words = " and ".join(p for p in context.launch.paths if p not in ("", "."))
+    words = _RUNS.sub("*", words)
+    return Said(words or "none", context.place)
+
+
+def _by_file(items: Sequence[Item]) -> list[list[Item]]:
+    out: dict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        out[item.table.place.rpartition(":")[0]].append(item)
+    return list(out.values())
