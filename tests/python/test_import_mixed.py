@@ -300,6 +300,7 @@ TOLD_APART = {
         (*MINE, "--algorithm", "default"),
         {"bare": 2},
     ),
+    "an algorithm in words, of all tables": (["algorithm 3", "T", "T"], MINE, {"bare": 2}),
     "no text at all": (["T", "T", "T"], MINE, {"bare": 3}),
     "a script's text with one command": (
         [
@@ -351,24 +352,28 @@ REFUSED = {
     "algorithms in words": (
         ["Running algorithm 3", "T", "Running algorithm 4", "T"],
         MINE,
-        "an algorithm differs",
+        "the algorithm differs",
     ),
     "algorithms in words, and none at first": (
         ["T", "algorithm: ring", "T"],
         MINE,
-        "an algorithm differs",
+        "the algorithm differs",
     ),
     "algorithms by loops of names": (
         ["=== ring ===", "T", "=== knomial ===", "T"],
         MINE,
-        "a line before each differs",
+        "the heading line differs",
     ),
-    "a line without decoration": (["ring", "T", "binomial", "T"], MINE, "line before each differs"),
-    "numbers alone": (["1", "T", "2", "T"], MINE, "a line before each differs"),
+    "a line without decoration": (
+        ["ring", "T", "binomial", "T"],
+        MINE,
+        "the line before the table differs",
+    ),
+    "numbers alone": (["1", "T", "2", "T"], MINE, "the heading line differs"),
     "compilers": (
         ["openmpi@4.1.5%gcc@12 osu_bcast", "T", "openmpi@4.1.5%intel@19 osu_bcast", "T"],
         HERE,
-        "line before each differs",
+        "the line before the table differs",
     ),
     "context behind the tables": (
         ["T", "that was algorithm 3", "T", "that was algorithm 4"],

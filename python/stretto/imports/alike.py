@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from stretto.errors import StrettoError
 from stretto.imports.evidence import Context, Said
 from stretto.imports.placing import Item
+from stretto.imports.templates import default_for
 
 #: names of directories that differ from launch to launch
 _RUNS = re.compile(r"(?<![A-Za-z])(?:run|rep|job|trial|tmp|launch|iter)[\w.-]*")
+_SIZES = "give the tables of each layout in a file of their own, and say it by --pattern"
 _SAME = (
     "give the tables of each in a file of their own, and say by --pattern what differs; if they "
     "are launches of the MPI by itself, all alike: --algorithm default"
@@ -32,17 +34,17 @@ def refuse_unlike(items: Sequence[Item]) -> None:
         t = item.table
         groups[item.layout, item.collective, item.candidate, t.datatype, t.mode].append(item)
     for group in groups.values():
-        _check("the size of the job", group, lambda c: c.size, "give each layout's tables in a "
-               "file of their own, and say it by --pattern or --nodes and --ppn")  # fmt: skip
+        _check("the size of the job", group, lambda c: c.size, _SIZES)
         free = [i for i in group if not i.said]
-        _check("an algorithm", free, _algorithm, "say what chose it, and import each by itself: "
-               "--setting 'NAME={algorithm}' takes the numbers or names from the log; if all are "
-               "of the MPI by itself: --algorithm default", alone=True)  # fmt: skip
-        _check("the launcher's options", free, _options, _SAME)
-        _check("the program's or the launcher's directory", free, _paths, _SAME)
+        template = default_for(group[0].layout.mpi)
+        _check("the algorithm", free, lambda c: c.algorithm, f"--setting '{template}' says which "
+               "setting chose it, and the algorithms are taken from the log; if all are of the MPI "
+               "by itself: --algorithm default", alone=True)  # fmt: skip
+        _check("the set of the launcher's options", free, _options, _SAME)
+        _check("the launcher's or the program's directory", free, _paths, _SAME)
         for one in _by_file(free):
-            _check("a line before each", one, lambda c: c.headline, _SAME)
-            _check("the line before each", one, lambda c: c.before, _SAME)
+            _check("the heading line", one, lambda c: c.headline, _SAME)
+            _check("the line before the table", one, lambda c: c.before, _SAME)
 
 
 def _check_size(item: Item) -> None:
@@ -82,11 +84,6 @@ def _check(
         first.table.place if one.place == first.table.place else one.place,
         remedy,
     )
-
-
-def _algorithm(context: Context) -> Said | None:
-    """Return the algorithm that words name, where no setting does."""
-    return context.algorithm
 
 
 def _options(context: Context) -> Said | None:

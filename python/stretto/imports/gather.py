@@ -19,12 +19,11 @@ from stretto.imports.alike import refuse_unlike
 from stretto.imports.copies import copied
 from stretto.imports.mpis import written
 from stretto.imports.natives import Naming, NoSuchAlgorithm
-from stretto.imports.others import Packed, together
 from stretto.imports.pattern import Facts, Pattern, match, misfit
 from stretto.imports.placing import Asked, Item, Placing, refuse_several
 from stretto.imports.printed import Printed, Reading
 from stretto.imports.unsaid import refuse_other_mpi, refuse_unlike_sizes, refuse_unsaid
-from stretto.imports.walk import MOST_BYTES, files_in, text_of
+from stretto.imports.walk import MOST_BYTES, Packed, files_in, text_of
 
 #: two launches do not print so many digits alike; a table of one short line they might
 DIGITS = 40
@@ -133,7 +132,7 @@ def _read_all(
         found.append(_File(path, facts, reading))
     if unread and not any(file.tables for file in found):
         raise _nothing_read(unread)
-    left_out += [together(files, words) for words, files in unread.items()]
+    left_out += [_together(files, words) for words, files in unread.items()]
     if unfit and not found:
         raise _no_fit(asked.patterns, unfit, paths)
     which = "--pattern" if len(asked.patterns) == 1 else "any --pattern"
@@ -211,6 +210,20 @@ def _without_copies(found: Sequence[_File], left_out: list[str]) -> list[_File]:
         tables = [t for t in file.tables if t.place not in mine]
         out.append(replace(file, reading=replace(file.reading, tables=tables)))
     return out
+
+
+def _together(paths: Sequence[Path], words: str) -> str:
+    """Return one sentence on several files: ``a.log and 8 more: WORDS``.
+
+    Parameters
+    ----------
+    paths
+        At least one.
+    words
+        What they are.
+    """
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"{paths[0]}{more}: {words}"
 
 
 def _no_fit(

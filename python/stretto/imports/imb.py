@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from stretto.imports.evidence import Evidence
-from stretto.imports.others import foreign
 from stretto.imports.prefixes import Stream, streams
 from stretto.imports.printed import (
     REDUCTIONS,
@@ -30,6 +29,7 @@ from stretto.imports.printed import (
     conclude,
     count,
     decimals,
+    foreign,
     number,
 )
 

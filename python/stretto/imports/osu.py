@@ -13,7 +13,6 @@ import re
 from dataclasses import dataclass, field, replace
 
 from stretto.imports.evidence import Evidence
-from stretto.imports.others import foreign
 from stretto.imports.prefixes import streams
 from stretto.imports.printed import (
     REDUCTIONS,
@@ -24,6 +23,7 @@ from stretto.imports.printed import (
     conclude,
     count,
     decimals,
+    foreign,
     number,
 )
 

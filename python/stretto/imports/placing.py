@@ -22,6 +22,7 @@ from stretto.imports.mpis import agreed, identity_of, plainly, version_of, versi
 from stretto.imports.natives import Naming, NoSuchAlgorithm
 from stretto.imports.pattern import Facts, Pattern
 from stretto.imports.printed import Printed
+from stretto.imports.templates import default_for
 from stretto.mpi.algorithms.base import PREFIX
 
 Which = Literal["max", "avg"]
@@ -197,9 +198,14 @@ class Placing:
             return chosen.candidate, chosen.around
         said = table.context.algorithm
         if said is not None and self._naming.has_settings(mpi, facts.mpi):
-            return (
-                self._naming.candidate(mpi, collective, said.value, facts.mpi), chosen.around
-            )  # fmt: skip
+            candidate = self._naming.candidate(mpi, collective, said.value, facts.mpi)
+            return candidate, chosen.around
+        if said is not None and said.value not in (*DEFAULT_WORDS, "0"):
+            self._naming.note(
+                f"{said.place}: the log says algorithm {said.value}, and what follows counts as "
+                f"what the MPI does by itself; say what chose it: --setting '{default_for(mpi)}', "
+                "or --algorithm default"
+            )
         return self._naming.candidate(mpi, collective, None, facts.mpi), chosen.around
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -20,6 +21,16 @@ LONGEST_US = 1e15
 #: of a number of bytes or calls, which fits 64 bits
 DIGITS = 18
 ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
+
+Form = Literal["osu", "imb"]
+#: how each benchmark calls itself, and what is printed by it alone
+_OWN: dict[Form, tuple[str, re.Pattern[str]]] = {
+    "osu": ("the OSU micro-benchmarks", re.compile(r"(?:#\s*)?OSU MPI\S*\s+\S.*\bTest\b")),
+    "imb": (
+        "Intel MPI Benchmarks",
+        re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks|#bytes\s+#repetitions\s.*\bt_max\[usec\]"),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -158,3 +169,21 @@ def count(word: str) -> int | None:
 def decimals(word: str) -> int:
     """Return how many digits stand behind a number's point."""
     return len(word.partition(".")[2])
+
+
+def foreign(text: str, form: Form) -> str | None:
+    """Return what to say of a text that another benchmark printed, None where there is no sign.
+
+    Parameters
+    ----------
+    text
+        The file's.
+    form
+        As which it was to be read; a text with this one's marks, too, is read as it.
+    """
+    if _OWN[form][1].search(text):
+        return None
+    for other, (title, mark) in _OWN.items():
+        if other != form and mark.search(text):
+            return f"this is the output of {title}: stretto import {other}"
+    return None

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
 import re
 import stat
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.io import read_text
-from stretto.imports.others import unpacked
 
 WHAT = "a benchmark's output"
 MOST_BYTES = 64 << 20
 #: what a shell hands over in place of a file's name: ``<(zcat a.log.gz)``
 _HANDED_OVER = re.compile(r"/dev/(?:stdin|fd/[0-9]+)|/proc/self/fd/[0-9]+")
+
+_PACKED = {
+    b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
+    b"\xfd7zXZ\x00": ("xz", "unxz"),
+    b"BZh": ("bzip2", "bunzip2"),
+}
+_GZIP = b"\x1f\x8b"
+
+
+class Packed(StrettoError):
+    """A file that has to be unpacked first."""
 
 
 def files_in(paths: Sequence[Path], left_out: list[str]) -> Iterator[Path]:
@@ -99,3 +112,38 @@ def text_of(path: Path) -> str:
     # what PowerShell's > makes of an output
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return data.decode("utf-16" if wide else "utf-8", "replace")
+
+
+def unpacked(data: bytes, path: Path, most: int) -> bytes:
+    """Return a file's bytes, unpacked where gzip has packed them.
+
+    Parameters
+    ----------
+    data, path
+        Of the file.
+    most
+        So many bytes may come of it.
+
+    Raises
+    ------
+    Packed
+        For a file that another program has packed.
+    """
+    for magic, (name, tool) in _PACKED.items():
+        if data.startswith(magic):
+            raise Packed(f"compressed by {name}, which is not read here", path, f"{tool} it first")
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        with gzip.open(io.BytesIO(data)) as stream:
+            out = stream.read(most + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        cut = "is cut off" if isinstance(error, EOFError) else f"is broken ({error})"
+        raise StrettoError(
+            f"the compressed file {cut}, and what it holds is not taken",
+            path,
+            "copy it again, or unpack by gunzip what can be saved",
+        ) from error
+    if len(out) > most:
+        raise StrettoError("too large, once unpacked, to be what a benchmark printed", path)
+    return out
