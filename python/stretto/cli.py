@@ -315,7 +315,8 @@ def _unexpected(error: Exception) -> int:
             directory.mkdir(parents=True, exist_ok=True)
             path = directory / name
             whole = f"stretto {__version__}\n{words}\n\n{text}"
-            path.write_bytes(whole.encode(errors="backslashreplace"))  # words may be no UTF-8
+            with path.open("xb") as stream:  # the temporary directory is everybody's
+                stream.write(whole.encode(errors="backslashreplace"))  # words may be no UTF-8
             say(f"  at: {path} holds the traceback")
             say("  try: report it with that file; STRETTO_DEBUG=1 shows the traceback at once")
             return EXIT_FAULT

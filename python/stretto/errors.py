@@ -129,6 +129,10 @@ def from_oserror(error: OSError, doing: str, place: str | Path | None = None) ->
         errno.ENOTDIR: "check the path for typing mistakes",
         errno.EEXIST: "a file of that name is there; name another place, or remove it",
         errno.EISDIR: "name a file, not a directory",
+        errno.EINVAL: "give a regular file",
+        errno.EFBIG: "check that it is the file you mean",
+        errno.ELOOP: "name the file itself, or remove the link",
+        errno.EMLINK: "remove the file, and give the same command again",
         errno.EMFILE: "raise the limit on open files (ulimit -n)",
     }
     reason = error.strerror or str(error)

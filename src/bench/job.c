@@ -11,6 +11,7 @@
  *
  * File names run to the end of their line. All ranks parse the same text, so all agree. */
 #include "bench/bench.h"
+#include "files/regular.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,27 +53,6 @@ bool stretto_bench_reduces(stretto_bench_collective collective) {
 
 const char *stretto_bench_collective_name(stretto_bench_collective collective) {
     return collectives[collective];
-}
-
-/* The file's text with a NUL, or NULL with errno. */
-static char *slurp(const char *path, long *size) {
-    FILE *file = fopen(path, "rb");
-    char *text = NULL;
-    if (!file)
-        return NULL;
-    if (fseek(file, 0, SEEK_END) == 0 && (*size = ftell(file)) >= 0) {
-        rewind(file);
-        text = malloc((size_t)*size + 1);
-        if (text && fread(text, 1, (size_t)*size, file) != (size_t)*size) {
-            free(text);
-            text = NULL;
-            errno = EIO;
-        }
-    }
-    fclose(file);
-    if (text)
-        text[*size] = '\0';
-    return text;
 }
 
 static bool parse_number(const char *word, double low, double high, double *value) {
@@ -255,6 +235,7 @@ static int parse(stretto_bench_job *job, const char *path, int nranks, char *err
 int stretto_bench_job_read(stretto_bench_job *job, const char *path, MPI_Comm comm, char *error,
                            size_t error_size) {
     int rank, nranks;
+    static const size_t LIMIT = 256u << 20; /* bytes: a line for each case and candidate */
     long size = -1;
     memset(job, 0, sizeof *job);
     job->variant = "stretto";
@@ -266,12 +247,12 @@ int stretto_bench_job_read(stretto_bench_job *job, const char *path, MPI_Comm co
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &nranks);
     if (rank == 0) {
-        errno = 0;
-        job->text = slurp(path, &size);
-        if (!job->text) {
-            snprintf(error, error_size, "%s: cannot be read: %s", path, strerror(errno));
-            size = -1;
-        }
+        const char *why = "";
+        size_t read = 0;
+        job->text = stretto_read_regular(path, LIMIT, &read, &why);
+        size = job->text ? (long)read : -1;
+        if (!job->text)
+            snprintf(error, error_size, "%s: cannot be read: %s", path, why);
     } else
         snprintf(error, error_size, "%s: cannot be read on rank 0", path);
     if (stretto_bench_control_bcast(&size, sizeof size, 0, comm) != MPI_SUCCESS || size < 0)

@@ -1,5 +1,6 @@
 /* JSON lines, appended with one write each, so that a kill truncates at most the last. */
 #include "bench/bench.h"
+#include "files/regular.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,14 +91,15 @@ stretto_bench_output *stretto_bench_output_open(const stretto_bench_job *job, ch
         return NULL;
     }
     out->path = job->output;
-    out->fd = open(job->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    const char *why;
+    out->fd = stretto_open_regular(job->output, O_WRONLY | O_APPEND | O_CREAT, &why);
     if (out->fd < 0) {
-        snprintf(error, error_size, "%s: cannot be written: %s", job->output, strerror(errno));
+        snprintf(error, error_size, "%s: cannot be written: %s", job->output, why);
         free(out);
         return NULL;
     }
     /* Without a status file a hang cannot be blamed on its candidate; measuring goes on. */
-    int fd = job->status ? open(job->status, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
+    int fd = job->status ? stretto_open_regular(job->status, O_RDWR | O_CREAT, &why) : -1;
     if (fd >= 0) {
         /* Room on the disk now: where there is none, the first write to the map would be a SIGBUS.
          */

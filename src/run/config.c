@@ -3,6 +3,7 @@
  * The environment is one process's own (a launcher may hand it to some ranks only), so that nothing
  * that steers a decision is ever read anywhere but here.
  */
+#include "files/regular.h"
 #include "run/engine.h"
 
 #include <errno.h>
@@ -67,44 +68,14 @@ bool stretto_config_wants_threads(void) {
            !(disabled && strcmp(disabled, "1") == 0);
 }
 
-/* The file's text, NUL-terminated, or NULL after having said why. */
+/* The table's text, or NULL after having said why. */
 static char *read_file(const char *path) {
-    FILE *file = fopen(path, "rb");
-    char *text = NULL;
-    if (!file) {
-        stretto_say("cannot read the table %s: %s; every call goes to the MPI", path,
-                    strerror(errno));
-        return NULL;
-    }
-    size_t used = 0, room = 0;
-    for (;;) {
-        if (room - used < 2) {
-            room = room ? 2 * room : 8192;
-            char *more = room <= TABLE_LIMIT ? realloc(text, room) : NULL;
-            if (!more) {
-                stretto_say("the table %s is too large (limit 16 MiB); every call goes to the MPI",
-                            path);
-                goto bad;
-            }
-            text = more;
-        }
-        size_t n = fread(text + used, 1, room - used - 1, file);
-        used += n;
-        if (n == 0)
-            break;
-    }
-    if (ferror(file)) {
-        stretto_say("cannot read the table %s: %s; every call goes to the MPI", path,
-                    strerror(errno));
-        goto bad;
-    }
-    text[used] = '\0';
-    fclose(file);
+    const char *why = "";
+    size_t size;
+    char *text = stretto_read_regular(path, TABLE_LIMIT, &size, &why);
+    if (!text)
+        stretto_say("cannot read the table %s: %s; every call goes to the MPI", path, why);
     return text;
-bad:
-    free(text);
-    fclose(file);
-    return NULL;
 }
 
 static void read_environment(void) {

@@ -4,6 +4,7 @@
  * (counted from a communicator's set-up on). Output only: nothing is decided by it, so each rank
  * may look into its own environment.
  */
+#include "files/regular.h"
 #include "node/descriptor.h"
 #include "run/engine.h"
 
@@ -38,7 +39,8 @@ STRETTO_COLD void stretto_evidence_begin(void) {
         snprintf(path, sizeof path, "%s/rank%d.%s.%ld", directory, rank, host, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof path)
         return;
-    file = stretto_descriptor_of(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    const char *why;
+    file = stretto_descriptor_of(stretto_open_regular(path, O_WRONLY | O_CREAT | O_APPEND, &why));
     if (file.fd < 0)
         return; /* a directory that this node does not see */
     put_line(line, snprintf(line, sizeof line, "stretto-evidence 1 rank %d of %d %s\n", rank,

@@ -128,7 +128,8 @@ def test_no_room_for_the_recording(command: str, tmp_path: Path) -> None:
     """The user's job runs to its end all the same."""
     done = on_full_disk([command, "--", *job(tmp_path)], tmp_path)
     assert "rank 0 done" in done.stdout + done.stderr
-    assert done.returncode == 1 and "No space left" in done.stderr
+    assert done.returncode == 1 and "error: the run was not recorded: No space left" in done.stderr
+    assert "MPI_Init" not in done.stderr
     assert "try:" in done.stderr and left(done) == []
 
 

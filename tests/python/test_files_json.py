@@ -274,15 +274,6 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
 
 
-def test_a_link_goes_on_leading_to_the_file(tmp_path: Path) -> None:
-    real, link = tmp_path / "kept" / "x.table", tmp_path / "latest.table"
-    link.symlink_to("kept/x.table")
-    for text in ("old", "new"):  # the first time it leads nowhere yet
-        io.write_atomic(link, text, "the table")
-        assert link.is_symlink() and real.read_text() == text
-    assert list(real.parent.iterdir()) == [real]
-
-
 def test_our_own_output_is_written_to(tmp_path: Path) -> None:
     code = (
         "from pathlib import Path; from stretto.files.io import write_atomic;"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from stretto.campaign.settings import Case, Settings
 from stretto.errors import StrettoError
 from stretto.files.bench import Excluded, Sample
+from stretto.files.parse import json_value
 from stretto.files.usage import Usage
 
 STATUS_BYTES = 512
@@ -116,8 +116,8 @@ def parse_line(text: str, launch: int) -> dict[str, Any] | None:
         The launch that it must belong to.
     """
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
+        value = json_value(text)
+    except ValueError:
         return None
     if not isinstance(value, dict) or value.get("launch") != launch:
         return None

@@ -15,10 +15,12 @@ from stretto.files.identity import Host, collect_host, other_model
 from stretto.files.locate import find_table, table_path
 from stretto.files.settings import SettingsFile, read_settings
 from stretto.files.table import Table, check_choices, read_table
+from stretto.files.trust import distrust
 from stretto.files.verdict import read_verdict
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
 from stretto.launch.naming import INTERPRETER, app_name, tuned_directory
+from stretto.mpi.settings import NAMES
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,12 @@ def applied_to(
         raise StrettoError(
             f"these settings are of {tried.mpi.family}, and the job uses {job.mpi.name}", path,
             "try them with this MPI: stretto tune --settings -- CMD",
+        )  # fmt: skip
+    if strange := sorted(set(tried.chosen) - NAMES):
+        raise StrettoError(
+            f"{strange[0]} is not a variable that stretto tune --settings tries by itself, and a "
+            "file may not have it set", path,
+            "set it yourself in front of stretto run (NAME=VALUE), if you know what it does",
         )  # fmt: skip
     if not tried.chosen:
         return replace(found, words=f"{found.words}; {path} sets nothing: {tried.conclusion}")
@@ -124,7 +132,16 @@ def _own_settings(job: Job) -> Path | None:
     path = tuned_directory(job) / f"{app_name(job)}.settings.json"
     if not path.is_file():
         return None
-    differences = _differences(read_settings(path), job)
+    why = distrust(path)
+    if why is not None:
+        say(f"stretto: note: {path} is not used: {why}; name it with --settings if you trust it")
+        return None
+    found = read_settings(path)
+    differences = _differences(found, job)
+    differences += [
+        f"it sets {name}, which stretto tune --settings does not try by itself; set it yourself"
+        for name in sorted(set(found.chosen) - NAMES)
+    ]
     if differences:
         say(f"stretto: note: {path} is not used: {differences[0]}")
         return None
@@ -183,6 +200,10 @@ def _own_table(job: Job) -> Path | None:
     directory = tuned_directory(job)
     path = directory / f"{app_name(job)}.table"
     if not path.is_file():
+        return None
+    why = distrust(path)
+    if why is not None:
+        say(f"stretto: note: {path} is not used: {why}; name it with --table if you trust it")
         return None
     differences = read_table(path).mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn)
     if differences:

@@ -14,6 +14,7 @@ from stretto.cli import CommandLine, finite, print_json, say
 from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
 from stretto.errors import UsageError
 from stretto.files.profile import read_profile
+from stretto.launch.typed import typed
 from stretto.profiling.record import check_result, record
 from stretto.profiling.show import seconds
 
@@ -76,7 +77,8 @@ def command(
     for note in [*recorded.job.notes, *recorded.joined[0].notes]:
         say(f"stretto: note: {note}")
     say(f"stretto: the profile is in {recorded.paths[0]}")
-    _print(diagnose(recorded.profile, recorded.paths[0], network), as_json)
+    again = typed(cmd or [])
+    _print(diagnose(recorded.profile, recorded.paths[0], network, again), as_json)
     check_result(recorded)
 
 

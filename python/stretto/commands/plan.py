@@ -11,7 +11,8 @@ from stretto.cli import print_json, say
 from stretto.commands.plan_price import formula as _formula
 from stretto.commands.plan_price import price as _price
 from stretto.counted import counted
-from stretto.errors import StrettoError, UsageError, from_oserror
+from stretto.errors import StrettoError, UsageError
+from stretto.files.io import write_atomic
 
 if TYPE_CHECKING:
     from stretto.plan import Call
@@ -307,10 +308,7 @@ def draw(
         print(svg, end="")
         return
     path = output if output is not None else Path(f"{collective}.svg")
-    try:
-        path.write_text(svg, encoding="utf-8")
-    except OSError as error:
-        raise from_oserror(error, "cannot write the picture", path) from error
+    write_atomic(path, svg, "the picture")
     say(f"stretto: {path} written")
 
 

@@ -112,8 +112,8 @@ def command(
     from stretto.scaling.show import sentences, table_lines
     from stretto.tune.alone import alone_in
     from stretto.tune.application import refuse_applied
-    from stretto.tune.outside import outside
-    from stretto.tune.place import COPIES, Place, check_copy, keep_input, uncopied
+    from stretto.tune.outside import uncopied_notes
+    from stretto.tune.place import COPIES, Place, check_copy, keep_input
     from stretto.tune.settings_environment import environment_of
     from stretto.tune.trials import make_metric
     from stretto.tune.unchanged import program_files
@@ -155,10 +155,8 @@ def command(
         f"{counted(total, 'run')} of CMD {place.words()}; {len(tuned)} of "
         f"{counted(len(points), 'point')} also tuned"
     )
-    if originals := outside(words, place):
-        say(f"stretto: note: outside of the directory, so not copied: {', '.join(originals)}")
-    if lacking := uncopied(place):
-        say(f"stretto: note: in no copy (sockets, devices): {', '.join(lacking)}")
+    for note in uncopied_notes(words, program_files(first), place):
+        say(f"stretto: note: {note}")
     if dry_run:
         for point in points:
             say(f"stretto:   {point.words}: {shlex.join(lines[point].job.command.words)}")

@@ -62,7 +62,10 @@ class Diagnosis:
 
 
 def diagnose(
-    profile: Profile, where: Path | None = None, network: Network | None = None
+    profile: Profile,
+    where: Path | None = None,
+    network: Network | None = None,
+    command: str | None = None,
 ) -> Diagnosis:
     """Find out what a run loses its time to.
 
@@ -74,8 +77,12 @@ def diagnose(
         Its file, for the commands that are suggested.
     network
         What communication should cost.
+    command
+        What was typed, for the commands that are suggested; by default the profile's words.
     """
-    found = _Study(profile.recorded_part(), where, network or Network()).result()
+    study = _Study(profile.recorded_part(), where, network or Network())
+    study.command = command or study.command
+    found = study.result()
     if profile.unrecorded_ranks:
         found.warnings.append(
             f"of ranks {rank_words(profile.unrecorded_ranks)} nothing was recorded: what is said "

@@ -23,6 +23,7 @@ from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.files.export import REMEDY
+from stretto.files.parse import json_value
 
 Tree = dict[str, Any]
 #: layers of the library, by the beginning of their leaves: what decides within a node, how the
@@ -76,7 +77,7 @@ def read_library(libmpi: Path) -> Trees:
     trees: dict[str, Tree] = {}
     for found in re.finditer(rb'\{"collective=[^\0]{100,}\0', data):
         try:
-            tree = json.loads(found.group()[:-1])
+            tree = json_value(found.group()[:-1])
         except ValueError:
             continue
         names = re.findall(rb'(?:algorithm|composition)=(\w+)"', found.group())
@@ -123,7 +124,7 @@ def read_file(text: str, place: str, leaves: frozenset[str]) -> Tree:
             f"its length is a multiple of {_PAGE}, and MPICH reads beyond its end", place, REMEDY
         )
     try:
-        tree = json.loads(text, object_pairs_hook=unique)
+        tree = json_value(text, object_pairs_hook=unique)
     except ValueError as error:
         raise StrettoError(f"it is no JSON: {error}", place, REMEDY) from error
     _validate(tree, place, "", leaves)

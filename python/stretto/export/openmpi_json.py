@@ -22,6 +22,7 @@ from stretto.export.openmpi_words import fanout_name
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule
 from stretto.files.export import REMEDY
+from stretto.files.parse import json_value
 
 JSON_FILE = "stretto-openmpi.json"
 #: the fan-out that forcing passes on when nobody sets one
@@ -158,7 +159,7 @@ def read_json(text: str, place: str) -> dict[str, list[JsonEntry]]:
         without a word, or crash.
     """
     try:
-        document = json.loads(text)
+        document = json_value(text)
         if document["rule_file_version"] != 3 or document["module"] != "tuned":
             raise ValueError("it is not of version 3, for module tuned")
         out: dict[str, list[JsonEntry]] = {}

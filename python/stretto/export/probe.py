@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
@@ -17,6 +16,7 @@ from stretto.campaign.settings import REDUCTIONS
 from stretto.errors import StrettoError
 from stretto.export.cases import Case
 from stretto.files.identity import Family
+from stretto.files.parse import json_value
 from stretto.mpi.base import MPIInstallation
 
 #: variables that would bring something else into the run than the MPI and its settings
@@ -309,7 +309,7 @@ def _read(output: Path, prints: Prints) -> None:
         return
     for line in lines:
         try:
-            value = json.loads(line)
+            value = json_value(line)
             call = (str(value["collective"]), int(value["bytes"]), int(value["ranks"]))
             kinds = {k: (str(value[k][0]), str(value[k][1])) for k in _KINDS if k in value}
         except (ValueError, KeyError, TypeError, IndexError) as error:

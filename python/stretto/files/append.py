@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from stretto.errors import StrettoError, from_oserror
+from stretto.files.regular import open_to_write
 
 Self = TypeVar("Self", bound="LineFile")
 
@@ -33,7 +34,7 @@ class LineFile:
         self.handle = -1
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            self.handle = open_to_write(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         except OSError as error:
             raise from_oserror(error, "cannot open the results file", path) from error
         try:

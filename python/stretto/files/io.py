@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from stretto.errors import StrettoError, from_oserror
+from stretto.files.parse import json_value
+from stretto.files.regular import MOST_BYTES, linked, read_regular
 
 JSON = dict[str, Any]
 
@@ -23,7 +25,8 @@ def write_atomic(path: Path, text: str, what: str) -> None:
     The text goes to a temporary file beside `path`, is brought to disk, and is renamed. When
     anything fails, a full disk included, the old file is untouched and the temporary one removed.
     What is no file (``/dev/null``, ``/dev/stdout``, a pipe) is written to as it is, and a symbolic
-    link leads to the new file as it did to the old one. Bytes of the user's words that are no UTF-8
+    link is refused: somebody else may have put it there. Others than the user cannot write the new
+    file, or it would not be applied where it is found. Bytes of the user's words that are no UTF-8
     (``\udce9``, as Python has them) are written as JSON escapes them, which gives them back.
 
     Parameters
@@ -52,10 +55,8 @@ def write_bytes(path: Path, data: bytes, what: str) -> None:
             with path.open("ab") as stream:  # not cut off: `>> log` may lie behind it
                 stream.write(data)
             return
-        real = Path(os.path.realpath(path))
-        temporary = _temporary(real)
-        _fill(temporary, data)
-        temporary.replace(real)
+        temporary = _filled(path, data)
+        temporary.replace(path)
     except OSError as error:
         raise from_oserror(error, f"cannot write {what}", path) from error
     finally:
@@ -86,9 +87,7 @@ def write_together(files: Mapping[Path, str], what: str) -> None:
             )  # fmt: skip
     try:
         for path, text in files.items():
-            real = Path(os.path.realpath(path))
-            staged.append((_temporary(real), real))
-            _fill(staged[-1][0], text.encode(errors="backslashreplace"))
+            staged.append((_filled(path, text.encode(errors="backslashreplace")), path))
         path = last
         last.unlink(missing_ok=True)
         for temporary, path in staged:
@@ -115,22 +114,39 @@ def try_writing(directory: Path) -> None:
         pass
 
 
-def _temporary(real: Path) -> Path:
-    """Make an empty file of its own beside another one, and its directory if need be."""
-    import tempfile  # here, because most commands only read
+def look_for_room(directory: Path, size: int) -> None:
+    """Raise an `OSError` where so many bytes cannot be written.
 
-    real.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{real.name}.", dir=real.parent)
-    os.close(handle)
-    return Path(name)
-
-
-def _fill(temporary: Path, data: bytes) -> None:
-    with temporary.open("wb") as stream:
-        os.fchmod(stream.fileno(), 0o666 & ~_umask())
-        stream.write(data)
+    Parameters
+    ----------
+    directory
+        It exists.
+    size
+        Bytes, which are on the disk for a moment: quotas of network file systems show so.
+    """
+    with tempfile.TemporaryFile(prefix=".stretto-room-", dir=directory) as stream:
+        os.posix_fallocate(stream.fileno(), 0, size)
+        stream.write(b"x")
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def _filled(path: Path, data: bytes) -> Path:
+    """Return a new file beside another one, on the disk as a whole; none is left of a failure."""
+    if path.is_symlink():
+        raise linked(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(handle, "wb") as stream:  # noqa: PTH123 - the very file that was made
+            os.fchmod(handle, 0o644 & ~_umask())
+            stream.write(data)
+            stream.flush()
+            os.fsync(handle)
+    except BaseException:
+        _remove([Path(name)])
+        raise
+    return Path(name)
 
 
 def _remove(temporaries: Iterable[Path]) -> None:
@@ -144,10 +160,10 @@ def _in_place(path: Path) -> bool:
     if str(path).startswith(("/dev/std", "/dev/fd/", "/proc/")):
         return True
     try:
-        mode = path.stat().st_mode
+        mode = path.lstat().st_mode
     except OSError:
         return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return stat.S_IFMT(mode) not in (stat.S_IFLNK, stat.S_IFREG, stat.S_IFDIR)
 
 
 def _umask() -> int:
@@ -157,7 +173,7 @@ def _umask() -> int:
     return mask
 
 
-def read_text(path: Path, what: str, remedy: str | None = None) -> str:
+def read_text(path: Path, what: str, remedy: str | None = None, most: int = MOST_BYTES) -> str:
     """Return the contents of a text file, or raise an error that names it.
 
     Parameters
@@ -168,9 +184,11 @@ def read_text(path: Path, what: str, remedy: str | None = None) -> str:
         What it should be, for the error message (``"a profile"``).
     remedy
         How such a file is made, said when it does not exist.
+    most
+        Bytes; a larger file is refused.
     """
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_regular(path, most).decode("utf-8")
     except FileNotFoundError as error:
         raise StrettoError(f"{what} is needed, but there is no such file", path, remedy) from error
     except OSError as error:
@@ -209,7 +227,7 @@ def parse_json(text: str, place: str, what: str, first_line: int = 1) -> JSON:
         Line number in the file of the text's first line.
     """
     try:
-        value = json.loads(
+        value = json_value(
             text,
             parse_constant=_no_constant,
             parse_float=_finite,
@@ -228,7 +246,7 @@ def parse_json(text: str, place: str, what: str, first_line: int = 1) -> JSON:
             where,
             "the file is damaged or of another kind; make it again",
         ) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise StrettoError(
             f"{what} was expected, but the file holds something impossible ({error})",
             f"{place}:{first_line}",

@@ -30,7 +30,8 @@ def write_once(path: Path, text: str, what: str, whole: bool = False) -> bool:
     holder = f"{os.uname().nodename}.{os.getpid()}.{threading.get_ident()}"
     temporary = path.with_name(f".{path.name}.{holder}")
     try:
-        with temporary.open("w", encoding="utf-8") as stream:
+        temporary.unlink(missing_ok=True)  # of a process that was killed, and had this number
+        with temporary.open("x", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())

@@ -14,6 +14,7 @@ from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError
 from stretto.files.identity import Family
 from stretto.files.io import read_text, write_atomic
+from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.rows import Row, Table, layout_name, merge_rows, star
 
 __all__ = [
@@ -336,7 +337,8 @@ def _short(text: str) -> str:
 
 def read_table(path: Path, check_names: bool = True) -> Table:
     """Read a table, or raise a `StrettoError` that names file, line and remedy."""
-    return parse_table(read_text(path, WHAT, "make one with: stretto tune"), str(path), check_names)
+    text = read_text(path, WHAT, "make one with: stretto tune", MOST_SMALL_BYTES)
+    return parse_table(text, str(path), check_names)
 
 
 def format_table(table: Table) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.identity import Abi
+from stretto.files.regular import open_to_read
 from stretto.launch.command import Application, Command, parse_command
 from stretto.launch.layout import Layout, find_layout
 from stretto.launch.options import LAUNCHER_NAMES
@@ -362,7 +363,7 @@ def _script_text(
 
 def _read_text(path: Path) -> str | None:
     try:
-        with path.open("rb") as stream:
+        with open(open_to_read(path), "rb") as stream:  # noqa: PTH123 - a pipe may never be written
             data = stream.read(_SCRIPT_LIMIT)
     except OSError:
         return None

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.files.regular import MOST_SMALL_BYTES, read_regular
 from stretto.launch.command import Command, Option
 
 
@@ -57,7 +58,7 @@ def parse_hosts(words: Sequence[str]) -> list[tuple[str, int | None]]:
 def read_hostfile(path: Path) -> list[tuple[str, int | None]]:
     """Return host and slots of a host file of Open MPI (``a slots=2``) or Hydra (``a:2``)."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_regular(path, MOST_SMALL_BYTES).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
     words = []

@@ -11,21 +11,17 @@ import dataclasses
 import math
 import os
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.files.io import read_text, write_atomic
+from stretto.files.parse import toml_values
+from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.home import home
 from stretto.model.parameters import LEVEL, PLAIN, UNITS, WORDS, Parameter
 from stretto.model.platform import LEVELS, Link, Platform
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pragma: no cover
-    import tomli as tomllib
 
 SCHEMA = "stretto-platform"
 VERSION = 1
@@ -104,7 +100,7 @@ def load(name: str) -> Platform:
 def read_platform(path: Path) -> Platform:
     """Read a file, or raise a `StrettoError` that names file, line, key and remedy."""
     remedy = "stretto platform list shows those that there are"
-    return parse_platform(read_text(path, WHAT, remedy), str(path))
+    return parse_platform(read_text(path, WHAT, remedy, MOST_SMALL_BYTES), str(path))
 
 
 def parse_platform(text: str, file: str) -> Platform:
@@ -118,8 +114,8 @@ def parse_platform(text: str, file: str) -> Platform:
         Its name, for messages.
     """
     try:
-        data: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data = toml_values(text)
+    except ValueError as error:
         line = re.search(r"line (\d+)", str(error))
         raise StrettoError(
             f"this is not TOML: {error}", f"{file}:{line[1]}" if line else file, _REMEDY

@@ -10,8 +10,9 @@ from typing import Any
 import altair as alt
 
 from stretto.counted import counted
-from stretto.errors import StrettoError, from_oserror
+from stretto.errors import StrettoError
 from stretto.files.forecast import ForecastFile
+from stretto.files.io import write_bytes
 from stretto.model.fit import Fit
 from stretto.model.parameters import WORDS
 from stretto.model.sweep import NATIVE, Answer, crossovers
@@ -91,11 +92,7 @@ def save(figure: Figure, path: Path) -> None:
         title = html.escape(figure.title)
         page = f"<!doctype html><meta charset=utf-8><title>{title}</title>{svg}\n"
         data = (page if kind == "html" else svg).encode(errors="backslashreplace")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    except OSError as error:
-        raise from_oserror(error, "cannot write the picture", path) from error
+    write_bytes(path, data, "the picture")
 
 
 _SIZE = alt.X(

@@ -19,6 +19,8 @@ from pathlib import Path
 from stretto.errors import StrettoError
 from stretto.files.identity import Abi, Family, MPIIdentity
 from stretto.files.io import write_atomic
+from stretto.files.parse import json_value
+from stretto.files.regular import read_regular
 from stretto.home import home
 
 #: what ranks and tools of an MPI look for; the beginnings of the libraries' names
@@ -209,7 +211,7 @@ def cached(kind: str, path: Path, ask: Callable[[], tuple[str, bool]]) -> str:
         file = _cache_directory() / f"{digest}.json"
         if file.is_file():
             with contextlib.suppress(ValueError, KeyError, TypeError):
-                value = json.loads(file.read_text(encoding="utf-8"))
+                value = json_value(read_regular(file))
                 if value["stamp"] == stamp:
                     return str(value["text"])
     text, keep = ask()

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +19,16 @@ from stretto.errors import (
     UsageError,
     from_oserror,
 )
+from stretto.files.io import look_for_room
 from stretto.files.profile import Profile, write_profile
 from stretto.launch.execute import Capture, Result, run
 from stretto.launch.inject import prepare
 from stretto.launch.job import Job, understand
 from stretto.launch.library import library_for
 from stretto.profiling.join import Joined, join_run, load_runs, rank_words
+
+#: bytes that the recorder of a rank needs at least
+ROOM = 1 << 20
 
 
 @dataclass
@@ -106,6 +110,8 @@ def record(
     choice: str | None = None,
     timeout: float | None = None,
     capture: Capture = "no",
+    environ: Mapping[str, str] | None = None,
+    typed: Sequence[str] | None = None,
 ) -> Recorded:
     """Run a command with the recorder and write its profile.
 
@@ -127,10 +133,14 @@ def record(
         Seconds after which the command is stopped.
     capture
         What becomes of the command's output.
+    environ
+        Of the run; the process's own by default.
+    typed
+        The command as the profile names it, where it runs with other words.
     """
     if not words:
         raise UsageError("no command is given", remedy="write it after --: -- mpirun -n 4 ./app")
-    job = understand(words, mpi=mpi)
+    job = understand(words, mpi=mpi, environ=environ)
     path = default_path(job) if output is None else output
     _check_writable(path)
     libraries = [library_for("record", job.mpi)]
@@ -141,18 +151,20 @@ def record(
         variables |= applied.variables
     with _directory(path.parent) as raw:
         variables["STRETTO_PROFILE_DIR"] = str(raw.resolve())
-        argv, environ = prepare(job, libraries, variables)
+        argv, given = prepare(job, libraries, variables)
         interrupted: Interrupted | None = None
         try:
-            result = run(argv, environ, timeout=timeout, capture=capture, scratch=raw)
+            result = run(argv, given, timeout=timeout, capture=capture, scratch=raw)
         except Interrupted as stop:
             interrupted, result = stop, Result(130, 0.0)
         try:
-            joined = [join_run(files, words) for files in load_runs(raw)]
+            joined = [join_run(files, typed or words) for files in load_runs(raw)]
         except StrettoError as error:
             kept = _rescue(raw, path)
             error.remedy = f"{error.remedy}; the recorder's files are kept in {kept}"
             raise error
+        if not joined:
+            _require_room(raw, job.layout.nranks or 1)
     if not joined:
         if interrupted is not None:
             raise interrupted
@@ -213,6 +225,14 @@ def _rescue(raw: Path, path: Path) -> Path:
             shutil.copytree(raw, kept)
             return kept
     raise AssertionError("numbers do not end")
+
+
+def _require_room(raw: Path, nranks: int) -> None:
+    """Raise the error for a run that left no recording since there is no room for one."""
+    try:
+        look_for_room(raw, ROOM * nranks)
+    except OSError as error:
+        raise from_oserror(error, "the run was not recorded", raw.parent) from error
 
 
 def _explain_nothing(job: Job, result: Result) -> None:

@@ -91,7 +91,7 @@ def method(system: System) -> list[str]:
         out.append("Simulated rows of the table rest on a model: nothing was tested there.")
     if any(r.choice != NATIVE and "source" not in r.evidence for r in rows):
         out.append("Rows of the table without a source were not measured: somebody wrote them.")
-    if system.verdict is not None:
+    if system.verdict is not None and {r.kind for r in system.verdict.runs} >= {"native", "tuned"}:
         m = system.verdict.metric
         found = f", found in the output by /{m.pattern}/" if m.pattern else ""
         out.append(

@@ -119,7 +119,7 @@ def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
                 "low": r.low,
                 "high": r.high,
                 "choice": r.choice,
-                **r.evidence,
+                "evidence": r.evidence,
             }
             for t in system.tables
             for r in t.rows

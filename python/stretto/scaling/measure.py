@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import time
@@ -25,7 +26,7 @@ from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.resize import Point
 from stretto.progress import Progress
 from stretto.scaling.words import no_figure, refuse_other
-from stretto.tune.outside import for_copies
+from stretto.tune.outside import for_copies, variables_for
 from stretto.tune.place import Place, fresh
 from stretto.tune.trials import Trial, find_value, longest_s, once
 from stretto.tune.words import ended
@@ -307,7 +308,6 @@ class Measuring:
 
     def _one(self, step: Step) -> ScaleRun:
         point, tuned = step.point, self.w.tuned.get(step.point) if step.kind == "tuned" else None
-        words = for_copies(self.w.lines[point], self.w.place)
         variables = dict(tuned.variables) if tuned else {}
         if point.threads is not None:
             variables["OMP_NUM_THREADS"] = str(point.threads)
@@ -321,11 +321,13 @@ class Measuring:
         try:
             with fresh(self.w.place) as cwd:
                 limit = self._limit_s(point)
+                words = for_copies(self.w.lines[point], self.w.place, cwd)
                 trial = once(
                     words, cwd, tuned.libraries if tuned else [], variables, evidence, limit,
                     self.w.mpi, tuned.settings if tuned else None,
                     watch=self._to_be_watched(step),
                     enough=None if self._variables(step) else point.nranks,
+                    environ=variables_for(os.environ, self.w.place, cwd),
                 )  # fmt: skip
         except UsageError:
             raise
@@ -336,7 +338,7 @@ class Measuring:
         if trial.result.timed_out and limit is not None:
             said = "(--timeout)" if limit == self.w.timeout_s else "(--timeout, --budget)"
             draft.detail = f"it took too long and was ended after {duration(limit)} {said}"
-        return self._judged(draft, trial, step, " ".join(words))
+        return self._judged(draft, trial, step, " ".join(self.w.lines[point]))
 
     def _variables(self, step: Step) -> dict[str, str]:
         """Return what the ranks of a run must have to be its point's: settings, and threads."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.identity import now
+from stretto.files.regular import open_to_read, open_to_write
 
 DIRECTORY = "nodes"
 #: bytes of a lock's file that are read
@@ -55,7 +56,7 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
             path = _place(out, node)
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                handles.append(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
+                handles.append(open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True))
             except OSError as error:
                 raise from_oserror(error, "cannot hold a node", path) from error
             if _lock(handles[-1], fcntl.LOCK_EX, path, node, name):
@@ -82,7 +83,7 @@ def refuse_held(out: Path, names: Sequence[str]) -> None:
     for node, name in _nodes(names, ()):
         path = _place(out, node)
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            handle = open_to_read(path)
         except OSError:
             continue  # nobody has ever held it; what else there is `alone_on` says
         try:
@@ -105,7 +106,7 @@ def in_turn(out: Path, wait_s: float = TURN_S) -> Iterator[None]:
     path, end = out / DIRECTORY / ".tables.lock", time.monotonic() + wait_s
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True)
     except OSError:  # a full disk is told where the table is written
         yield
         return

@@ -27,6 +27,7 @@ from typing import Literal
 
 from stretto.errors import from_oserror
 from stretto.files.once import write_once
+from stretto.files.parse import json_value
 
 #: a holder touches its claim so often (s)
 BEAT_S = 10.0
@@ -93,7 +94,7 @@ def _read(path: str) -> str:
 def _parsed(text: str) -> Holder | None:
     """Return the holder that a claim names, None when it is not whole."""
     try:
-        holder = Holder(**json.loads(text))
+        holder = Holder(**json_value(text))
     except (ValueError, TypeError):
         return None
     words = (holder.place, holder.started, holder.job)

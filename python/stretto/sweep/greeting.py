@@ -19,13 +19,14 @@ from stretto.campaign.compare import BARE
 from stretto.campaign.job import format_job, parse_line
 from stretto.campaign.settings import Settings, make_case
 from stretto.errors import StrettoError, from_oserror
+from stretto.files.io import look_for_room
 from stretto.mpi.base import MPIInstallation
 from stretto.sweep.layout import Layout
 from stretto.sweep.placement import LIMIT_S, HangError
 
 #: s: more for each rank, of which thousands take their time in MPI_Init
 RANK_S = 0.02
-#: bytes that a launch and what it says need at least
+#: bytes that a launch and what it says need at least; without them its ranks die without a word
 ROOM = 1 << 16
 #: what says where an MPI's messages go
 INTERFACES = {
@@ -84,18 +85,10 @@ def greet(
             )  # fmt: skip
             lines = output.read_text("utf-8", "replace") if output.exists() else ""
             if ended.stopped or ended.status != 0:
-                _look_for_room(directory)
+                look_for_room(directory, ROOM)
     except OSError as error:
         raise from_oserror(error, "cannot start a first job", place) from error
     _judge(installation, layout, command, environ, ended, lines, limit)
-
-
-def _look_for_room(directory: Path) -> None:
-    """Raise an OSError where a launch cannot write: then its ranks die without a word, too."""
-    with (directory / "room").open("wb") as stream:
-        stream.write(bytes(ROOM))
-        stream.flush()
-        os.fsync(stream.fileno())  # quotas of network file systems show here
 
 
 def _judge(

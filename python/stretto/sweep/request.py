@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,14 +22,11 @@ from stretto.campaign.settings import (
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.io import read_text
+from stretto.files.parse import toml_values
+from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.table import TUNABLE
 from stretto.plan import MOST_RANKS
 from stretto.sweep.layout import Layout, parse_layout
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 #: powers of four, and sizes between them that are none: counts of real programs seldom are
 SIZES = "8:1M:4,24,1000,36000,600000"
@@ -257,10 +253,11 @@ def read_values(path: Path) -> dict[str, Any]:
     path
         The TOML file.
     """
-    text = read_text(path, "a campaign file", f"write one, for example:\n{EXAMPLE}")
+    remedy = f"write one, for example:\n{EXAMPLE}"
+    text = read_text(path, "a campaign file", remedy, MOST_SMALL_BYTES)
     try:
-        return tomllib.loads(text)
-    except ValueError as error:  # a number of thousands of digits is one as well
+        return toml_values(text)
+    except ValueError as error:
         raise UsageError(f"this is not TOML: {error}", str(path), "correct the line") from error
 
 

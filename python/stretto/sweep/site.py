@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import random
 import re
@@ -23,6 +22,8 @@ from stretto.files.bench import Bench, Excluded, Header, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Identity, now
 from stretto.files.io import dump_json, write_atomic
+from stretto.files.parse import json_value
+from stretto.files.regular import MOST_SMALL_BYTES, open_to_read, read_regular
 from stretto.sweep.claims import Claims, Holder
 from stretto.sweep.contest import Memory
 from stretto.sweep.elimination import State
@@ -171,7 +172,7 @@ class Site:
     def left_out(self) -> dict[str, Any] | None:
         """Return what the last start to leave the layout out has said of it."""
         try:
-            found = json.loads((self.folder.directory / LEFT_OUT).read_text("utf-8"))
+            found = json_value(read_regular(self.folder.directory / LEFT_OUT, MOST_SMALL_BYTES))
         except (OSError, ValueError):
             return None
         return found if isinstance(found, dict) and isinstance(found.get("why"), str) else None
@@ -220,7 +221,7 @@ class Unit:
 def _unlocked(results: Path) -> bool:
     """Return whether nobody appends to a results file; False where that cannot be known."""
     try:
-        handle = os.open(results, os.O_RDONLY | os.O_CLOEXEC)
+        handle = open_to_read(results)
     except FileNotFoundError:
         return True
     except OSError:

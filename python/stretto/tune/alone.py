@@ -14,6 +14,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.identity import now
+from stretto.files.regular import open_to_write
 from stretto.tune.place import LOCK, make_output
 
 
@@ -36,7 +37,7 @@ def alone_in(directory: Path) -> Iterator[None]:
     make_output(directory)
     path = directory / LOCK
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True)
     except OSError as error:
         raise from_oserror(error, "cannot open the lock", path) from error
     try:

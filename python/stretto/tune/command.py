@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stretto.cli import print_json, say
 from stretto.files.product import product
+from stretto.launch.typed import typed
 
 if TYPE_CHECKING:
     from stretto.files.identity import MPIIdentity
@@ -167,7 +168,7 @@ def job_words(options: Options) -> str:
         Of the command line.
     """
     mpi = f"--mpi {shlex.quote(options.mpi)} " if options.mpi is not None else ""
-    return f"{mpi}-- {shlex.join(options.words)}"
+    return f"{mpi}-- {typed(options.words)}"
 
 
 def _near(path: Path) -> str:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.errors import StrettoError, UsageError, from_oserror
-from stretto.files.io import write_atomic
+from stretto.files.io import write_atomic, write_bytes
+from stretto.files.parse import json_value
 from stretto.files.verdict import Compared, Run
 from stretto.tune.lines import compare_texts
 
@@ -161,10 +162,10 @@ class Outputs:
             try:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 used = sum(p.stat().st_size for p in kept.parent.iterdir())
-                if used + len(first) <= MOST_KEPT_BYTES:
-                    kept.write_bytes(first)
             except OSError as error:
                 raise from_oserror(error, "cannot keep what the command wrote", kept) from error
+            if used + len(first) <= MOST_KEPT_BYTES:
+                write_bytes(kept, first, "what the command wrote")
         return name
 
     def compare(self, runs: Sequence[Run]) -> list[Compared]:
@@ -180,10 +181,10 @@ class Outputs:
         for run in runs:
             try:
                 printed[run.kind].append(self.printed(run).read_text("utf-8", "replace"))
-                lists[run.kind].append(json.loads(self._list(run).read_text("utf-8")))
+                lists[run.kind].append(json_value(self._list(run).read_text("utf-8")))
             except OSError:
                 continue
-            except json.JSONDecodeError as error:
+            except ValueError as error:
                 raise StrettoError(
                     f"the list of outputs is damaged: {error}", self._list(run), "use --restart"
                 ) from error

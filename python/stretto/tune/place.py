@@ -96,7 +96,9 @@ def make_output(directory: Path) -> None:
         return
     try:
         directory.mkdir(parents=True)
-        (directory / MARK).write_text("stretto tune leaves this directory out of its copies\n")
+        directory.chmod(directory.stat().st_mode & ~0o022)  # or `stretto run` would not trust it
+        with (directory / MARK).open("x", encoding="utf-8") as stream:
+            stream.write("stretto tune leaves this directory out of its copies\n")
     except OSError as error:
         raise from_oserror(error, "cannot make the directory", directory) from error
 
@@ -294,8 +296,11 @@ def fresh(place: Place) -> Iterator[Path]:
         try:
             place.work.mkdir(parents=True, exist_ok=True)
             _remove_left_over(place.work)
-            name = f"run.{socket.gethostname()}.{os.getpid()}."
-            holder = Path(tempfile.mkdtemp(prefix=name, dir=place.work))
+            # the same name for all runs: CMD may print it, and outputs are compared
+            mine = place.work / f"run.{socket.gethostname()}.{os.getpid()}.copy"
+            shutil.rmtree(mine, ignore_errors=True)  # of an earlier process of this number
+            mine.mkdir(mode=0o700)
+            holder = mine
         except OSError as error:
             raise from_oserror(error, "cannot make a copy of the directory", place.work) from error
         target = holder / (place.base.name or "copy")

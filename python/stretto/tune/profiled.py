@@ -36,7 +36,7 @@ class Profiled(Stage):
         path = self.path("profile.json")
         if path.exists() and not self.o.restart:
             found = read_profile(path)
-            if found.command not in (self.o.words, self.run_words):  # a kill before it was renamed
+            if found.command != self.o.words:
                 raise StrettoError(
                     f"the profile here is of another command: {' '.join(found.command)}",
                     path,
@@ -66,11 +66,13 @@ class Profiled(Stage):
         self._wall_file.unlink(missing_ok=True)  # written again when the run has ended well
         with fresh(self.o.place) as cwd, _directory(cwd):
             recorded = record(
-                self.run_words,
+                self.run_words(cwd),
                 output=path.resolve() if path.is_absolute() else self.home / path,
                 mpi=self.o.mpi,
                 timeout=self.within(self.o.timeout_s),
                 capture="yes",
+                environ=self.run_environ(cwd),
+                typed=self.o.words,
             )
         self.require_in_budget(recorded.result)
         try:
@@ -85,7 +87,7 @@ class Profiled(Stage):
                 "--in-place or --reset-command",
             ) from error
         found = recorded.profile
-        found.command, found.programs = list(self.o.words), self.programs
+        found.programs = self.programs
         self.since = found.created
         write_profile(found, path)
         self.run_s = recorded.result.wall_s

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from stretto.campaign.compare import compare_times
 from stretto.campaign.stats import Interval, median_interval
 from stretto.errors import CommandFailedError, from_oserror
+from stretto.files.io import write_atomic
 from stretto.files.settings import NATIVE, SettingRun, SettingsFile, write_settings
 from stretto.files.verdict import Gain, Run, as_typed
 from stretto.launch.evidence import require_native
@@ -159,12 +160,12 @@ class SettingRuns(Stage):
             with fresh(self.o.place) as cwd:
                 before = stamps(cwd, case_files(self.o.place, cwd))
                 trial = once(
-                    self.run_words, cwd, [], {}, evidence, limit, self.o.mpi,
+                    self.run_words(cwd), cwd, [], {}, evidence, limit, self.o.mpi,
                     dict(setting.environment) if setting else None,
-                    watch=number == 0 and beside is None,
+                    watch=number == 0 and beside is None, environ=self.run_environ(cwd),
                 )  # fmt: skip
                 if confirming and trial.result.status == 0:
-                    kept.printed(draft).write_text(trial.result.stdout, "utf-8")
+                    write_atomic(kept.printed(draft), trial.result.stdout, "what CMD printed")
                     kept.keep(draft, cwd, before, case_files(self.o.place, cwd))
         finally:
             shutil.rmtree(evidence, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,8 +15,8 @@ from stretto.launch.execute import Result
 from stretto.launch.job import understand
 from stretto.launch.naming import app_name
 from stretto.tune.outputs import Rules
-from stretto.tune.outside import for_copies, outside
-from stretto.tune.place import Place, case_files, uncopied
+from stretto.tune.outside import for_copies, uncopied_notes, variables_for
+from stretto.tune.place import Place, case_files
 from stretto.tune.unchanged import newer, program_files
 
 #: the fewest pairs of runs of CMD with which a test can be made
@@ -110,10 +111,25 @@ class Stage:
                 "give more --budget: tuning takes some twenty runs of CMD",
             )
 
-    @property
-    def run_words(self) -> list[str]:
-        """The command as its runs get it; as typed it is the key of all files."""
-        return for_copies(self.o.words, self.o.place)
+    def run_words(self, cwd: Path) -> list[str]:
+        """Return the command as one run gets it; as typed it is the key of all files.
+
+        Parameters
+        ----------
+        cwd
+            The directory of that run.
+        """
+        return for_copies(self.o.words, self.o.place, cwd)
+
+    def run_environ(self, cwd: Path) -> dict[str, str]:
+        """Return the environment of one run.
+
+        Parameters
+        ----------
+        cwd
+            The directory of that run.
+        """
+        return variables_for(os.environ, self.o.place, cwd)
 
     def going_on(self, programs: list[ProgramFile] | None, since: str) -> None:
         """Refuse to add to runs of another program; name files of the case that may be others.
@@ -159,15 +175,9 @@ class Stage:
         raise StrettoError(text, self.o.out, "--restart measures again")
 
     def say_outside(self) -> None:
-        """Name what is no part of the copies, and so is every run's own original."""
-        found = outside(self.o.words, self.o.place)
-        if found:
-            self.say(
-                f"stretto: note: outside of the directory, so not copied, and the same for all "
-                f"runs: {', '.join(found)}"
-            )
-        if lacking := uncopied(self.o.place):
-            self.say(f"stretto: note: in no copy (sockets, devices): {', '.join(lacking)}")
+        """Name what is no part of the copies, or refuse it: every run would have the original."""
+        for note in uncopied_notes(self.o.words, program_files(self.job), self.o.place):
+            self.say(f"stretto: note: {note}")
 
     @property
     def home(self) -> Path:

@@ -117,6 +117,7 @@ def once(
     settings: Mapping[str, str] | None = None,
     watch: bool = False,
     enough: int | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> Trial:
     """Run the command once.
 
@@ -138,18 +139,20 @@ def once(
         Of the MPI: set for the launcher and so for the ranks.
     watch, enough
         Look at the ranks meanwhile, until one tells this number of ranks.
+    environ
+        Of the run; the process's own by default.
     """
-    job = with_settings(understand(words, mpi=mpi, cwd=cwd), settings or {})
+    job = with_settings(understand(words, mpi=mpi, environ=environ, cwd=cwd), settings or {})
     if not libraries:
         kept = {k: v for k, v in job.environ.items() if not k.startswith("STRETTO_")}
         job = replace(job, environ=kept)
-    argv, environ = prepare(job, libraries, {**variables, VARIABLE: str(evidence)})
+    argv, given = prepare(job, libraries, {**variables, VARIABLE: str(evidence)})
     others = busy_share(LOOK_S)
     if not watch:
-        result = run(argv, environ, cwd=cwd, timeout=timeout, capture="yes")
+        result = run(argv, given, cwd=cwd, timeout=timeout, capture="yes")
         return Trial(result, read_evidence(evidence), sizes=_sizes(evidence), others=others)
     with watching(VARIABLE, str(evidence), enough) as seen:
-        result = run(argv, environ, cwd=cwd, timeout=timeout, capture="yes")
+        result = run(argv, given, cwd=cwd, timeout=timeout, capture="yes")
     return Trial(result, read_evidence(evidence), seen, _sizes(evidence) | seen.sizes, others)
 
 

@@ -12,6 +12,7 @@ from stretto.campaign.cost import duration
 from stretto.counted import counted
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
 from stretto.files.identity import collect
+from stretto.files.io import write_atomic
 from stretto.files.outcome import Outcome, Verdict
 from stretto.files.profile import Profile
 from stretto.files.table import Row, Table
@@ -177,7 +178,7 @@ class Verifying(Measured):
                     break
                 try:
                     applied = _layout_line(profile) + _rows_text(self.path("table"))
-                    self.path("table.applied").write_text(applied, "utf-8")
+                    write_atomic(self.path("table.applied"), applied, "the table's rows")
                     run = self._one(kind, len(runs), profile.nranks)
                     if run is None:
                         break
@@ -275,9 +276,10 @@ class Verifying(Measured):
             with fresh(self.o.place) as cwd:
                 before = stamps(cwd, case_files(self.o.place, cwd))
                 trial = once(
-                    self.run_words, cwd, libraries, variables, evidence, limit, self.o.mpi
+                    self.run_words(cwd), cwd, libraries, variables, evidence, limit, self.o.mpi,
+                    environ=self.run_environ(cwd),
                 )  # fmt: skip
-                kept.printed(draft).write_text(trial.result.stdout, "utf-8")
+                write_atomic(kept.printed(draft), trial.result.stdout, "what CMD printed")
                 if trial.result.status == 0:
                     kept.keep(draft, cwd, before, case_files(self.o.place, cwd))
         finally:

@@ -6,5 +6,6 @@ which values it takes where it tells, the MPI itself is asked.
 
 from stretto.mpi.settings.base import Setting
 from stretto.mpi.settings.discover import settings
+from stretto.mpi.settings.names import NAMES
 
-__all__ = ["Setting", "settings"]
+__all__ = ["NAMES", "Setting", "settings"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from stretto.mpi.settings.names import NAMES
 from stretto.mpi.settings.nodes import Nodes
 
 
@@ -96,6 +97,12 @@ class Entry:
     words: tuple[str, ...] = ()
     besides: tuple[tuple[str, str], ...] = ()
     several_on_a_node: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what `stretto run` would not set: the list of names is the only door."""
+        strange = {self.set_as, *(name for name, _ in self.besides)} - NAMES
+        if strange:
+            raise ValueError(f"not in stretto.mpi.settings.names: {sorted(strange)}")
 
     def settings(self) -> list[Setting]:
         """Return a setting for each value."""

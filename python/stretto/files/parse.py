@@ -1,0 +1,74 @@
+"""Parsing text that somebody else wrote: whatever is wrong with it is a `ValueError`.
+
+A text may be nested deeper than the interpreter's stack, and may hold numbers of any length.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pragma: no cover
+    import tomli as tomllib
+
+#: digits of the largest whole number that every later step can turn into a float
+_MOST_DIGITS = 300
+
+
+def whole_number(word: str) -> int | None:
+    """Return a whole number that fits into 64 bits, None for any other word.
+
+    Parameters
+    ----------
+    word
+        ASCII digits.
+    """
+    if not (word.isascii() and word.isdecimal() and len(word.lstrip("0")) < 20):
+        return None
+    value = int(word.lstrip("0") or "0")
+    return value if value < 1 << 63 else None
+
+
+def json_value(text: str | bytes, **hooks: Any) -> Any:
+    """Return the value of a JSON text.
+
+    Parameters
+    ----------
+    text
+        The text.
+    hooks
+        As for `json.loads`.
+    """
+    try:
+        return json.loads(text, **hooks)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def toml_values(text: str) -> dict[str, Any]:
+    """Return the keys and values of a TOML text.
+
+    Parameters
+    ----------
+    text
+        The text.
+    """
+    try:
+        values = tomllib.loads(text)
+        _check(values)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    return values
+
+
+def _check(value: Any) -> None:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            _check(one)
+    elif isinstance(value, int) and abs(value) >= 10**_MOST_DIGITS:
+        raise ValueError("a number is too large")
