@@ -235,6 +235,11 @@ def test_a_bad_job_is_refused_with_its_line(tmp_path: Path, text: str, words: st
 
 def test_results_that_cannot_be_written_end_the_run(tmp_path: Path) -> None:
     cases = "case barrier 0 MPI_BYTE MPI_SUM 0\ncandidate bare\n"
-    text = job(tmp_path, cases).replace(str(tmp_path / "out"), "/dev/full")
-    done = bench("openmpi4", tmp_path, text)
-    assert done.returncode != 0 and "No space left" in done.stderr
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    (tmp_path / "link").symlink_to(precious)
+    for place, words in (("/dev/full", "not a regular file"), (tmp_path / "link", "symbolic link")):
+        text = job(tmp_path, cases).replace(str(tmp_path / "out"), str(place))
+        done = bench("openmpi4", tmp_path, text)
+        assert done.returncode != 0 and words in done.stderr, done.stderr
+    assert precious.read_text() == "precious"

@@ -251,6 +251,23 @@ def test_a_bad_table_is_named_and_the_job_goes_on(build, tmp_path: Path, change,
     assert all(": native" in line for line in said[1:])
 
 
+def test_a_table_without_an_end_is_refused_in_init(build, tmp_path: Path) -> None:
+    """MPI_Init waited for the pipe's writer, and took all memory for the other two."""
+    mpi = MPIS["openmpi4"].require()
+    os.mkfifo(tmp_path / "fifo")
+    with (tmp_path / "sparse").open("wb") as stream:
+        stream.truncate(1 << 40)
+    for table, message in (
+        (tmp_path / "fifo", "not a regular file"), (tmp_path / "sparse", "too large"),
+        (Path("/dev/zero"), "not a regular file"),
+    ):  # fmt: skip
+        env = preload(mpi, STRETTO_TABLE=table)
+        done = mpi.run(2, [build(mpi, "conformance"), "1", "5"], rank_env=env)
+        assert done.returncode == 0
+        said = [line for line in done.stderr.splitlines() if line.startswith("stretto:")]
+        assert len(said) == 1 and message in said[0] and str(table) in said[0]
+
+
 def test_without_a_table_nothing_is_done_and_off_is_off(build, tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     table = tmp_path / "t.table"

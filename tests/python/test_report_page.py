@@ -16,6 +16,7 @@ import vl_convert as vlc
 
 from report_samples import make
 from stretto.cli import main
+from stretto.files.table import read_table
 from stretto.report import render, sections
 from stretto.report.load import load
 
@@ -268,8 +269,23 @@ def test_json_says_what_the_page_says(
     assert out["measured_gain"]["median"] == pytest.approx(0.052)
     assert out["verdict"] in (tmp_path / "p.html").read_text()
     assert len(out["table_rows"]) == 28
+    table = read_table(systems / "small" / "app.table")
+    for row, expected in zip(out["table_rows"], table.rows, strict=True):
+        # evidence has keys of these names as well
+        assert (row["low"], row["high"]) == (expected.low, expected.high)
+        assert row["evidence"] == expected.evidence
+    assert any("low" in row["evidence"] for row in out["table_rows"])
     assert sum(out["time_s"].values()) == pytest.approx(41.7, rel=0.01)
     assert out["written"] == [str(tmp_path / "p.html")]
+
+
+def test_a_report_without_runs_claims_none(systems: Path, tmp_path: Path) -> None:
+    path = tmp_path / "app.verdict.json"
+    value = json.loads((systems / "small" / "app.verdict.json").read_text())
+    for runs in (value["runs"], [], value["runs"][:1]):
+        path.write_text(json.dumps(value | {"runs": runs}))
+        text = page_of(path, tmp_path / "p.html")
+        assert ("was run native and tuned in turn" in text) == (len(runs) > 1)
 
 
 def test_a_gain_that_may_be_chance_is_called_so(systems: Path, tmp_path: Path) -> None:

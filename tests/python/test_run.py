@@ -7,13 +7,16 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from stretto.cli import main
 from stretto.files.identity import collect_host
 from stretto.files.locate import table_path
+from stretto.files.settings import SettingsFile, Tried, write_settings
 from stretto.files.table import Row, Table, write_table
 from stretto.files.verdict import Metric, VerdictFile, write_verdict
 from stretto.launch.ask import BROKEN_PIPE
@@ -156,6 +159,95 @@ def test_a_table_of_another_text_of_the_shell(folder: Path, stand_ins: Path) -> 
     done = stretto("run", "--", *other, env=mpi.environment, cwd=folder, libs=stand_ins)
     assert "is not used: it was made with another program" in done.stderr
     assert done.stdout.splitlines() == [" |  |  |  | other"] * 2
+
+
+def settings_file(path: Path, words: list[str], chosen: dict[str, str]) -> None:
+    """Write what `tune --settings` would have left for a command of one node, two ranks."""
+    found = from_launcher(Path(words[0]), MPIS["openmpi4"].environment)
+    tried = [Tried("it", "", chosen, "faster")]
+    write_settings(
+        SettingsFile(
+            "0.1.0", "2026-11-21T20:00:00Z", collect_host(), found.identity, words, Metric(), 1, 2,
+            tried, chosen=chosen, setting="it",
+        ),
+        path,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def env_of(
+    folder: Path, stand_ins: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., tuple[int, dict[str, str], str]]:  # fmt: skip
+    """Return what `stretto env` would set: code, variables, and what it says."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("STRETTO_LIB_DIR", str(stand_ins))
+    words = [*MPIS["openmpi4"].require().launcher(2), "./show.sh"]
+
+    def ask(*options: str) -> tuple[int, dict[str, str], str]:
+        code = main(["env", "--json", *options, "--", *words])
+        out = capsys.readouterr()
+        return code, json.loads(out.out)["variables"] if code == 0 else {}, out.err
+
+    return ask
+
+
+def test_a_settings_file_sets_names_of_the_catalogue_only(
+    folder: Path, env_of: Callable[..., tuple[int, dict[str, str], str]]
+) -> None:
+    """It lies in the working directory, and may be anybody's."""
+    words = [*MPIS["openmpi4"].launcher(2), "./show.sh"]
+    path = folder / "stretto-show.sh" / "show.sh.settings.json"
+    path.parent.mkdir(mode=0o755)
+    good = {"OMPI_MCA_btl_tcp_links": "4"}
+    settings_file(path, words, good)
+    assert env_of()[1] == good
+    for name in (
+        "LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "BASH_ENV", "OMPI_MCA_plm_rsh_agent",
+        "OMPI_MCA_mca_base_component_path", "OMPI_MCA_mca_base_env_list", "PRTE_MCA_plm_rsh_agent",
+        "I_MPI_HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER_EXEC", "PYTHONPATH", "A;touch x", "",
+    ):  # fmt: skip
+        settings_file(path, words, {**good, name: "x"})
+        code, variables, said = env_of()
+        assert code == 0 and not variables, name
+        (note,) = [line for line in said.splitlines() if "is not used" in line]
+        assert f"it sets {name}, and" in note
+        code, variables, said = env_of("--settings", str(path))
+        assert code == 1 and f"error: a settings file may not set {name}:" in said, name
+        assert len(said.partition("stretto: error")[2].strip().splitlines()) == 3
+
+
+@pytest.mark.parametrize("kind", ["table", "settings.json"])
+def test_found_files_that_others_may_write_are_not_used(
+    kind: str, folder: Path, env_of: Callable[..., tuple[int, dict[str, str], str]]
+) -> None:
+    path = folder / "stretto-show.sh" / f"show.sh.{kind}"
+    path.parent.mkdir(mode=0o755)
+    if kind == "table":
+        table("openmpi4", path)
+        option, variable = "--table", "STRETTO_TABLE"
+    else:
+        words = [*MPIS["openmpi4"].launcher(2), "./show.sh"]
+        settings_file(path, words, {"OMPI_MCA_btl_tcp_links": "4"})
+        option, variable = "--settings", "OMPI_MCA_btl_tcp_links"
+    assert variable in " ".join(env_of()[1])
+    for place, mode, owner in (
+        (path.parent, 0o757, 0), (path, 0o646, 0), (path, 0o644, 4321), (path.parent, 0o755, 4321)
+    ):  # fmt: skip
+        if owner and os.geteuid() != 0:
+            continue
+        path.parent.chmod(0o755)
+        path.chmod(0o644)
+        place.chmod(mode)
+        if owner:
+            os.chown(place, owner, -1)
+        code, variables, said = env_of()
+        assert code == 0 and variable not in " ".join(variables), (place, mode)
+        (note,) = [line for line in said.splitlines() if "is not used" in line]
+        assert str(place.name) in note and option in note
+        assert variable in " ".join(env_of(option, str(path))[1]), "named, it is the user's choice"
+        if owner:
+            os.chown(place, os.geteuid(), -1)
 
 
 def test_table_of_another_mpi(folder: Path, stand_ins: Path) -> None:

@@ -61,9 +61,9 @@ def applied_to(
         )  # fmt: skip
     if strange := sorted(set(tried.chosen) - NAMES):
         raise StrettoError(
-            f"{strange[0]} is not a variable that stretto tune --settings tries by itself, and a "
-            "file may not have it set", path,
-            "set it yourself in front of stretto run (NAME=VALUE), if you know what it does",
+            f"a settings file may not set {strange[0]}: it is not among the variables that stretto "
+            "tune --settings tries by itself", path,
+            "set it in front of stretto run (NAME=VALUE), if you know what it does",
         )  # fmt: skip
     if not tried.chosen:
         return replace(found, words=f"{found.words}; {path} sets nothing: {tried.conclusion}")
@@ -139,7 +139,8 @@ def _own_settings(job: Job) -> Path | None:
     found = read_settings(path)
     differences = _differences(found, job)
     differences += [
-        f"it sets {name}, which stretto tune --settings does not try by itself; set it yourself"
+        f"it sets {name}, and stretto tune --settings does not try that by itself; if you know "
+        "what it does, set it in front of stretto run (NAME=VALUE)"
         for name in sorted(set(found.chosen) - NAMES)
     ]
     if differences:

@@ -145,6 +145,7 @@ def try_settings(options: Options, as_json: bool) -> None:
         As for `tune_application`.
     """
     from stretto.files.schema import encode
+    from stretto.mpi.settings import NAMES
     from stretto.tune.settings import SettingsTuning, lines
 
     found = SettingsTuning(options, say).run()
@@ -156,7 +157,10 @@ def try_settings(options: Options, as_json: bool) -> None:
     print("\n".join(lines(found)))
     print(f"stretto: {found.conclusion}")
     if found.chosen:
-        print(f"next: stretto run {job_words(options)}")
+        # what no file may set is typed
+        named = found.chosen if found.chosen.keys() - NAMES else {}
+        before = "".join(f"{name}={shlex.quote(value)} " for name, value in named.items())
+        print(f"next: {before}stretto run {job_words(options)}")
 
 
 def job_words(options: Options) -> str:
