@@ -54,8 +54,7 @@ int main(void) {
         CHECK(!text || text[size] == '\0');
         free(text);
         int fd = stretto_open_regular(path, O_WRONLY | O_CREAT | O_APPEND, &why);
-        CHECK_MSG(!cases[i].written == (fd >= 0) &&
-                      (fd >= 0 || strcmp(why, cases[i].written) == 0),
+        CHECK_MSG(!cases[i].written == (fd >= 0) && (fd >= 0 || strcmp(why, cases[i].written) == 0),
                   "%s: written: %s", path, fd >= 0 ? "well" : why);
         if (fd >= 0)
             close(fd);
