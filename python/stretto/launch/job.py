@@ -13,9 +13,9 @@ from stretto.files.identity import Abi
 from stretto.files.regular import open_to_read
 from stretto.launch.command import Application, Command, parse_command
 from stretto.launch.layout import Layout, find_layout
-from stretto.launch.options import LAUNCHER_NAMES
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import (
+    LAUNCHER_NAMES,
     TITLES,
     find_installation,
     from_launcher,
