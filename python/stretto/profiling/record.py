@@ -22,7 +22,7 @@ from stretto.errors import (
 from stretto.files.io import look_for_room
 from stretto.files.profile import Profile, write_profile
 from stretto.launch.execute import Capture, Result, run
-from stretto.launch.inject import prepare
+from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import Job, understand
 from stretto.launch.library import library_for
 from stretto.profiling.join import Joined, join_run, load_runs, rank_words
@@ -149,6 +149,7 @@ def record(
         applied = settings_for(job, table, choice, False)
         libraries += applied.libraries
         variables |= applied.variables
+        job = with_settings(job, applied.settings)
     with _directory(path.parent) as raw:
         variables["STRETTO_PROFILE_DIR"] = str(raw.resolve())
         argv, given = prepare(job, libraries, variables)
