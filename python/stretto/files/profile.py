@@ -157,6 +157,8 @@ class Profile:
     cpu_s: list[float] | None = None
     core_wait_s: list[float] | None = None
     involuntary: list[int] | None = None
+    #: the programs of its ranks, as the kernel names them; None: not known
+    executables: list[str] | None = None
     #: of `stretto tune -- CMD`: what was run; None: not known (a profile of another command's)
     programs: list[ProgramFile] | None = None
 

@@ -344,6 +344,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         matrix=matrix,
         node_matrix=node_matrix,
         timeline=_timeline(samples),
+        executables=sorted({raw.program for raw in run if raw.program}) or None,
         file_s=file_s,
         cpu_s=per_rank(lambda raw: raw.cpu_s),
         core_wait_s=per_rank(lambda raw: raw.core_wait_s or 0.0) if waits else None,
