@@ -345,6 +345,8 @@ def test_verdict_on_busy_machine_or_few_calls_is_withheld(
         assert "load 18.2 on 2 processors" in told[0]
     if "inconclusive" in verdict or first is None:
         assert found.can_help is None
+
+
 def alone(command: list[str], executables: list[str] | None = None) -> Profile:
     part = profile([]).recorded_part()
     return replace(

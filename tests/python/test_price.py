@@ -77,7 +77,16 @@ def test_parameters_are_the_librarys() -> None:
         source = preset.levels["rail"] if row["scope"] == "level" else preset
         assert getattr(source, row["name"]) == row["default"], row["name"]
         assert row["min"] <= row["default"] <= row["max"]
-        assert row["help"] and row["unit"] in ("s", "s/B", "B", "1/s", "count", "ratio", "flag", "word")
+        assert row["help"] and row["unit"] in (
+            "s",
+            "s/B",
+            "B",
+            "1/s",
+            "count",
+            "ratio",
+            "flag",
+            "word",
+        )
 
 
 def test_the_parts_add_up_and_the_same_input_gives_the_same_bytes() -> None:

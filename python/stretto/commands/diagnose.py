@@ -81,8 +81,7 @@ def command(
         say(f"stretto: note: {note}")
     say(f"stretto: the profile is in {recorded.paths[0]}")
     again = typed(cmd or [])
-    _print(diagnose(recorded.profile, recorded.paths[0], network, again), as_json)
-    found = diagnose(recorded.profile, recorded.paths[0], network)
+    found = diagnose(recorded.profile, recorded.paths[0], network, again)
     rest = zip(recorded.joined[1:], recorded.paths[1:], strict=True)
     for item, path in rest:
         verdict = diagnose(item.profile, path, network).verdict

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from stretto.launch.options import HYDRA, LAUNCHER_NAMES, OPENMPI, SRUN, words_of
+from stretto.launch.options import HYDRA, OPENMPI, SRUN, words_of
+from stretto.mpi.detect import LAUNCHER_NAMES
 
 #: variables that may change how fast an MPI is
 VARIABLE = r"(?:OMPI_MCA|I_MPI|MPIR_CVAR|MPICH|MV2|MVP|UCX|FI|PSM2?|HCOLL|UCC|SHARP)_\w+"
