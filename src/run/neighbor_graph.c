@@ -2,17 +2,25 @@
  * to be ours for the first time (so inside a blocking one, or stretto_choose): every rank then has
  * the whole graph, and what is decided from it is the same on all.
  *
+ * What the MPI reports may be nonsense: MPI_Graph_create takes graphs whose ends do not match, and
+ * Open MPI's MPI_Comm_create_group hands the parent's topology on to a part of its ranks. So the
+ * ranks first compare what was reported, by collectives of the whole communicator, and nothing goes
+ * along an edge before all have agreed that every edge has its two ends.
+ *
  * Where several edges lead from one rank to another (periodic dimensions of one or two ranks,
  * repeated neighbours) MPIs differ in which of the blocks ends in which slot, and some follow the
  * standard only in part. So the MPI itself is asked, by sending along each edge its number.
  */
 #include "run/engine.h"
+#include "run/memory.h"
 #include "run/outstanding.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_SLOTS = 1 << 18 }; /* of all ranks, each way: 2 MiB for each rank */
+
+static const char *const mpi_failed = "the MPI failed";
 
 /* This rank's neighbours in slot order; -1: none. */
 typedef struct {
@@ -21,55 +29,81 @@ typedef struct {
 } slots;
 
 /* Room for the slots, zeroed, and one more; twice, for the weights that some MPIs give as well. */
-static bool make_room(slots *s, int nout, int nin) {
-    s->nout = nout;
-    s->nin = nin;
+static bool make_room(slots *s, long long nout, long long nin) {
+    if (nout < 0 || nin < 0 || nout > MOST_SLOTS || nin > MOST_SLOTS)
+        return false;
+    s->nout = (int)nout;
+    s->nin = (int)nin;
     s->out = calloc(2 * ((size_t)nout + (size_t)nin + 1), sizeof *s->out);
     s->in = s->out ? s->out + nout : NULL;
     return s->out != NULL;
 }
 
-static bool cartesian(MPI_Comm comm, slots *s) {
-    int ndims = 0;
-    if (PMPI_Cartdim_get(comm, &ndims) != MPI_SUCCESS || !make_room(s, 2 * ndims, 2 * ndims))
-        return false;
+/* Do the dimensions hold all ranks, and are the coordinates this rank's? */
+static bool is_grid(int ndims, const int *dims, const int *coords, int nranks, int rank) {
+    long long ranks = 1, here = 0;
     for (int d = 0; d < ndims; d++) {
-        int below, above;
-        if (PMPI_Cart_shift(comm, d, 1, &below, &above) != MPI_SUCCESS)
+        if (dims[d] < 1 || dims[d] > nranks || coords[d] < 0 || coords[d] >= dims[d])
             return false;
+        ranks *= dims[d];
+        here = here * dims[d] + coords[d];
+        if (ranks > nranks)
+            return false;
+    }
+    return ranks == nranks && here == rank;
+}
+
+static bool cartesian(const stretto_comm *c, slots *s) {
+    int ndims = 0;
+    if (PMPI_Cartdim_get(c->comm, &ndims) != MPI_SUCCESS || !make_room(s, 2LL * ndims, 2LL * ndims))
+        return false;
+    int *dims = calloc(3 * (size_t)ndims + 1, sizeof *dims);
+    if (!dims)
+        return false;
+    int *periods = dims + ndims, *coords = periods + ndims;
+    bool well = PMPI_Cart_get(c->comm, ndims, dims, periods, coords) == MPI_SUCCESS &&
+                is_grid(ndims, dims, coords, c->nranks, c->rank);
+    free(dims);
+    for (int d = 0; well && d < ndims; d++) {
+        int below, above;
+        well = PMPI_Cart_shift(c->comm, d, 1, &below, &above) == MPI_SUCCESS;
         s->out[2 * d] = s->in[2 * d] = below;
         s->out[2 * d + 1] = s->in[2 * d + 1] = above;
     }
-    return true;
+    return well;
 }
 
-static bool graph(MPI_Comm comm, int rank, slots *s) {
+static bool graph(const stretto_comm *c, slots *s) {
     int n = 0;
-    if (PMPI_Graph_neighbors_count(comm, rank, &n) != MPI_SUCCESS || !make_room(s, n, n) ||
-        PMPI_Graph_neighbors(comm, rank, n, s->out) != MPI_SUCCESS)
+    if (PMPI_Graph_neighbors_count(c->comm, c->rank, &n) != MPI_SUCCESS || !make_room(s, n, n) ||
+        PMPI_Graph_neighbors(c->comm, c->rank, n, s->out) != MPI_SUCCESS)
         return false;
     memcpy(s->in, s->out, (size_t)n * sizeof *s->in);
     return true;
 }
 
-static bool dist_graph(MPI_Comm comm, slots *s) {
+static bool dist_graph(const stretto_comm *c, slots *s) {
     int nin = 0, nout = 0, weighted = 0;
-    if (PMPI_Dist_graph_neighbors_count(comm, &nin, &nout, &weighted) != MPI_SUCCESS ||
+    if (PMPI_Dist_graph_neighbors_count(c->comm, &nin, &nout, &weighted) != MPI_SUCCESS ||
         !make_room(s, nout, nin))
         return false;
     int *weights = s->in + nin + 1; /* MPI_UNWEIGHTED is a variable in some libmpi */
-    return PMPI_Dist_graph_neighbors(comm, nin, s->in, weights, nout, s->out, weights + nin) ==
+    return PMPI_Dist_graph_neighbors(c->comm, nin, s->in, weights, nout, s->out, weights + nin) ==
            MPI_SUCCESS;
 }
 
-/* false: this rank cannot tell its neighbours. topology: as MPI_Topo_test has it. */
-static bool own_slots(MPI_Comm comm, int rank, int topology, slots *s) {
-    bool well = topology == MPI_CART    ? cartesian(comm, s)
-                : topology == MPI_GRAPH ? graph(comm, rank, s)
-                                        : dist_graph(comm, s);
-    for (int i = 0; well && i < s->nout + s->nin; i++)
+/* false: this rank has no neighbours that the MPI can name. topology: as MPI_Topo_test has it. */
+static bool own_slots(const stretto_comm *c, int topology, slots *s) {
+    bool well = topology == MPI_CART         ? cartesian(c, s)
+                : topology == MPI_GRAPH      ? graph(c, s)
+                : topology == MPI_DIST_GRAPH ? dist_graph(c, s)
+                                             : false;
+    for (int i = 0; well && i < s->nout + s->nin; i++) {
         if (s->out[i] == MPI_PROC_NULL)
             s->out[i] = -1;
+        else if (s->out[i] < 0 || s->out[i] >= c->nranks)
+            well = false;
+    }
     return well;
 }
 
@@ -90,21 +124,33 @@ static int has_repeated(const stretto_graph *g) {
     return found;
 }
 
-/* The only edge from each neighbour. */
-static bool match_by_rank(const stretto_graph *g, int rank, const slots *s, int *edges) {
+/* Does this rank have exactly as many in-slots from each rank as that one has edges to it? What is
+ * sent along an edge is received then. */
+static bool fits(const stretto_graph *g, int rank, const slots *s) {
+    int *missing = calloc((size_t)g->nranks, sizeof *missing);
+    if (!missing)
+        stretto_no_memory(); /* the others compare already */
+    for (int r = 0; r < g->nranks; r++)
+        for (int e = g->out_start[r]; e < g->out_start[r + 1]; e++)
+            missing[r] += g->out_to[e] == rank;
+    for (int i = 0; i < s->nin; i++)
+        if (s->in[i] >= 0)
+            missing[s->in[i]]--;
+    bool well = true;
+    for (int r = 0; r < g->nranks; r++)
+        well = well && missing[r] == 0;
+    free(missing);
+    return well;
+}
+
+/* The only edge from each neighbour; they fit. */
+static void match_by_rank(const stretto_graph *g, int rank, const slots *s, int *edges) {
     for (int i = 0; i < s->nin; i++) {
         edges[i] = -1;
-        if (s->in[i] < 0)
-            continue;
-        if (s->in[i] >= g->nranks)
-            return false;
-        for (int e = g->out_start[s->in[i]]; e < g->out_start[s->in[i] + 1]; e++)
-            if (g->out_to[e] == rank)
-                edges[i] = e;
-        if (edges[i] < 0)
-            return false;
+        for (int e = 0; s->in[i] >= 0 && e < stretto_graph_outdegree(g, s->in[i]); e++)
+            if (g->out_to[g->out_start[s->in[i]] + e] == rank)
+                edges[i] = g->out_start[s->in[i]] + e;
     }
-    return true;
 }
 
 /* Where the MPI puts what goes along each edge; false when its functions do not agree on that. */
@@ -144,11 +190,6 @@ static bool match_by_asking(const stretto_comm *c, const stretto_graph *g, const
     return well;
 }
 
-static bool agreed(MPI_Comm comm, bool mine) {
-    int in = mine, out = 0;
-    return PMPI_Allreduce(&in, &out, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && out;
-}
-
 /* A slot array of all ranks, from each rank's own. */
 static bool gather(MPI_Comm comm, const int *mine, int n, int *all, const int *start, int nranks,
                    int *counts) {
@@ -157,58 +198,89 @@ static bool gather(MPI_Comm comm, const int *mine, int n, int *all, const int *s
     return PMPI_Allgatherv(mine, n, MPI_INT, all, counts, start, MPI_INT, comm) == MPI_SUCCESS;
 }
 
-static const char *set_up(stretto_comm *c, stretto_graph_store *store) {
-    int topology = MPI_UNDEFINED;
-    if (PMPI_Topo_test(c->comm, &topology) != MPI_SUCCESS ||
-        (topology != MPI_CART && topology != MPI_GRAPH && topology != MPI_DIST_GRAPH))
-        return "the communicator has no topology";
-    const char *why = "the MPI does not tell a rank's neighbours";
-    slots s = {0};
-    const bool told = own_slots(c->comm, c->rank, topology, &s);
-    int mine[3] = {told, told ? s.nout : 0, told ? s.nin : 0};
-    int(*all)[3] = malloc((size_t)c->nranks * sizeof *all);
-    int *counts = malloc((size_t)c->nranks * sizeof *counts);
-    int *edges = calloc((size_t)mine[2] + 1, sizeof *edges);
-    if (!all || !counts || !edges)
-        stretto_no_memory();
+/* What each rank reports of itself, in one message. */
+typedef struct {
+    int topology, told, nout, nin;
+} report;
+
+/* NULL, and the first slot of every rank, where all ranks report neighbours; otherwise why not.
+ * Judged from the same data on all ranks. */
+static const char *compare_reports(const report *all, int nranks, stretto_graph_store *store) {
     long long outs = 0, ins = 0;
-    bool well = PMPI_Allgather(mine, 3, MPI_INT, all, 3, MPI_INT, c->comm) == MPI_SUCCESS;
-    for (int r = 0; well && r < c->nranks; r++) {
-        well = all[r][0];
-        outs += all[r][1];
-        ins += all[r][2];
+    bool one = true, none = true;
+    for (int r = 0; r < nranks; r++) {
+        one = one && all[r].told && all[r].topology == all[0].topology;
+        none = none && all[r].topology == MPI_UNDEFINED;
+        outs += all[r].nout;
+        ins += all[r].nin;
     }
-    if (!well)
-        goto out;
-    if (outs > MOST_SLOTS || ins > MOST_SLOTS) {
-        why = "the topology has too many edges for every rank to know all";
-        goto out;
-    }
-    if (!stretto_graph_reserve(store, c->nranks, (int)outs, (int)ins))
+    if (none)
+        return "the communicator has no topology";
+    if (!one)
+        return "the MPI reports a topology that does not fit the communicator's ranks";
+    if (outs > MOST_SLOTS || ins > MOST_SLOTS)
+        return "the topology has too many edges for every rank to know all";
+    if (!stretto_graph_reserve(store, nranks, (int)outs, (int)ins))
         stretto_no_memory();
-    const stretto_graph *g = &store->graph;
-    int *out_start = (int *)g->out_start, *in_start = (int *)g->in_start;
-    for (int r = 0; r < c->nranks; r++) {
-        out_start[r + 1] = out_start[r] + all[r][1];
-        in_start[r + 1] = in_start[r] + all[r][2];
+    int *out_start = (int *)store->graph.out_start, *in_start = (int *)store->graph.in_start;
+    for (int r = 0; r < nranks; r++) {
+        out_start[r + 1] = out_start[r] + all[r].nout;
+        in_start[r + 1] = in_start[r] + all[r].nin;
     }
-    if (!gather(c->comm, s.out, s.nout, (int *)g->out_to, out_start, c->nranks, counts))
-        goto out;
+    return NULL;
+}
+
+/* The edge that ends in each in-slot of this rank; NULL, or why not, agreed. */
+static const char *match(const stretto_comm *c, const stretto_graph *g, const slots *s,
+                         int *edges) {
+    if (!stretto_agree(c->comm, fits(g, c->rank, s)))
+        return "a rank's neighbours do not have it for theirs";
     const int repeated = has_repeated(g);
     if (repeated < 0)
         stretto_no_memory();
-    well = repeated ? match_by_asking(c, g, &s, edges) : match_by_rank(g, c->rank, &s, edges);
-    if (!agreed(c->comm, well)) {
-        why = repeated ? "the MPI's functions differ in what repeated edges mean"
-                       : "a rank's neighbours do not have it for theirs";
-        goto out;
-    }
-    if (!gather(c->comm, edges, s.nin, (int *)g->in_edge, in_start, c->nranks, counts))
-        goto out;
-    why = stretto_graph_check(g); /* of the same data on all ranks */
+    if (!repeated)
+        match_by_rank(g, c->rank, s, edges);
+    else if (!stretto_agree(c->comm, match_by_asking(c, g, s, edges)))
+        return "the MPI's functions differ in what repeated edges mean";
+    return NULL;
+}
+
+/* From what was reported to the whole graph. counts: room for nranks, edges: for the in-slots. */
+static const char *assemble(const stretto_comm *c, const report *all, const slots *s,
+                            stretto_graph_store *store, int *counts, int *edges) {
+    const char *why = compare_reports(all, c->nranks, store);
+    const stretto_graph *g = &store->graph;
+    if (why)
+        return why;
+    if (!gather(c->comm, s->out, s->nout, (int *)g->out_to, g->out_start, c->nranks, counts))
+        return mpi_failed;
+    why = match(c, g, s, edges);
+    if (why)
+        return why;
+    if (!gather(c->comm, edges, s->nin, (int *)g->in_edge, g->in_start, c->nranks, counts))
+        return mpi_failed;
+    return stretto_graph_check(g); /* of the same data on all ranks */
+}
+
+static const char *set_up(stretto_comm *c, stretto_graph_store *store) {
+    slots s = {0};
+    report mine = {.topology = MPI_UNDEFINED};
+    if (PMPI_Topo_test(c->comm, &mine.topology) != MPI_SUCCESS)
+        mine.topology = MPI_UNDEFINED;
+    mine.told = own_slots(c, mine.topology, &s);
+    mine.nout = mine.told ? s.nout : 0;
+    mine.nin = mine.told ? s.nin : 0;
+    report *all = malloc((size_t)c->nranks * sizeof *all);
+    int *counts = malloc((size_t)c->nranks * sizeof *counts);
+    int *edges = calloc((size_t)mine.nin + 1, sizeof *edges);
+    if (!all || !counts || !edges)
+        stretto_no_memory();
+    const char *why = mpi_failed;
+    const int length = sizeof mine / sizeof(int);
+    if (PMPI_Allgather(&mine, length, MPI_INT, all, length, MPI_INT, c->comm) == MPI_SUCCESS)
+        why = assemble(c, all, &s, store, counts, edges);
     if (why && strcmp(why, "out of memory") == 0)
         stretto_no_memory();
-out:
     free(s.out);
     free(all);
     free(counts);
@@ -224,7 +296,9 @@ STRETTO_COLD const char *stretto_comm_graph(stretto_comm *c) {
         stretto_no_memory();
     c->graph_asked = true;
     stretto_outstanding_lend();
+    MPI_Errhandler before = stretto_be_quiet(c->comm);
     c->no_graph = set_up(c, store);
+    stretto_be_as_before(c->comm, before);
     stretto_outstanding_return();
     if (c->no_graph) {
         stretto_graph_release(store);

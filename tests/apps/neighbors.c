@@ -4,8 +4,9 @@
  *
  * Usage: neighbors [seed [topologies [calls on each]]]. Cartesian (open, periodic, of one and two
  * ranks too), graphs, distributed graphs (weighted or not, asymmetric, repeated edges, edges to
- * oneself, ranks without neighbours). Prints the number of comparisons and of differences; exit
- * status 1 when there are any.
+ * oneself, ranks without neighbours), made by MPI_X and by PMPI_X in turn: with STRETTO_AFTER=0
+ * Stretto sees the former when they are made, the latter at their first collective. Prints the
+ * number of comparisons and of differences; exit status 1 when there are any.
  */
 #include <mpi.h>
 
@@ -26,6 +27,9 @@ enum { GUARD = 64, MOST = 512 };
 static uint64_t state;
 static int world_rank, world_size, differences, comparisons;
 static MPI_Datatype gapped;
+static bool unseen; /* the next communicator is made by PMPI_X */
+
+#define MAKE(name, ...) (unseen ? PMPI_##name(__VA_ARGS__) : MPI_##name(__VA_ARGS__))
 
 static uint32_t next(void) { /* the same sequence on all ranks */
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -58,7 +62,7 @@ static void make_cartesian(topology *t) {
     MPI_Dims_create(world_size, ndims, dims);
     for (int d = 0; d < ndims; d++)
         periods[d] = below(3) > 0;
-    PMPI_Cart_create(MPI_COMM_WORLD, ndims, dims, periods, below(2), &t->comm);
+    MAKE(Cart_create, MPI_COMM_WORLD, ndims, dims, periods, below(2), &t->comm);
     t->nin = t->nout = 2 * ndims;
     for (int d = 0; d < ndims; d++) {
         PMPI_Cart_shift(t->comm, d, 1, &t->in[2 * d], &t->in[2 * d + 1]);
@@ -86,7 +90,7 @@ static void make_graph(topology *t) {
                 edges[n++] = b;
         index[a] = n;
     }
-    PMPI_Graph_create(MPI_COMM_WORLD, world_size, index, edges, 0, &t->comm);
+    MAKE(Graph_create, MPI_COMM_WORLD, world_size, index, edges, 0, &t->comm);
     int rank;
     PMPI_Comm_rank(t->comm, &rank);
     PMPI_Graph_neighbors_count(t->comm, rank, &t->nin);
@@ -123,16 +127,16 @@ static void make_distributed(topology *t) {
     t->nout = degree[world_rank];
     memcpy(t->out, to[world_rank], sizeof t->out);
     if (form == 0) {
-        PMPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, t->nin, t->in, MPI_UNWEIGHTED, t->nout,
-                                        t->out, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &t->comm);
+        MAKE(Dist_graph_create_adjacent, MPI_COMM_WORLD, t->nin, t->in, MPI_UNWEIGHTED, t->nout,
+             t->out, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &t->comm);
     } else if (form == 1) {
-        PMPI_Dist_graph_create_adjacent(
-            MPI_COMM_WORLD, t->nin, t->in, t->nin ? weights : MPI_WEIGHTS_EMPTY, t->nout, t->out,
-            t->nout ? weights : MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &t->comm);
+        MAKE(Dist_graph_create_adjacent, MPI_COMM_WORLD, t->nin, t->in,
+             t->nin ? weights : MPI_WEIGHTS_EMPTY, t->nout, t->out,
+             t->nout ? weights : MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &t->comm);
     } else {
         int n = t->nout > 0;
-        PMPI_Dist_graph_create(MPI_COMM_WORLD, n, &world_rank, &t->nout, t->out,
-                               n ? weights : MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &t->comm);
+        MAKE(Dist_graph_create, MPI_COMM_WORLD, n, &world_rank, &t->nout, t->out,
+             n ? weights : MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &t->comm);
         int w1[MOST], w2[MOST];
         PMPI_Dist_graph_neighbors(t->comm, t->nin, t->in, w1, t->nout, t->out, w2);
     }
@@ -299,6 +303,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < topologies; i++) {
         static topology t;
         const int kind = i % 3;
+        unseen = i % 2 == 0;
         (kind == 0 ? make_cartesian : kind == 1 ? make_graph : make_distributed)(&t);
         MPI_Comm_rank(t.comm, &t.rank);
         MPI_Comm_size(t.comm, &t.size);

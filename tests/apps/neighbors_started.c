@@ -86,7 +86,7 @@ static int go_through(MPI_Request mine, MPI_Comm comm) {
 #define MPI_Neighbor_alltoallv_c(...) FORM(alltoallv, _c, __VA_ARGS__)
 #define MPI_Neighbor_alltoallw_c(...) FORM(alltoallw, _c, __VA_ARGS__)
 
-#ifdef AT_ONCE
+#ifdef AT_ONCE /* it does not see them otherwise before they are used */
 #define PMPI_Cart_create MPI_Cart_create
 #define PMPI_Graph_create MPI_Graph_create
 #define PMPI_Dist_graph_create MPI_Dist_graph_create

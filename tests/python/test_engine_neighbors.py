@@ -29,7 +29,7 @@ def build(tmp_path_factory: pytest.TempPathFactory):
 
 def _preload(mpi: Mpi, choice: str, **settings: object) -> dict[str, str]:
     forced = ";".join(f"{c}={choice}" for c in NAMES)
-    more = {"STRETTO_CHOICE": forced, "STRETTO_AFTER": 1, "STRETTO_VERBOSE": 1} | settings
+    more = {"STRETTO_CHOICE": forced, "STRETTO_AFTER": 0, "STRETTO_VERBOSE": 1} | settings
     return {"LD_PRELOAD": str(library(mpi.family))} | {k: str(v) for k, v in more.items()}
 
 
@@ -49,6 +49,20 @@ def test_neighbors_equal_the_mpis_own(build, name: str, choice: str) -> None:
     env = _preload(mpi, choice, STRETTO_FAKE_PPN=2)
     done = mpi.run(4, [build(mpi, "neighbors"), "3", "9", "16"], rank_env=env)
     _equal(done, 9 * 16 * 4, choice, 4)
+
+
+@pytest.mark.parametrize("choice", ["direct", "node_aware"])
+@pytest.mark.parametrize("name", MPIS)
+def test_graph_whose_ends_do_not_match_stays_native(build, name: str, choice: str) -> None:
+    """Nothing goes along its edges: MPI_Graph_create hung, MPI_Comm_create_group died of SIGFPE."""
+    mpi = MPIS[name].require()
+    env = _preload(mpi, choice, STRETTO_FAKE_PPN=2)
+    done = mpi.run(4, [build(mpi, "odd_graphs")], rank_env=env, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "odd_graphs: 43 communicators, 0 differences" in done.stdout
+    assert re.search(
+        rf"neighbor_alltoall of any size .*: {choice}(\(\d+\))? \(forced\)", done.stderr
+    )
 
 
 @pytest.mark.parametrize(
