@@ -5,8 +5,8 @@
 #define ALLREDUCE(name, COUNT)                                                                     \
     int MPI_##name(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype,         \
                    MPI_Op op, MPI_Comm comm) {                                                     \
-        stretto_comm *c =                                                                          \
-            STRETTO_OURS(comm, "MPI_" #name, STRETTO_ALLREDUCE, -1, count, datatype, op);          \
+        stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_ALLREDUCE, -1, count, datatype, \
+                                       op, .in = sendbuf, .out = recvbuf);                         \
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_ALLREDUCE, count, datatype, op);                   \
@@ -20,8 +20,8 @@
 #define REDUCE(name, COUNT)                                                                        \
     int MPI_##name(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype,         \
                    MPI_Op op, int root, MPI_Comm comm) {                                           \
-        stretto_comm *c =                                                                          \
-            STRETTO_OURS(comm, "MPI_" #name, STRETTO_REDUCE, root, count, datatype, op);           \
+        stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_REDUCE, root, count, datatype,  \
+                                       op, .in = sendbuf, .out = recvbuf);                         \
         if (c && stretto_is_root_of(c, root)) {                                                    \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_REDUCE, count, datatype, op);                      \
@@ -46,7 +46,8 @@
     int MPI_##name(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,     \
                    COUNT recvcount, MPI_Datatype recvtype, MPI_Comm comm) {                        \
         stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_ALLGATHER, -1, recvcount,       \
-                                       recvtype, MPI_OP_NULL);                                     \
+                                       recvtype, MPI_OP_NULL, .mine = {sendcount, sendtype},       \
+                                       .in = sendbuf, .out = recvbuf);                             \
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_ALLGATHER, recvcount, recvtype, MPI_OP_NULL);      \
@@ -61,8 +62,9 @@
                    const COUNT recvcounts[], const DISPL displs[], MPI_Datatype recvtype,          \
                    MPI_Comm comm) {                                                                \
         const stretto_ragged receive = {recvcounts, displs, LARGE, recvtype, NULL};                \
-        stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_ALLGATHERV, -1, 0,              \
-                                       MPI_DATATYPE_NULL, MPI_OP_NULL, .everywhere = &receive);    \
+        stretto_comm *c = STRETTO_OURS(                                                            \
+            comm, "MPI_" #name, STRETTO_ALLGATHERV, -1, 0, MPI_DATATYPE_NULL, MPI_OP_NULL,         \
+            .everywhere = &receive, .mine = {sendcount, sendtype}, .in = sendbuf, .out = recvbuf); \
         if (c && !stretto_passes(c, STRETTO_ALLGATHERV)) {                                         \
             const stretto_decision *d = stretto_decision_for(                                      \
                 c, STRETTO_ALLGATHERV, stretto_ragged_total(&receive, c->nranks), recvtype,        \

@@ -5,7 +5,8 @@
     int MPI_##name(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,     \
                    COUNT recvcount, MPI_Datatype recvtype, MPI_Comm comm) {                        \
         stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_ALLTOALL, -1, recvcount,        \
-                                       recvtype, MPI_OP_NULL);                                     \
+                                       recvtype, MPI_OP_NULL, .mine = {sendcount, sendtype},       \
+                                       .in = sendbuf, .out = recvbuf);                             \
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_ALLTOALL, recvcount, recvtype, MPI_OP_NULL);       \
@@ -18,9 +19,10 @@
 /* Both are alltoallv to us; the key is the communicator alone. */
 #define EXCHANGE(name, send, receive, ...)                                                         \
     do {                                                                                           \
-        stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_ALLTOALLV, -1, 0,               \
-                                       MPI_DATATYPE_NULL, MPI_OP_NULL, .send = &send,              \
-                                       .receive = &receive, .in_place = sendbuf == MPI_IN_PLACE);  \
+        stretto_comm *c =                                                                          \
+            STRETTO_OURS(comm, "MPI_" #name, STRETTO_ALLTOALLV, -1, 0, MPI_DATATYPE_NULL,          \
+                         MPI_OP_NULL, .send = &send, .receive = &receive,                          \
+                         .in_place = sendbuf == MPI_IN_PLACE, .in = sendbuf, .out = recvbuf);      \
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_ALLTOALLV, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);     \

@@ -4,8 +4,9 @@
 
 #define NEIGHBORS(name, COLLECTIVE, send, receive, ...)                                            \
     do {                                                                                           \
-        stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, COLLECTIVE, -1, 0, MPI_DATATYPE_NULL,   \
-                                       MPI_OP_NULL, .to = &send, .from = &receive);                \
+        stretto_comm *c =                                                                          \
+            STRETTO_OURS(comm, "MPI_" #name, COLLECTIVE, -1, 0, MPI_DATATYPE_NULL, MPI_OP_NULL,    \
+                         .to = &send, .from = &receive, .in = sendbuf, .out = recvbuf);            \
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, COLLECTIVE, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);            \

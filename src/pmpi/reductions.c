@@ -5,7 +5,7 @@
     int MPI_##name(const void *sendbuf, void *recvbuf, COUNT recvcount, MPI_Datatype datatype,     \
                    MPI_Op op, MPI_Comm comm) {                                                     \
         stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_REDUCE_SCATTER_BLOCK, -1,       \
-                                       recvcount, datatype, op);                                   \
+                                       recvcount, datatype, op, .in = sendbuf, .out = recvbuf);    \
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_REDUCE_SCATTER_BLOCK, recvcount, datatype, op);    \
@@ -18,8 +18,9 @@
     int MPI_##name(const void *sendbuf, void *recvbuf, const COUNT recvcounts[],                   \
                    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {                              \
         const stretto_ragged blocks = {recvcounts, NULL, LARGE, datatype, NULL};                   \
-        stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_REDUCE_SCATTER, -1, 0,          \
-                                       MPI_DATATYPE_NULL, op, .everywhere = &blocks);              \
+        stretto_comm *c =                                                                          \
+            STRETTO_OURS(comm, "MPI_" #name, STRETTO_REDUCE_SCATTER, -1, 0, MPI_DATATYPE_NULL, op, \
+                         .everywhere = &blocks, .in = sendbuf, .out = recvbuf);                    \
         if (c && !stretto_passes(c, STRETTO_REDUCE_SCATTER)) {                                     \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_REDUCE_SCATTER,                                    \
@@ -32,8 +33,8 @@
 #define SCAN(name, WHICH, COUNT, exclusive)                                                        \
     int MPI_##name(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype,         \
                    MPI_Op op, MPI_Comm comm) {                                                     \
-        stretto_comm *c =                                                                          \
-            STRETTO_OURS(comm, "MPI_" #name, STRETTO_##WHICH, -1, count, datatype, op);            \
+        stretto_comm *c = STRETTO_OURS(comm, "MPI_" #name, STRETTO_##WHICH, -1, count, datatype,   \
+                                       op, .in = sendbuf, .out = recvbuf);                         \
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_##WHICH, count, datatype, op);                     \

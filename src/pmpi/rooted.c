@@ -7,9 +7,10 @@
 #define GATHER(name, COUNT)                                                                        \
     int MPI_##name(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,     \
                    COUNT recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {              \
-        stretto_comm *c = STRETTO_OURS(                                                            \
-            comm, "MPI_" #name, STRETTO_GATHER, root, 0, MPI_DATATYPE_NULL, MPI_OP_NULL,           \
-            .mine = {sendcount, sendtype}, .roots = {recvcount, recvtype});                        \
+        stretto_comm *c =                                                                          \
+            STRETTO_OURS(comm, "MPI_" #name, STRETTO_GATHER, root, 0, MPI_DATATYPE_NULL,           \
+                         MPI_OP_NULL, .mine = {sendcount, sendtype},                               \
+                         .roots = {recvcount, recvtype}, .in = sendbuf, .out = recvbuf);           \
         if (c && stretto_is_root_of(c, root)) {                                                    \
             bool is_root = c->rank == root;                                                        \
             const stretto_decision *d =                                                            \
@@ -25,9 +26,10 @@
 #define SCATTER(name, COUNT)                                                                       \
     int MPI_##name(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,     \
                    COUNT recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {              \
-        stretto_comm *c = STRETTO_OURS(                                                            \
-            comm, "MPI_" #name, STRETTO_SCATTER, root, 0, MPI_DATATYPE_NULL, MPI_OP_NULL,          \
-            .mine = {recvcount, recvtype}, .roots = {sendcount, sendtype});                        \
+        stretto_comm *c =                                                                          \
+            STRETTO_OURS(comm, "MPI_" #name, STRETTO_SCATTER, root, 0, MPI_DATATYPE_NULL,          \
+                         MPI_OP_NULL, .mine = {recvcount, recvtype},                               \
+                         .roots = {sendcount, sendtype}, .in = sendbuf, .out = recvbuf);           \
         if (c && stretto_is_root_of(c, root)) {                                                    \
             bool is_root = c->rank == root;                                                        \
             const stretto_decision *d =                                                            \
@@ -48,7 +50,7 @@
         stretto_comm *c =                                                                          \
             STRETTO_OURS(comm, "MPI_" #name, STRETTO_GATHERV, root, 0, MPI_DATATYPE_NULL,          \
                          MPI_OP_NULL, .mine = {sendcount, sendtype}, .receive = &receive,          \
-                         .in_place = sendbuf == MPI_IN_PLACE);                                     \
+                         .in_place = sendbuf == MPI_IN_PLACE, .in = sendbuf, .out = recvbuf);      \
         if (c && stretto_is_root_of(c, root)) {                                                    \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_GATHERV, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);       \
@@ -64,9 +66,10 @@
                    MPI_Datatype sendtype, void *recvbuf, COUNT recvcount, MPI_Datatype recvtype,   \
                    int root, MPI_Comm comm) {                                                      \
         const stretto_ragged send = {sendcounts, displs, LARGE, sendtype, NULL};                   \
-        stretto_comm *c = STRETTO_OURS(                                                            \
-            comm, "MPI_" #name, STRETTO_SCATTERV, root, 0, MPI_DATATYPE_NULL, MPI_OP_NULL,         \
-            .mine = {recvcount, recvtype}, .send = &send, .in_place = recvbuf == MPI_IN_PLACE);    \
+        stretto_comm *c =                                                                          \
+            STRETTO_OURS(comm, "MPI_" #name, STRETTO_SCATTERV, root, 0, MPI_DATATYPE_NULL,         \
+                         MPI_OP_NULL, .mine = {recvcount, recvtype}, .send = &send,                \
+                         .in_place = recvbuf == MPI_IN_PLACE, .in = sendbuf, .out = recvbuf);      \
         if (c && stretto_is_root_of(c, root)) {                                                    \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_SCATTERV, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);      \

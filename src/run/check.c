@@ -20,7 +20,7 @@ enum { CARD_TAG = 8, VERDICT_TAG = 9, EDGE_TAG = 12, SAID = 600 };
 
 typedef struct {
     long long number, bytes, digest;
-    int root, op;
+    int root, op, overlaps;
     char function[40];
 } card;
 
@@ -84,6 +84,18 @@ static void fill(card *own, const stretto_comm *c, const stretto_checked_call *c
         }
         own->digest = (long long)digest;
     }
+    own->overlaps = stretto_check_overlap(c, call);
+}
+
+/* Ends the job: rank r sends from and receives into the same memory. */
+static void same_memory(const stretto_comm *c, const card *its, int r, const char *remedy) {
+    char text[SAID];
+    snprintf(
+        text, sizeof text,
+        "rank %d calls %s with sendbuf and recvbuf that overlap (%s), as the %lld%s collective "
+        "on this communicator",
+        r, its->function, remedy, its->number, ordinal(its->number));
+    end_job(c, text);
 }
 
 /* How rank r's card differs from rank 0's; "" when it does not. */
@@ -165,7 +177,7 @@ static void ask(stretto_comm *c, const card *own) {
     }
 }
 
-static void compare(stretto_comm *c, const card *own) {
+static void compare(stretto_comm *c, const stretto_checked_call *call, const card *own) {
     if (c->rank) {
         ask(c, own);
         return;
@@ -180,6 +192,13 @@ static void compare(stretto_comm *c, const card *own) {
         if (*text)
             end_job(c, text);
     }
+    const bool scatters =
+        call->collective == STRETTO_SCATTER || call->collective == STRETTO_SCATTERV;
+    for (int r = 0; r < c->nranks; r++)
+        if (cards[r].overlaps)
+            same_memory(c, &cards[r], r,
+                        scatters ? "pass MPI_IN_PLACE as recvbuf, or two buffers"
+                                 : "pass MPI_IN_PLACE as sendbuf, or two buffers");
     free(cards);
     int verdict = 1;
     for (int r = 1; r < c->nranks; r++)
@@ -237,9 +256,11 @@ static long long edge_bytes(const stretto_neighbor_blocks *side, int slot) {
 }
 
 /* What goes along each edge is what its other end expects. */
-static void compare_edges(stretto_comm *c, const stretto_checked_call *call) {
+static void compare_edges(stretto_comm *c, const stretto_checked_call *call, const card *own) {
     if (stretto_comm_graph(c)) /* the same on all ranks */
         return;
+    if (stretto_check_overlap_edges(c, call))
+        same_memory(c, own, c->rank, "pass two buffers");
     const stretto_graph *g = &c->graph->graph;
     const int nout = stretto_graph_outdegree(g, c->rank), nin = stretto_graph_indegree(g, c->rank);
     const bool one = stretto_collective_neighbor_gathers(call->collective);
@@ -283,11 +304,11 @@ STRETTO_COLD void stretto_check_call(MPI_Comm comm, const stretto_checked_call *
     card own;
     c->checked++;
     fill(&own, c, call);
-    compare(c, &own);
+    compare(c, call, &own);
     bool pairs =
         call->collective == STRETTO_ALLTOALLV || (call->root >= 0 && call->root < c->nranks);
     if ((call->send || call->receive) && pairs) /* a root that is not there is the MPI's to find */
         compare_pairs(c, call);
     if (call->to)
-        compare_edges(c, call);
+        compare_edges(c, call, &own);
 }
