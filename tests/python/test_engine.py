@@ -79,7 +79,8 @@ def test_buffered_sends_find_the_room_of_those_that_arrived(build, name: str, wa
 @pytest.mark.parametrize("name", ALL)
 def test_results_equal_the_mpis_own(build, name: str, ranks: int, choices: str) -> None:
     mpi = ALL[name].require()
-    env = preload(mpi, STRETTO_CHOICE=choices, STRETTO_VERBOSE=1)
+    # set up when they are made, and as by default at the third collective
+    env = preload(mpi, STRETTO_CHOICE=choices, STRETTO_VERBOSE=1, STRETTO_AFTER=3 * (ranks - 2))
     done = mpi.run(ranks, [build(mpi, "conformance"), "11", "250", "60000"], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.search(r"(\d+) comparisons, 0 differences", done.stdout)

@@ -27,7 +27,7 @@ def run(
     env = {
         "LD_PRELOAD": str(library(mpi.family)),
         "STRETTO_CHOICE": f"alltoallv={choice}",
-        "STRETTO_AFTER": "1",
+        "STRETTO_AFTER": "0" if choice == "aggregated" else "1",
         "STRETTO_VERBOSE": "1",
     }
     env |= {k: str(v) for k, v in more.items()}
