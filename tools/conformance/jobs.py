@@ -83,19 +83,25 @@ class Job:
     """A job under way; `with` ends whatever is left of it."""
 
     def __init__(
-        self, words: Sequence[str], environment: Mapping[str, str], cwd: Path | None = None
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        cwd: Path | None = None,
+        given: str = "",
     ):
         self.mark = uuid.uuid4().hex
         self._files = contextlib.ExitStack()
         folder = Path(self._files.enter_context(tempfile.TemporaryDirectory(prefix="proof-")))
         self._out = self._files.enter_context((folder / "out").open("w+", errors="replace"))
         self._err = self._files.enter_context((folder / "err").open("w+", errors="replace"))
+        (folder / "in").write_text(given)
+        stdin = self._files.enter_context((folder / "in").open())
         self.begin = time.monotonic()
         self.process = subprocess.Popen(
             list(words),
             env=dict(environment) | {MARK: self.mark},
             cwd=cwd,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=self._out,
             stderr=self._err,
         )
@@ -141,10 +147,14 @@ def run(
     rank_env: Mapping[str, str],
     timeout: float,
     cwd: Path | None = None,
+    given: str = "",
 ) -> Outcome:
-    """Run a job to its end, at most so many seconds, one at a time on this machine."""
+    """Run a job to its end, at most so many seconds, one at a time on this machine.
+
+    `given` is what rank 0 reads on its standard input.
+    """
     words, environment = words_and_environment(mpi, ranks, command, rank_env)
-    with alone(ranks), Job(words, environment, cwd) as job:
+    with alone(ranks), Job(words, environment, cwd, given) as job:
         return job.wait(timeout)
 
 

@@ -129,7 +129,7 @@ def kill_one(
 def settings(mpi: Mpi, chance: random.Random) -> dict[str, str]:
     """Return the ranks' environment: everything by shared memory, or any composed choices."""
     if chance.random() < 0.5:
-        return preload(mpi, STRETTO_AFTER=1, STRETTO_CHOICE=sets(RANKS)[0])
+        return preload(mpi, STRETTO_AFTER=0, STRETTO_CHOICE=sets(RANKS)[0])
     composed = chance.choice(sets(RANKS, 2))
     return preload(mpi, STRETTO_AFTER=1, STRETTO_CHOICE=composed, STRETTO_FAKE_PPN=2)
 

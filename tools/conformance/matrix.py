@@ -71,7 +71,7 @@ def argv(program: Path, seed: int, rounds: int, largest: int) -> list[str]:
 
 def variables(mpi: Mpi, choices: Path, ppn: int, form: str) -> dict[str, str]:
     """Return the ranks' environment."""
-    env = preload(mpi, STRETTO_API=1, CONFORMANCE_CHOICES=choices)
+    env = preload(mpi, STRETTO_API=1, STRETTO_AFTER=0, CONFORMANCE_CHOICES=choices)
     if form != "blocking":
         env["STRETTO_NONBLOCKING"] = "calls"
     if mpi.name == "intel":

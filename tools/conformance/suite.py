@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """Runs a foreign MPI test suite without and with Stretto and compares how every program ends.
 
-    python tools/conformance/suite.py BUILT/coll --testlist SOURCE/coll/testlist.in --mpi mpich
+    python tools/conformance/build_suite.py SUITE BUILT --mpi mpich
+    python tools/conformance/suite.py BUILT --mpi mpich --together 4
+    python tools/conformance/suite.py BUILT/coll --testlist BUILT/coll/testlist --mpi mpich
 
-BUILT holds the compiled programs. A testlist has a line `program ranks [arg=..] [env=..]
-[timeLimit=..] [mem=..]` for each run (the form of MPICH's). Every line is run without Stretto, then
-preloaded on one node (shm and flat choices) and on pretended nodes of two ranks (node and network
-phases together), with choices forced from the second collective on a communicator on. A difference:
-another exit status or other lines on stdout than in any of three runs without (but for successes of
-programs that always fail without). The exit status is 1 when there are any.
+BUILT holds the compiled programs. With --together N those that can run in one job do so, on N
+ranks, without Stretto and with every set of choices of the registry; compared is what each of them
+returns. Otherwise each line of a testlist is a run of its own. A testlist has a line
+`program ranks [arg=..] [env=..] [timeLimit=..] [mem=..]` for each run (the form of MPICH's). Every
+line is run without Stretto, then preloaded on one node (shm and flat choices) and on pretended
+nodes of two ranks (node and network phases together), with choices forced from the moment at which
+a communicator is made on (STRETTO_AFTER=0; --after N: from the N-th collective on it).
+
+A difference: another exit status or other lines on stdout than in any of three runs without (but
+for successes of programs that always fail without). The exit status is 1 when there are any.
 """
 
 from __future__ import annotations
@@ -70,14 +76,14 @@ def parse(text: str) -> list[Line]:
     return found
 
 
-def settings(ranks: int, count: int, turn: int) -> dict[str, dict[str, str]]:
+def settings(ranks: int, count: int, turn: int, after: int) -> dict[str, dict[str, str]]:
     """Return the ways to run a program of so many ranks: a name, and Stretto's variables.
 
     The first way is shared memory on one node; of the other choices each line of the testlist takes
     `count` more on one node less one, and `count` on pretended nodes, in turn with the other lines.
     """
     found = {}
-    base = {"STRETTO_AFTER": "1"}
+    base = {"STRETTO_AFTER": str(after)}
     flat = sets(max(ranks, 2), 1)
     nodes = (ranks + 1) // 2
     for i in range(count):
@@ -155,6 +161,59 @@ def compare(
     return report
 
 
+def returned(outcome: Outcome) -> dict[str, str]:
+    """Return what each program of one job returned: the lines NAME: NUMBER."""
+    lines = (line.rpartition(": ") for line in outcome.stdout.splitlines())
+    return {name: value for name, _, value in lines if "/" in name and value.isdigit()}
+
+
+def together(mpi: Mpi, built: Path, ranks: int, arguments: argparse.Namespace) -> int:
+    """Run many programs in one job, without Stretto and with every set of choices; compare."""
+    names = (built / "together").read_text().split()
+    program, ways = [str(built / "run_mpitests")], {}
+    for nodes in (1, (ranks + 1) // 2):
+        for i, choice in enumerate(sets(ranks, nodes)):
+            way = {"STRETTO_AFTER": str(arguments.after), "STRETTO_CHOICE": choice}
+            way |= {"STRETTO_FAKE_PPN": "2"} if nodes > 1 else {}
+            way |= {"STRETTO_NONBLOCKING": "calls"} if i % 2 and mpi.name != "intel" else {}
+            ways[f"{nodes} nodes, set {i}"] = way
+    chosen = list(ways.items())[arguments.first :: arguments.every]
+
+    def job(env: dict[str, str]) -> Outcome:
+        given = "".join(f"{name}\n" for name in names)
+        return run(mpi, ranks, program, env, arguments.limit, built, given)
+
+    while True:  # a program that ends the job natively is left out
+        native = job({})
+        missing = [name for name in names if name not in returned(native)]
+        if not missing:  # its status is None where it returned from all and did not end
+            break
+        print(f"fails without Stretto: {missing[0]}: {native.status}", flush=True)
+        names.remove(missing[0])
+    fails = sorted(name for name, value in returned(native).items() if value != "0")
+    print(f"{len(names)} programs, of which return errors without Stretto: {fails}", flush=True)
+    start, differences, calls, runs = time.monotonic(), 0, [0, 0], 0
+    for name, way in chosen:
+        if arguments.budget and time.monotonic() - start > arguments.budget:
+            break
+        with tempfile.TemporaryDirectory(prefix="evidence-") as evidence:
+            got = job(preload(mpi, **way, STRETTO_EVIDENCE=evidence))
+            calls = [a + b for a, b in zip(calls, ours(Path(evidence)), strict=True)]
+        runs += 1
+        other = [n for n in names if returned(got).get(n) != returned(native)[n]]
+        if other or got.status != native.status:
+            differences += 1
+            print(
+                f"DIFFERS: {name}: {got.status}, {other}\n{way}\n{got.stderr[-2000:]}", flush=True
+            )
+    print(
+        f"{mpi.name}, {ranks} ranks: {len(names)} programs in one job, {runs} of {len(ways)} sets "
+        f"of choices, {calls[0]} calls carried out, {calls[1]} passed on, "
+        f"differences: {differences}"
+    )
+    return 1 if differences else 0
+
+
 def earlier(output: Path) -> set[tuple[str, str, int]]:
     """Return the folder, MPI and place in the testlist of the lines that an output holds."""
     if not output.exists():
@@ -167,7 +226,11 @@ def main() -> int:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="the compiled programs")
-    parser.add_argument("--testlist", type=Path, required=True)
+    parser.add_argument("--testlist", type=Path)
+    parser.add_argument("--together", type=int, help="run BUILT/run_mpitests on so many ranks")
+    parser.add_argument("--every", type=int, default=1, help="--together: every so-manieth set")
+    parser.add_argument("--first", type=int, default=0, help="--together: the first of them")
+    parser.add_argument("--after", type=int, default=0, help="STRETTO_AFTER")
     parser.add_argument("--mpi", choices=sorted(MPIS), required=True)
     parser.add_argument(
         "--sets", type=int, default=3, help="choices to force, on one node and on several"
@@ -192,6 +255,10 @@ def main() -> int:
     arguments = parser.parse_args()
     arguments.folder = arguments.folder.resolve()  # the programs run in it
     mpi = MPIS[arguments.mpi]
+    if arguments.together:
+        return together(mpi, arguments.folder, arguments.together, arguments)
+    if not arguments.testlist:
+        parser.error("--testlist or --together is missing")
     lines = parse(arguments.testlist.read_text())
     counts: Counter[str] = Counter()
     before = files_of_stretto()
@@ -219,7 +286,7 @@ def main() -> int:
             counts["not built"] += 1
             continue
         line = replace(line, limit=min(line.limit, arguments.limit))
-        ways = settings(line.ranks, arguments.sets, turn)
+        ways = settings(line.ranks, arguments.sets, turn, arguments.after)
         if arguments.once:
             ways = one_of(ways, turn)
         if arguments.nonblocking:
