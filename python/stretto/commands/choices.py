@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from stretto.campaign.variants import settings_environment
 from stretto.cli import say
 from stretto.errors import UsageError
 from stretto.files.table import check_choices
@@ -51,6 +50,8 @@ def _settings(job: Job, collective: str, name: str, place: str) -> dict[str, str
             error.remedy = (error.remedy or "").partition(";")[0]
             raise
         name = found.candidate.removeprefix(PREFIX)
+    from stretto.campaign.variants import settings_environment  # brings NumPy: only where needed
+
     settings = settings_environment(job.mpi.family, name)
     for doubt in check_settings(job.mpi, settings, place):
         say(f"stretto: note: {doubt}")

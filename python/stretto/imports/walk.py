@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import io
 import re
@@ -13,11 +14,10 @@ from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.io import read_text
+from stretto.files.regular import read_regular
 
 WHAT = "a benchmark's output"
 MOST_BYTES = 64 << 20
-#: what a shell hands over in place of a file's name: ``<(zcat a.log.gz)``
-_HANDED_OVER = re.compile(r"/dev/(?:stdin|fd/[0-9]+)|/proc/self/fd/[0-9]+")
 
 _PACKED = {
     b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
@@ -97,15 +97,14 @@ def text_of(path: Path) -> str:
         A file, or what a shell hands over.
     """
     try:
-        regular = stat.S_ISREG(path.stat().st_mode)
-        if not regular and not _HANDED_OVER.fullmatch(path.as_posix()):
+        data = read_regular(path)
+    except OSError as error:
+        if error.errno == errno.EINVAL:
             raise StrettoError(
                 "this is a pipe, a socket or a device, from which reading might never end",
                 path,
                 f"give a file, or what a shell reads for you: <(cat {path})",
-            )
-        data = path.read_bytes()
-    except OSError:
+            ) from error
         # which explains
         return read_text(path, WHAT, "check the path for typing mistakes, and where links lead")
     data = unpacked(data, path, MOST_BYTES)
