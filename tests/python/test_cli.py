@@ -70,7 +70,8 @@ def test_only_the_command_that_runs_is_imported() -> None:
         " or m in ('numpy', 'scipy', 'altair', 'rich')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "['stretto.commands.apply', 'stretto.commands.run']"
+    expected = "['stretto.commands.apply', 'stretto.commands.choices', 'stretto.commands.run']"
+    assert done.stderr.strip() == expected
 
 
 @pytest.mark.parametrize("words", [["nosuch"], ["run", "--nosuch"], [], ["env"]])
