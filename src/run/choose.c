@@ -3,6 +3,7 @@
 #include "run/operation.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "stretto.h"
@@ -66,8 +67,10 @@ API int stretto_choose(MPI_Comm comm, const char *collective, const char *choice
     stretto_comm *c = stretto_comm_for_api(comm, reason, sizeof reason);
     if (c && stretto_choice_agreed(c, collective, choice, &row, reason, sizeof reason) == 0) {
         stretto_comm_calls *calls = &c->coll[row.collective];
+        if (!calls->forced && !(calls->forced = malloc(sizeof row)))
+            stretto_no_memory(); /* the others have it */
         calls->is_forced = row.line == 0;
-        calls->forced = row;
+        *calls->forced = row;
         calls->looked_at = true;
         for (int i = 0; calls->decisions && i < STRETTO_DECISIONS; i++)
             calls->decisions[i].run = STRETTO_RUN_UNDECIDED;
