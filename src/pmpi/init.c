@@ -1,9 +1,11 @@
 /* The beginning and the end of the MPI, and of communicators. */
+#include "mpi/everywhere.h"
 #include "pmpi/guard.h"
 #include "run/engine.h"
 #include "run/operation.h"
 
 static void begin(void) {
+    stretto_everywhere();
     stretto_engine_init();
     stretto_evidence_begin();
 }

@@ -1,4 +1,5 @@
 /* Beginning and end of the recording: MPI_Init, MPI_Finalize, MPI_Abort, exit. */
+#include "mpi/everywhere.h"
 #include "record/core.h"
 #include "record/offsets.h"
 
@@ -13,6 +14,7 @@ static bool begun;
 
 typedef struct {
     uint64_t node, clock, salt; /* of the host name; of the clock; to tell worlds apart */
+    uint64_t wanted;            /* it has a directory to record into */
 } rank_facts;
 
 /* Functions by number, so that the file explains itself. */
@@ -88,6 +90,14 @@ static int *number_nodes(const rank_facts *facts, int n) {
     return node_of;
 }
 
+/* Whether some rank is to record: the environment is each rank's own. */
+static bool anyone(const rank_facts *facts, int n) {
+    bool found = false;
+    for (int i = 0; i < n; i++)
+        found |= facts[i].wanted != 0;
+    return found;
+}
+
 /* Whether all ranks could begin; the lowest that could not says why. */
 static void agree(int rank, int failed, const char *directory, const char *reason) {
     int mine[2] = {failed ? -rank - 1 : -world_size - 1, failed}, worst = 0, count = 0;
@@ -117,9 +127,10 @@ static void measure_offsets(const rank_facts *facts, int rank, bool failed) {
 
 void stretto_record_begin(int thread_level) {
     const char *directory = getenv("STRETTO_PROFILE_DIR");
-    if (begun || !directory || !directory[0])
+    if (begun)
         return;
     begun = true;
+    stretto_everywhere();
     int rank;
     char host[256] = "";
     gethostname(host, sizeof host - 1);
@@ -127,9 +138,9 @@ void stretto_record_begin(int thread_level) {
     stretto_raw_instant first = stretto_clock_instant();
     PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    rank_facts mine = {stretto_hash_bytes(host, strlen(host), STRETTO_HASH_START),
-                       stretto_clock_domain(),
-                       stretto_mix(stretto_monotonic_ns() ^ (uint64_t)getpid() << 40)};
+    rank_facts mine = {
+        stretto_hash_bytes(host, strlen(host), STRETTO_HASH_START), stretto_clock_domain(),
+        stretto_mix(stretto_monotonic_ns() ^ (uint64_t)getpid() << 40), directory && directory[0]};
     rank_facts *facts = malloc((size_t)world_size * sizeof *facts);
     int *node_of = NULL;
     char reason[512] = "out of memory";
@@ -140,9 +151,18 @@ void stretto_record_begin(int thread_level) {
         free(facts);
         return;
     }
+    if (!anyone(facts, world_size)) {
+        free(facts);
+        return;
+    }
+    if (!mine.wanted) {
+        directory = "STRETTO_PROFILE_DIR";
+        snprintf(reason, sizeof reason, "this rank was started without the variable");
+    }
     node_of = number_nodes(facts, world_size);
-    bool failed = !node_of || stretto_store_open(directory, facts[0].salt, rank, world_size, reason,
-                                                 sizeof reason);
+    bool failed =
+        !node_of || !mine.wanted ||
+        stretto_store_open(directory, facts[0].salt, rank, world_size, reason, sizeof reason);
     if (!failed) {
         stretto_header->first = stretto_header->last = first;
         stretto_header->last_ticks = first.ticks;

@@ -10,14 +10,19 @@ from pathlib import Path
 from stretto.errors import UsageError
 from stretto.launch.options import (
     HYDRA,
-    LAUNCHER_NAMES,
     OPENMPI,
     SRUN,
     SRUN_OPTIONAL,
     WRAPPERS,
     words_of,
 )
-from stretto.mpi.detect import LauncherKind, identify_launcher, which
+from stretto.mpi.detect import (
+    LAUNCHER_NAMES,
+    LauncherKind,
+    identify_launcher,
+    is_launcher,
+    which,
+)
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _TABLES: dict[LauncherKind, dict[str, int]] = {
@@ -173,11 +178,12 @@ def parse_command(
     at, assignments = skip_wrappers(words, 0, len(words))
     if at is None:
         raise UsageError(f"{' '.join(words)!r} names no program", None, "check the command")
-    if Path(words[at]).name not in LAUNCHER_NAMES:
-        whole = Application(0, at, len(words))
-        return Command(tuple(words), assignments, applications=(whole,))
     env = {**environ, **assignments}
     path = which(words[at], env, cwd)
+    named = Path(words[at]).name in LAUNCHER_NAMES
+    if not (named if path is None else is_launcher(path)):
+        whole = Application(0, at, len(words))
+        return Command(tuple(words), assignments, applications=(whole,))
     if path is None:
         raise UsageError(
             f"there is no launcher {words[at]!r}",

@@ -12,9 +12,9 @@ from stretto.errors import StrettoError
 from stretto.files.identity import Abi
 from stretto.launch.command import Application, Command, parse_command
 from stretto.launch.layout import Layout, find_layout
-from stretto.launch.options import LAUNCHER_NAMES
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import (
+    LAUNCHER_NAMES,
     TITLES,
     find_installation,
     from_launcher,

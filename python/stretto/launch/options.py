@@ -81,22 +81,6 @@ WRAPPERS: dict[str, tuple[dict[str, int], int]] = {
 }
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish")
 
-#: the names by which launchers are called
-LAUNCHER_NAMES = (
-    "mpirun",
-    "mpiexec",
-    "mpiexec.hydra",
-    "mpiexec.gforker",
-    "orterun",
-    "prterun",
-    "mpirun.openmpi",
-    "mpiexec.openmpi",
-    "mpirun.mpich",
-    "mpiexec.mpich",
-    "mpirun_rsh",
-    "srun",
-)
-
 
 def words_of(option: str, table: dict[str, int]) -> int:
     """Return how many words follow `option`, however many dashes it is written with.

@@ -16,7 +16,7 @@ from stretto.errors import StrettoError
 from stretto.files import product
 from stretto.files.identity import Abi, Family, MPIIdentity
 from stretto.mpi.base import MPIInstallation
-from stretto.mpi.elf import Needed, find_needed, system_directories
+from stretto.mpi.elf import Needed, find_needed, is_elf, system_directories
 from stretto.mpi.intel import IntelMPI
 from stretto.mpi.library import LIBRARY_NAMES, identify_library, launcher_words
 from stretto.mpi.mpich import MPICH
@@ -40,6 +40,23 @@ _LAUNCHERS: dict[Family, tuple[str, ...]] = {
     "mpich": ("mpiexec.hydra", "mpiexec", "mpirun", "mpiexec.mpich", "mpirun.mpich"),
     "intel": ("mpiexec.hydra", "mpirun", "mpiexec"),
 }
+
+
+#: the names by which launchers are called
+LAUNCHER_NAMES = (
+    "mpirun",
+    "mpiexec",
+    "mpiexec.hydra",
+    "mpiexec.gforker",
+    "orterun",
+    "prterun",
+    "mpirun.openmpi",
+    "mpiexec.openmpi",
+    "mpirun.mpich",
+    "mpiexec.mpich",
+    "mpirun_rsh",
+    "srun",
+)
 
 
 @dataclass(frozen=True)
@@ -83,6 +100,31 @@ def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> L
     )
 
 
+def is_launcher(path: Path) -> bool:
+    """Tell whether a file starts ranks, so that it may be asked what it is, whatever it is called.
+
+    By its name, or that of a file which it is a link to; a copy of Open MPI's by its libraries.
+    Nothing is run: another program that is given ``--version`` might begin its work.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    for _ in range(40):  # as many links as the system follows
+        if path.name in LAUNCHER_NAMES:
+            return True
+        if not path.is_symlink():
+            break
+        path = path.parent / path.readlink()
+    if not is_elf(path):
+        return False
+    if re.match(r"(mpirun|mpiexec)(?![A-Za-z0-9])", path.name):
+        return True
+    runtime = find_needed(path, ("libopen-rte.so", "libprrte.so", *LIBRARY_NAMES), {})
+    return bool(runtime) and not any(n.name.startswith(LIBRARY_NAMES) for n in runtime)
+
+
 def _kind(words: str) -> tuple[LauncherKind, str | None] | None:
     """Return kind and version of a launcher by what it says of itself, None where it does not."""
     rules: list[tuple[LauncherKind, str]] = [
@@ -97,8 +139,9 @@ def _kind(words: str) -> tuple[LauncherKind, str | None] | None:
     for kind, pattern in rules:
         found = re.search(pattern, words, re.MULTILINE)
         if found:
-            if kind == "openmpi" and "Open MPI" not in words:
-                # prterun tells PRRTE's version, not that of the Open MPI it came with.
+            if kind == "openmpi" and not re.search(r"\((?:Open MPI|OpenRTE)\)", words):
+                # prterun tells PRRTE's version, not that of the Open MPI it came with; OpenRTE,
+                # as Open MPI 4 calls its launcher by other names, has Open MPI's.
                 return kind, None
             return kind, found.group(1)
     if "mpiexec -usize" in words:  # MPICH's gforker knows no --version
