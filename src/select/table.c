@@ -198,6 +198,12 @@ int stretto_table_force(stretto_table *table, const char *choices, char *error, 
             snprintf(error, error_size, "%s", reason);
             goto out;
         }
+        if (!strncmp(equals + 1, "native:", 7)) {
+            snprintf(error, error_size,
+                     "'%s': the MPI's algorithms are set by 'stretto run --choice %s=%s'",
+                     equals + 1, one, equals + 1);
+            goto out;
+        }
         stretto_row *row = new_row(table, where);
         if (!row) {
             snprintf(error, error_size, "out of memory");

@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from stretto.commands.apply import Applied, applied_to
+from stretto.errors import StrettoError
 from stretto.files.identity import collect_host
 from stretto.files.locate import table_path
 from stretto.files.table import Row, Table, write_table
 from stretto.files.verdict import Metric, Verdict, write_verdict
+from stretto.launch import understand
 from stretto.launch.ask import BROKEN_PIPE
 from stretto.mpi import from_launcher
 
@@ -274,3 +277,55 @@ def test_environment_document_is_up_to_date() -> None:
         [sys.executable, str(tool), "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+BAD = "bcast=native:rubbish"
+
+
+def applied(name: str, cwd: Path, choice: str | None, **environ: str) -> Applied:
+    mpi = MPIS[name].require()
+    words = [*mpi.launcher(2), "./show.sh"]
+    job = understand(words, environ=mpi.environment | environ, cwd=cwd)
+    return applied_to(job, None, choice, False, None)
+
+
+def test_choice_of_a_native_algorithm_sets_the_variables_of_the_mpi(folder: Path) -> None:
+    dynamic = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}
+    cases = [
+        ("openmpi4", "knomial", {"OMPI_MCA_coll_tuned_bcast_algorithm": "7", **dynamic}),
+        ("openmpi4", "coll_tuned_bcast_algorithm=6",
+         {"OMPI_MCA_coll_tuned_bcast_algorithm": "6", **dynamic}),
+        ("mpich", "binomial", {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial"}),
+        ("intel", "3", {"I_MPI_ADJUST_BCAST": "3"}),
+    ]  # fmt: skip
+    for name, algorithm, settings in cases:
+        choice = f"bcast=native:{algorithm};allreduce=shm"
+        for found in (
+            applied(name, folder, choice),
+            applied(name, folder, None, STRETTO_CHOICE=choice),
+        ):
+            assert settings.items() <= found.settings.items(), name
+            assert found.variables["STRETTO_CHOICE"] == "bcast=native;allreduce=shm"
+            assert choice in found.words and "nothing is changed" not in found.words
+        for place, more in (("--choice", {}), ("STRETTO_CHOICE", {"STRETTO_CHOICE": BAD})):
+            with pytest.raises(StrettoError, match="has no 'rubbish' for bcast") as caught:
+                applied(name, folder, None if more else BAD, **more)
+            assert caught.value.place == place
+
+
+def test_variables_of_the_user_are_handed_on_without_a_table(folder: Path) -> None:
+    path = table("openmpi4", folder / "my.table")
+    cases = {
+        "STRETTO_CHOICE": "allreduce=shm",
+        "STRETTO_TABLE": str(path),
+        "STRETTO_API": "1",
+        "STRETTO_CHECK_CALLS": "1",
+        "STRETTO_REPRODUCIBLE": "1",
+    }
+    for variable, value in cases.items():
+        found = applied("openmpi4", folder, None, **{variable: value})
+        assert found.libraries and found.variables == {variable: value}, variable
+        assert value in found.words and "nothing is changed" not in found.words
+    with pytest.raises(StrettoError) as caught:
+        applied("openmpi4", folder, None, STRETTO_CHOICE="rubbish")
+    assert caught.value.place == "STRETTO_CHOICE"

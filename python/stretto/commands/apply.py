@@ -9,16 +9,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.cli import say
+from stretto.commands.choices import split_choices
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, collect_host, other_model
 from stretto.files.locate import find_table, table_path
 from stretto.files.settings import SettingsFile, read_settings
-from stretto.files.table import Table, check_choices, read_table
+from stretto.files.table import Table, read_table
 from stretto.files.verdict import read_verdict
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
 from stretto.launch.naming import INTERPRETER, app_name, tuned_directory
+
+#: with one of them the library has something to do without a table, too
+_SWITCHES = ("STRETTO_API", "STRETTO_CHECK_CALLS", "STRETTO_REPRODUCIBLE")
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ def applied_to(
     """
     found = settings_for(job, table, choice, verbose)
     path = settings
-    if path is None and table is None and choice is None:
+    chosen = table is not None or choice is not None or "STRETTO_TABLE" in _told(job)
+    if path is None and not chosen and "STRETTO_CHOICE" not in _told(job):
         path = _own_settings(job)
     if path is None:
         return found
@@ -67,7 +72,7 @@ def applied_to(
     words = f"{found.words}; {named} (from {path})"
     if not found.libraries:
         words = f"{job.mpi.name} with {named} (from {path}) and no table"
-    return replace(found, settings=tried.chosen, words=words)
+    return replace(found, settings={**tried.chosen, **found.settings}, words=words)
 
 
 def _differences(tried: SettingsFile, job: Job) -> list[str]:
@@ -145,22 +150,26 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
     verbose
         The ranks are to say what runs.
     """
+    told = _told(job)
+    place = "STRETTO_CHOICE" if choice is None else "--choice"
+    choice = told.get("STRETTO_CHOICE") if choice is None else choice
+    asked, settings = choice, {}
     if choice is not None:
-        check_choices(choice)
+        choice, settings = split_choices(job, choice, place)
     nodes, ppn = job.layout.nodes, job.layout.ppn
     host = collect_host()
-    path = table if table is not None else _own_table(job)
+    path = table
+    if path is None and told.get("STRETTO_TABLE"):
+        path = job.cwd / told["STRETTO_TABLE"]
+    if path is None:
+        path = _own_table(job)
     if path is None:
         path = find_table(job.mpi, host, nodes, ppn, job.environ)
-    alone = [
-        name
-        for name in ("STRETTO_CHECK_CALLS", "STRETTO_REPRODUCIBLE")
-        if job.environ.get(name, "0") not in ("", "0")
-    ]
-    if path is None and choice is None and not alone:
+    switches = {n: told[n] for n in _SWITCHES if told.get(n, "0") not in ("", "0")}
+    if path is None and choice is None and not switches:
         return Applied([], {}, _no_table(job, host))
-    variables = {name: job.environ[name] for name in alone}
-    parts = [f"{name}={value}" for name, value in variables.items()]
+    variables = dict(switches)
+    parts = [f"{name}={value}" for name, value in switches.items()]
     if path is not None:
         found = read_table(path)
         _check_fits(found, path, job)
@@ -169,11 +178,19 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
         parts.append(f"table {path} ({found.family} {found.mpi_version}, {_layout(found)})")
     if choice is not None:
         variables["STRETTO_CHOICE"] = choice
-        parts.append(f"choice {choice}")
+        named = ", ".join(f"{name}={value}" for name, value in settings.items())
+        parts.append(f"choice {asked}" + (f" ({named})" if named else ""))
     if verbose:
         variables["STRETTO_VERBOSE"] = "1"
     words = f"{job.mpi.name} with {' and '.join(parts)}"
-    return Applied([library_for("interposer", job.mpi)], variables, words)
+    return Applied([library_for("interposer", job.mpi)], variables, words, settings)
+
+
+def _told(job: Job) -> dict[str, str]:
+    """Return the user's variables that say what the library is to do, from where CMD has them."""
+    seen = {**job.environ, **job.command.assignments}
+    names = ("STRETTO_TABLE", "STRETTO_CHOICE", *_SWITCHES)
+    return {name: seen[name] for name in names if seen.get(name)}
 
 
 def _own_table(job: Job) -> Path | None:

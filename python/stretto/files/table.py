@@ -110,28 +110,30 @@ def check_choice(collective: str, choice: str, place: str) -> None:
         raise StrettoError(problem, place, _REMEDY)
 
 
-def check_choices(text: str) -> None:
+def check_choices(text: str, place: str = "--choice") -> None:
     """Check forced choices such as ``allreduce=shm;bcast=knomial(4)``.
 
     Parameters
     ----------
     text
         As on the command line or in ``STRETTO_CHOICE``.
+    place
+        Which of both, for errors.
     """
     found = [one for one in re.split(r"[;\s]+", text) if one]  # as in the library's reader
     if not found:
-        raise StrettoError("no choice is given", "--choice", _CHOICES_REMEDY, EXIT_USAGE)
+        raise StrettoError("no choice is given", place, _CHOICES_REMEDY, EXIT_USAGE)
     for one in found:
         collective, equals, choice = one.partition("=")
         if not equals or collective not in COLLECTIVES:
             raise StrettoError(
                 f"{one!r} is not COLLECTIVE=CHOICE, with one of {', '.join(COLLECTIVES)}",
-                "--choice",
+                place,
                 _CHOICES_REMEDY,
                 EXIT_USAGE,
             )
         try:
-            check_choice(collective, choice, "--choice")
+            check_choice(collective, choice, place)
         except StrettoError as error:
             error.remedy = "stretto plan list names the algorithms"
             error.exit_code = EXIT_USAGE

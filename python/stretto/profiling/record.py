@@ -21,7 +21,7 @@ from stretto.errors import (
 )
 from stretto.files.profile import Profile, write_profile
 from stretto.launch.execute import Capture, Result, run
-from stretto.launch.inject import prepare
+from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import Job, understand
 from stretto.launch.library import library_for
 from stretto.profiling.join import Joined, join_run, load_runs, rank_words
@@ -139,6 +139,7 @@ def record(
         applied = settings_for(job, table, choice, False)
         libraries += applied.libraries
         variables |= applied.variables
+        job = with_settings(job, applied.settings)
     with _directory(path.parent) as raw:
         variables["STRETTO_PROFILE_DIR"] = str(raw.resolve())
         argv, environ = prepare(job, libraries, variables)
