@@ -153,7 +153,8 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
     told = _told(job)
     place = "STRETTO_CHOICE" if choice is None else "--choice"
     choice = told.get("STRETTO_CHOICE") if choice is None else choice
-    asked, settings = choice, {}
+    asked = choice
+    settings: dict[str, str] = {}
     if choice is not None:
         choice, settings = split_choices(job, choice, place)
     nodes, ppn = job.layout.nodes, job.layout.ppn
