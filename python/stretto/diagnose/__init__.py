@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.counted import counted
-from stretto.diagnose import barriers, busy
+from stretto.diagnose import barriers, busy, hidden
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
 from stretto.diagnose.numbers import MINOR, Network, mean
@@ -156,10 +156,10 @@ class _Study(Causes):
         first = out.causes[0] if out.causes and out.causes[0].share >= MINOR else None
         others = [c.lost_s for c in out.causes if c.name != "busy_machine"]
         rests_on = tuning if tuning >= MINOR * self.wall else max(others, default=0.0)
-        withheld = busy.withheld(self.p, rests_on)
+        withheld = hidden.withheld(self.p) or busy.withheld(self.p, rests_on)
         out.can_help = tuning >= MINOR * self.wall
         out.next_command = self.show_command()
-        if self.n == 1:
+        if self.n == 1 and not hidden.withheld(self.p):
             out.can_help = False
             out.verdict = "tuning cannot help, because there is one rank only"
         elif withheld is not None:

@@ -155,6 +155,9 @@ class Profile:
     cpu_s: list[float] | None = None
     core_wait_s: list[float] | None = None
     involuntary: list[int] | None = None
+    #: what takes MPI calls before the recorder, so that they are missing here: other tools, or the
+    #: program itself; None: not known
+    tools: list[str] | None = None
     #: of `stretto tune -- CMD`: what was run; None: not known (a profile of another command's)
     programs: list[ProgramFile] | None = None
 

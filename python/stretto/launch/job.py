@@ -12,6 +12,7 @@ from stretto.errors import StrettoError
 from stretto.files.identity import Abi
 from stretto.launch.command import Application, Command, parse_command
 from stretto.launch.layout import Layout, find_layout
+from stretto.launch.tools import mpi_tools
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import (
     LAUNCHER_NAMES,
@@ -98,6 +99,7 @@ def understand(
         if command.launcher is None and not _single(command, seen, where):
             layout = Layout(None, None, None)
     lost = any("library path" in note for note in notes)
+    notes += [tool.words for tool in mpi_tools(command, seen, where)]
     return Job(command, installation, layout, env, where, lost, tuple(notes))
 
 
