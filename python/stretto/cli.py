@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -98,6 +98,14 @@ def finite(option: typer.CallbackParam, value: float | None) -> float | None:
 def say(text: str) -> None:
     """Print a sentence for people to stderr."""
     print(text, file=sys.stderr, flush=True)
+
+
+def beside_command() -> TextIO:
+    """Return where a result goes after a run of CMD: to stdout on a terminal, else to stderr.
+
+    A file or pipe at stdout is for CMD's own output.
+    """
+    return sys.stdout if sys.stdout.isatty() else sys.stderr
 
 
 def available() -> list[tuple[str, str]]:

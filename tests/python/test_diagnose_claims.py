@@ -13,7 +13,8 @@ from rich.console import Console
 from mpis import MPIS
 from stretto.diagnose import diagnose
 from stretto.diagnose.barriers import part_needless
-from stretto.files.profile import Call, Communicator, Matrix, read_profile
+from stretto.diagnose.programs import other_program, others_words, ranks_apart
+from stretto.files.profile import Call, Communicator, Matrix, Profile, read_profile
 from stretto.profiling.barriers import Row, barrier_shares, with_all_evidence
 from stretto.profiling.show import parts, seconds, show, size
 from test_diagnose import APPS, first, profile, row
@@ -251,7 +252,7 @@ def test_threads_are_counted(
     done = stretto(mpi, "profile", "-o", str(path), "--", *run)
     told = read_profile(path).threads
     assert told is not None and all(min(most, 2) <= n <= most for n in told)
-    assert ("threads of a rank call the MPI" in done.stdout) == (most > 1)
+    assert ("threads of a rank call the MPI" in done.stderr) == (most > 1)
 
 
 def test_small_messages_are_many_not_large() -> None:
@@ -297,3 +298,50 @@ def test_collectives_of_one_rank_are_not_tuned() -> None:
     found = diagnose(profile([allreduce(1.0)], communicators=[alone]))
     assert first(found) == "collective" and found.causes[0].tuning_s == 0
     assert found.can_help is False
+
+
+def alone(command: list[str], executables: list[str] | None = None) -> Profile:
+    part = profile([]).recorded_part()
+    return replace(
+        part, nranks=1, nodes=[replace(part.nodes[0], ranks=[0])], wall_s=[1.0], mpi_s=[0.0],
+        io_s=[0.0], clock_error_s=[0.0], command=command, executables=executables,
+    )  # fmt: skip
+
+
+SH = str(Path("/bin/sh").resolve())
+
+
+@pytest.mark.parametrize(
+    ("command", "executable", "question", "following"),
+    [
+        (["/bin/sh", "a b"], SH, "forgotten?", "stretto diagnose -- mpirun -n 4 /bin/sh 'a b'"),
+        (["/bin/sh", "job"], "/app", "here or in the script?", "stretto profile --show x.json"),
+        (["mpirun", "./app"], "/app", "ask for more (-n)?", "stretto profile --show x.json"),
+    ],
+)
+def test_diagnose_of_one_rank_asks_for_the_launcher(
+    command: list[str], executable: str, question: str, following: str
+) -> None:
+    found = diagnose(alone(command, [executable]), Path("x.json"))
+    assert "one rank only" in found.verdict and found.verdict.endswith(question)
+    assert found.next_command == following and found.can_help is False
+
+
+def test_diagnose_of_ranks_that_ran_apart_gives_no_verdict() -> None:
+    """Two ranks that are one-rank jobs have the launcher of another MPI."""
+    mine = alone(["mpirun", "-n", "2", "./app"], ["/x/app"])
+    assert "2 ranks of app each ran as a job of one rank" in (ranks_apart([mine, mine]) or "")
+    script = replace(mine, command=["./job.sh"])
+    other = replace(mine, executables=["/x/other"])
+    for profiles in ([mine], [mine, profile([])], [script, script], [mine, other]):
+        assert ranks_apart(profiles) is None
+
+
+def test_diagnose_of_many_programs_lists_five() -> None:
+    one = other_program(alone(["./job.sh"], ["/x/a", "/x/b"]), Path("o p.json"), "verdict")
+    assert others_words("app", []) == []
+    lines = others_words("app", [one] * 7)
+    assert len(lines) == 7 and "ran 8 MPI programs" in lines[0] and "2 more" in lines[-1]
+    assert lines[1] == (
+        "   a, b, 1 rank, 1 s: verdict\n   see: stretto diagnose --profile 'o p.json'"
+    )

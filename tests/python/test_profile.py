@@ -52,9 +52,12 @@ def test_profile_of_a_run(name: str, tmp_path: Path) -> None:
     words = [*mpi.launcher(2), str(program), str(tmp_path / "file")]
     done = stretto(mpi, "profile", "--", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "rank 0 done" in done.stdout
-    assert "Calls that take the most time (15 of" in done.stdout  # which ones, the machine decides
-    assert "collectives: waiting for the last" in done.stdout
+    assert sorted(done.stdout.splitlines()) == [
+        "rank 0 done",
+        "rank 1 done",
+    ]  # a pipe gets CMD's output only
+    assert "Calls that take the most time (15 of" in done.stderr  # which ones, the machine decides
+    assert "collectives: waiting for the last" in done.stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == ["counts", "counts.profile.json", "file"]
     profile = read_profile(tmp_path / "counts.profile.json")
     assert profile.command == words
@@ -62,7 +65,7 @@ def test_profile_of_a_run(name: str, tmp_path: Path) -> None:
     assert profile.complete and "MPI_Allreduce" in {c.function for c in profile.calls}
     for r in range(2):
         assert profile.mpi_s[r] + profile.io_s[r] <= profile.wall_s[r] * 1.0001
-    told = done.stdout
+    told = done.stderr.partition("stretto: ")[0]
     # a second run keeps the first one's file; --show displays it again
     done = stretto(mpi, "profile", "--json", "--", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -150,10 +153,15 @@ def test_a_script_with_two_programs(tmp_path: Path) -> None:
     launch = " ".join(mpi.launcher(2))
     script.write_text(f"#!/bin/sh\n{launch} {program} a\n{launch} {program} b\n")
     script.chmod(0o755)
-    done = stretto(mpi, "profile", "--", str(script), cwd=tmp_path)
+    done = stretto(mpi, "diagnose", "--", str(script), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert read_profile(tmp_path / "job.sh.profile.json").complete
+    first = read_profile(tmp_path / "job.sh.profile.json")
+    assert first.complete and first.executables == [str(program.resolve())]
     assert read_profile(tmp_path / "job.sh-2.profile.json").complete
+    # what the script prints is all of stdout; the program that is not diagnosed is named
+    assert sorted(done.stdout.splitlines()) == ["rank 0 done"] * 2 + ["rank 1 done"] * 2
+    assert "ran 2 MPI programs. The diagnosis above is that of counts" in done.stderr
+    assert "stretto diagnose --profile " in done.stderr and "\nnext: stretto " in done.stderr
 
 
 def test_bad_input(tmp_path: Path) -> None:
@@ -202,7 +210,7 @@ def test_names_with_brackets(tmp_path: Path) -> None:
     program = mpi.compile(tmp_path / "names.c", tmp_path / "names")
     done = stretto(mpi, "profile", "--", *mpi.launcher(2), str(program), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    table = done.stdout.partition("communicators made")[0]
+    table = done.stderr.partition("communicators made")[0]
     assert "[/grid], 2" in table and "[row], 2" in table
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
 
-from stretto.cli import CommandLine, finite, print_json, say
+from stretto.cli import CommandLine, beside_command, finite, print_json, say
 from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
+from stretto.diagnose.programs import other_program, others_words, ranks_apart
 from stretto.errors import UsageError
 from stretto.files.profile import read_profile
 from stretto.profiling.record import check_result, record
@@ -53,7 +54,9 @@ def command(
     Causes are computation imbalance, late senders or receivers, collective algorithms, bandwidth,
     many messages, barriers that nothing needs, serial I/O and the making of communicators; each
     with numbers from the run, with the most that removing it could gain, and with whether tuning
-    can help at all. What is not judged is told with its time.
+    can help at all. What is not judged is reported with its time. Of a script that starts several
+    MPI programs the one with the most time is diagnosed, and the others are listed. Where stdout is
+    a file or a pipe, it gets CMD's output only, and the diagnosis goes to stderr.
 
     Parameters
     ----------
@@ -68,7 +71,7 @@ def command(
     if profile is not None:
         if cmd:
             raise UsageError("--profile runs nothing", remedy="leave either --profile or CMD away")
-        _print(diagnose(read_profile(profile), profile, network), as_json)
+        _print(diagnose(read_profile(profile), profile, network), as_json, sys.stdout)
         return
     recorded = record(cmd or [], output, mpi, capture="yes" if as_json else "no")
     if as_json:
@@ -76,15 +79,22 @@ def command(
     for note in [*recorded.job.notes, *recorded.joined[0].notes]:
         say(f"stretto: note: {note}")
     say(f"stretto: the profile is in {recorded.paths[0]}")
-    _print(diagnose(recorded.profile, recorded.paths[0], network), as_json)
+    found = diagnose(recorded.profile, recorded.paths[0], network)
+    rest = zip(recorded.joined[1:], recorded.paths[1:], strict=True)
+    for item, path in rest:
+        verdict = diagnose(item.profile, path, network).verdict
+        found.others.append(other_program(item.profile, path, verdict))
+    if (apart := ranks_apart([item.profile for item in recorded.joined])) is not None:
+        found.verdict, found.can_help, found.next_command = apart, None, "stretto check"
+    _print(found, as_json, beside_command())
     check_result(recorded)
 
 
-def _print(found: Diagnosis, as_json: bool) -> None:
+def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
     if as_json:
         print_json({"schema": "stretto-diagnosis", "version": 1, **dataclasses.asdict(found)})
         return
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = Console(highlight=False, markup=False, soft_wrap=True, file=stream)
     console.print(
         f"{seconds(found.wall_s)} from MPI_Init to MPI_Finalize: "
         f"{100 * found.compute_share:.1f} % computing, {100 * found.mpi_share:.1f} % MPI, "
@@ -111,5 +121,7 @@ def _print(found: Diagnosis, as_json: bool) -> None:
     minor = len(found.causes) - len(shown)
     if minor > 0:
         console.print(f"\n{minor} more below {100 * MINOR:.0f} % of the run (--json has them)")
+    for line in others_words(found.program, found.others):
+        console.print(line)
     console.print(f"\n{found.verdict}")
     console.print(f"next: {found.next_command}")

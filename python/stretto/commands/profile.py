@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import CommandLine, print_json, say
+from stretto.cli import CommandLine, beside_command, print_json, say
 from stretto.errors import UsageError
 from stretto.files.profile import format_profile, read_profile
 from stretto.profiling.record import check_result, record
@@ -53,7 +53,8 @@ def command(
     Every MPI call is counted and timed per rank, communicator, size and operation; of collectives
     the waiting for the last rank is told apart from the operation itself. A command that fails or
     is killed leaves its profile too (exit code 3). Of a script that starts several MPI programs
-    each gets a file, the longest one the given name.
+    each gets a file, the longest one the given name. Where stdout is a file or a pipe, the table
+    goes to stderr, so that stdout has CMD's output only.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def command(
         sys.stderr.write(recorded.result.stdout + recorded.result.stderr)
         print_json(json.loads(format_profile(recorded.profile)))
     else:
-        show(recorded.profile, wide_console(), top)
+        show(recorded.profile, wide_console(beside_command()), top)
     for note in [*recorded.job.notes, *recorded.joined[0].notes]:
         say(f"stretto: note: {note}")
     say(f"stretto: the profile is in {recorded.paths[0]}")

@@ -34,11 +34,12 @@ from stretto.diagnose import barriers
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
 from stretto.diagnose.numbers import BUSY, MINOR, Network, mean
+from stretto.diagnose.programs import Other, one_rank, program_name
 from stretto.files.profile import Profile
 from stretto.profiling.join import rank_words
 from stretto.profiling.show import seconds, threads_note, whole_s
 
-__all__ = ["MINOR", "Cause", "Diagnosis", "Network", "Unjudged", "diagnose"]
+__all__ = ["MINOR", "Cause", "Diagnosis", "Network", "Other", "Unjudged", "diagnose"]
 
 #: below this share of the run what tuning may gain is not worth a word
 NOTHING = 0.005
@@ -59,6 +60,10 @@ class Diagnosis:
     verdict: str = ""
     next_command: str = ""
     warnings: list[str] = field(default_factory=list)
+    #: what the ranks ran
+    program: str = ""
+    #: the other MPI programs of the same command, most time first
+    others: list[Other] = field(default_factory=list)
 
 
 def diagnose(
@@ -123,6 +128,7 @@ class _Study(Causes):
             mean(p.mpi_s) / whole,
             mean(p.io_s) / whole,
             found,
+            program=program_name(p),
         )
         out.unjudged = unjudged(p.calls, whole)
         self._conclude(out)
@@ -161,7 +167,7 @@ class _Study(Causes):
         out.next_command = self.show_command()
         if self.n == 1:
             out.can_help = False
-            out.verdict = "tuning cannot help, because there is one rank only"
+            out.verdict, out.next_command = one_rank(self.p, out.next_command)
         elif out.can_help:
             out.verdict = (
                 f"tuning can help: at most {gain} is in collectives beyond what they should cost"

@@ -147,6 +147,8 @@ class Profile:
     file_bytes: list[int] | None = None
     #: of each rank: how many threads called the MPI; None: not known
     threads: list[int] | None = None
+    #: the programs of its ranks, as the kernel names them; None: not known
+    executables: list[str] | None = None
     #: of `stretto tune -- CMD`: what was run; None: not known (a profile of another command's)
     programs: list[ProgramFile] | None = None
 

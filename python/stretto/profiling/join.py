@@ -339,6 +339,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         matrix=matrix,
         node_matrix=node_matrix,
         timeline=_timeline(samples),
+        executables=sorted({raw.program for raw in run if raw.program}) or None,
         file_s=file_s,
         threads=[present[r].threads if r in present else 0 for r in range(nranks)],
         file_bytes=[

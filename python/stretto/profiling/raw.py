@@ -154,6 +154,11 @@ class RawFile:
         return _text(self.header["host"])
 
     @property
+    def program(self) -> str:
+        """The program's file, as the kernel names it; "" where it could not be read."""
+        return _text(self.header["program"])
+
+    @property
     def ns_per_tick(self) -> float:
         """Length of a tick of this rank's clock."""
         header = self.header

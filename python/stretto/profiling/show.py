@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -213,13 +214,18 @@ def communicator_words(c: Communicator | None) -> str:
     return f"{name}, {c.size}{nodes}{many}"
 
 
-def wide_console() -> Console:
-    """Return a console on stdout; where that is no terminal, as wide as the tables want.
+def wide_console(stream: TextIO | None = None) -> Console:
+    """Return a console, by default on stdout; where that is no terminal, as wide as the tables.
 
     It takes no markup: communicators and datatypes are called what the application calls them.
+
+    Parameters
+    ----------
+    stream
+        Where it prints.
     """
-    console = Console(markup=False)
-    return console if console.is_terminal else Console(markup=False, width=110)
+    console = Console(markup=False, file=stream)
+    return console if console.is_terminal else Console(markup=False, width=110, file=stream)
 
 
 def show(profile: Profile, console: Console, top: int = 15) -> None:

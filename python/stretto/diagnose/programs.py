@@ -1,0 +1,148 @@
+"""Which MPI programs a command ran: the ones beside the diagnosed one, and runs of one rank."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.counted import counted
+from stretto.files.profile import Profile
+from stretto.launch.options import LAUNCHER_NAMES
+from stretto.profiling.show import seconds
+
+#: of the other programs, how many are printed
+LISTED = 5
+
+
+@dataclass
+class Other:
+    """Another MPI program of the same command.
+
+    Attributes
+    ----------
+    name
+        Its file's name.
+    nranks, wall_s
+        Its ranks, and seconds from MPI_Init to MPI_Finalize.
+    rank_s
+        The same times the ranks: programs are ordered by it.
+    verdict
+        That of its own diagnosis.
+    next_command
+        The command that prints this diagnosis.
+    """
+
+    name: str
+    nranks: int
+    wall_s: float
+    rank_s: float
+    verdict: str
+    next_command: str
+
+
+def program_name(profile: Profile) -> str:
+    """Return what the ranks ran in one word, or two: "app", "nemo, xios", "the program".
+
+    Parameters
+    ----------
+    profile
+        The run.
+    """
+    return ", ".join(Path(p).name for p in profile.executables or []) or "the program"
+
+
+def other_program(profile: Profile, where: Path, verdict: str) -> Other:
+    """Return what to say of another program of the same command.
+
+    Parameters
+    ----------
+    profile, where
+        Its run, and the file of that.
+    verdict
+        Of its diagnosis.
+    """
+    return Other(
+        program_name(profile),
+        profile.nranks,
+        max(profile.wall_s),
+        sum(profile.wall_s),
+        verdict,
+        f"stretto diagnose --profile {shlex.quote(str(where))}",
+    )
+
+
+def others_words(mine: str, others: Sequence[Other]) -> list[str]:
+    """Return the lines that name the other programs; none where there is no other.
+
+    Parameters
+    ----------
+    mine
+        The program that is diagnosed.
+    others
+        The others, most time first.
+    """
+    if not others:
+        return []
+    lines = [
+        f"\nThis command ran {len(others) + 1} MPI programs. The diagnosis above is that of "
+        f"{mine}, which took the most time. The others:"
+    ]
+    for other in others[:LISTED]:
+        lines.append(
+            f"   {other.name}, {counted(other.nranks, 'rank')}, {seconds(other.wall_s)}: "
+            f"{other.verdict}\n   see: {other.next_command}"
+        )
+    if len(others) > LISTED:
+        lines.append(f"   {len(others) - LISTED} more (--json has them)")
+    return lines
+
+
+def _launched(profile: Profile) -> bool:
+    return bool(profile.command) and Path(profile.command[0]).name in LAUNCHER_NAMES
+
+
+def one_rank(profile: Profile, show_command: str) -> tuple[str, str]:
+    """Return verdict and next command of a run of one rank.
+
+    Parameters
+    ----------
+    profile
+        The run.
+    show_command
+        The next command where no better one is known.
+    """
+    base = "tuning cannot help, because there is one rank only"
+    if not profile.command:
+        return base, show_command
+    if _launched(profile):
+        return f"{base}: does the launcher's command line ask for more (-n)?", show_command
+    program = shutil.which(profile.command[0])
+    direct = program is not None and str(Path(program).resolve()) in (profile.executables or [])
+    where = "" if direct else ", here or in the script"
+    again = f"stretto diagnose -- mpirun -n 4 {shlex.join(profile.command)}"
+    return (
+        f"{base}: was the launcher (mpirun, srun) forgotten{where}?",
+        again if direct else show_command,
+    )
+
+
+def ranks_apart(profiles: Sequence[Profile]) -> str | None:
+    """Return the verdict where each rank of a launched program ran as a job of one rank.
+
+    Parameters
+    ----------
+    profiles
+        Of all MPI programs of the command.
+    """
+    first = profiles[0]
+    alike = all(p.nranks == 1 and p.executables == first.executables for p in profiles)
+    if len(profiles) < 2 or not alike or not _launched(first):
+        return None
+    return (
+        f"no diagnosis: {len(profiles)} ranks of {program_name(first)} each ran as a job of one "
+        f"rank, because {first.command[0]} is not the launcher of the MPI that they use "
+        f"({first.mpi.library or first.mpi.family})"
+    )
