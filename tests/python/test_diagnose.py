@@ -12,7 +12,7 @@ from mpis import MPIS, REPOSITORY
 from stretto.cli import main
 from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.profile import Call, Communicator, Matrix, Node, Profile
+from stretto.files.profile import Call, Communicator, FileUse, Matrix, Node, Profile
 from test_profile import stretto
 
 APPS = REPOSITORY / "tests" / "apps"
@@ -108,6 +108,15 @@ def profile(calls: list[Call], compute: tuple[float, float] = (1.0, 1.0), **valu
     return Profile(**(base | values))
 
 
+def used(rank: int, volume: int, time_s: float, reads: bool = True) -> FileUse:
+    """Return a file of 1 GiB that one rank read or wrote."""
+    read, written = (volume, 0) if reads else (0, volume)
+    return FileUse(
+        "/data/in", "nfs", 1 << 30, False, [rank], [1], [1], [1], [read], [written],
+        [0], [time_s if reads else 0.0], [0.0 if reads else time_s], [0.0],
+    )  # fmt: skip
+
+
 def first(found: Diagnosis) -> str:
     """Return the name of the first cause."""
     return found.causes[0].name
@@ -185,9 +194,14 @@ def test_serial_files_explain_the_waiting() -> None:
     bcast = row(
         "MPI_Bcast", "collective", time_s=[0.0, 1.0], wait_s=[0.0, 1.0], transfer_s=[0.0, 0.0]
     )
-    found = diagnose(profile([bcast], (1.0, 1.0), io_s=[1.0, 0.0], file_bytes=[1 << 30, 0]))
-    assert first(found) == "serial_io"
-    assert "1 GiB" in " ".join(found.causes[0].evidence)
+    for reads in (False, True):
+        use = used(0, 1 << 30, 1.0, reads=reads)
+        found = diagnose(profile([bcast], (1.0, 1.0), io_s=[1.0, 0.0], file_uses=[use]))
+        assert first(found) == "serial_io"
+        assert "1 GiB" in " ".join(found.causes[0].evidence)
+        assert (" reading: " in found.causes[0].title) == reads
+        assert ("read in parallel" in found.causes[0].advice) == reads
+        assert ("write in parallel" in found.causes[0].advice) != reads
     # both ranks write alike: nothing serial
     even = diagnose(profile([], (1.0, 1.0), io_s=[1.0, 1.0]))
     assert "serial_io" not in [c.name for c in even.causes]

@@ -20,7 +20,8 @@ class Cause:
     ----------
     name
         A short fixed name (``imbalance``, ``late_sender``, ``collective``, ``bandwidth``,
-        ``barrier``, ``serial_io``, ``communicators``, ``messages``, ``interruption``).
+        ``barrier``, ``serial_io``, ``shared_read``, ``files``, ``communicators``, ``messages``,
+        ``interruption``).
     title
         The same in words.
     lost_s, share
@@ -75,33 +76,6 @@ class Causes(Numbers):
         lost, tuning = min(lost, self.wall), min(tuning, self.wall)
         return Cause(
             name, title, lost, lost / self.wall, tuning, evidence, because, advice, next_command
-        )
-
-    def serial_cause(self, lost: float) -> Cause | None:
-        """Return what one rank's file work costs the others."""
-        files = self.p.io_s
-        rank = max(range(self.n), key=lambda r: files[r])
-        evidence = [
-            f"rank {self.p.number(rank)} spends {seconds(files[rank])} on files, the others "
-            f"{seconds(sum(files) - files[rank])} together"
-        ]
-        if self.p.file_bytes and self.p.file_bytes[rank]:
-            evidence.append(
-                f"between MPI calls rank {self.p.number(rank)} reads and writes "
-                f"{size(self.p.file_bytes[rank])}"
-            )
-        waits = self._top_waits(self.blocking)
-        if waits:
-            evidence.append(f"most of the waiting is in {waits}")
-        return self._cause(
-            "serial_io",
-            "serial I/O: one rank works on files while the others wait",
-            lost,
-            evidence,
-            "write in parallel (MPI-IO, parallel HDF5 or netCDF), less often, or from a rank that "
-            "the others do not wait for",
-            self.show_command(),
-            because="no collective algorithm makes a file be written faster",
         )
 
     def imbalance_cause(self, uneven: float, changing: float, calls: list[Call]) -> Cause | None:
@@ -203,8 +177,8 @@ class Causes(Numbers):
                 f"{seconds(transfer)} in the barriers themselves, {seconds(waiting)} of waiting, "
                 "part of which may even out without them"
             ],
-            "remove them, after a check that nothing outside MPI (files of less than 64 KiB, which "
-            "are not seen, signals, timers) relies on them; MPI's messages and collectives do not",
+            "remove them, after a check that nothing outside MPI (mapped files, signals, timers) "
+            "relies on them; MPI's messages and collectives do not",
             self.show_command(),
             tuning=max(transfer - latency, 0.0),
         )

@@ -22,6 +22,7 @@ from stretto.files.profile import (
     Profile,
 )
 from stretto.profiling.barriers import Row, evidence_words
+from stretto.profiling.paths import file_bytes, file_seconds, join_files
 from stretto.profiling.raw import (
     FINALIZED,
     UNKNOWN_PEER,
@@ -311,7 +312,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
     def per_rank(value: Any) -> list[float]:
         return [float(value(present[r])) if r in present else 0.0 for r in range(nranks)]
 
-    file_s = per_rank(lambda raw: int(raw.header["file_ticks"]) * raw.ns_per_tick * 1e-9)
+    file_s = per_rank(file_seconds)
     mpi_s, io_s = [0.0] * nranks, list(file_s)
     for call in calls:
         files = call.kind == "io" or (call.kind == "wait" and "MPI_File_" in (call.detail or ""))
@@ -342,12 +343,8 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         executables=sorted({raw.program for raw in run if raw.program}) or None,
         file_s=file_s,
         threads=[present[r].threads if r in present else 0 for r in range(nranks)],
-        file_bytes=[
-            int(present[r].header["file_read"]) + int(present[r].header["file_written"])
-            if r in present
-            else 0
-            for r in range(nranks)
-        ],
+        file_bytes=[file_bytes(present[r]) if r in present else 0 for r in range(nranks)],
+        file_uses=join_files(run),
     )
     notes = list(run.problems) if isinstance(run, Run) else []
     if unrecorded:
