@@ -31,7 +31,8 @@ void stretto_platform_init(stretto_platform *platform) {
 
 static int refuse(const char *level, const char *name, const char *unit, double value, double min,
                   double max, char *error, size_t error_size) {
-    const bool whole = strcmp(unit, "count") == 0 || strcmp(unit, "flag") == 0;
+    const bool whole =
+        strcmp(unit, "count") == 0 || strcmp(unit, "flag") == 0 || strcmp(unit, "word") == 0;
     if (value >= min && value <= max && (!whole || value == (double)(long long)value))
         return 0;
     snprintf(error, error_size, "%s%s%s is %g; it must be %s%g to %g (%s)", level,
@@ -75,15 +76,25 @@ static int check(const stretto_price_call *call, char *error, size_t error_size)
     return -1;
 }
 
-/* Where local rank i of n sits. */
-static void place(const stretto_platform *p, price_rank *r, int n) {
+int stretto_platform_core(const stretto_platform *p, int local, int n) {
     const int cores = (int)p->cores;
     const bool spread = p->spread > 0 || n > cores;
-    r->core = spread ? (int)((long long)r->local * cores / n) : r->local;
+    return spread ? (int)((long long)local * cores / n) : local;
+}
+
+int stretto_platform_rail(const stretto_platform *p, int local, int n) {
+    if ((stretto_rail_use)p->rail_use == STRETTO_RAILS_BY_LOCAL_RANK)
+        return local % (int)p->rails;
+    return (int)((long long)stretto_platform_core(p, local, n) * (long long)p->rails /
+                 (long long)p->cores);
+}
+
+/* Where a rank sits among the n of its node. */
+static void place(const stretto_platform *p, price_rank *r, int n) {
+    r->core = stretto_platform_core(p, r->local, n);
     r->numa = r->core / (int)p->cores_numa;
     r->cache = r->core / (int)p->cores_cache;
-    /* a rank's own interface is its socket's: the cores are shared out in runs */
-    r->rail = (int)((long long)r->core * (long long)p->rails / cores);
+    r->rail = stretto_platform_rail(p, r->local, n);
 }
 
 static bool set_up_fabric(price_state *s) {

@@ -39,6 +39,16 @@ void stretto_platform_init(stretto_platform *platform);
 /* 0, or -1 with the first parameter out of its range in error. */
 int stretto_platform_check(const stretto_platform *platform, char *error, size_t error_size);
 
+/* How messages use the rails of a node (rail_use). As EFA does it each rank has one rail. */
+typedef enum {
+    STRETTO_RAILS_BY_CORE,       /* the rank's core says which: cores are shared out in runs */
+    STRETTO_RAILS_BY_LOCAL_RANK, /* ranks of a node take the rails in turn */
+    STRETTO_RAILS_STRIPED        /* long messages take all of them at once */
+} stretto_rail_use;
+/* The core of local rank i of n, and its rail. */
+int stretto_platform_core(const stretto_platform *platform, int local, int n);
+int stretto_platform_rail(const stretto_platform *platform, int local, int n);
+
 /* Where the time of the last rank went, along the chain of causes that made it last. */
 typedef enum {
     STRETTO_PART_SKEW,       /* entered late */

@@ -34,6 +34,16 @@ static cheapest over(const stretto_platform *p, int from, int to) {
     return c;
 }
 
+/* The rails that n ranks of a node have between them, at most. */
+static double rails_of(const stretto_platform *p, double n) {
+    if ((stretto_rail_use)p->rail_use == STRETTO_RAILS_STRIPED)
+        return p->rails;
+    if ((stretto_rail_use)p->rail_use == STRETTO_RAILS_BY_LOCAL_RANK || p->spread > 0 ||
+        n > p->cores)
+        return least(p->rails, n);
+    return least(n, stretto_platform_rail(p, (int)n - 1, (int)n) + 1.0);
+}
+
 /* From one rank of a node to another, at least. */
 static double inside(const stretto_platform *p) {
     double hop = least(p->flag, p->flag_far);
@@ -172,8 +182,10 @@ static double through(const stretto_price_call *call, stretto_collective c, cons
             double own = !stretto_collective_rooted(c) ? n : root ? widest : narrowest;
             double bytes = must_move(call, c, nnodes, own, root, in);
             double core = (in ? net->recv_byte : net->send_byte) / own;
-            double flow = net->flow / (own * (ranks - own) * p->rails);
-            double each = most(p->nic_gap_byte / p->rails, most(core, flow));
+            double rails = rails_of(p, own);
+            const bool stripes = (stretto_rail_use)p->rail_use == STRETTO_RAILS_STRIPED;
+            double flow = net->flow / (own * (ranks - own) * (stripes ? rails : 1));
+            double each = most(p->nic_gap_byte / rails, most(core, flow));
             if (bytes > 0)
                 bound = most(bound, hop + bytes * each);
         }
@@ -208,7 +220,7 @@ double stretto_price_bound(const stretto_price_call *call, stretto_collective c,
                        .nic = p->nic_gap_message,
                        .hop = net.send + net.latency + net.recv,
                        .others = widest - 1,
-                       .rails = p->rails};
+                       .rails = rails_of(p, widest)};
         double out = spreads(c) ? spread(nnodes, &how) : 0;
         /* collecting is spreading, seen backwards in time */
         how.interval = net.recv;

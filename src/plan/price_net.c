@@ -27,7 +27,9 @@ double price_memory(price_state *s, const price_rank *r, double at, double bytes
  */
 
 static bool stripes(const price_state *s, const price_message *m) {
-    return (double)m->bytes >= s->platform->stripe_bytes;
+    const stretto_platform *p = s->platform;
+    return (stretto_rail_use)p->rail_use == STRETTO_RAILS_STRIPED &&
+           m->level >= STRETTO_LEVEL_RAIL && (double)m->bytes >= p->stripe_bytes;
 }
 
 /* Intra-node messages that miss the caches share the memory. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from stretto.model.platform_file import (
     shipped,
     write_platform,
 )
+from stretto.model.price import price
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TEXT = (DIRECTORY / "hpc7g.toml").read_text()
@@ -68,6 +70,10 @@ def line_of(text: str, words: str) -> int:
         ("latency = { us = 10.4", "latencies = { us = 10.4", "not a parameter"),
         ("rails = { value = 1", "rails = { value = 1.5", "whole number"),
         ('source = "publication: AWS, one', 'source = "somewhere: AWS, one', "where its value"),
+        ("rails = {", 'rail_use = { value = "both", source = "assumed: x" }\nrails = {',
+         "is not known"),
+        ("rails = {", 'stripe_bytes = { bytes = 1, source = "assumed: x" }\nrails = {',
+         "each rank has one rail"),
         ("[machine]", "[machines]", "not a section"),
         ("cores_numa = { value = 64", "cores_numa = { value = 65", "does not hold"),
         ("version = 1", "version = 2", "version"),
@@ -102,12 +108,12 @@ def test_an_unknown_platform_names_those_there_are() -> None:
     assert "hpc7g" in str(caught.value.remedy)
 
 
-def made(link: Link, gap: float, byte: float) -> list[Series]:
+def made(link: Link, gap: float, byte: float, rails: int = 1) -> list[Series]:
     sizes = [2**i for i in range(21)]
     out = []
     for kind, pairs in (("latency", 1), ("bandwidth", 1), ("multi_pair", 16)):
         empty = Series(kind, (), pairs, 64, kind)  # type: ignore[arg-type]
-        points = tuple((n, predict(empty, link, gap, byte, n)) for n in sizes)
+        points = tuple((n, predict(empty, link, gap, byte, n, rails)) for n in sizes)
         out.append(Series(kind, points, pairs, 64, f"{kind}.txt"))  # type: ignore[arg-type]
     return out
 
@@ -225,6 +231,47 @@ def test_show_and_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["platform", "show", "--json", "hpc7a"]) == 0
     rows = {r["name"]: r for r in json.loads(capsys.readouterr().out)["parameters"]}
     assert rows["rails"]["value"] == 2 and rows["rails"]["source"].startswith("publication")
+    assert rows["rail_use"]["value"] == "by_core"
+    assert main(["platform", "show", "hpc7a"]) == 0
+    assert re.search(r"rail_use +by_core +publication", capsys.readouterr().out)
+
+
+def between_two_nodes(platform: Platform, pairs: int) -> float:
+    """Return the bandwidth, in Gb/s, of long messages from the ranks of one node to another's."""
+    ranks, nbytes = 2 * pairs, 1 << 26
+    sizes = [nbytes * (to == by + pairs) for by in range(ranks) for to in range(ranks)]
+    hosts = [r // pairs for r in range(ranks)]
+    found = price("alltoallv", "linear(1048576)", hosts, 0, platform, element=1, sizes=sizes)
+    return 8e-9 * pairs * nbytes / found.seconds
+
+
+@pytest.mark.parametrize(
+    ("change", "pairs", "wanted"),
+    [
+        ({}, 1, 150),  # published: a pair of ranks shows half of the node's 300 Gb/s
+        ({}, 96, 150),  # all on one socket
+        ({}, 192, 300),
+        ({"spread": 1.0}, 96, 300),
+        ({"rail_use": 1.0}, 96, 300),
+        ({"rail_use": 2.0}, 1, 300),
+    ],
+)
+def test_hpc7a_reaches_the_bandwidth_of_the_rails_that_its_ranks_use(
+    change: dict[str, float], pairs: int, wanted: float
+) -> None:
+    platform = replace(load("hpc7a"), **change)
+    found = between_two_nodes(platform, pairs)
+    assert 0.93 * wanted < found < 0.98 * wanted, "3% are headers"
+    assert platform.rails_used(pairs) == round(wanted / 150)
+
+
+def test_fit_of_many_pairs_gives_the_rates_of_one_rail() -> None:
+    link = Link(latency=5e-6, send_overhead=5e-7, recv_overhead=5e-7, gap_byte=1e-10,
+                eager_bytes=16384, rendezvous=2e-6)  # fmt: skip
+    base = replace(load("hpc7a"), cores=16, cores_numa=8)
+    found = fit("two", made(link, 1e-7, 5e-11, rails=2), base, "today")
+    assert found.platform.nic_gap_message == pytest.approx(1e-7, rel=0.15)
+    assert found.platform.nic_gap_byte == pytest.approx(5e-11, rel=0.1)
 
 
 def test_written_platform_reads_back(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_parameters_are_the_librarys() -> None:
         source = preset.levels["rail"] if row["scope"] == "level" else preset
         assert getattr(source, row["name"]) == row["default"], row["name"]
         assert row["min"] <= row["default"] <= row["max"]
-        assert row["help"] and row["unit"] in ("s", "s/B", "B", "1/s", "count", "ratio", "flag")
+        assert row["help"] and row["unit"] in ("s", "s/B", "B", "1/s", "count", "ratio", "flag", "word")
 
 
 def test_the_parts_add_up_and_the_same_input_gives_the_same_bytes() -> None:
@@ -92,7 +92,10 @@ def test_the_parts_add_up_and_the_same_input_gives_the_same_bytes() -> None:
 LAYOUTS = [(1, 4), (2, 1), (2, 4), (3, 2), (5, 1), (8, 3), (17, 1), (16, 8)]
 PLATFORMS = {
     "cluster": CLUSTER,
-    "rails": replace(CLUSTER, rails=2, stripe_bytes=16384),
+    "rails by core": replace(CLUSTER, rails=2),
+    "rails by local rank": replace(CLUSTER, rails=3, rail_use=1),
+    "rails spread": replace(CLUSTER, rails=3, spread=1),
+    "striped": replace(CLUSTER, rails=2, rail_use=2, stripe_bytes=16384),
     "oversubscribed": replace(CLUSTER, group_nodes=2, oversubscription=4, uplinks=2),
     "plain": Platform(nic_gap_byte=1e-9),
     "overhead": replace(

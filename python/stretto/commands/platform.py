@@ -46,7 +46,7 @@ def show(
     from stretto.model.parameters import LEVEL, PLAIN
     from stretto.model.platform import LEVELS
     from stretto.model.platform_file import load
-    from stretto.model.show import quantity
+    from stretto.model.show import quantity, word_of
 
     platform = load(name)
     rows: list[dict[str, Any]] = [
@@ -55,7 +55,7 @@ def show(
         for level in LEVELS for p in LEVEL.values()
     ]  # fmt: skip
     rows += [
-        {"name": p.name, "value": getattr(platform, p.name), "unit": p.unit,
+        {"name": p.name, "value": word_of(p.name, getattr(platform, p.name)), "unit": p.unit,
          "source": platform.sources.get(p.name), "help": p.help}
         for p in PLAIN.values()
     ]  # fmt: skip

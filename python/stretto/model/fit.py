@@ -75,7 +75,9 @@ def one_way(link: Link, nbytes: int, nic_byte: float = 0.0) -> float:
     return core + asked + link.latency + max(link.gap_byte, nic_byte) * nbytes
 
 
-def predict(series: Series, link: Link, nic_gap: float, nic_byte: float, nbytes: int) -> float:
+def predict(
+    series: Series, link: Link, nic_gap: float, nic_byte: float, nbytes: int, rails: int = 1
+) -> float:
     """Return what the model says of one measured value, in its unit (us or MB/s).
 
     Parameters
@@ -86,6 +88,8 @@ def predict(series: Series, link: Link, nic_gap: float, nic_byte: float, nbytes:
         The level's parameters, and those of the interface.
     nbytes
         Message size.
+    rails
+        Interfaces that the pairs of multi_pair use between them.
     """
     if series.kind in ("latency", "node_latency"):
         return 1e6 * one_way(link, nbytes, nic_byte)
@@ -96,7 +100,7 @@ def predict(series: Series, link: Link, nic_gap: float, nic_byte: float, nbytes:
     )
     if series.kind == "multi_pair":
         pairs = series.pairs
-        each = per_message(link, nbytes, pairs * nic_gap, pairs * nic_byte)
+        each = per_message(link, nbytes, pairs / rails * nic_gap, pairs / rails * nic_byte)
         return 1e-6 * pairs * nbytes / (each + asked)
     each = per_message(link, nbytes, nic_gap, nic_byte)
     if series.kind == "bibandwidth":
@@ -119,7 +123,9 @@ def _eager_candidates(latency: Series) -> list[float]:
     return [float(n) for n in sizes if n >= 512]
 
 
-def _starts(latency: Series, bandwidth: Series | None, multi: Series | None) -> list[list[float]]:
+def _starts(
+    latency: Series, bandwidth: Series | None, multi: Series | None, rails: int
+) -> list[list[float]]:
     """Return first values: as the ends of the curves give them, bandwidth read in two ways."""
     small = min(v for _, v in latency.points) * 1e-6
     last_n, last_t = latency.points[-1]
@@ -131,14 +137,14 @@ def _starts(latency: Series, bandwidth: Series | None, multi: Series | None) -> 
     rest: list[float] = []
     if multi is not None:
         rest = [
-            min(n / (v * 1e6) for n, v in multi.points if n > 0),
-            1e-6 / max(v for _, v in multi.points),
+            rails * min(n / (v * 1e6) for n, v in multi.points if n > 0),
+            rails * 1e-6 / max(v for _, v in multi.points),
         ]
     return [[small - 2 * overhead, overhead, 0.2 * g, g, 0.5 * small, *rest] for g in slopes]
 
 
 def fit_level(
-    curves: Sequence[Series], network: bool
+    curves: Sequence[Series], base: Platform, network: bool
 ) -> tuple[Link, float, float, tuple[Residual, ...]]:
     """Fit one level's link, and of the network also the interface (gap a message, gap a byte).
 
@@ -146,6 +152,8 @@ def fit_level(
     ----------
     curves
         Latency, and bandwidths where there are.
+    base
+        Says how many interfaces a node has, and how its ranks use them.
     network
         Whether the interface is fitted too.
     """
@@ -156,7 +164,10 @@ def fit_level(
         )
     multi = next((s for s in curves if s.kind == "multi_pair"), None)
     small = min(v for _, v in latency.points) * 1e-6
-    starts = _starts(latency, next((s for s in curves if "bandwidth" in s.kind), None), multi)
+    rails = base.rails_used(multi.pairs) if multi else 1
+    starts = _starts(
+        latency, next((s for s in curves if "bandwidth" in s.kind), None), multi, rails
+    )
 
     def values_of(x: np.ndarray) -> tuple[list[float], float, float]:
         v = [float(e) for e in np.exp(x)]
@@ -169,7 +180,7 @@ def fit_level(
             values, gap, byte = values_of(x)
             link = _link(values, eager)
             return np.array([
-                math.log(predict(s, link, gap, byte, n) / value) * weights[s]
+                math.log(predict(s, link, gap, byte, n, rails) / value) * weights[s]
                 for s in curves for n, value in s.points if n > 0
             ])  # fmt: skip
 
@@ -195,7 +206,7 @@ def fit_level(
     link = _link([_rounded(v) for v in values], best[1])
     gap, byte = (_rounded(gap), _rounded(byte)) if network else (0.0, 0.0)
     residuals = tuple(
-        Residual(s.kind, s.place, n, value, predict(s, link, gap, byte, n))
+        Residual(s.kind, s.place, n, value, predict(s, link, gap, byte, n, rails))
         for s in curves for n, value in s.points if n > 0
     )  # fmt: skip
     return link, gap, byte, residuals
@@ -235,7 +246,7 @@ def fit(name: str, curves: Sequence[Series], base: Platform, when: str) -> Fit:
         if not own:
             notes.append(f"nothing was measured of the {what}: as {base.name}")
             continue
-        link, gap, byte, found = fit_level(own, what == "network")
+        link, gap, byte, found = fit_level(own, base, what == "network")
         residuals += found
         words = ", ".join(dict.fromkeys(Path(s.place.split(" (")[0]).name for s in own))
         source = f"fitted: {words}, {when}"

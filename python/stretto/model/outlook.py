@@ -46,7 +46,7 @@ def exchange_seconds(
     core += (messages - 1) * each * (link.send_byte + link.recv_byte)
     if nodes == 1:
         return alone + max(core, 0.0)
-    leaving = float(ppn) ** (2 / 3) / platform.rails
+    leaving = float(ppn) ** (2 / 3) / platform.rails_used(ppn)
     rate: float = leaving * messages * platform.nic_gap_message
     volume: float = leaving * nbytes * platform.nic_gap_byte
     return float(alone + max(core, rate, volume, 0.0))

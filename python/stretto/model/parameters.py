@@ -34,7 +34,10 @@ UNITS: dict[str, dict[str, float]] = {
     "count": {"value": 1.0},
     "ratio": {"value": 1.0},
     "flag": {"value": 1.0},
+    "word": {"value": 1.0},
 }
+#: what the numbers of a parameter whose unit is ``word`` stand for (``stretto_rail_use``)
+WORDS: dict[str, tuple[str, ...]] = {"rail_use": ("by_core", "by_local_rank", "striped")}
 
 LEVEL: dict[str, Parameter] = {
     p.name: p
@@ -123,12 +126,20 @@ PLAIN: dict[str, Parameter] = {
         ),
         Parameter("nic_gap_byte", "s/B", 0, 0.001, "1 / bandwidth of one interface, each way"),
         Parameter(
+            "rail_use",
+            "word",
+            0,
+            2,
+            "rails of a rank's messages: by_core, by_local_rank (each rank has one rail), or "
+            "striped",
+        ),
+        Parameter(
             "stripe_bytes",
             "B",
             0,
             1e15,
-            "messages from so many bytes on are spread over all rails; shorter ones use their "
-            "rank's own",
+            "striped: messages from so many bytes on use all rails at once; shorter ones that of "
+            "their rank's core",
         ),
         Parameter(
             "group_nodes",

@@ -11,8 +11,11 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from stretto.model.parameters import WORDS
+
 #: From near to far, as in ``stretto_level`` (src/plan/price.h).
 LEVELS = ("cache", "numa", "node", "rail", "network")
+RAIL_USE = WORDS["rail_use"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class Platform:
     nic_gap_message: float = 0.0
     nic_recv_gap_message: float = 0.0
     nic_gap_byte: float = 0.0
-    stripe_bytes: float = 1000000000000000.0
+    rail_use: float = 0.0
+    stripe_bytes: float = 0.0
     group_nodes: float = 0.0
     group_latency: float = 0.0
     oversubscription: float = 1.0
@@ -92,6 +96,28 @@ class Platform:
             for f in dataclasses.fields(Link)
         ]
         return links + [float(getattr(self, name)) for name in plain()]
+
+    @property
+    def striped(self) -> bool:
+        """Whether one message can use all rails; else each rank has one."""
+        return RAIL_USE[int(self.rail_use)] == "striped"
+
+    def rails_used(self, ranks: int) -> int:
+        """Return how many of a node's rails its ranks use between them.
+
+        Parameters
+        ----------
+        ranks
+            Of the node.
+        """
+        rails, cores = int(self.rails), int(self.cores)
+        if self.striped:
+            return rails
+        if RAIL_USE[int(self.rail_use)] == "by_local_rank":
+            return min(rails, ranks)
+        spread = self.spread > 0 or ranks > cores
+        at = (i * cores // ranks if spread else i for i in range(ranks))
+        return len({core * rails // cores for core in at})
 
 
 def plain() -> list[str]:

@@ -19,7 +19,7 @@ from typing import Any
 from stretto.errors import StrettoError
 from stretto.files.io import read_text, write_atomic
 from stretto.home import home
-from stretto.model.parameters import LEVEL, PLAIN, UNITS, Parameter
+from stretto.model.parameters import LEVEL, PLAIN, UNITS, WORDS, Parameter
 from stretto.model.platform import LEVELS, Link, Platform
 
 if sys.version_info >= (3, 11):
@@ -191,6 +191,12 @@ def _value(
             f"give exactly one of {', '.join(units)}",
         )  # fmt: skip
     number = raw[given[0]]
+    if parameter.unit == "word":
+        if number not in WORDS[key]:
+            raise StrettoError(
+                f"{key} = {number!r} is not known", where, f"take one of {', '.join(WORDS[key])}"
+            )
+        number = WORDS[key].index(number)
     if isinstance(number, bool) or not isinstance(number, (int, float)) or math.isnan(number):
         raise StrettoError(f"{number!r} is not a number", where, f"{key}: {parameter.help}")
     value = float(number)
@@ -225,6 +231,11 @@ def _check_together(platform: Platform, place: _Place) -> None:
         raise StrettoError(
             "several rails without a bandwidth", place.of(NODE, "rails"), "add nic_gap_byte"
         )
+    if "stripe_bytes" in platform.sources and not platform.striped:
+        raise StrettoError(
+            "stripe_bytes does not apply: each rank has one rail", place.of(NODE, "stripe_bytes"),
+            'add rail_use = { value = "striped", source = ... }, or leave stripe_bytes out',
+        )  # fmt: skip
 
 
 def _text(parameter: Parameter, value: float) -> str:
@@ -235,6 +246,8 @@ def _text(parameter: Parameter, value: float) -> str:
         return f"us = {digits(value * 1e6)}"
     if parameter.unit == "s/B":
         return f"GBps = {digits(1e-9 / value)}" if value > 0 else "s_per_byte = 0"
+    if parameter.unit == "word":
+        return f'value = "{WORDS[parameter.name][int(value)]}"'
     return f"{next(iter(UNITS[parameter.unit]))} = {digits(value)}"
 
 

@@ -13,13 +13,21 @@ from stretto.counted import counted
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.forecast import ForecastFile
 from stretto.model.fit import Fit
+from stretto.model.parameters import WORDS
 from stretto.model.sweep import NATIVE, Answer, crossovers
 from stretto.report import theme
 from stretto.report.render import Chart, Figure
 
 
-def quantity(value: float, unit: str) -> str:
+def word_of(name: str, value: float) -> float | str:
+    """Return a parameter's word, where its numbers stand for words; else its value."""
+    return WORDS[name][int(value)] if name in WORDS else value
+
+
+def quantity(value: float | str, unit: str) -> str:
     """Return a parameter's value in a unit that people read."""
+    if isinstance(value, str):
+        return value
     if unit == "s":
         return f"{value * 1e6:.4g} us"
     if unit == "s/B":

@@ -115,12 +115,25 @@ static void shared_interface(void) {
     near_to("two rails", r.last, (1 + 10 + 16 + 2) * us);
     stretto_price_free(&r);
 
-    p.platform.stripe_bytes = 800; /* every message over both: 4 us each */
+    p.platform.stripe_bytes = 800; /* of no account where each rank has one rail */
+    r = price(&p);
+    near_to("not striped", r.finish[4], (1 + 10 + 8 + 2) * us);
+    near_to("not striped", r.last, (1 + 10 + 16 + 2) * us);
+    stretto_price_free(&r);
+
+    p.platform.rail_use = STRETTO_RAILS_BY_LOCAL_RANK; /* 0, 2 on the one, 1, 3 on the other */
+    r = price(&p);
+    near_to("in turn", r.finish[5], (1 + 10 + 8 + 2) * us);
+    near_to("in turn", r.finish[6], (1 + 10 + 16 + 2) * us);
+    stretto_price_free(&r);
+
+    p.platform.rail_use = STRETTO_RAILS_STRIPED; /* every message over both: 4 us each */
     r = price(&p);
     near_to("striped", r.finish[4], (1 + 10 + 4 + 2) * us);
     near_to("striped", r.last, (1 + 10 + 16 + 2) * us);
     stretto_price_free(&r);
-    p.platform.stripe_bytes = 1e15;
+    p.platform.stripe_bytes = 0;
+    p.platform.rail_use = STRETTO_RAILS_BY_CORE;
     p.platform.rails = 1;
 
     /* a flow slower than the interface: others go on meanwhile */
