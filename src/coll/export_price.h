@@ -34,6 +34,8 @@ typedef struct {
     const double *platform; /* the parameters in order: all levels', then the rest */
     int nplatform;
     const char *graph; /* of a neighbourhood collective; NULL: "torus2" */
+    int fold;
+    const volatile int *stop;
 } stretto_export_pricing;
 
 /* 0, and the result, to be given back; else -1 with the reason in error. */

@@ -116,16 +116,17 @@ static bool set_up(price_state *s) {
     const stretto_price_call *call = s->call;
     const stretto_layout *layout = call->layout;
     const size_t p = (size_t)call->nranks, rails = (size_t)s->platform->rails;
+    const size_t members = (size_t)s->members;
     s->nnodes = layout ? layout->nnodes : call->nranks;
     s->domains = (int)((s->platform->cores - 1) / s->platform->cores_numa) + 1;
     const size_t each = 2 * rails + (size_t)s->domains, nodes = (size_t)s->nnodes;
-    s->ranks = calloc(p, sizeof *s->ranks);
+    s->ranks = calloc(members, sizeof *s->ranks);
     s->nodes = calloc(nodes, sizeof *s->nodes);
     s->doubles = calloc(nodes * each, sizeof *s->doubles);
     s->identity = calloc(p, sizeof *s->identity);
     s->ready = calloc(p, sizeof *s->ready);
     s->call_end = calloc((size_t)call->calls, sizeof *s->call_end);
-    for (s->nbuckets = 1024; s->nbuckets < p; s->nbuckets *= 2)
+    for (s->nbuckets = 1024; s->nbuckets < members; s->nbuckets *= 2)
         ;
     s->buckets = calloc(s->nbuckets, sizeof(price_channel *));
     if (!s->ranks || !s->nodes || !s->doubles || !s->identity || !s->ready || !s->call_end ||
@@ -139,9 +140,10 @@ static bool set_up(price_state *s) {
         node->nlocal = layout ? layout->node_start[n + 1] - layout->node_start[n] : 1;
         node->ranks = layout ? layout->node_ranks + layout->node_start[n] : &s->identity[n];
     }
-    for (int r = 0; r < call->nranks; r++) {
-        price_rank *rank = &s->ranks[r];
+    for (int r = 0; r < call->nranks; r++)
         s->identity[r] = r;
+    for (int r = 0; r < s->members; r++) {
+        price_rank *rank = &s->ranks[r];
         rank->node = layout ? layout->node_of[r] : r;
         rank->local = layout ? layout->local_of[r] : 0;
         place(s->platform, rank, s->nodes[rank->node].nlocal);
@@ -155,14 +157,39 @@ static bool set_up(price_state *s) {
     return true;
 }
 
+static int read_plan(price_state *s, stretto_plan_source source, void *arg, int rank, char *error,
+                     size_t error_size) {
+    stretto_plan plan;
+    if (source(arg, rank, &plan, error, error_size) != 0)
+        return -1;
+    int program = price_compile(&s->programs, s->call, &plan, error, error_size);
+    stretto_plan_free(&plan);
+    return program;
+}
+
+/* Do other nodes do what node 0 does? Looked at: three nodes, three ranks of each. */
+static bool nodes_alike(price_state *s, stretto_plan_source source, void *arg, char *error,
+                        size_t error_size) {
+    const int f = s->members, nodes[] = {1, s->nnodes / 2, s->nnodes - 1};
+    const int locals[] = {0, f > 1, f - 1};
+    for (int n = 0; n < 3; n++)
+        for (int l = 0; l < 3; l++) {
+            int mine = s->ranks[locals[l]].program;
+            int other = read_plan(s, source, arg, nodes[n] * f + locals[l], error, error_size);
+            if (other < 0)
+                return false;
+            if (other != mine || s->programs.programs[mine].coding != PRICE_SHIFT) {
+                snprintf(error, error_size, "its nodes do not all do the same");
+                return false;
+            }
+        }
+    return true;
+}
+
 static int read_plans(price_state *s, stretto_plan_source source, void *arg, char *error,
                       size_t error_size) {
-    for (int r = 0; r < s->nranks; r++) {
-        stretto_plan plan;
-        if (source(arg, r, &plan, error, error_size) != 0)
-            return -1;
-        int program = price_compile(&s->programs, s->call, &plan, error, error_size);
-        stretto_plan_free(&plan);
+    for (int r = 0; r < s->members && !price_stopped(s); r++) {
+        int program = read_plan(s, source, arg, r, error, error_size);
         if (program < 0)
             return -1;
         s->ranks[r].program = program;
@@ -174,7 +201,43 @@ static int read_plans(price_state *s, stretto_plan_source source, void *arg, cha
             return -1;
         }
     }
+    if (price_folded(s) && !nodes_alike(s, source, arg, error, error_size))
+        return -1;
     return 0;
+}
+
+/* One node can stand for all only where nothing tells nodes apart. */
+static int fold(price_state *s, char *error, size_t error_size) {
+    const stretto_price_call *call = s->call;
+    const stretto_layout *layout = call->layout;
+    const stretto_platform *p = call->platform;
+    if (!call->fold)
+        return 0;
+    bool alike = layout && layout->consecutive && layout->nnodes > 1 &&
+                 call->nranks % layout->nnodes == 0 && !call->sizes && !call->skew &&
+                 !call->trace && p->latency_sigma == 0 && p->detour_rate == 0 &&
+                 (p->group_nodes == 0 || p->group_nodes >= layout->nnodes);
+    const int each = alike ? call->nranks / layout->nnodes : 0;
+    for (int n = 0; alike && n < layout->nnodes; n++)
+        alike = layout->node_start[n] == n * each;
+    if (!alike) {
+        snprintf(error, error_size, "its nodes are not all alike");
+        return -1;
+    }
+    s->members = each;
+    return 0;
+}
+
+/* What was evaluated of node 0 holds for all. */
+static void unfold(price_state *s) {
+    stretto_price_result *result = s->result;
+    for (int r = s->members; r < s->nranks; r++) {
+        result->finish[r] = result->finish[r % s->members];
+        result->enter[r] = result->enter[r % s->members];
+    }
+    const double nodes = price_folded(s) ? s->nnodes : 1;
+    for (int l = 0; l < STRETTO_LEVELS; l++)
+        result->messages[l] *= nodes, result->bytes[l] *= nodes;
 }
 
 static int compare(const void *a, const void *b) {
@@ -184,6 +247,7 @@ static int compare(const void *a, const void *b) {
 
 static void sum_up(price_state *s) {
     stretto_price_result *result = s->result;
+    unfold(s);
     const stretto_price_call *call = s->call;
     double first = call->skew ? call->skew[0] : 0;
     for (int r = 0; call->skew && r < s->nranks; r++)
@@ -240,6 +304,9 @@ int stretto_price(const stretto_price_call *call, stretto_plan_source source, vo
     price_state s = {
         .call = call, .platform = call->platform, .nranks = call->nranks, .result = result};
     int status = -1;
+    s.members = s.nranks;
+    if (fold(&s, error, error_size) != 0)
+        return -1;
     result->nranks = call->nranks;
     result->calls = call->calls;
     result->finish = calloc((size_t)call->nranks, sizeof(double));
@@ -251,11 +318,13 @@ int stretto_price(const stretto_price_call *call, stretto_plan_source source, vo
         price_run(&s);
         if (s.failed)
             snprintf(error, error_size, "out of memory while pricing");
-        else if (s.finished < s.nranks)
+        else if (price_stopped(&s))
+            snprintf(error, error_size, "stopped while pricing");
+        else if (s.finished < s.members)
             snprintf(error, error_size,
                      "the plans do not come to an end: %d of %d ranks wait for ever; stretto plan "
                      "verify says why",
-                     s.nranks - s.finished, s.nranks);
+                     s.members - s.finished, s.members);
         else
             status = 0;
     }

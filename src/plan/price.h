@@ -79,6 +79,9 @@ typedef struct {
     int calls;           /* so many calls in a row, each rank entering when it is done; >= 1 */
     uint64_t seed;       /* of the noise, and of the choice of uplinks */
     bool trace;          /* keep what happened, for pictures; only for the last call */
+    bool fold;           /* evaluate one node for all: refused where nodes are not seen to do the
+                            same (docs/model.md) */
+    const volatile int *stop; /* not 0: end soon, as without memory; NULL: never */
 } stretto_price_call;
 
 /* What a rank's core did, or a message (trace). */

@@ -16,6 +16,14 @@ int price_level(const price_rank *a, const price_rank *b) {
     return a->numa == b->numa ? STRETTO_LEVEL_NUMA : STRETTO_LEVEL_NODE;
 }
 
+/* Of an evaluated rank and any other. */
+static int level_to(const price_state *s, int rank, int peer) {
+    const price_rank *a = &s->ranks[rank], *b = &s->ranks[price_member(s, peer)];
+    if (price_folded(s) && peer / s->members != 0)
+        return a->rail == b->rail ? STRETTO_LEVEL_RAIL : STRETTO_LEVEL_NETWORK;
+    return price_level(a, b);
+}
+
 double price_memory(price_state *s, const price_rank *r, double at, double bytes) {
     double *free_at = &s->nodes[r->node].memory[r->numa];
     if (*free_at < at)
@@ -57,7 +65,8 @@ static price_slot *slot_of(const price_state *s, int rank, int ordinal) {
 /* The receive is posted and the last byte is there. */
 static void deliver(price_state *s, price_message *m) {
     const stretto_link *link = &s->platform->level[m->level];
-    price_slot *slot = slot_of(s, m->target, m->target_slot);
+    const int target = price_member(s, m->target);
+    price_slot *slot = slot_of(s, target, m->target_slot);
     slot->at = m->path;
     slot->work = link->recv_overhead + (m->eager ? (double)m->bytes * link->recv_byte : 0);
     slot->copy = 0;
@@ -66,7 +75,7 @@ static void deliver(price_state *s, price_message *m) {
     slot->peer = m->source;
     slot->level = m->level;
     slot->bytes = m->bytes;
-    known(s, m->target, m->target_slot, slot);
+    known(s, target, m->target_slot, slot);
     m->next = s->free_messages;
     s->free_messages = m;
 }
@@ -130,7 +139,7 @@ static void interfaces(price_state *s, price_message *m, price_moment *at, doubl
 }
 
 static int group_of(const price_state *s, int rank) {
-    return s->ranks[rank].node / s->group_nodes;
+    return s->ngroups == 1 ? 0 : s->ranks[rank].node / s->group_nodes;
 }
 
 /* Out of the source's leaf switch and into the target's. Returns the uplink's time for a byte. */
@@ -255,7 +264,7 @@ void price_inject(price_state *s, price_message *m) {
 
 void price_receive(price_state *s, price_message *m) {
     const stretto_platform *p = s->platform;
-    price_rank *target = &s->ranks[m->target];
+    price_rank *target = &s->ranks[price_member(s, m->target)];
     price_channel *c = price_channel_of(s, m->source, m->target);
     double g = per_byte(s, m);
     if (!c)
@@ -297,7 +306,7 @@ void price_send(price_state *s, int rank, int peer, int ordinal, const price_op 
     price_message *m = c ? price_meet(s, c, rank, peer, true) : NULL;
     if (!m)
         return;
-    m->level = price_level(r, &s->ranks[peer]);
+    m->level = level_to(s, rank, peer);
     m->bytes = op->bytes;
     m->round = (int)op->round;
     m->source_slot = ordinal;
@@ -332,8 +341,11 @@ void price_send(price_state *s, int rank, int peer, int ordinal, const price_op 
 }
 
 void price_recv(price_state *s, int rank, int peer, int ordinal) {
-    price_channel *c = price_channel_of(s, peer, rank);
-    price_message *m = c ? price_meet(s, c, peer, rank, false) : NULL;
+    /* folded: what the peer sends here, its like on node 0 sends as far away */
+    const int source = price_member(s, peer);
+    const int target = source == peer ? rank : (rank - (peer - source) + s->nranks) % s->nranks;
+    price_channel *c = price_channel_of(s, source, target);
+    price_message *m = c ? price_meet(s, c, source, target, false) : NULL;
     if (!m)
         return;
     m->ready = s->ranks[rank].clock;

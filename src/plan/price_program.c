@@ -14,10 +14,26 @@ typedef struct {
     bool telling; /* the first run of a plan that carries blocks: a number a block */
 } sizes;
 
+/* Folded, a rank's blocks must be those of its like on other nodes: where they would not be,
+ * every span has the size of the longest one of so many blocks. */
+static bool evens_out(const sizes *z) {
+    const stretto_layout *layout = z->call->layout;
+    const uint64_t count = z->call->bytes / z->call->element;
+    return z->call->fold && z->plan->vector_blocks > 1 && layout &&
+           count % (uint64_t)layout->nnodes != 0;
+}
+
 static uint64_t vector_until(const sizes *z, int block) {
     uint64_t count = z->call->bytes / z->call->element;
     int n = z->plan->vector_blocks;
     return n ? (uint64_t)block * count / (uint64_t)n * z->call->element : 0;
+}
+
+static uint64_t vector_span(const sizes *z, int first, int count) {
+    if (!evens_out(z))
+        return vector_until(z, first + count) - vector_until(z, first);
+    const uint64_t n = (uint64_t)z->plan->vector_blocks, of = z->call->bytes / z->call->element;
+    return ((uint64_t)count * of + n - 1) / n * z->call->element;
 }
 
 /* Bytes of block b of the call, seen from this rank's buffer. */
@@ -40,7 +56,7 @@ static uint64_t named(const sizes *z, int block) {
     if (z->plan->carries && block >= p) /* of any pair */
         return z->call->sizes ? z->call->sizes[block - p] : z->call->bytes;
     if (stretto_collective_vector(z->plan->shape.collective))
-        return vector_until(z, block + 1) - vector_until(z, block);
+        return vector_span(z, block, 1);
     return one_block(z, STRETTO_OUT, block);
 }
 
@@ -52,7 +68,7 @@ static uint64_t span_bytes(const sizes *z, stretto_span span) {
     if (span.buffer == STRETTO_TMP)
         return z->tmp[span.first + span.count] - z->tmp[span.first];
     if (stretto_collective_vector(z->plan->shape.collective))
-        return vector_until(z, span.first + span.count) - vector_until(z, span.first);
+        return vector_span(z, span.first, span.count);
     if (!z->call->sizes)
         return (uint64_t)span.count * z->call->bytes;
     /* a buffer of one block holds this rank's own */

@@ -164,6 +164,8 @@ typedef struct {
     const stretto_price_call *call;
     const stretto_platform *platform;
     int nranks, nnodes, ngroups, group_nodes, domains;
+    int members; /* ranks that are evaluated: all, or when folded those of node 0, which stand for
+                    the rank of the same local number of every node */
     price_rank *ranks;
     price_node *nodes;
     price_programs programs;
@@ -206,6 +208,17 @@ price_channel *price_channel_of(price_state *s, int source, int target);
 /* The message of the pair that the other side began, or a new one. */
 price_message *price_meet(price_state *s, price_channel *c, int source, int target,
                           bool i_am_sender);
+
+static inline bool price_folded(const price_state *s) {
+    return s->members < s->nranks;
+}
+/* The evaluated rank that does what `rank` does. */
+static inline int price_member(const price_state *s, int rank) {
+    return price_folded(s) ? rank % s->members : rank;
+}
+static inline bool price_stopped(const price_state *s) {
+    return s->call->stop && *s->call->stop;
+}
 
 /* price_net.c */
 void price_send(price_state *s, int rank, int peer, int ordinal, const price_op *op);

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto import __version__
+from stretto.campaign.cost import duration
 from stretto.campaign.stats import geometric_mean
 from stretto.errors import EXIT_USAGE, StrettoError, UsageError
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
@@ -70,8 +71,11 @@ def hosts_of(nodes: int, ppn: int) -> list[int]:
     return [node for node in range(nodes) for _ in range(ppn)]
 
 
-#: messages of one call beyond which a candidate is not tried unless it was named
+#: messages of one call beyond which a candidate is not tried unless it was named, and beyond which
+#: one node is evaluated for all
 TOO_MANY = 2e6
+#: messages beyond which nothing is evaluated: minutes of a processor
+MOST = 2e8
 
 
 @functools.cache
@@ -121,10 +125,32 @@ def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls
 
     hosts = hosts_of(cell.nodes, cell.ppn)
     element = 8 if cell.bytes % 8 == 0 else 1
-    return price(
-        cell.collective, choice, hosts, cell.bytes, platform, element=element, calls=calls,
-        seed=seed,
-    ).seconds  # fmt: skip
+
+    def seconds(fold: bool) -> float:
+        return price(
+            cell.collective, choice, hosts, cell.bytes, platform, element=element, calls=calls,
+            seed=seed, fold=fold,
+        ).seconds  # fmt: skip
+
+    messages = calls * messages_of(cell, choice)
+    if messages > TOO_MANY:
+        if messages / cell.nodes > MOST:
+            raise _too_long(cell, choice, messages / cell.nodes)
+        try:
+            return seconds(fold=True)
+        except StrettoError:
+            if messages > MOST:
+                raise _too_long(cell, choice, messages) from None
+    return seconds(fold=False)
+
+
+def _too_long(cell: Cell, choice: str, messages: float) -> UsageError:
+    return UsageError(
+        f"{cell.collective} by {choice} on {cell.nodes} x {cell.ppn} ranks is {messages:.1g} "
+        f"messages to evaluate, about {duration(messages * 1e-6)}",
+        "--candidates",
+        "leave it out, or give fewer --nodes; where it is native: --baseline hierarchical",
+    )
 
 
 def radices(upto: int) -> list[int]:
@@ -172,6 +198,7 @@ def simulate(
     seed: int = 1,
     wide: bool = True,
     done: Callable[[Cell], None] = lambda cell: None,
+    begun: Callable[[Cell, str], None] = lambda cell, choice: None,
 ) -> Iterator[Answer]:
     """Price every cell; a choice that cannot be used for a cell is left out of it.
 
@@ -187,6 +214,8 @@ def simulate(
         Of the noise; see `candidates_of`.
     done
         Called after each cell.
+    begun
+        Called before each choice of a cell.
     """
     if baseline not in BASELINES:
         raise UsageError(
@@ -199,6 +228,7 @@ def simulate(
         if ranks < 2:
             raise UsageError("one rank has nobody to talk to", "--nodes", "take two ranks or more")
         native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
+        begun(cell, native)
         times = {NATIVE: seconds_of(cell, native, platform, seed)}
         names = candidates or candidates_of(cell.collective, cell.nodes, cell.ppn, wide)
         reason = None
@@ -207,6 +237,10 @@ def simulate(
                 continue
             if candidates is None and messages_of(cell, choice) > TOO_MANY:
                 continue  # every rank talks to every other one: minutes to evaluate
+            if choice == native:
+                times[choice] = times[NATIVE]
+                continue
+            begun(cell, choice)
             try:
                 times[choice] = seconds_of(cell, choice, platform, seed)
             except StrettoError as error:
