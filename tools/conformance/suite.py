@@ -180,7 +180,8 @@ def together(mpi: Mpi, built: Path, ranks: int, arguments: argparse.Namespace) -
     chosen = list(ways.items())[arguments.first :: arguments.every]
 
     def job(env: dict[str, str]) -> Outcome:
-        given = "".join(f"{name}\n" for name in names)
+        # an empty name ends the program: the launcher of Open MPI 5 hands no end of file on
+        given = "".join(f"{name}\n" for name in [*names, "\0"])
         return run(mpi, ranks, program, env, arguments.limit, built, given)
 
     while True:  # a program that ends the job natively is left out
