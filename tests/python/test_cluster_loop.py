@@ -52,7 +52,8 @@ def test_profile_joins_the_nodes(nodes: testbed.Cluster, name: str) -> None:
 def test_diagnose_across_nodes(nodes: testbed.Cluster) -> None:
     job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "8", "2000"]
     done = stretto(nodes, "openmpi4", "diagnose", "--", *job)
-    assert re.search(r"computation imbalance", done.stderr), done.stderr
+    # the nodes share this machine's cores, for which ranks may wait longer than for one another
+    assert re.search(r"computation imbalance|the machine was busy", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("name", THREE)
