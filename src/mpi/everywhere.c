@@ -1,11 +1,11 @@
 /* Finds ranks without this library, first by looking, then by waiting.
  *
- * Looking: the MPI's own Init has brought all ranks here, or into it, so that whatever they preload
- * is mapped. Each rank looks at the next one of its node: among the processes below the launcher's
- * daemon, at the one with the next local rank in its environment. If that has an MPI mapped and not
- * this library, it was started without. Nothing is sent, so that it notices nothing. What cannot be
- * seen (another pid namespace, hidepid, an MPI linked statically, a launcher that gives no local
- * rank) counts as there.
+ * Looking: the native MPI_Init has brought all ranks here, or into it, so that whatever they
+ * preload is mapped. Each rank looks at the next one of its node: among the processes below the
+ * launcher's daemon, at the one with the next local rank in its environment. If that has an MPI
+ * mapped and not this library, it was started without. Nothing is sent, so that it notices nothing.
+ * What cannot be seen (another pid namespace, hidepid, an MPI linked statically, a launcher that
+ * gives no local rank) counts as there.
  *
  * Waiting: whole nodes without the library are not seen by looking. A nonblocking barrier with a
  * time limit finds those. It is the first thing that is sent, has no data, and of all that the

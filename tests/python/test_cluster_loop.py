@@ -52,8 +52,12 @@ def test_profile_joins_the_nodes(nodes: testbed.Cluster, name: str) -> None:
 def test_diagnose_across_nodes(nodes: testbed.Cluster) -> None:
     job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "8", "2000"]
     done = stretto(nodes, "openmpi4", "diagnose", "--", *job)
-    # the nodes share this machine's cores, for which ranks may wait longer than for one another
-    assert re.search(r"computation imbalance|the machine was busy", done.stderr), done.stderr
+    assert "next: stretto" in done.stderr, done.stderr
+    # the nodes share this machine's cores, for which ranks wait: that is left out of the judgement
+    kept = nodes.shared / "program-openmpi4.profile.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text()) | {"core_wait_s": None, "cpu_s": None}))
+    again = stretto(nodes, "openmpi4", "diagnose", "--profile", str(kept))
+    assert re.search(r"computation imbalance", again.stdout), again.stdout
 
 
 @pytest.mark.parametrize("name", THREE)

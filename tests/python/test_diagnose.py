@@ -47,7 +47,9 @@ def test_programs_made_for_each_cause(
         assert done.returncode == 0, done.stderr
         kept = tmp_path / "x.profile.json"
         # other tests run beside this one: what a busy machine costs is test_diagnose_claims's
-        kept.write_text(json.dumps(json.loads(kept.read_text()) | {"core_wait_s": None}))
+        kept.write_text(
+            json.dumps(json.loads(kept.read_text()) | {"core_wait_s": None, "cpu_s": None})
+        )
         done = stretto(mpi, "diagnose", "--profile", str(kept), "--json")
         assert done.returncode == 0, done.stderr
         found = json.loads(done.stdout)

@@ -16,7 +16,7 @@ from stretto.files import io
 from stretto.files.append import LineFile
 from stretto.files.bench import read_bench
 from stretto.files.once import write_once
-from stretto.files.parse import json_value, toml_values, whole_number
+from stretto.files.parse import json_value, toml_values
 from stretto.files.profile import read_profile
 from stretto.files.scale import read_scale
 from stretto.files.settings import read_settings
@@ -221,15 +221,6 @@ def test_toml_that_cannot_be_is_refused(text: str, tmp_path: Path) -> None:
 def test_json_that_cannot_be_is_a_value_error(text: str | bytes) -> None:
     with pytest.raises(ValueError):
         json_value(text)
-
-
-@pytest.mark.parametrize(
-    ("word", "value"),
-    [("0", 0), ("007", 7), (str(2**63 - 1), 2**63 - 1), (str(2**63), None), ("9" * 5000, None),
-     ("0" * 5000, 0), ("", None), ("-1", None), ("\u0663", None), ("1_0", None)],
-)  # fmt: skip
-def test_whole_number_is_one_of_64_bits(word: str, value: int | None) -> None:
-    assert whole_number(word) == value
 
 
 def test_reasons_are_the_systems_where_it_has_one(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def launches_missing(p: float, q: float, number: int) -> int | None:
 
 
 def _missing(more: int | None, noun: str, busy: str | None) -> str:
-    """Return what is missing: so many launches (None: no number of them), a quieter machine."""
+    """Return what is missing: a number of launches (None: unknown), or a quieter machine."""
     parts = []
     if busy is not None:
         parts.append(f"a quiet machine ({busy})")

@@ -16,8 +16,8 @@ from stretto.mpi.known import check_settings
 def split_choices(job: Job, choice: str, place: str) -> tuple[str, dict[str, str]]:
     """Return the choices for the library, and the settings of the MPI that the others mean.
 
-    ``bcast=native:knomial`` is the MPI's own knomial: Stretto leaves bcast alone
-    (``bcast=native``), and the MPI is told by its variables, as `stretto bench` does.
+    ``bcast=native:knomial`` is the native knomial: Stretto passes bcast through
+    (``bcast=native``), and the variables of the MPI select it, as in `stretto bench`.
 
     Parameters
     ----------

@@ -18,20 +18,6 @@ else:  # pragma: no cover
 _MOST_DIGITS = 300
 
 
-def whole_number(word: str) -> int | None:
-    """Return a whole number that fits into 64 bits, None for any other word.
-
-    Parameters
-    ----------
-    word
-        ASCII digits.
-    """
-    if not (word.isascii() and word.isdecimal() and len(word.lstrip("0")) < 20):
-        return None
-    value = int(word.lstrip("0") or "0")
-    return value if value < 1 << 63 else None
-
-
 def json_value(text: str | bytes, **hooks: Any) -> Any:
     """Return the value of a JSON text.
 

@@ -118,7 +118,7 @@ class Tuning(Verifying):
         self, profile: Profile, comparisons: Sequence[Comparison], benches: Sequence[Path]
     ) -> TuneResult:
         """Write the verdict that native stays: nothing is faster, or it cannot be told."""
-        text = "the MPI's own algorithms stay for all that CMD uses"
+        text = "native algorithms stay for all that CMD uses"
         words = open_words(comparisons)
         if words is not None:
             missing = next((c.verdict.missing for c in open_points(comparisons)[0]), "")
