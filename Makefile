@@ -67,11 +67,10 @@ build/tests/build.ninja: $(VENV)/.created CMakeLists.txt
 ctest: build/tests/build.ninja
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/tests -j $(JOBS) --target stretto-tests -- --quiet
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests -j $(JOBS) --output-on-failure --no-tests=error
-# Three at a time, a file in one of them (tests/python/workers.py): MPI jobs wait for one another
-# (tests/python/mpis.py), and while one starts and ends, half of a machine of two cores is idle.
-# PYTEST_ARGS=-n0 for one at a time.
+# Three at a time: most tests wait for MPI jobs to start and to end (which of those run beside one
+# another: tests/python/mpis.py). PYTEST_ARGS=-n0 for one at a time.
 pytest: dev mpi
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist worksteal $(PYTEST_ARGS)
 test:
 	@$(MAKE) --no-print-directory ctest
 	@$(MAKE) --no-print-directory pytest

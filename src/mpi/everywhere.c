@@ -203,9 +203,7 @@ static void end_job(const char *who) {
             "stretto: remedy: let LD_PRELOAD reach all ranks or none (`env -i`, `env -u`, sudo and "
             "scripts that set it take it away)\n",
             who, own_name() ? own_name() + 1 : "", host);
-    fflush(stderr);
-    PMPI_Abort(MPI_COMM_WORLD, 1);
-    _exit(1);
+    stretto_host_end_job();
 }
 
 static int seconds(void) {

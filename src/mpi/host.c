@@ -245,6 +245,15 @@ void stretto_host_refuse(const char *function) {
     _exit(1);
 }
 
+void stretto_host_end_job(void) {
+    const useconds_t launcher_us = 200000;
+    fflush(stderr);
+    usleep(launcher_us);
+    if (stretto_host_load() && stretto_host_table.Abort)
+        stretto_host_table.Abort(MPI_COMM_WORLD, 1);
+    _exit(1);
+}
+
 int stretto_host_open(const char *path, char *error, size_t error_size) {
     if (stretto_host_load())
         return 0;

@@ -33,8 +33,7 @@ static double now(void) {
 /* Never comes back: the application would hang or compute nonsense. */
 static void end_job(const stretto_comm *c, const char *text) {
     stretto_say("%s (communicator of %d ranks)", text, c->nranks);
-    PMPI_Abort(MPI_COMM_WORLD, 1);
-    abort();
+    stretto_host_end_job();
 }
 
 static const char *ordinal(long long n) {

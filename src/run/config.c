@@ -30,7 +30,7 @@ void stretto_say(const char *format, ...) {
 void stretto_no_memory(void) {
     stretto_say(
         "out of memory; the job is ended, since this rank can no longer do what the others do");
-    PMPI_Abort(MPI_COMM_WORLD, 1);
+    stretto_host_end_job();
 }
 
 static int number(const char *name, int fallback, int low, int high) {

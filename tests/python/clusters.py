@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from mpis import MPIS, REPOSITORY, have, missing, one_job_at_a_time, two_jobs_at_a_time
+from mpis import MPIS, REPOSITORY, alone_here, beside_others, have, missing
 
 sys.path.insert(0, str(REPOSITORY / "tools" / "testbed"))
 import cluster as testbed
@@ -151,7 +151,7 @@ def call(
     alone: bool = False,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
     """Run a command; its exit status must be the one expected."""
-    with one_job_at_a_time() if alone else two_jobs_at_a_time():
+    with alone_here() if alone else beside_others():
         done = subprocess.run(
             argv,
             env=env,

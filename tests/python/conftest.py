@@ -4,38 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
 
-import workers
-from mpis import STRICT, inherited
+from mpis import STRICT
 
 # Where everything must pass, the same examples each time; on a developer's machine new ones.
 settings.register_profile("stretto", deadline=None, print_blob=True, derandomize=STRICT)
 settings.load_profile("stretto")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    workers.in_order(items)
-
-
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Share files out as their MPI jobs get along; other ways of sharing out are xdist's own."""
-    return workers.OneAlone(config, log) if config.option.dist == "loadfile" else None
-
-
 @pytest.hookimpl(trylast=True)  # after the terminal has registered
 def pytest_configure(config: pytest.Config) -> None:
-    """Under `flock mpi.lock pytest -n 3` workers do not inherit the lock: they have one more."""
-    if inherited(Path(tempfile.gettempdir(), "mpi.lock")):
-        os.environ["STRETTO_TEST_LOCK"] = "mpi.lock.workers"
     # What a script starts with & has them ignored, and tests of Ctrl-C would wait in vain.
     for number in (signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:

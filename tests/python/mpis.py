@@ -28,11 +28,10 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -63,66 +62,40 @@ def missing(what: str) -> None:
     pytest.skip(what)
 
 
-def inherited(path: Path) -> bool:
-    """Whether a program above us opened this file, and we hold its lock with it."""
-    for entry in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.readlink() == path:
-                fcntl.flock(int(entry.name), fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-    return False
-
-
-def _slots() -> tuple[Path, Path]:
-    """The files whose locks are the two places for MPI jobs on this machine."""
-    first = Path(tempfile.gettempdir(), os.environ.get("STRETTO_TEST_LOCK", "mpi.lock"))
-    return first, first.with_name(f"{first.name}.second")
+_held: list[int] = []  # how this process holds the machine; what is nested has it already
 
 
 @contextlib.contextmanager
-def _waiting() -> Iterator[None]:
-    """Stop the clock of pytest-timeout: the test has not begun to take long."""
-    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, left)
-
-
-@contextlib.contextmanager
-def one_job_at_a_time() -> Iterator[None]:
-    """Keep all other jobs of parallel test runs away: from the cores, and from /dev/shm."""
-    first, second = _slots()
-    if inherited(first):  # from `flock mpi.lock pytest`, which would wait for itself
+def _holding(how: int) -> Iterator[None]:
+    """Hold the machine for MPI jobs, in turn; pytest-timeout's clock stands meanwhile."""
+    if _held:
+        assert how == fcntl.LOCK_SH or how in _held, "alone_here inside beside_others"
         yield
         return
-    with first.open("a") as one, second.open("a") as other:
-        with _waiting():
-            fcntl.flock(one, fcntl.LOCK_EX)
-            fcntl.flock(other, fcntl.LOCK_EX)
-        yield
+    folder = Path(tempfile.gettempdir())
+    with (folder / "mpi.turn").open("a") as turn, (folder / "mpi.room").open("a") as room:
+        left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+        try:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            fcntl.flock(room, how)
+            fcntl.flock(turn, fcntl.LOCK_UN)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, left)
+        _held.append(how)
+        try:
+            yield
+        finally:
+            _held.clear()
 
 
-@contextlib.contextmanager
-def two_jobs_at_a_time() -> Iterator[None]:
-    """Run beside one other job of parallel test runs: for ranks that yield while they wait."""
-    slots = _slots()
-    if inherited(slots[0]):
-        yield
-        return
-    with slots[0].open("a") as one, slots[1].open("a") as other:
-        with _waiting():
-            while not (_taken(one) or _taken(other)):
-                time.sleep(0.02)
-        yield
+def alone_here() -> contextlib.AbstractContextManager[None]:
+    """Run beside no other test's MPI job: for ranks that spin, which starve those that yield."""
+    return _holding(fcntl.LOCK_EX)
 
 
-def _taken(stream: TextIO) -> bool:
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def beside_others() -> contextlib.AbstractContextManager[None]:
+    """Run an MPI job beside other tests' jobs, but for those that are `alone_here`."""
+    return _holding(fcntl.LOCK_SH)
 
 
 @dataclass(frozen=True)
@@ -274,7 +247,7 @@ class Mpi:
             words += (
                 ["-x", f"{name}={value}"] if self.family == "openmpi" else ["-genv", name, value]
             )
-        with two_jobs_at_a_time() if self.yields or ranks == 1 else one_job_at_a_time():
+        with beside_others() if self.yields or ranks <= 2 else alone_here():
             return subprocess.run(
                 [*words, *command],
                 env=self.environment | dict(env or {}),

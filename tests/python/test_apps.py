@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, have, library, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, beside_others, have, library
 
 pytestmark = [pytest.mark.apps, pytest.mark.mpi]
 
@@ -29,7 +29,7 @@ def run(argv: list[str], cwd: Path, env: Mapping[str, str] | None = None) -> str
         "OMP_NUM_THREADS": "1",
         "USER": "stretto",
     }
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             argv,
             cwd=cwd,

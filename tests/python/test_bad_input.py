@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, missing, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, beside_others, missing
 from report_samples import make
 from stretto.errors import StrettoError
 from stretto.files.bench import read_bench
@@ -99,7 +99,7 @@ def on_full_disk(
     if "STRETTO_TEST_LIB" in os.environ:
         env["STRETTO_LIB_DIR"] = os.environ["STRETTO_TEST_LIB"]
     argv = ["unshare", "-m", "sh", "-c", script, str(small), sys.executable, "-m", "stretto"]
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             [*argv, *words], env=env, capture_output=True, text=True, timeout=200, check=False,
             stdin=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, one_job_at_a_time
+from mpis import MPIS, beside_others
 from stretto import cli
 from stretto.checks.facts import Facts, collect_facts, parse_list, try_cma
 from stretto.checks.findings import Finding, judge, worst
@@ -266,7 +266,7 @@ def test_probe_tells_the_binding(name: str, tmp_path: Path) -> None:
     (tmp_path / "app").write_text("#!/bin/sh\nexit 9\n")
     (tmp_path / "app").chmod(0o755)
     words = [*mpi.launcher(2), "env", "A=1", "./app", "x"]
-    with one_job_at_a_time():
+    with beside_others():
         placed = probe(understand(words, environ=mpi.environment, cwd=tmp_path))
     assert isinstance(placed, list) and len(placed) == 2
     assert all(p.cpus and p.node for p in placed)
@@ -294,7 +294,7 @@ def test_probe_leaves_the_output_of_earlier_runs(
     (tmp_path / "app").chmod(0o755)
     launcher, *rest = mpi.launcher(2)
     words = [launcher, *option, *rest, "./app"]
-    with one_job_at_a_time():
+    with beside_others():
         placed = probe(understand(words, environ=mpi.environment, cwd=tmp_path))
     assert isinstance(placed, list) and len(placed) == 2, placed
     assert kept.read_text() == "a week's work\n"
@@ -341,7 +341,7 @@ def test_probe_of_a_launcher_that_starts_nothing(tmp_path: Path) -> None:
     (tmp_path / "app").write_text("#!/bin/sh\n")
     (tmp_path / "app").chmod(0o755)
     words = [mpi.launcher(1)[0], "--host", "localhost:1", "-n", "5", "./app"]
-    with one_job_at_a_time():
+    with beside_others():
         finding = probe(understand(words, environ=mpi.environment, cwd=tmp_path))
     assert isinstance(finding, Finding)
     assert finding.severity == "problem" and "not enough slots" in finding.text
@@ -360,7 +360,7 @@ def test_command(
     (tmp_path / "app").write_text("#!/bin/sh\nexit 9\n")
     (tmp_path / "app").chmod(0o755)
     words = [*mpi.launcher(2), "--mca", "btl", "self,tcp", "./app"]
-    with one_job_at_a_time():
+    with beside_others():
         cli.main(["check", "--json", "--", *words])
     found = json.loads(capsys.readouterr().out)
     assert found["mpi"][0]["family"] == "openmpi"
@@ -368,7 +368,7 @@ def test_command(
     assert listed["--mca btl self,tcp leaves shared memory out: ranks of a node talk by TCP"] == (
         "warning"
     )
-    with one_job_at_a_time():
+    with beside_others():
         code = cli.main(["check", "--no-launch", "--", *words])
     text = capsys.readouterr().out
     assert "launch\n" in text and "WARNING --mca btl" in text

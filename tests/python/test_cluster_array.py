@@ -20,7 +20,7 @@ import pytest
 
 import clusters
 from clusters import inside_a_job, stretto, testbed
-from mpis import one_job_at_a_time
+from mpis import beside_others
 from test_cluster_campaign import state
 from test_cluster_parallel import HELD, Watch
 
@@ -55,7 +55,7 @@ def test_two_tasks_of_an_array_share_a_campaign(nodes: testbed.Cluster) -> None:
     env = inside_a_job(nodes, NAME)
     words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
     words += ["--time", "10", "--jobs", "2"]
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             words, env=env, cwd=nodes.shared, capture_output=True, text=True, timeout=300,
             check=False,

@@ -17,7 +17,7 @@ import pytest
 import clusters
 import sweeps
 from clusters import inside_a_job, stretto, testbed
-from mpis import one_job_at_a_time
+from mpis import beside_others
 from stretto.files.table import read_table
 from stretto.sweep.layout import Layout
 from stretto.sweep.submit import Job, script
@@ -96,7 +96,7 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
     assert "#SBATCH --nodes=2" in shown and "--requeue" in shown and not out.exists()
     words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
     words += ["--time", "10", "--sbatch", "--oversubscribe"]
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             words, env=inside_a_job(nodes, name), cwd=nodes.shared, capture_output=True, text=True,
             timeout=600, check=False,
@@ -180,7 +180,7 @@ def test_srun_in_an_allocation_killed_for_good(nodes: testbed.Cluster, name: str
     tune = [*core, sys.executable, "-m", "stretto", "tune", "--campaign", str(file), "--yes"]
     shell = ["bash", "-c", 'echo $$ > "$0"; exec "$@"', str(here), *tune]
     words = ["salloc", "-N", "2", "--ntasks-per-node=2", "--quiet", *shell]
-    with one_job_at_a_time():
+    with beside_others():
         process = subprocess.Popen(
             words, env=inside_a_job(nodes, name), cwd=nodes.shared, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

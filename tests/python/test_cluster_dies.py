@@ -13,7 +13,7 @@ import pytest
 
 import clusters
 from clusters import stretto, testbed
-from mpis import one_job_at_a_time
+from mpis import beside_others
 from test_cluster_campaign import finished, until
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
@@ -67,7 +67,7 @@ def test_a_host_dies_and_comes_back(nodes: testbed.Cluster) -> None:
     file.write_text(CAMPAIGN.format(mpi=mpi, hosts=json.dumps(hosts)))
     out = file.with_suffix(".campaign")
     words = [sys.executable, "-m", "stretto", "tune", "--campaign", str(file), "--yes"]
-    with one_job_at_a_time():
+    with beside_others():
         process = subprocess.Popen(
             words, env=clusters.environment(nodes, NAME), cwd=nodes.shared,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -17,7 +17,7 @@ import pytest
 
 import clusters
 from clusters import inside_a_job, testbed
-from mpis import MPIS, one_job_at_a_time
+from mpis import MPIS, beside_others
 from stretto.campaign.inlaunch import shared_launches, written_in
 from stretto.campaign.natives import resolve
 from stretto.campaign.settings import make_case
@@ -76,7 +76,7 @@ def test_a_campaign_alternates_them_in_one_start(nodes: testbed.Cluster, name: s
         "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=2\n"
         f"exec {sys.executable} -m stretto tune --campaign {file} --yes\n"
     )
-    with one_job_at_a_time():
+    with beside_others():
         subprocess.run(
             ["sbatch", "--wait", "-o", str(log), str(script)], env=inside_a_job(nodes, name),
             cwd=nodes.shared, check=True, capture_output=True, timeout=600,
@@ -114,7 +114,7 @@ def prints(cluster: testbed.Cluster, name: str, text: str, env: Mapping[str, str
     given = [f"{k}={v}" for k, v in told.items()]
     given.append(f"LD_LIBRARY_PATH={mpi.libmpi.parent}")
     launcher = clusters.launcher(cluster, name, NODES, PPN)
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             [*launcher, "env", *given, *words], env=variables | told, cwd=folder,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,

@@ -22,7 +22,7 @@ import pytest
 
 import clusters
 from clusters import inside_a_job, stretto, testbed
-from mpis import one_job_at_a_time
+from mpis import beside_others
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 
@@ -59,7 +59,7 @@ def test_two_layouts_at_once_and_no_node_in_both(nodes: testbed.Cluster) -> None
     argv = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     argv += [sys.executable, "-m", "stretto", "tune", "--campaign", str(file), "--yes"]
     watch = Watch(nodes)
-    with one_job_at_a_time():
+    with beside_others():
         process = subprocess.Popen(
             argv, cwd=nodes.shared, env=clusters.environment(nodes, name),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -81,7 +81,7 @@ def test_one_allocation_is_cut(nodes: testbed.Cluster, launcher: str) -> None:
     words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
     words += ["--time", "10", "--sbatch", "--oversubscribe --nodes=4"]
     watch = Watch(nodes)
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             words, env=env, cwd=nodes.shared, capture_output=True, text=True, timeout=600,
             check=False,

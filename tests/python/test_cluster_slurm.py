@@ -17,7 +17,7 @@ import pytest
 
 import clusters
 from clusters import SRUN, program, stretto, testbed
-from mpis import REPOSITORY, one_job_at_a_time
+from mpis import REPOSITORY, beside_others
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
 
@@ -118,7 +118,7 @@ def test_an_interrupted_profile_leaves_no_step(nodes: testbed.Cluster) -> None:
     argv = [sys.executable, "-c", PATIENT, "profile", "-o", str(path), "--"]
     mark = nodes.shared / "interrupted.mark"
     argv += srun(nodes, "openmpi4", "100000000", "0", str(mark))
-    with one_job_at_a_time():
+    with beside_others():
         process = subprocess.Popen(
             argv, env=clusters.environment(nodes, "openmpi4"), cwd=nodes.shared,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import ALL, MPIS, REPOSITORY, Mpi, library, missing, one_job_at_a_time
+from mpis import ALL, MPIS, REPOSITORY, Mpi, alone_here, library, missing
 
 APPS = REPOSITORY / "tests" / "apps"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier")
@@ -288,7 +288,7 @@ def test_a_killed_rank_leaves_nothing_behind(build) -> None:
     mpi = MPIS["openmpi4"].require()
     program = build(mpi, "conformance")
     env = mpi.environment | {"STRETTO_CHOICE": SHM}
-    with one_job_at_a_time():
+    with alone_here():
         for attempt in range(3):
             job = subprocess.Popen(
                 [
@@ -359,7 +359,7 @@ def test_a_machine_that_refuses_something(
     assert done.returncode == 0, done.stdout + done.stderr
     assert (": shm (forced)" in done.stderr) == ours
     assert said is None or said in done.stderr
-    with one_job_at_a_time():  # which may have some
+    with alone_here():  # which may have some
         assert not _segments()
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import clusters
 from exports import FIVE, FOUR, preset, tuned
-from mpis import MPIS, have, installation, one_job_at_a_time
+from mpis import MPIS, beside_others, have, installation
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import check, examine, han, intel, openmpi, probe
@@ -199,7 +199,7 @@ def test_what_the_user_forces_does_not_make_files_wrong(
     mpi = installation("openmpi4", monkeypatch)
     out = written(openmpi.classic([TUNED_RULE], "4"), tmp_path, "openmpi-4").parent
     monkeypatch.setenv(BCAST, "1")
-    with one_job_at_a_time():
+    with beside_others():
         found = check.check(out, check.Plan(mpi), quiet=True)
     assert not [v for v in found if v.status == "wrong"], found
     assert any(f"{BCAST}=1 is set here" in v.why for v in found if v.row is None)

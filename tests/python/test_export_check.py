@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from exports import FIVE, FOUR, LOOKS_S, TUNED, mpir, preset, tuned
-from mpis import MPICH_YIELDS, installation, one_job_at_a_time
+from mpis import MPICH_YIELDS, alone_here, installation
 from stretto.errors import StrettoError
 from stretto.export import intel, mpich, openmpi, probe
 from stretto.export.cases import Case
@@ -107,7 +107,7 @@ def test_open_mpi_rows_are_proven(
     mpi = installation(name, monkeypatch)
     target = f"openmpi-{name[-1]}"
     out = exported(openmpi.classic(OPENMPI, name[-1]), mpi, target, tmp_path)
-    with one_job_at_a_time():
+    with alone_here():
         found = by_status(check(out, Plan(mpi), quiet=True))
     assert not found["wrong"], found
     # its algorithms send the same messages, and no reduction shows their order
@@ -120,7 +120,7 @@ def test_open_mpi_rows_are_proven(
 def test_intel_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mpi = installation("intel", monkeypatch)
     out = exported(intel.adjust(INTEL), mpi, "intel", tmp_path)
-    with one_job_at_a_time():
+    with alone_here():
         found = proven_by_time(out, mpi)
     assert len(found["proven"]) == 7, found  # with the calls that have no row
 
@@ -129,7 +129,7 @@ def test_intel_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_mpich_rows_are_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mpi = installation("mpich", monkeypatch, MPICH_YIELDS)
     out = exported(mpich.trees(MPICH, mpi), mpi, "mpich", tmp_path)
-    with one_job_at_a_time():
+    with alone_here():
         found = proven_by_time(out, mpi)
     assert not found["unproven"], found
     assert len(found["proven"]) == 6  # with the calls that have no row
@@ -189,7 +189,7 @@ def test_reductions_that_add_in_the_same_order(
     out = exported(export, mpi, name, tmp_path)
     manifest, environment = read(out)
     calls = [Case(c, 65536, 4, None, True) for c in right]
-    with one_job_at_a_time():
+    with alone_here():
         found = seen(manifest, environment, mpi)
         assert {v.status for v in found.values()} == {"proven"}, found
         own = probe.take(probe.Place(mpi), calls, 4, environment, [], {})
@@ -220,7 +220,7 @@ def test_barriers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         del spoilt["MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"]
     else:
         spoilt["I_MPI_ADJUST_BARRIER"] = "1"
-    with one_job_at_a_time():
+    with alone_here():
         found = seen(manifest, environment, mpi)
         assert found[0].status == "proven", found
         found = seen(manifest, spoilt, mpi)
@@ -282,7 +282,7 @@ def test_wrong_files_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
     words = {"the whole file" if f.row is None else manifest.rows[f.row].words for f in found}
     assert row in words and any(message in f.message for f in found), found
     assert all(str(path) in f.place and f.remedy for f in found), found
-    with one_job_at_a_time():
+    with alone_here():
         ran = run(manifest, environment, Plan(mpi), quiet=True)
     assert any(v.status == "wrong" for v in ran.values()), ran
 
@@ -301,14 +301,14 @@ def test_one_launch_that_does_not_start_is_told(
     program.chmod(0o755)
     monkeypatch.setattr(probe.programs, "bench_program", lambda _abi: program)
     out = exported(openmpi.classic(SOME, "4"), mpi, "openmpi-4", tmp_path)
-    with one_job_at_a_time():
+    with alone_here():
         found = run(*read(out), Plan(mpi), quiet=True)
     assert {v.status for v in found.values()} == {"proven"}, found
     assert any("; one launch did not get through" in v.why for v in found.values()), found
 
 
 def stretto(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    with one_job_at_a_time():
+    with alone_here():
         done = subprocess.run(
             [sys.executable, "-m", "stretto", *words],
             capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, check=False,
@@ -356,7 +356,7 @@ def test_what_cannot_be_run_is_unproven(tmp_path: Path, monkeypatch: pytest.Monk
         Rule("bcast", FIVE, 1 << 40, None, tuned("bcast", 3)),
     ]
     out = exported(openmpi.classic(rules, "5"), mpi, "openmpi-5", tmp_path)
-    with one_job_at_a_time():
+    with alone_here():
         verdicts = check(out, Plan(mpi), quiet=True)
     why = {v.words: (v.status, v.why) for v in verdicts if v.row is not None}
     assert {status for status, _ in why.values()} == {"unproven"}
@@ -379,7 +379,7 @@ def test_intel_clauses_that_are_wrong(tmp_path: Path, monkeypatch: pytest.Monkey
         assert any(message in f.message for f in examine(manifest, out, spoilt, mpi))
         if value.endswith(";"):
             continue  # which the MPI does not mind
-        with one_job_at_a_time():
+        with alone_here():
             found_wrong(manifest, spoilt, mpi, 1)
 
 
@@ -415,5 +415,5 @@ def test_wrong_trees_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
     manifest, environment = read(out)
     found = examine(manifest, out, environment, mpi)
     assert any(message in f.message and str(out) in f.place for f in found), found
-    with one_job_at_a_time():
+    with alone_here():
         found_wrong(manifest, environment, mpi)

@@ -12,7 +12,7 @@ import pytest
 import clusters
 from clusters import testbed
 from exports import tuned
-from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, beside_others
 from stretto.export import han, openmpi, plain
 from stretto.export.check import read
 from stretto.export.output import write
@@ -49,7 +49,7 @@ def ran(
     """Run a program on both nodes: its lines (it may end early), and what else was said."""
     argv = [*clusters.launcher(cluster, "openmpi5", 2, ppn), str(cluster.shared / words[0])]
     env = clusters.environment(cluster, "openmpi5") | dict(variables)
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             [*argv, *words[1:]],
             env=env,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exports import FIVE, FOUR, result_file
-from mpis import MPIS, one_job_at_a_time
+from mpis import MPIS, alone_here
 from stretto.export import intel, probe, reach
 from stretto.export.cases import Case
 from stretto.export.rules import Layout, Rule, read_results
@@ -214,7 +214,7 @@ def test_the_unit_of_each_collective_is_that_of_the_mpi(monkeypatch: pytest.Monk
         held = {c.call: probe.HOLD_MS for c in cases}
         return probe.take(place, cases, 4, settings, list(names.values()), held)
 
-    with one_job_at_a_time():
+    with alone_here():
         below, above = seen(lambda a, b: str(a)), seen(lambda a, b: str(b))
         both = seen(lambda a, b: f"{a}:0-{bound};{b}:{bound + 1}-{intel.MOST}")
     told = set()

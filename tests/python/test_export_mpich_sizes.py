@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exports import mpir, result_file
-from mpis import MPIS, one_job_at_a_time
+from mpis import MPIS, alone_here
 from stretto.cli import main
 from stretto.export.check import Plan, check
 from stretto.export.rules import Layout
@@ -52,7 +52,7 @@ def test_what_is_nowhere_slower_has_one_row_for_all_sizes(
 ) -> None:
     out = tmp_path / "tuning"
     assert export(scans(tmp_path / "a.bench.jsonl", mpi, 1.0), mpi, out) == [("scan", 0, None)]
-    with one_job_at_a_time():
+    with alone_here():
         found = check(out, Plan(mpi), quiet=True)
     # Its two scans are the same within a node: the row holds, and nothing can show it.
     assert {(v.words.partition(" ")[0], v.status) for v in found} == {
@@ -64,7 +64,7 @@ def test_what_is_nowhere_slower_has_one_row_for_all_sizes(
     within = leaf.index('"comm_size<=3"')
     spoilt = leaf[within:].replace("Scan_intra_recursive_doubling", "Scan_intra_smp", 1)
     path.write_text(f'{scan}"collective=scan"{leaf[:within]}{spoilt}', encoding="utf-8")
-    with one_job_at_a_time():
+    with alone_here():
         wrong = [v for v in check(out, Plan(mpi), quiet=True) if v.status == "wrong"]
     assert wrong and "is to get algorithm=MPIR_Scan_intra_recursive_doubling" in wrong[0].why
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from exports import FIVE, FOUR, TUNED, tuned
-from mpis import one_job_at_a_time
+from mpis import beside_others
 from stretto.export import openmpi_json
 from stretto.export.check import Plan, check
 from stretto.export.layouts import for_layouts
@@ -171,7 +171,7 @@ def exported(rules: list[Rule], mpi: MPIIdentity, out: Path) -> Path:
 
 
 def checked(out: Path, mpi: MPIInstallation) -> dict[str, list[RowCheck]]:
-    with one_job_at_a_time():
+    with beside_others():
         found = check(out, Plan(mpi), quiet=True)
     return {s: [v for v in found if v.status == s] for s in ("proven", "unproven", "wrong")}
 

@@ -21,7 +21,7 @@ from stretto.export.output import MODULE, SCRIPT, Export, write
 from stretto.export.rules import Layout, Rule
 from stretto.export.targets import Wishes, writer_for
 from stretto.export.users import conflicts
-from stretto.export.verdicts import Verdict
+from stretto.export.verdicts import RowCheck
 from stretto.files.export import EXPORT, NAME, ExportPoint
 from stretto.files.identity import MPIIdentity
 from stretto.mpi.mpich import MPICH
@@ -273,10 +273,10 @@ def test_each_row_is_counted_once(
     """Three rules, "6 wrong": a fault found by reading and by running counted twice."""
     out = exported(tmp_path, tmp_path / "o")
     found = [
-        Verdict(0, "a", "wrong", "read"), Verdict(0, "a", "wrong", "run"),
-        Verdict(1, "b", "proven", "run"), Verdict(1, "b", "wrong", "read"),
-        Verdict(2, "c", "proven", "run"), Verdict(None, "calls without a row", "proven", "run"),
-        Verdict(None, "the file", "wrong", "read"),
+        RowCheck(0, "a", "wrong", "read"), RowCheck(0, "a", "wrong", "run"),
+        RowCheck(1, "b", "proven", "run"), RowCheck(1, "b", "wrong", "read"),
+        RowCheck(2, "c", "proven", "run"), RowCheck(None, "calls without a row", "proven", "run"),
+        RowCheck(None, "the file", "wrong", "read"),
     ]  # fmt: skip
     monkeypatch.setattr(check, "check", lambda *_: found)
     capsys.readouterr()
@@ -295,7 +295,7 @@ def test_what_runs_wrong_is_told_beside_what_reads_wrong(
     fault = examine.Fault("another algorithm", "f:1", 0)
     monkeypatch.setattr(examine, "examine", lambda *_: [fault])
     for status, told in (("wrong", 2), ("proven", 1), ("unproven", 1)):
-        ran = {i: Verdict(i, "w", status, "run") for i in rows}  # type: ignore[arg-type]
+        ran = {i: RowCheck(i, "w", status, "run") for i in rows}  # type: ignore[arg-type]
         monkeypatch.setattr(check, "run", lambda *_, ran=ran: ran)
         found = check.check(out, check.Plan(object()), quiet=True)  # type: ignore[arg-type]
         assert len([v for v in found if v.row == 0]) == told

@@ -17,7 +17,7 @@ import pytest
 
 import told
 from exports import mpir, preset, result_file, tuned
-from mpis import installation, one_job_at_a_time
+from mpis import alone_here, installation
 from stretto.cli import main
 from stretto.export import intel, mpich, openmpi
 from stretto.export.check import read
@@ -371,7 +371,7 @@ def test_the_program_itself_times_files(
     mpi = installation("openmpi4", monkeypatch)
     rows = [Rule("barrier", TWO, 0, None, tuned("barrier", 2))]
     write(openmpi.classic(rows, "4"), tmp_path, "test", "openmpi-4", mpi.identity)
-    with one_job_at_a_time():
+    with alone_here():
         words = ["--out", str(tmp_path), "--mpi", str(mpi.launcher), "--launches", "1"]
         assert main(["export", "--time", *words, "--json"]) == 0
     (row,) = answer(capsys)["rows"]

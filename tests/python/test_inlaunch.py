@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mpis import MPIS, installation, one_job_at_a_time
+from mpis import MPIS, alone_here, installation
 from stretto.campaign import inlaunch, runner
 from stretto.campaign.compare import timings
 from stretto.campaign.fitting import as_begun
@@ -345,7 +345,7 @@ def test_a_setting_made_in_a_launch_is_that_of_the_environment(
             text += own + "".join(f"set {n} {v}\n" for n, v in pairs)
         text += own
     start = settings_environment(here.family, launch.partition(":")[2]) if launch != "bare" else {}
-    with one_job_at_a_time():
+    with alone_here():
         untouched = telling(name, tmp_path, "".join(CASES[c] + own for c in natives), {})
         inside = telling(name, tmp_path, text, start)
         for k in range(3):
@@ -409,11 +409,12 @@ def test_a_campaign_measures_many_in_one_start(
     settings = Settings(2, tuple(kept), variants_of(kept, shared), launches=1, batches=(3, 4))
     assert len(settings.variants) == 1, "the bare MPI shares it"
     path, said = tmp_path / "r.bench.jsonl", list[str]()
-    with one_job_at_a_time():
+    with alone_here():
         found, notes = measure(
             settings, here, path, collect(here.identity), ["t"], said.append, quiet=True
         )
-    assert not notes and not said and not found.excluded
+    assert not found.excluded
+    assert not [x for x in (*notes, *said) if "the machine was busy" not in x]  # by other tests
     assert len(found.launches) == len(settings.variants)
     seen = {(s.collective, s.candidate) for s in found.samples if s.times_us and s.correct}
     assert seen == {(c.collective, n) for c in kept for n in c.candidates}

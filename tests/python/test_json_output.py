@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mpis import MPIS, one_job_at_a_time
+from mpis import MPIS, beside_others
 
 pytestmark = pytest.mark.mpi
 
@@ -21,7 +21,7 @@ def printed(tmp_path: Path, *words: str) -> Any:
     env = {**os.environ, **mpi.environment, "XDG_DATA_HOME": str(tmp_path)}
     if "STRETTO_TEST_LIB" in os.environ:
         env["STRETTO_LIB_DIR"] = os.environ["STRETTO_TEST_LIB"]
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             [sys.executable, "-m", "stretto", *words], env=env, cwd=tmp_path,
             capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, missing, one_job_at_a_time
+from mpis import MPIS, beside_others, missing
 from stretto.errors import StrettoError
 from stretto.launch import library, prepare, run, understand
 from stretto.launch.ask import BROKEN_PIPE
@@ -255,7 +255,7 @@ def test_every_rank_gets_it(
     found = understand(words, environ=environ, cwd=tmp_path)
     argv, env = prepare(found, [lib], CHOICE)
     for _ in range(3):
-        with one_job_at_a_time():
+        with beside_others():
             result = run(argv, env, tmp_path, timeout=300, capture="yes")
         if result.status not in BROKEN_PIPE:
             break
@@ -369,6 +369,6 @@ def test_a_library_that_is_not_found(tmp_path: Path, programs: dict[str, Path]) 
     found = understand([*mpi.launcher(2), str(program)], environ=environ)
     assert found.library_path and "library path" in found.notes[0]
     words, env = prepare(found, [], {})
-    with one_job_at_a_time():
+    with beside_others():
         result = run(words, env, tmp_path, timeout=300, capture="yes")
     assert sorted(result.stdout.split("\n")) == ["", "0 of 2", "1 of 2"], json.dumps(result.stderr)

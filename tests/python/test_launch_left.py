@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, alone_here
 
 pytestmark = pytest.mark.mpi
 
@@ -86,7 +86,7 @@ def test_nothing_is_left(kind: str, number: signal.Signals, program: Path, tmp_p
     name, _, value = mark.partition("=")
     temporary = tmp_path / "t"
     temporary.mkdir()
-    with one_job_at_a_time():
+    with alone_here():
         before = shared()
         process = subprocess.Popen(
             [sys.executable, "-m", "stretto", *command(kind, program)],

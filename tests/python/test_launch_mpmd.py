@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, beside_others
 from stretto.launch import Result, library_for, prepare, run, understand
 from stretto.launch.evidence import read_evidence
 from stretto.launch.library import Kind
@@ -32,7 +32,7 @@ def start(words: list[str], env: dict[str, str], cwd: Path, kind: Kind, evidence
         variables[name] = str(evidence)
     evidence.mkdir()
     argv, environ = prepare(job, [library_for(kind, job.mpi)], variables)
-    with one_job_at_a_time():
+    with beside_others():
         return run(argv, environ, cwd, timeout=120, capture="yes")
 
 

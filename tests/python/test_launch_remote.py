@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, missing, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, beside_others, missing
 from stretto.launch import prepare, run, understand
 from stretto.launch.ask import BROKEN_PIPE
 
@@ -72,7 +72,7 @@ def test_ranks_on_other_nodes(
         assert (job.layout.nranks, job.layout.nodes, job.layout.ppn) == (2, 2, 1)
     argv, env = prepare(job, [lib], {"STRETTO_CHOICE": "allreduce=shm;bcast=shm"})
     for _ in range(3):
-        with one_job_at_a_time():
+        with beside_others():
             result = run(argv, env, base, timeout=600, capture="yes")
         if result.status not in BROKEN_PIPE:
             break

@@ -11,7 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from functions import FAMILIES, FAMILY_MACRO, PROGRAMS, SOURCE, section
-from mpis import ALL, DEBIAN_MPICH, MPIS, Mpi, library, missing, one_job_at_a_time
+from mpis import ALL, DEBIAN_MPICH, MPIS, Mpi, beside_others, library, missing
 
 pytestmark = pytest.mark.mpi
 DIALECTS = {"mpif.h": "program.f", "mpi": "program_mpi.f90", "mpi_f08": "program_f08.f90"}
@@ -189,7 +189,7 @@ def test_script_that_calls_mpirun(name: str, probe: dict[str, Path], tmp_path: P
     script.write_text(f"#!/bin/bash\nset -e\nls {tmp_path} | grep -c program\n{launch} {program}\n")
     results = []
     for preload in ({}, {"LD_PRELOAD": str(probe[mpi.family])}):
-        with one_job_at_a_time():
+        with beside_others():
             results.append(
                 subprocess.run(
                     ["bash", str(script)],

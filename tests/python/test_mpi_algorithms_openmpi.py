@@ -11,7 +11,7 @@ import pytest
 
 import clusters
 from clusters import testbed
-from mpis import MPIS, Mpi, one_job_at_a_time
+from mpis import MPIS, Mpi, beside_others
 from stretto.export.rules import Layout, Rule
 from stretto.export.targets import Wishes, writer_for
 from stretto.mpi import from_launcher
@@ -176,7 +176,7 @@ def messages(
     for variable in env:
         if variable.startswith("OMPI_MCA_"):
             words += ["-x", variable]
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             [*words, str(built(mpi, nodes.shared)), str(COUNT)], env=env, cwd=nodes.shared,
             capture_output=True, text=True, timeout=300, check=False,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpis import MPIS, have, one_job_at_a_time
+from mpis import MPIS, beside_others, have
 from stretto import mpi
 from stretto.errors import StrettoError
 from stretto.launch import run
@@ -191,7 +191,7 @@ def test_launch(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     words, environ = found.launch(
         2, [str(tmp_path / "p")], variables={"STRETTO_CHOICE": "a=b;c=d"}, oversubscribe=True
     )
-    with one_job_at_a_time():
+    with beside_others():
         result = run(words, environ, timeout=100, capture="yes")
     assert result.status == 0, result.stderr
     assert result.stdout.replace(";", " ").splitlines() == ["2 a=b c=d"] * 2

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, Mpi, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, Mpi, beside_others
 from stretto.files.profile import format_profile, read_profile
 
 APPS = REPOSITORY / "tests" / "apps"
@@ -31,7 +31,7 @@ def environment(mpi: Mpi) -> dict[str, str]:
 
 def stretto(mpi: Mpi, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    with one_job_at_a_time():
+    with beside_others():
         return subprocess.run(
             [sys.executable, "-m", "stretto", *words],
             env=environment(mpi),
@@ -100,7 +100,7 @@ def test_interrupted(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
     words = ["profile", "-o", "x.profile.json", "--", *mpi.launcher(2), str(program), "stay", "300"]
-    with one_job_at_a_time():
+    with beside_others():
         process = subprocess.Popen(
             [sys.executable, "-m", "stretto", *words],
             env=environment(mpi),
@@ -126,7 +126,7 @@ def test_a_kill_leaves_no_recording(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
     words = ["profile", "--", *mpi.launcher(2), str(program), "stay", "300"]
-    with one_job_at_a_time():
+    with beside_others():
         process = subprocess.Popen(
             [sys.executable, "-m", "stretto", *words], env=environment(mpi), cwd=tmp_path,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -249,7 +249,7 @@ def test_profiles_of_one_directory_take_different_names(tmp_path: Path) -> None:
         f"exec {' '.join(mpi.launcher(1))} {program} threads 0\n"
     )
     script.chmod(0o755)
-    with one_job_at_a_time():
+    with beside_others():
         both = [
             subprocess.Popen(
                 [sys.executable, "-m", "stretto", "profile", "--", str(script), name],

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, beside_others
 from stretto.cli import main
 from stretto.commands.apply import Applied, applied_to
 from stretto.errors import StrettoError
@@ -54,7 +54,7 @@ def stretto(
         if k.startswith(("XDG_", "STRETTO_", "PYTHONPATH", "HOME"))
     }
     for _ in range(3):
-        with one_job_at_a_time():
+        with beside_others():
             done = subprocess.run(
                 [sys.executable, "-m", "stretto", *words],
                 env=env | kept | {"STRETTO_LIB_DIR": str(libs)},
@@ -335,7 +335,7 @@ def test_env_lines_need_no_python(name: str, folder: Path, stand_ins: Path) -> N
     assert all(x.startswith("export ") for x in lines.stdout.splitlines()[1:])
     script = folder / "job.sh"
     script.write_text(f"{lines.stdout}exec {shlex.join(launch)}\n")
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             ["sh", "job.sh"],
             env=mpi.environment,

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, beside_others
 from stretto.campaign.stats import Interval
 from stretto.campaign.verdict import judge
 from stretto.cli import main
@@ -503,7 +503,7 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def scale(*words: str) -> int:
-    with one_job_at_a_time():
+    with beside_others():
         return main(["scale", *words])
 
 

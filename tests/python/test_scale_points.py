@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from looks import until_seen
-from mpis import MPIS, one_job_at_a_time
+from mpis import MPIS, beside_others
 from stretto.cli import main
 from stretto.errors import UsageError
 from stretto.files.identity import Host
@@ -187,7 +187,7 @@ def test_a_script_that_ignores_the_number_is_found_out(
     rank = until_seen(tmp_path, monkeypatch)
     Path("fixed.sh").write_text(f"#!/bin/sh\n{shlex.join(MPIRUN)} -n 2 {rank}\n")
     Path("fixed.sh").chmod(0o755)
-    with one_job_at_a_time():
+    with beside_others():
         words = ["scale", "--ranks", "1,2", "--repeats", "1", *launcher, "--json"]
         assert main([*words, "--", "./fixed.sh", "{n}"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -342,12 +342,14 @@ def test_tuned_runs_have_the_settings_that_run_would_set(
     MPIS["openmpi4"].require()
     rank = until_seen(tmp_path, monkeypatch)
     script = Path("job.sh")
-    script.write_text('#!/bin/sh\n[ "$1" = 3 ] && export STEPS=4\necho "in ${STEPS:-10} s"\n'
-                      f"STEPS=${{STEPS-}} {shlex.join(MPIRUN)} -n $1 {rank}\n")  # fmt: skip
+    script.write_text(
+        '#!/bin/sh\n[ "$1" = 3 ] && export I_MPI_WAIT_MODE=4\necho "in ${I_MPI_WAIT_MODE:-10} s"\n'
+        f"export I_MPI_WAIT_MODE\n{shlex.join(MPIRUN)} -n $1 {rank}\n"
+    )
     script.chmod(0o755)
-    chosen(["./job.sh", "2"], {"STEPS": "5"})
+    chosen(["./job.sh", "2"], {"I_MPI_WAIT_MODE": "5"})
     words = ["scale", "--ranks", "2,3", "--repeats", "2", "--metric", r"in (\d+) s", "--json"]
-    with one_job_at_a_time():
+    with beside_others():
         options = ["--mpi", MPIRUN[0], *launcher[2:]]
         assert main([*words, *options, "--", "./job.sh", "{n}"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -355,13 +357,14 @@ def test_tuned_runs_have_the_settings_that_run_would_set(
         (2, "native"): 10, (2, "tuned"): 5, (3, "native"): 4,
     }  # fmt: skip
     (failed,) = found["failed"]
-    assert failed["kind"] == "tuned" and "STEPS=5 did not reach the ranks" in failed["why"]
+    assert failed["kind"] == "tuned"
+    assert "I_MPI_WAIT_MODE=5 did not reach the ranks" in failed["why"]
     (file,) = (tmp_path / "out").glob("*.jsonl")
     assert {r.detail for r in read_scale(file).runs if r.kind == "tuned" and r.status == 0} == {
-        "STEPS=5"
+        "I_MPI_WAIT_MODE=5"
     }
-    chosen(["./job.sh", "2"], {"STEPS": "6"})
-    with one_job_at_a_time():
+    chosen(["./job.sh", "2"], {"I_MPI_WAIT_MODE": "6"})
+    with beside_others():
         assert main([*words, *options, "--ranks", "2", "--", "./job.sh", "{n}"]) == 0
     out = capsys.readouterr()
     assert "tuned runs left out: not made with the table and settings" in out.err

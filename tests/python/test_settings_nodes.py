@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import clusters
-from mpis import MPIS, REPOSITORY, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, beside_others
 from stretto.files.settings import read_settings
 from stretto.mpi.detect import find_installation
 from stretto.mpi.settings import Setting, settings
@@ -223,7 +223,7 @@ def test_tune_asks_the_nodes_and_tries_their_interfaces(
     environment["OMPI_MCA_btl_tcp_if_include"] = f"{rails.network}.0/24"
     words = ["tune", "--settings", "--pairs", "1", "--yes", "--metric", r"time: ([\d.e+-]+)"]
     words += ["--ignore", "sent|time", "--", *start, str(program)]
-    with one_job_at_a_time():
+    with beside_others():
         done = subprocess.run(
             [sys.executable, "-m", "stretto", *words], cwd=case, env=environment,
             capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, check=False,

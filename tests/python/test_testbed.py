@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, library, missing, one_job_at_a_time
+from mpis import MPIS, REPOSITORY, beside_others, library, missing
 
 sys.path.insert(0, str(REPOSITORY / "tools" / "testbed"))
 import cluster as testbed
@@ -72,7 +72,7 @@ def run_on(
 ) -> subprocess.CompletedProcess[str]:
     mpi = MPIS[name].require()
     words, env = launch(cluster, name, ppn, argv, prefix=mpi.prefix, **options)  # type: ignore[arg-type]
-    with one_job_at_a_time():
+    with beside_others():
         return subprocess.run(
             words, env=env, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL
         )
@@ -292,7 +292,7 @@ def test_open_mpi_sends_over_both_rails() -> None:
             words, environ = launch(cluster, "openmpi4", 1, [str(program)])
             if interfaces != "all":
                 words[words.index("btl_tcp_if_include") + 1] = interfaces
-            with one_job_at_a_time():
+            with beside_others():
                 done = subprocess.run(
                     words, env=environ, capture_output=True, text=True, timeout=150,
                     stdin=subprocess.DEVNULL,

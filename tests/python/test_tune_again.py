@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import stretto.tune.verify as verify_module
-from mpis import MPIS, one_job_at_a_time
+from mpis import MPIS, beside_others
 from stretto.cli import main
 from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.identity import Host, MPIIdentity
@@ -41,7 +41,9 @@ class Runs:
         self.commands: list[list[str]] = []
         self.after = after
 
-    def __call__(self, words: list[str], cwd: Path, libraries: list[Path], *_: object) -> Trial:
+    def __call__(
+        self, words: list[str], cwd: Path, libraries: list[Path], *_: object, **__: object
+    ) -> Trial:
         self.commands.append(words)
         self.after()
         found = Evidence(2, 2, 2, {"allreduce": 9}) if libraries else Evidence()
@@ -322,7 +324,7 @@ def test_settings_are_tried_on_one_program(case: Path, capsys: pytest.CaptureFix
     def tune(*more: str) -> tuple[int, str]:
         tried = ["--pairs", "1", "--candidates", "btl_tcp_links=2"]
         words = [*tried, "--mpi", "/usr", "-o", "out", *more]
-        with one_job_at_a_time():
+        with beside_others():
             code = main(["tune", "--settings", "--yes", *words, "--", "./job.sh", "../mesh"])
         return code, capsys.readouterr().err
 
@@ -367,7 +369,7 @@ def test_a_profile_of_a_program_outside(tmp_path: Path, monkeypatch: pytest.Monk
     words = [*mpi.launcher(2), "../build/app"]
     options = Options(words, case / "out", Metric(), Place(Path.cwd(), case / "out" / COPIES))
     stage = Profiled(options, lambda text: None)
-    with one_job_at_a_time():
+    with beside_others():
         found = stage.profile()
     assert found.command == words and found == read_profile(stage.path("profile.json"))
     assert [Path(p.path).resolve() for p in found.programs or []] == [tmp_path / "build" / "app"]

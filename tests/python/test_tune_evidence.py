@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, one_job_at_a_time
+from mpis import MPIS, beside_others
 from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Node, Profile
@@ -133,7 +133,7 @@ def script(folder: Path, text: str, **values: str) -> list[str]:
 def test_tuned_runs_prove_themselves(folder: Path) -> None:
     words = [*MPIS["openmpi4"].launcher(2), "./app"]
     stage, table = verifying(folder, words, pairs=2)
-    with one_job_at_a_time():
+    with beside_others():
         outcome = stage.verify(profile(words), table, None, [])
     assert "In each of the 2 tuned runs all 2 ranks had Stretto" in outcome.conclusion
     verdict = json.loads(stage.path("verdict.json").read_text())
@@ -149,7 +149,7 @@ def test_tuned_runs_prove_themselves(folder: Path) -> None:
 def test_a_script_that_drops_the_environment_gets_no_verdict(folder: Path) -> None:
     words = script(folder, BARE_ENVIRONMENT)
     stage, table = verifying(folder, words)
-    with one_job_at_a_time(), pytest.raises(StrettoError) as caught:
+    with beside_others(), pytest.raises(StrettoError) as caught:
         stage.verify(profile(words), table, None, [])
     assert "0 of 2 ranks loaded Stretto in the tuned run" in str(caught.value)
     assert "env -i" in str(caught.value.remedy)
@@ -162,7 +162,7 @@ def test_a_script_that_drops_the_environment_gets_no_verdict(folder: Path) -> No
 def test_a_wrapper_of_the_ranks_that_drops_it(folder: Path) -> None:
     words = [*MPIS["openmpi4"].launcher(2), "env", "-u", "LD_PRELOAD", "./app"]
     stage, table = verifying(folder, words)
-    with one_job_at_a_time(), pytest.raises(StrettoError, match="0 of 2 ranks loaded Stretto"):
+    with beside_others(), pytest.raises(StrettoError, match="0 of 2 ranks loaded Stretto"):
         stage.verify(profile(words), table, None, [])
 
 
@@ -173,7 +173,7 @@ def test_a_script_that_brings_stretto_itself_is_not_native(folder: Path) -> None
     words = script(folder, PRELOADING, library=library)
     stage.path("table").parent.rename(folder / "old")
     stage, table = verifying(folder, words)
-    with one_job_at_a_time(), pytest.raises(StrettoError, match="was to be native"):
+    with beside_others(), pytest.raises(StrettoError, match="was to be native"):
         stage.verify(profile(words), table, None, [])
 
 
@@ -183,6 +183,6 @@ def test_a_table_of_another_layout_is_not_called_tuned(folder: Path) -> None:
     stage, table = verifying(folder, words)
     table.rows = [Row("allreduce", 4, 64, 0, None, "shm")]
     write_table(table, stage.path("table"))
-    with one_job_at_a_time(), pytest.raises(StrettoError, match="none of their calls") as caught:
+    with beside_others(), pytest.raises(StrettoError, match="none of their calls") as caught:
         stage.verify(profile(words), table, None, [])
     assert "has no row for 1 node" in str(caught.value)

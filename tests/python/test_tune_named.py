@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from looks import until_seen
-from mpis import MPIS, one_job_at_a_time
+from mpis import MPIS, beside_others
 from stretto.cli import main
 from stretto.errors import UsageError
 from stretto.files.verdict import Metric
@@ -179,7 +179,7 @@ def test_a_script_that_sets_it_is_found_out_by_its_ranks(
     script.write_text(f"#!/bin/sh\nexport {VARIABLE}=2048\n{launcher} {rank}\n")
     script.chmod(0o755)
     words = ["tune", "--settings", "--candidates", f"{EAGER}=16384", "--json"]
-    with one_job_at_a_time():
+    with beside_others():
         assert main([*words, "--mpi", mpirun, "-y", "--", "./job.sh"]) == 0
     found = json.loads(capsys.readouterr().out)
     (tried,) = found["tried"]
@@ -188,7 +188,7 @@ def test_a_script_that_sets_it_is_found_out_by_its_ranks(
     assert [r["setting"] for r in found["runs"]].count(f"{EAGER}=16384") == 1, "no more runs of it"
     monkeypatch.setenv(VARIABLE, "1")  # of the shell: what is tried takes its place
     script.write_text(script.read_text().replace("export", ": "))
-    with one_job_at_a_time():
+    with beside_others():
         words += ["--pairs", "1", "--restart"]
         assert main([*words, "--mpi", mpirun, "-y", "--", "./job.sh"]) == 0
     assert json.loads(capsys.readouterr().out)["tried"][0]["outcome"] != "failed"

@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "tests" / "python"))
 sys.path.append(str(REPOSITORY / "python"))  # where Stretto is not installed
 
-from mpis import Mpi, library, one_job_at_a_time  # noqa: E402
+from mpis import Mpi, alone_here, library  # noqa: E402
 
 MARK = "STRETTO_PROOF_JOB"
 
@@ -169,7 +169,7 @@ def alone(ranks: int) -> Iterator[None]:
     """Hold the machine's lock for MPI jobs of several ranks; it is kept for a while after."""
     global _since
     if ranks > 1 and _since is None:
-        _lease.enter_context(one_job_at_a_time())
+        _lease.enter_context(alone_here())
         _since = time.monotonic()
     try:
         yield
