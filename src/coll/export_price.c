@@ -130,8 +130,9 @@ static int read_input(pricing *p, bool choice, char *error, size_t error_size) {
 
 static stretto_price_call call_of(const pricing *p) {
     const stretto_export_pricing *in = p->in;
-    return (stretto_price_call){&p->platform, &p->layout, in->nranks, in->bytes, in->element,
-                                in->sizes,    in->skew,   in->calls,  in->seed,  in->trace != 0};
+    return (stretto_price_call){&p->platform, &p->layout,     in->nranks, in->bytes,
+                                in->element,  in->sizes,      in->skew,   in->calls,
+                                in->seed,     in->trace != 0, in->stop};
 }
 
 int stretto_export_price(const stretto_export_pricing *in, stretto_price_result *result,

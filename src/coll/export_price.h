@@ -33,7 +33,8 @@ typedef struct {
     int trace;
     const double *platform; /* the parameters in order: all levels', then the rest */
     int nplatform;
-    const char *graph; /* of a neighbourhood collective; NULL: "torus2" */
+    const char *graph;        /* of a neighbourhood collective; NULL: "torus2" */
+    const volatile int *stop; /* as in stretto_price_call */
 } stretto_export_pricing;
 
 /* 0, and the result, to be given back; else -1 with the reason in error. */

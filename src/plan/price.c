@@ -157,7 +157,7 @@ static bool set_up(price_state *s) {
 
 static int read_plans(price_state *s, stretto_plan_source source, void *arg, char *error,
                       size_t error_size) {
-    for (int r = 0; r < s->nranks; r++) {
+    for (int r = 0; r < s->nranks && !price_stopped(s); r++) {
         stretto_plan plan;
         if (source(arg, r, &plan, error, error_size) != 0)
             return -1;
@@ -251,6 +251,8 @@ int stretto_price(const stretto_price_call *call, stretto_plan_source source, vo
         price_run(&s);
         if (s.failed)
             snprintf(error, error_size, "out of memory while pricing");
+        else if (price_stopped(&s))
+            snprintf(error, error_size, "stopped while pricing");
         else if (s.finished < s.nranks)
             snprintf(error, error_size,
                      "the plans do not come to an end: %d of %d ranks wait for ever; stretto plan "

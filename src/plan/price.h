@@ -79,6 +79,7 @@ typedef struct {
     int calls;           /* so many calls in a row, each rank entering when it is done; >= 1 */
     uint64_t seed;       /* of the noise, and of the choice of uplinks */
     bool trace;          /* keep what happened, for pictures; only for the last call */
+    const volatile int *stop; /* becomes nonzero: give up soon, with an error; NULL: never */
 } stretto_price_call;
 
 /* What a rank's core did, or a message (trace). */

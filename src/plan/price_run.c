@@ -264,7 +264,7 @@ void price_wake(price_state *s, int rank) {
 
 void price_run(price_state *s) {
     price_event event;
-    while (!s->failed && price_queue_take(&s->queue, &event)) {
+    while (!s->failed && !price_stopped(s) && price_queue_take(&s->queue, &event)) {
         s->result->events++;
         s->now = event.t;
         switch (event.kind) {

@@ -207,6 +207,10 @@ price_channel *price_channel_of(price_state *s, int source, int target);
 price_message *price_meet(price_state *s, price_channel *c, int source, int target,
                           bool i_am_sender);
 
+static inline bool price_stopped(const price_state *s) {
+    return s->call->stop && *s->call->stop;
+}
+
 /* price_net.c */
 void price_send(price_state *s, int rank, int peer, int ordinal, const price_op *op);
 void price_recv(price_state *s, int rank, int peer, int ordinal);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from stretto.files.bench import read_bench
 from stretto.files.table import TUNABLE, read_table
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform_file import load
-from stretto.model.sweep import Answer, Cell, messages_of, rows, simulate
+from stretto.model.sweep import Answer, Cell, messages_of, rows, seconds_of, simulate
 
 
 def test_counts() -> None:
@@ -146,11 +147,43 @@ def test_what_would_take_minutes_is_recognised() -> None:
         ["-p", "hpc7g", "-c", "allreduce", "--candidates", "rings"],
         ["-p", "hpc7g", "-c", "allreduce", "--baseline", "magic"],
         ["-p", "none", "-c", "allreduce"],
+        [
+            "-p",
+            "hpc6a",
+            "-c",
+            "allreduce",
+            "--nodes",
+            "2,256",
+            "--ppn",
+            "96",
+            "--bytes",
+            "8",
+            "--candidates",
+            "ring",
+        ],
     ],
 )
 def test_bad_requests_are_explained(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", *argv]) in (1, 2)
-    assert "stretto: error:" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "stretto: error:" in said
+    assert ("messages, which would take about" in said) == ("2,256" in argv)
+
+
+def test_pricing_of_many_ranks_ends_when_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGTERM was obeyed when the evaluation, minutes long, had ended."""
+    join, evaluated = threading.Thread.join, []
+
+    def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
+        evaluated.append(thread)
+        if len(evaluated) == 1:
+            raise KeyboardInterrupt
+        join(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        seconds_of(Cell("allreduce", 64, 16, 8), "ring", load("hpc6a"))
+    assert evaluated[0] is evaluated[1] and not evaluated[0].is_alive()
 
 
 def test_one_node_is_priced_too() -> None:

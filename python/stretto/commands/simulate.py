@@ -119,8 +119,9 @@ def _sweep(
     from stretto.campaign.settings import parse_sizes
     from stretto.files.table import read_table
     from stretto.model.show import answer_lines, sweep_picture
-    from stretto.model.sweep import Answer, Cell, simulate, write_results
+    from stretto.model.sweep import Answer, Cell, require_time, simulate, write_results
     from stretto.plan import canonical, collectives
+    from stretto.progress import Progress
 
     wanted = parse_sizes(sizes)
     if output is not None and output.exists() and output.stat().st_size > 0:
@@ -151,9 +152,15 @@ def _sweep(
             ]  # fmt: skip
             if len(cells) > 8:
                 say(f"stretto: {len(cells)} cells of {name} on {where.name}")
-            answers += simulate(
-                cells, where, candidates=tried, baseline=baseline, seed=seed, wide=True
-            )
+            require_time(cells, tried, baseline)
+            with Progress(f"pricing {name}", total=len(cells)) as bar:
+                answers += simulate(
+                    cells, where, candidates=tried, baseline=baseline, seed=seed, wide=True,
+                    done=lambda cell, bar=bar: bar.advance(),
+                    begun=lambda cell, choice, bar=bar: bar.advance(
+                        0, f"{cell.nodes} x {cell.ppn}, {cell.bytes} B, {choice}"
+                    ),
+                )  # fmt: skip
     if not answers:
         raise UsageError("there is nothing to price", "--nodes", "two ranks are the least")
     if output is not None:

@@ -9,6 +9,7 @@ import ctypes
 import functools
 import json
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,6 +78,7 @@ class _Pricing(ctypes.Structure):
         ("platform", ctypes.POINTER(ctypes.c_double)),
         ("nplatform", ctypes.c_int),
         ("graph", ctypes.c_char_p),
+        ("stop", ctypes.POINTER(ctypes.c_int)),
     )
 
 
@@ -249,7 +251,7 @@ def price(
         given.skew = (ctypes.c_double * len(skew))(*skew)
     result = _Result()
     error = ctypes.create_string_buffer(_ERROR_SIZE)
-    if lib.stretto_export_price(given, result, error, _ERROR_SIZE) != 0:
+    if _evaluate(given, result, error) != 0:
         raise StrettoError(
             error.value.decode(errors="replace"),
             f"{collective} {choice} with {len(hosts)} ranks on {platform.name}",
@@ -259,6 +261,34 @@ def price(
         return _read(result, given, platform)
     finally:
         lib.stretto_export_price_free(result)
+
+
+#: fewer ranks are soon priced: no thread is made for them
+_LONG = 512
+
+
+def _evaluate(given: _Pricing, result: _Result, error: ctypes.Array[ctypes.c_char]) -> int:
+    """Price in another thread, so that this one hears signals; an exception here ends it."""
+    function = _library().stretto_export_price
+    if given.nranks < _LONG:
+        return int(function(given, result, error, _ERROR_SIZE))
+    stop = ctypes.c_int(0)
+    given.stop = ctypes.pointer(stop)
+    status: list[int] = []
+    work = threading.Thread(
+        target=lambda: status.append(function(given, result, error, _ERROR_SIZE))
+    )
+    work.start()
+    try:
+        while work.is_alive():
+            work.join(0.1)
+    except BaseException:
+        stop.value = 1
+        work.join()
+        if status == [0]:
+            _library().stretto_export_price_free(result)
+        raise
+    return status[0]
 
 
 def bound(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto import __version__
+from stretto.campaign.cost import duration
 from stretto.campaign.stats import geometric_mean
 from stretto.errors import EXIT_USAGE, StrettoError, UsageError
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
@@ -72,6 +73,10 @@ def hosts_of(nodes: int, ppn: int) -> list[int]:
 
 #: messages of one call beyond which a candidate is not tried unless it was named
 TOO_MANY = 2e6
+
+
+#: messages of one choice beyond which nothing is evaluated: minutes of a core
+MOST = 1e8
 
 
 @functools.cache
@@ -163,6 +168,28 @@ def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> l
     return list(dict.fromkeys(plan.canonical(collective, c) for c in out))
 
 
+def require_time(cells: Sequence[Cell], candidates: Sequence[str] | None, baseline: str) -> None:
+    """Refuse what would take very long, before anything is priced.
+
+    Parameters
+    ----------
+    cells, candidates, baseline
+        As for `simulate`.
+    """
+    for cell in cells:
+        ranks = cell.nodes * cell.ppn
+        native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
+        for choice in (native, *(c for c in candidates or () if c != NATIVE)):
+            if (messages := messages_of(cell, choice)) > MOST:
+                raise UsageError(
+                    f"{cell.collective} by {choice} on {cell.nodes} x {cell.ppn} ranks sends "
+                    f"{messages:.1g} messages, which would take about {duration(messages * 1e-6)}",
+                    "--nodes",
+                    "give fewer nodes, or leave it out of --candidates (the MPI's own choice: "
+                    "--baseline hierarchical)",
+                )
+
+
 def simulate(
     cells: Sequence[Cell],
     platform: Platform,
@@ -172,6 +199,7 @@ def simulate(
     seed: int = 1,
     wide: bool = True,
     done: Callable[[Cell], None] = lambda cell: None,
+    begun: Callable[[Cell, str], None] = lambda cell, choice: None,
 ) -> Iterator[Answer]:
     """Price every cell; a choice that cannot be used for a cell is left out of it.
 
@@ -187,6 +215,8 @@ def simulate(
         Of the noise; see `candidates_of`.
     done
         Called after each cell.
+    begun
+        Called before each choice of a cell.
     """
     if baseline not in BASELINES:
         raise UsageError(
@@ -199,6 +229,7 @@ def simulate(
         if ranks < 2:
             raise UsageError("one rank has nobody to talk to", "--nodes", "take two ranks or more")
         native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
+        begun(cell, native)
         times = {NATIVE: seconds_of(cell, native, platform, seed)}
         names = candidates or candidates_of(cell.collective, cell.nodes, cell.ppn, wide)
         reason = None
@@ -207,6 +238,10 @@ def simulate(
                 continue
             if candidates is None and messages_of(cell, choice) > TOO_MANY:
                 continue  # every rank talks to every other one: minutes to evaluate
+            if choice == native:
+                times[choice] = times[NATIVE]
+                continue
+            begun(cell, choice)
             try:
                 times[choice] = seconds_of(cell, choice, platform, seed)
             except StrettoError as error:

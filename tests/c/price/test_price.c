@@ -394,6 +394,11 @@ static void refusals(void) {
     p.write = never_ends;
     CHECK(stretto_price(&p.call, pricing_source, &p, &result, error, sizeof error) == -1);
     CHECK_MSG(strstr(error, "wait for ever"), "%s", error);
+    const volatile int stop = 1;
+    p.call.stop = &stop;
+    CHECK(stretto_price(&p.call, pricing_source, &p, &result, error, sizeof error) == -1);
+    CHECK_MSG(strstr(error, "stopped while pricing"), "%s", error);
+    p.call.stop = NULL;
     p.platform.level[STRETTO_LEVEL_RAIL].latency = -1;
     CHECK(stretto_price(&p.call, pricing_source, &p, &result, error, sizeof error) == -1);
     CHECK_MSG(strstr(error, "rail.latency"), "%s", error);
