@@ -53,8 +53,8 @@ const char *stretto_host_foreign(void);
  * was called. */
 _Noreturn void stretto_host_refuse(const char *function);
 
-/* Ends the job, whose reason has been said on standard error: flushes it and gives the launcher time
- * to read it (Hydra drops what it has not read when a rank aborts), then calls the host's
+/* Ends the job, whose reason has been said on standard error: flushes it and gives the launcher
+ * time to read it (Hydra drops what it has not read when a rank aborts), then calls the host's
  * MPI_Abort on MPI_COMM_WORLD with status 1. */
 _Noreturn void stretto_host_end_job(void);
 

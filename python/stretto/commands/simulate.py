@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +13,11 @@ import typer
 from stretto.campaign.settings import parse_counts
 from stretto.cli import finite, print_json, say
 from stretto.errors import UsageError
+from stretto.progress import Progress
 
 if TYPE_CHECKING:
     from stretto.model.platform import Platform
+    from stretto.model.sweep import Cell
 
 EXAMPLE = """stretto simulate --platform hpc7g --collective allreduce --nodes 64 --ppn 64 --bytes 8
 stretto simulate --platform c5n-efa --collective allreduce,bcast --nodes 2:32 --ppn 36 \\
@@ -100,6 +103,14 @@ def command(
            plot, top, as_json)  # fmt: skip
 
 
+def _advance(bar: Progress, cell: Cell, begun: str | None = None) -> None:
+    """Show what is priced: one choice of a cell that is begun, or the cell as done."""
+    if begun is None:
+        bar.advance()
+    else:
+        bar.advance(0, f"{cell.nodes} x {cell.ppn}, {cell.bytes} B, {begun}")
+
+
 def _sweep(
     collective: str | None,
     table: Path | None,
@@ -121,7 +132,6 @@ def _sweep(
     from stretto.model.show import answer_lines, sweep_picture
     from stretto.model.sweep import Answer, Cell, require_time, simulate, write_results
     from stretto.plan import canonical, collectives
-    from stretto.progress import Progress
 
     wanted = parse_sizes(sizes)
     if output is not None and output.exists() and output.stat().st_size > 0:
@@ -156,10 +166,7 @@ def _sweep(
             with Progress(f"pricing {name}", total=len(cells)) as bar:
                 answers += simulate(
                     cells, where, candidates=tried, baseline=baseline, seed=seed, wide=True,
-                    done=lambda cell, bar=bar: bar.advance(),
-                    begun=lambda cell, choice, bar=bar: bar.advance(
-                        0, f"{cell.nodes} x {cell.ppn}, {cell.bytes} B, {choice}"
-                    ),
+                    done=partial(_advance, bar), begun=partial(_advance, bar),
                 )  # fmt: skip
     if not answers:
         raise UsageError("there is nothing to price", "--nodes", "two ranks are the least")
