@@ -13,6 +13,7 @@ from stretto.commands.apply import applied_to
 from stretto.errors import EXIT_COMMAND, StrettoError
 from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import understand
+from stretto.launch.reach import obstacles
 
 EXAMPLE = """\
 stretto run -- mpirun -n 64 ./app input.dat
@@ -60,7 +61,14 @@ def command(
     for note in job.notes:
         say(f"stretto: note: {note}")
     applied = applied_to(job, table, choice, verbose, settings)
-    say(f"stretto: {applied.words}")
+    between = [o.words for o in obstacles(job.command)] + [tool.name for tool in job.tools]
+    if applied.libraries and between:
+        say(
+            f"stretto: requested: {applied.words}; it may have no effect through "
+            f"{', '.join(between)} (--verbose prints which algorithm runs)"
+        )
+    else:
+        say(f"stretto: {applied.words}")
     job = with_settings(job, applied.settings)
     argv, environ = prepare(job, applied.libraries, applied.variables)
     execute(argv, environ)

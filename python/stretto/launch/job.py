@@ -13,6 +13,7 @@ from stretto.files.identity import Abi
 from stretto.files.regular import open_to_read
 from stretto.launch.command import Application, Command, parse_command
 from stretto.launch.layout import Layout, find_layout
+from stretto.launch.tools import Tool, mpi_tools
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import (
     LAUNCHER_NAMES,
@@ -53,6 +54,8 @@ class Job:
         The program does not find its MPI by itself: the installation's `environment` is added.
     notes
         What was concluded without being certain, for the user to see.
+    tools
+        Other tools that export MPI functions; `notes` has a sentence on each.
     """
 
     command: Command
@@ -62,6 +65,7 @@ class Job:
     cwd: Path
     library_path: bool = False
     notes: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
 
 
 def understand(
@@ -99,7 +103,9 @@ def understand(
         if command.launcher is None and not _single(command, seen, where):
             layout = Layout(None, None, None)
     lost = any("library path" in note for note in notes)
-    return Job(command, installation, layout, env, where, lost, tuple(notes))
+    tools = tuple(mpi_tools(command, seen, where))
+    notes += [tool.words for tool in tools]
+    return Job(command, installation, layout, env, where, lost, tuple(notes), tools)
 
 
 def _launched(
