@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,7 @@ def understand(
     env = dict(os.environ if environ is None else environ)
     where = cwd or Path.cwd()
     command = parse_command(words, env, where)
+    _refuse_not_executable(command, where)
     seen = {**env, **command.assignments}
     layout = find_layout(command, seen, where)
     notes: list[str] = []
@@ -106,6 +108,20 @@ def understand(
     tools = tuple(mpi_tools(command, seen, where))
     notes += [tool.words for tool in tools]
     return Job(command, installation, layout, env, where, lost, tuple(notes), tools)
+
+
+def _refuse_not_executable(command: Command, cwd: Path) -> None:
+    for application in command.applications:
+        if application.program is None or command.multi_prog:
+            continue
+        word = command.words[application.program]
+        path = cwd / word
+        if "/" not in word or not path.is_file() or os.access(path, os.X_OK):
+            continue
+        with_shell = "" if is_elf(path) else f", or start it with its interpreter: sh {word}"
+        raise StrettoError(
+            "this file is not executable", word, f"chmod +x {shlex.quote(word)}{with_shell}"
+        )
 
 
 def _launched(
@@ -209,6 +225,12 @@ def _direct(
         return installation.with_abi(own) if own else installation
     if told is not None:
         return told
+    if command.multi_prog:
+        raise StrettoError(
+            "srun --multi-prog takes the programs from a file, which does not show their MPI",
+            _name(command, application),
+            "say which MPI they use: --mpi openmpi, mpich or intel",
+        )
     return _of_script(command, application, environ, cwd, notes)
 
 
