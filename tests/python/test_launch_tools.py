@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,39 @@ def test_run_behind_env_i_before_the_launcher_sets_variables_again(tmp_path: Pat
             continue
         done = subprocess.run(words, env=environ, cwd=tmp_path, capture_output=True, text=True)
         assert done.stdout == f"{LIB}|allreduce=shm bcast=shm|\n"
+
+
+def test_options_for_address_sanitizer_keep_the_users(tmp_path: Path) -> None:
+    option = "verify_asan_link_order=0"
+    cases: list[tuple[str, str, dict[str, str], str]] = [
+        ("openmpi4", "mpirun -n 2 a", {}, option),
+        ("openmpi4", "mpirun -n 2 a", {"ASAN_OPTIONS": "b=1"}, f"b=1:{option}"),
+        ("openmpi4", "mpirun -x ASAN_OPTIONS=b=1 a", {}, f"ASAN_OPTIONS=b=1:{option}"),
+        ("openmpi5", "mpirun -x ASAN_OPTIONS a", {"ASAN_OPTIONS": "c"}, f"ASAN_OPTIONS=c:{option}"),
+        ("mpich", "mpirun -genv ASAN_OPTIONS b=1 a", {}, f"-genv ASAN_OPTIONS b=1:{option}"),
+        ("slurm", "srun -n 2 env ASAN_OPTIONS=b=1 a", {}, f"env ASAN_OPTIONS=b=1:{option}"),
+        ("mpich", "env ASAN_OPTIONS=b=1 mpirun a", {}, f"env ASAN_OPTIONS=b=1:{option}"),
+    ]
+    for kind, line, environ, expected in cases:
+        made = replace(job(tmp_path, kind, line, **environ), sanitized=True)
+        words, env = prepare(made, [LIB], CHOICE)
+        there = f"{' '.join(words)} {' '.join(env.values())}"
+        assert expected in there, line
+        assert option not in str(prepare(replace(made, sanitized=False), [LIB], CHOICE)), line
+        assert option not in str(prepare(made, [])), line
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_run_of_a_program_with_address_sanitizer_starts_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpi = MPIS[name].require()
+    source = REPOSITORY / "tests" / "apps" / "sums.c"
+    mpi.compile(source, tmp_path / "checked", "-fsanitize=address")
+    words = ["--choice", "allreduce=shm", "--verbose", "--", *mpi.launcher(2), "./checked"]
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")  # Open MPI 4 has leaks
+    done = stretto(mpi, "run", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "ranks=2 sum=1" in done.stdout and "shm (forced)" in done.stderr
+    assert "./checked loads AddressSanitizer" in done.stderr

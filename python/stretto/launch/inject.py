@@ -16,6 +16,7 @@ from stretto.errors import StrettoError
 from stretto.launch.command import Command, Option
 from stretto.launch.job import Job
 from stretto.launch.reach import dropping, obstacles
+from stretto.launch.tools import SANITIZER_OPTION
 from stretto.mpi.openmpi import env_list
 
 #: variables of the Python side, which the ranks need not have
@@ -65,7 +66,24 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
             )
     if libs:
         out["LD_PRELOAD"] = join_preload(seen.get("LD_PRELOAD", ""), *(str(p) for p in libs))
+    if libs and job.sanitized:
+        given = _given(job, "ASAN_OPTIONS")
+        out["ASAN_OPTIONS"] = ":".join(filter(None, [given, SANITIZER_OPTION]))
     return out
+
+
+def _given(job: Job, name: str) -> str:
+    """Return what the user gives the ranks for a variable, by the environment or in words."""
+    value = {**job.environ, **job.command.assignments}.get(name, "")
+    for option in job.command.options:
+        joined = "=".join(option.values)
+        if joined.startswith(f"{name}="):
+            value = joined.partition("=")[2]
+    for application in job.command.applications:
+        for word in job.command.words[application.start : application.program]:
+            if word.startswith(f"{name}="):
+                value = word.partition("=")[2]
+    return value
 
 
 def with_settings(job: Job, settings: Mapping[str, str]) -> Job:
@@ -117,7 +135,8 @@ def prepare(
         return _behind(words, command.applications[0].program, environ)
     _before_launcher(words, command, variables)
     # what a user's own STRETTO_* variables are before a program stays: they need not be ours
-    asked = {n: v for n, v in variables.items() if n in (env or {}) and n != "LD_PRELOAD"}
+    ours = {*(env or {}), "ASAN_OPTIONS"} - {"LD_PRELOAD"}
+    asked = {n: v for n, v in variables.items() if n in ours}
     for application in command.applications:
         _settle(words, range(application.start, application.program or application.start), asked)
     if command.kind == "slurm":

@@ -14,7 +14,7 @@ from stretto.files.identity import Abi
 from stretto.files.regular import open_to_read
 from stretto.launch.command import Application, Command, parse_command
 from stretto.launch.layout import Layout, find_layout
-from stretto.launch.tools import Tool, mpi_tools
+from stretto.launch.tools import SANITIZER_OPTION, Tool, mpi_tools, sanitized
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import (
     LAUNCHER_NAMES,
@@ -57,6 +57,8 @@ class Job:
         What was concluded without being certain, for the user to see.
     tools
         Other tools that export MPI functions; `notes` has a sentence on each.
+    sanitized
+        A program loads AddressSanitizer.
     """
 
     command: Command
@@ -67,6 +69,7 @@ class Job:
     library_path: bool = False
     notes: tuple[str, ...] = ()
     tools: tuple[Tool, ...] = ()
+    sanitized: bool = False
 
 
 def understand(
@@ -107,7 +110,15 @@ def understand(
     lost = any("library path" in note for note in notes)
     tools = tuple(mpi_tools(command, seen, where))
     notes += [tool.words for tool in tools]
-    return Job(command, installation, layout, env, where, lost, tuple(notes), tools)
+    checked = sanitized(command, seen, where)
+    if checked is not None:
+        notes.append(
+            f"{checked} loads AddressSanitizer: wherever Stretto preloads a library, it adds "
+            f"{SANITIZER_OPTION} to ASAN_OPTIONS"
+        )
+    return Job(
+        command, installation, layout, env, where, lost, tuple(notes), tools, checked is not None
+    )
 
 
 def _refuse_not_executable(command: Command, cwd: Path) -> None:

@@ -16,6 +16,10 @@ _OWN = re.compile(
     r"lib(mpi|mpich(fort|cxx|f90)?|mpicxx|mpifort\w*|open-\w+|stretto[-\w]*"
     r"|mpi_(mpifh|usempi\w*|cxx|cray|gnu\w*|abi|ilp64|java|intel\w*|ibm\w*))\.so"
 )
+#: libraries of AddressSanitizer, which ends a program when another library is preloaded
+_SANITIZER = ("libasan.so", "libclang_rt.asan")
+#: what it needs then
+SANITIZER_OPTION = "verify_asan_link_order=0"
 _PRELOAD = re.compile(r"\bLD_PRELOAD=([^,;]*)")
 
 
@@ -65,6 +69,36 @@ def mpi_tools(command: Command, environ: Mapping[str, str], cwd: Path) -> list[T
     return list(dict.fromkeys([*found, *linked]))
 
 
+def sanitized(command: Command, environ: Mapping[str, str], cwd: Path) -> str | None:
+    """Return a program that loads AddressSanitizer, None where none is seen.
+
+    Parameters
+    ----------
+    command, environ, cwd
+        As for `mpi_tools`.
+    """
+    for _, word, path in _binaries(command, environ, cwd):
+        dynamic = read_dynamic(path.resolve())
+        if dynamic is not None and any(n.startswith(_SANITIZER) for n in dynamic.needed):
+            return word
+    return None
+
+
+def _binaries(
+    command: Command, environ: Mapping[str, str], cwd: Path
+) -> Iterator[tuple[int, str, Path]]:
+    """Yield number of the application, word and file of all binaries that a command names."""
+    for number, application in enumerate(command.applications):
+        if application.program is None:
+            continue
+        for at in range(application.program, application.end):
+            word = command.words[at]
+            first = at == application.program
+            path = which(word, environ, cwd) if first or "/" in word else None
+            if path is not None and is_elf(path):
+                yield number, word, path
+
+
 def _preloaded(command: Command, environ: Mapping[str, str]) -> Iterator[str]:
     values = [environ.get("LD_PRELOAD", ""), command.assignments.get("LD_PRELOAD", "")]
     for option in command.options:
@@ -92,23 +126,16 @@ def _exports(word: str, environ: Mapping[str, str], cwd: Path) -> bool:
 
 def _linked(command: Command, environ: Mapping[str, str], cwd: Path) -> Iterator[str]:
     """Yield programs that define MPI functions, and what they load before the MPI that does."""
-    for application in command.applications:
-        if application.program is None:
-            continue
-        for at in range(application.program, application.end):
-            word = command.words[at]
-            first = at == application.program
-            path = which(word, environ, cwd) if first or "/" in word else None
-            if path is None or not is_elf(path):
-                continue
-            libraries = needed_by(path, environ)
-            if not any(_OWN.match(n.name) for n in libraries):
-                continue  # a wrapper, or data
-            if defines(path, "MPI_"):
-                yield word
-            for library in libraries:
-                if _OWN.match(library.name):
-                    break  # what comes behind the MPI takes nothing
-                if library.path is not None and defines(library.path, "MPI_"):
-                    yield library.name
-            break
+    seen: set[int] = set()
+    for number, word, path in _binaries(command, environ, cwd):
+        libraries = [] if number in seen else needed_by(path, environ)
+        if not any(_OWN.match(n.name) for n in libraries):
+            continue  # a wrapper, or data
+        seen.add(number)
+        if defines(path, "MPI_"):
+            yield word
+        for library in libraries:
+            if _OWN.match(library.name):
+                break  # what comes behind the MPI takes nothing
+            if library.path is not None and defines(library.path, "MPI_"):
+                yield library.name
