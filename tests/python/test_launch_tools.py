@@ -15,7 +15,7 @@ from mpis import MPIS, REPOSITORY
 from stretto.errors import StrettoError
 from stretto.launch import prepare, understand
 from stretto.launch.command import parse_command
-from stretto.launch.reach import Obstacle, dropping, obstacles
+from stretto.launch.reach import Obstacle, dropping, in_script, obstacles
 from stretto.launch.tools import Tool, mpi_tools
 from test_launch_inject import CHOICE, LIB, job
 from test_profile import stretto
@@ -72,7 +72,7 @@ def test_tools_are_found_wherever_a_command_has_them(tmp_path: Path) -> None:
         assert mpi_tools(command, environ, tmp_path) == expected, (line, more)
     words = ["mpirun.openmpi", "-n", "2", "./linked"]
     found = understand(words, environ=env, cwd=tmp_path)
-    assert found.tools == (Tool("libtool.so", False),)
+    assert found.between == ("libtool.so",)
     assert "libtool.so (part of the program) exports MPI functions" in found.notes[-1]
 
 
@@ -125,6 +125,19 @@ def test_what_drops_variables_is_named(tmp_path: Path) -> None:
         assert obstacles(job(tmp_path, "openmpi4", line).command) == expected, line
     slurm = job(tmp_path, "slurm", "srun --container-image=x.sqsh -n 2 ./a").command
     assert obstacles(slurm) == [Obstacle("--container-image", certain=False)]
+
+
+def test_what_a_script_calls_may_drop_variables(tmp_path: Path) -> None:
+    assert in_script("# ssh a\nmpirun -n 2 ./a # docker run\nenv A=1 ./ssh-like sshd x\n") == []
+    assert in_script("env  -i mpirun ./a; /usr/bin/ssh n ./b\n(apptainer exec x ./c)\n") == [
+        "env -i", "ssh", "apptainer",
+    ]  # fmt: skip
+    MPIS["openmpi4"].require()
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\nenv -i /usr/bin/mpirun.openmpi -n 2 ./a\n")
+    script.chmod(0o755)
+    for words in (["./job.sh"], ["/bin/sh", "./job.sh"]):
+        assert understand(words, mpi="openmpi", cwd=tmp_path).between == ("env -i",)
 
 
 @pytest.mark.parametrize("line", ["mpirun -n 2 env -i ./a", "docker run image ./a"])

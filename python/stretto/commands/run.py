@@ -13,7 +13,6 @@ from stretto.commands.apply import applied_to
 from stretto.errors import EXIT_COMMAND, StrettoError
 from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import understand
-from stretto.launch.reach import obstacles
 
 EXAMPLE = """\
 stretto run -- mpirun -n 64 ./app input.dat
@@ -61,11 +60,10 @@ def command(
     for note in job.notes:
         say(f"stretto: note: {note}")
     applied = applied_to(job, table, choice, verbose, settings)
-    between = [o.words for o in obstacles(job.command)] + [tool.name for tool in job.tools]
-    if applied.libraries and between:
+    if applied.libraries and job.between:
         say(
             f"stretto: requested: {applied.words}; it may have no effect through "
-            f"{', '.join(between)} (--verbose prints which algorithm runs)"
+            f"{', '.join(job.between)} (--verbose prints which algorithm runs)"
         )
     else:
         say(f"stretto: {applied.words}")

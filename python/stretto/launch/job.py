@@ -14,7 +14,8 @@ from stretto.files.identity import Abi
 from stretto.files.regular import open_to_read
 from stretto.launch.command import Application, Command, parse_command
 from stretto.launch.layout import Layout, find_layout
-from stretto.launch.tools import SANITIZER_OPTION, Tool, mpi_tools, sanitized
+from stretto.launch.reach import in_script, obstacles
+from stretto.launch.tools import SANITIZER_OPTION, mpi_tools, sanitized
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import (
     LAUNCHER_NAMES,
@@ -55,8 +56,9 @@ class Job:
         The program does not find its MPI by itself: the installation's `environment` is added.
     notes
         What was concluded without being certain, for the user to see.
-    tools
-        Other tools that export MPI functions; `notes` has a sentence on each.
+    between
+        What may keep Stretto from the program or from its calls: wrappers, containers, other tools
+        that export MPI functions.
     sanitized
         A program loads AddressSanitizer.
     """
@@ -68,7 +70,7 @@ class Job:
     cwd: Path
     library_path: bool = False
     notes: tuple[str, ...] = ()
-    tools: tuple[Tool, ...] = ()
+    between: tuple[str, ...] = ()
     sanitized: bool = False
 
 
@@ -108,8 +110,11 @@ def understand(
         if command.launcher is None and not _single(command, seen, where):
             layout = Layout(None, None, None)
     lost = any("library path" in note for note in notes)
-    tools = tuple(mpi_tools(command, seen, where))
+    tools = mpi_tools(command, seen, where)
     notes += [tool.words for tool in tools]
+    between = [o.words for o in obstacles(command)] + [tool.name for tool in tools]
+    if command.launcher is None and not _single(command, seen, where):
+        between += in_script(_script_text(command, command.applications[0], seen, where) or "")
     checked = sanitized(command, seen, where)
     if checked is not None:
         notes.append(
@@ -117,8 +122,9 @@ def understand(
             f"{SANITIZER_OPTION} to ASAN_OPTIONS"
         )
     return Job(
-        command, installation, layout, env, where, lost, tuple(notes), tools, checked is not None
-    )
+        command, installation, layout, env, where, lost, tuple(notes),
+        tuple(between), checked is not None,
+    )  # fmt: skip
 
 
 def _refuse_not_executable(command: Command, cwd: Path) -> None:

@@ -75,6 +75,20 @@ def obstacles(command: Command) -> list[Obstacle]:
     return list(dict.fromkeys(o for o in found if o is not None))
 
 
+def in_script(text: str) -> list[str]:
+    """Return what a script calls by which variables may get lost: ``env -i``, ``ssh``.
+
+    Parameters
+    ----------
+    text
+        The script.
+    """
+    code = re.sub(r"(?m)(^|\s)#.*$", "", text)
+    names = "|".join(map(re.escape, (*_REMOTE, *_CONTAINERS, "sudo")))
+    found = re.findall(rf"(?:^|[\s;&|(`/'\"])(env\s+-[0v]*i|{names})(?=\s)", code)
+    return list(dict.fromkeys(" ".join(word.split()) for word in found))
+
+
 def _of(command: Command, application: Application) -> Obstacle | None:
     if application.program is None:
         return None

@@ -25,7 +25,6 @@ from stretto.launch.execute import Capture, Result, run
 from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import Job, understand
 from stretto.launch.library import library_for
-from stretto.launch.reach import obstacles
 from stretto.profiling.join import Joined, join_run, load_runs, rank_words
 
 #: bytes that the recorder of a rank needs at least
@@ -242,11 +241,10 @@ def _explain_nothing(job: Job, result: Result) -> None:
     words = " ".join(job.command.words)
     if result.status != 0 or result.timed_out:
         result.require(job.command.words)
-    between = [o.words for o in obstacles(job.command)] + [tool.name for tool in job.tools]
-    if between:
+    if job.between:
         raise StrettoError(
-            f"the command ended well, but no rank of it was recorded: {', '.join(between)} kept "
-            "the recorder from its MPI calls",
+            f"the command ended well, but no rank of it was recorded: {', '.join(job.between)} "
+            "kept the recorder from its MPI calls",
             words,
             "record it without that, or, of a container or another machine, inside it",
         )
