@@ -1,5 +1,6 @@
 /* stretto-bench-F JOB: see bench.h. Started by `stretto bench` under the MPI's own launcher.
- * stretto-bench-F --fingerprint JOB: see fingerprint.c. Started by `stretto export --check`. */
+ * stretto-bench-F --fingerprint JOB: see fingerprint.c. Started by `stretto export --check`.
+ * stretto-bench-F --hello: each rank says how many there are. Started by `stretto check`. */
 #include "bench/bench.h"
 #include "topo/usage.h"
 
@@ -126,11 +127,22 @@ done:
     return failed || any ? -1 : 0;
 }
 
+/* The ranks meet before they speak: one that cannot reach the others is not counted. */
+static int hello(void) {
+    int rank, nranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    MPI_Barrier(MPI_COMM_WORLD);
+    printf("stretto-bench: rank %d of %d\n", rank, nranks);
+    fflush(stdout);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     bool prints = argc == 3 && strcmp(argv[1], "--fingerprint") == 0;
     if (argc != 2 && !prints) {
         fprintf(stderr, "usage: mpirun -n N stretto-bench-F [--fingerprint] JOB (normally run by "
-                        "`stretto bench`)\n");
+                        "`stretto bench`), or --hello\n");
         return 2;
     }
     char error[ERROR] = "";
@@ -145,7 +157,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "stretto-bench: MPI_Init failed\n");
         return 1;
     }
-    int failed = prints ? fingerprint(argv[2]) : run(argv[1]);
+    bool greets = argc == 2 && strcmp(argv[1], "--hello") == 0;
+    int failed = greets ? hello() : prints ? fingerprint(argv[2]) : run(argv[1]);
     stretto_bench_settings_close();
     MPI_Finalize();
     return failed ? 1 : 0;

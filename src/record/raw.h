@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define STRETTO_RAW_MAGIC "STRETRAW"
-#define STRETTO_RAW_VERSION 3
+#define STRETTO_RAW_VERSION 4
 #define STRETTO_RAW_HEADER 16384
 
 enum { STRETTO_RAW_RUNNING = 1, STRETTO_RAW_FINALIZED, STRETTO_RAW_ABORTED, STRETTO_RAW_EXITED };
@@ -77,6 +77,7 @@ typedef struct {
     char family[16];
     char library[256]; /* first line of MPI_Get_library_version */
     char program[256];
+    char front[256]; /* what takes MPI calls before the recorder; "": nothing */
     stretto_raw_section sections[STRETTO_RAW_SECTIONS];
 } stretto_raw_header;
 _Static_assert(sizeof(stretto_raw_header) <= STRETTO_RAW_HEADER, "the header has grown");

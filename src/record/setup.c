@@ -59,6 +59,7 @@ static void describe(int thread_level, const rank_facts *facts, int rank) {
         memcpy(header->library, library, strnlen(library, sizeof header->library - 1));
     }
     read_program(header->program, sizeof header->program);
+    stretto_record_front(header->program, header->front, sizeof header->front);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     header->started_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

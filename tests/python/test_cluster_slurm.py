@@ -52,6 +52,21 @@ def test_profile_and_run_under_srun(nodes: testbed.Cluster, name: str) -> None:
     assert re.search(r"allreduce.*shm\+recursive_doubling", done.stderr), done.stderr
 
 
+def test_check_under_srun_without_its_type_names_it(nodes: testbed.Cluster) -> None:
+    """A real MPI program is started: the ranks must find each other."""
+    name = "openmpi4"
+    words = srun(nodes, name)
+    words[1] = "--mpi=none"
+    done = stretto(nodes, name, "check", "--json", "--", *words, status=1)
+    found = {f["text"]: f["remedy"] for f in json.loads(done.stdout)["findings"]}
+    remedies = [r for text, r in found.items() if "as a job of one rank" in text or "MPI_I" in text]
+    assert len(remedies) == 1 and f"srun --mpi={SRUN[name]} " in remedies[0], done.stdout
+    # nodes of this cluster have the same cores, which is a problem, too
+    done = stretto(nodes, name, "check", "--json", "--", *srun(nodes, name), status=1)
+    texts = [f["text"] for f in json.loads(done.stdout)["findings"]]
+    assert any(t.startswith("started by the launcher: 4 ranks on 2 nodes") for t in texts), texts
+
+
 def test_components_of_a_step(nodes: testbed.Cluster) -> None:
     """A component with an --export of its own would be without the library, and alone so.
 

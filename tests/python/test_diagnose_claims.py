@@ -324,7 +324,7 @@ RARE = [replace(allreduce(1.0), calls=[7, 7], sampled=7)]
     [
         (0.9, LATE, "inconclusive: the machine was busy", "busy_machine"),  # LAMMPS at load 18
         (0.9, [allreduce(9.0)], "inconclusive: the machine was busy", "busy_machine"),
-        (0.2, [], "inconclusive: the machine was busy", "busy_machine"),
+        (0.2, [allreduce(0.01)], "inconclusive: the machine was busy", "busy_machine"),
         (0.1, LATE, "tuning cannot help, because messages", "late_sender"),
         (0.1, [allreduce(9.0)], "tuning can help: an estimated", "collective"),
         (0.02, LATE, "tuning cannot help, because messages", "late_sender"),
@@ -372,6 +372,27 @@ def test_diagnose_of_one_rank_asks_for_the_launcher(
     found = diagnose(alone(command, [executable]), Path("x.json"))
     assert "one rank only" in found.verdict and found.verdict.endswith(question)
     assert found.next_command == following and found.can_help is False
+
+
+def test_diagnose_of_a_profile_that_lacks_calls_gives_no_verdict() -> None:
+    """Behind another tool, without calls, without MPI_Finalize."""
+    heavy = profile([allreduce(9.0)])
+    cases = [
+        (replace(heavy, tools=["/x/tool.so"]), "tool.so takes MPI calls before the recorder"),
+        (replace(heavy, tools=["/x/a", "/x/t.so"], executables=["/x/a"]),
+         "a tool linked into a and t.so take MPI calls before the recorder"),
+        (profile([]), "no MPI call was recorded"),
+        (replace(heavy, complete=False, incomplete_ranks=[0, 1]),
+         "no rank was recorded to its MPI_Finalize"),
+    ]  # fmt: skip
+    for made, why in cases:
+        found = diagnose(made)
+        assert found.verdict.startswith(f"whether tuning can help is not known, because {why}")
+        assert found.can_help is None
+        assert (found.compute_share is None and not found.causes) == bool(made.tools)
+        assert found.next_command.startswith(f"stretto {'check' if made.tools else 'diagnose'} --")
+    one_cut = diagnose(replace(heavy, complete=False, incomplete_ranks=[1]))
+    assert "tuning can help" in one_cut.verdict
 
 
 def test_diagnose_of_ranks_that_ran_apart_gives_no_verdict() -> None:

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exports import result_file
+from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.bench import (
     Bench,
@@ -247,3 +249,24 @@ def test_no_room_left_for_a_line(tmp_path: Path) -> None:
     assert process.exitcode == 7
     found = read_bench(path)
     assert not found.truncated and len(found.samples) > 5
+
+
+def test_commands_on_a_truncated_bench_file_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "x.bench.jsonl", str(tmp_path / "x.table")
+    result_file(path, {("allreduce", 1024): {"native": 51.0, "bare": 50.0, "shm": 20.0}})
+    text = path.read_text(encoding="utf-8")
+    head = text.index("\n") + 1
+    for kept, code, words in (
+        (text[:-9], 0, f"{path}: the last line is cut off and left out"),
+        (text[: head + 40], 1, "hold no measurement: its last line is cut off"),
+        (text[:head], 1, "these results hold no measurement"),
+        (text[:20], 1, "the file ends before its first line does"),
+    ):
+        path.write_text(kept, encoding="utf-8")
+        assert main(["tune", "--from", str(path), "-o", out]) == code
+        assert words in " ".join(capsys.readouterr().err.split()), words
+    path.write_text(text[:-9], encoding="utf-8")
+    assert main(["compare", str(path)]) == 0
+    assert "the last line is cut off" in capsys.readouterr().err

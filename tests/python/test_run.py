@@ -405,6 +405,21 @@ def test_choice_of_a_native_algorithm_sets_the_variables_of_the_mpi(folder: Path
             assert caught.value.place == place
 
 
+def test_run_through_a_container_does_not_say_that_the_choice_applies(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mpi = MPIS["openmpi4"].require()
+    monkeypatch.setattr("stretto.commands.run.execute", lambda *_: None)
+    monkeypatch.chdir(folder)
+    for wrapper, may_fail in (("apptainer", True), ("numactl", False)):
+        (folder / wrapper).symlink_to("show.sh")
+        words = ["--choice", "bcast=shm", "--", *mpi.launcher(2), f"./{wrapper}", "./show.sh"]
+        assert main(["run", *words]) == 0
+        said = capsys.readouterr().err
+        assert ("requested: Open MPI 4" in said) == may_fail, said
+        assert ("may have no effect through apptainer (--verbose" in said) == may_fail
+
+
 def test_variables_of_the_user_are_handed_on_without_a_table(folder: Path) -> None:
     path = table("openmpi4", folder / "my.table")
     cases = {

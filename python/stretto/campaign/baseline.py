@@ -58,7 +58,13 @@ def need_baseline(bench: Bench, path: Path) -> None:
     bench, path
         The results.
     """
-    if bench.samples and not {s.candidate for s in bench.samples} & {NATIVE, BARE}:
+    if not bench.samples:
+        cut = ": its last line is cut off" if bench.truncated else ""
+        raise StrettoError(
+            f"these results hold no measurement{cut}", path,
+            "measure on with the same stretto bench command; it goes on where it was",
+        )  # fmt: skip
+    if not {s.candidate for s in bench.samples} & {NATIVE, BARE}:
         raise StrettoError(
             "these results lack the baseline: the MPI by itself (native, or bare) was not "
             "measured, and nothing can be faster than what is not known", path,

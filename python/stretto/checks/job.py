@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -9,12 +10,15 @@ from dataclasses import dataclass
 
 from stretto.checks.facts import Facts, parse_list
 from stretto.checks.findings import Finding
+from stretto.checks.start import judge_start, start_words
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.launch.ask import ask, before
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
+from stretto.mpi.algorithms.forced import reads_rules
 from stretto.mpi.base import MPIInstallation
+from stretto.mpi.detect import which
 
 _PROBE = 'echo "rank-on $(uname -n) $(grep Cpus_allowed_list /proc/self/status)"'
 
@@ -83,7 +87,9 @@ def judge_job(
     for note in job.notes:
         yield Finding("launch", "note", note)
     yield from _built(job.mpi)
+    yield from _programs(job)
     yield from _options(job)
+    yield from _rules(job)
     if isinstance(placed, Finding):
         yield placed
     elif placed:
@@ -92,6 +98,46 @@ def judge_job(
         yield Finding(
             "launch", "warning", f"{ppn} ranks for {counted(facts.cores, 'core')}", "use fewer"
         )
+
+
+def _programs(job: Job) -> Iterator[Finding]:
+    """Look for programs that are not there, and for what the launcher alone knows of."""
+    if job.command.launcher_at is None:
+        return
+    for application in job.command.applications:
+        if application.program is None:
+            continue
+        word = job.command.words[application.program]
+        if job.command.multi_prog:
+            text = f"srun --multi-prog takes the programs from {word}: they were not started"
+            yield Finding("launch", "note", text)
+        elif job.command.values("wdir", "wd", "chdir", "D", "path"):
+            continue  # it may lie there
+        elif which(word, {**job.environ, **job.command.assignments}, job.cwd) is None:
+            place = f"in {job.cwd}" if "/" in word else "in PATH"
+            text = f"there is no program {word} {place} on this machine"
+            yield Finding("launch", "problem", text, "check its name, and where it lies")
+
+
+def _rules(job: Job) -> Iterator[Finding]:
+    """Look for files of algorithm rules that the MPI is to read and that cannot be read."""
+    given = {**job.environ, **job.command.assignments}
+    for values in job.command.values("mca", "omca", "gmca"):
+        if len(values) == 2:
+            given[f"OMPI_MCA_{values[0]}"] = values[1]
+    for values in job.command.values("x", "env", "genv"):
+        name, _, value = "=".join(values).partition("=")
+        given[name] = value or given.get(name, "")
+    for name, path in given.items():
+        if not path or not reads_rules(job.mpi.family, name, given):
+            continue
+        if not os.access(job.cwd / path, os.R_OK):
+            yield Finding(
+                "launch",
+                "problem",
+                f"{name} names {path}, which cannot be read: its rules do not apply",
+                f"give the full path of a file that is there, or unset {name}",
+            )
 
 
 def _options(job: Job) -> Iterator[Finding]:
@@ -182,22 +228,25 @@ def judge_placement(placed: Sequence[Placed], facts: Facts) -> Iterator[Finding]
 def probe(job: Job) -> list[Placed] | Finding | None:
     """Start the job's launcher with its own options and a small program that tells where it runs.
 
-    None where there is no launcher to ask; a finding where it does not start the program.
+    It is an MPI program, where Stretto's is built for this MPI: it must come through MPI_Init with
+    all ranks. None where there is no launcher to ask; a finding where the program does not start.
 
     Parameters
     ----------
     job
         The job.
     """
+    real = start_words(job)
     try:
-        result = ask(job, _PROBE)
+        result = ask(job, _PROBE + real)
     except StrettoError as error:
         return Finding("launch", "problem", error.message, error.remedy)
     if result is None:
         return None
     found = re.findall(r"rank-on (\S+) Cpus_allowed_list:\s*([\d,-]+)", result.stdout)
     if found:
-        return [Placed(node, parse_list(cpus)) for node, cpus in found]
+        placed = [Placed(node, parse_list(cpus)) for node, cpus in found]
+        return (judge_start(job, len(placed), result) if real else None) or placed
     said = [x.strip() for x in result.stderr.splitlines() if re.search(r"\w", x)]
     how = "in time" if result.timed_out else f"(it ended with {result.status})"
     start = before(job.command, 0, job.command.applications[0])

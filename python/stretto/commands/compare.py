@@ -78,6 +78,9 @@ def command(
     names = None if collective is None else parse_collectives(collective)
     wanted = None if sizes is None else parse_sizes(sizes)
     read = [(p, read_bench(p)) for p in results_in(paths)]
+    for path, bench in read:
+        if bench.truncated:
+            say(f"stretto: note: {path}: the last line is cut off and left out")
     cold = all_cold(read, "compare each kind by itself: name the files of one")
     files = sources(read)
     labels = _labels(files)

@@ -97,10 +97,11 @@ def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
         print_json({"schema": "stretto-diagnosis", "version": 1, **dataclasses.asdict(found)})
         return
     console = Console(highlight=False, markup=False, soft_wrap=True, file=stream)
+    shares = {"computing": found.compute_share, "MPI": found.mpi_share, "files": found.file_share}
+    parts = ", ".join(f"{100 * s:.1f} % {name}" for name, s in shares.items() if s is not None)
     console.print(
-        f"{seconds(found.wall_s)} from MPI_Init to MPI_Finalize: "
-        f"{100 * found.compute_share:.1f} % computing, {100 * found.mpi_share:.1f} % MPI, "
-        f"{100 * found.file_share:.1f} % files (mean over the ranks)"
+        f"{seconds(found.wall_s)} from MPI_Init to MPI_Finalize"
+        + (f": {parts} (mean over the ranks)" if parts else "")
     )
     for warning in found.warnings:
         console.print(f"note: {warning}")

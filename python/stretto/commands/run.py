@@ -60,7 +60,13 @@ def command(
     for note in job.notes:
         say(f"stretto: note: {note}")
     applied = applied_to(job, table, choice, verbose, settings)
-    say(f"stretto: {applied.words}")
+    if applied.libraries and job.between:
+        say(
+            f"stretto: requested: {applied.words}; it may have no effect through "
+            f"{', '.join(job.between)} (--verbose prints which algorithm runs)"
+        )
+    else:
+        say(f"stretto: {applied.words}")
     job = with_settings(job, applied.settings)
     argv, environ = prepare(job, applied.libraries, applied.variables)
     execute(argv, environ)

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.counted import counted
-from stretto.diagnose import barriers, busy
+from stretto.diagnose import barriers, busy, hidden
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
 from stretto.diagnose.numbers import MINOR, Network, mean
@@ -50,9 +50,10 @@ class Diagnosis:
     """All causes, most time first, and the conclusion."""
 
     wall_s: float
-    compute_share: float
-    mpi_share: float
-    file_share: float
+    #: None, and without causes: calls are missing
+    compute_share: float | None = None
+    mpi_share: float | None = None
+    file_share: float | None = None
     causes: list[Cause] = field(default_factory=list)
     #: None: not known, too much of the run was not judged
     can_help: bool | None = False
@@ -102,6 +103,10 @@ class _Study(Causes):
     def result(self) -> Diagnosis:
         """Attribute the waiting and rank the causes."""
         p = self.p
+        if p.tools:
+            out = Diagnosis(self.wall, program=program_name(p))
+            self._conclude(out)
+            return out
         bare, others = barriers.split(p.calls, p.communicators)
         barrier_wait = sum(mean(c.wait_s or []) for c in bare)
         other_wait = sum(mean(c.wait_s or []) for c in others)
@@ -169,7 +174,7 @@ class _Study(Causes):
         first = out.causes[0] if out.causes and out.causes[0].share >= MINOR else None
         others = [c.lost_s for c in out.causes if c.name != "busy_machine"]
         rests_on = tuning if tuning >= MINOR * self.wall else max(others, default=0.0)
-        withheld = busy.withheld(self.p, rests_on)
+        withheld = hidden.withheld(self.p) or busy.withheld(self.p, rests_on)
         out.can_help = tuning >= MINOR * self.wall
         out.next_command = self.show_command()
         if self.n == 1:
@@ -177,7 +182,8 @@ class _Study(Causes):
             out.verdict, out.next_command = one_rank(self.p, out.next_command)
         elif withheld is not None:
             out.can_help, out.verdict = None, withheld
-            out.next_command = f"stretto diagnose -- {self.command}"
+            again = "check" if self.p.tools else "diagnose"
+            out.next_command = f"stretto {again} -- {self.command}"
         elif out.can_help:
             out.verdict = (
                 f"tuning can help: an estimated {gain} is in collectives beyond what they should "
@@ -199,7 +205,7 @@ class _Study(Causes):
             )
         elif first is None:
             out.verdict = (
-                f"tuning cannot help, because {100 * out.compute_share:.1f} % of the run is "
+                f"tuning cannot help, because {100 * (out.compute_share or 0):.1f} % of the run is "
                 f"computing outside MPI and files, and no cause takes {100 * MINOR:.0f} % of it"
             )
         elif first.because is None or tuning >= NOTHING * self.wall:

@@ -159,6 +159,9 @@ class Profile:
     involuntary: list[int] | None = None
     #: the programs of its ranks, as the kernel names them; None: not known
     executables: list[str] | None = None
+    #: what takes MPI calls before the recorder, so that they are missing here: other tools, or the
+    #: program itself; None: not known
+    tools: list[str] | None = None
     #: of `stretto tune -- CMD`: what was run; None: not known (a profile of another command's)
     programs: list[ProgramFile] | None = None
 

@@ -54,6 +54,8 @@ def ask(job: Job, shell: str) -> Result | None:
     command = job.command
     if command.launcher_at is None or any(a.program is None for a in command.applications):
         return None
+    if command.multi_prog:
+        return None  # what stands in the program's place is a file of programs
     words: list[str] = []
     end = 0
     for application in command.applications:

@@ -100,6 +100,11 @@ class Command:
         """All options of the launcher."""
         return [o for a in self.applications for o in a.options]
 
+    @property
+    def multi_prog(self) -> bool:
+        """Whether srun takes the programs from a file, which stands in the program's place."""
+        return self.kind == "slurm" and any(o.name == "multi-prog" for o in self.options)
+
     def values(self, *names: str) -> list[tuple[str, ...]]:
         """Return the values of all options with one of the names (without dashes) that have any."""
         return [o.values for o in self.options if o.name in names and o.values]
@@ -179,6 +184,12 @@ def parse_command(
     if at is None:
         raise UsageError(f"{' '.join(words)!r} names no program", None, "check the command")
     env = {**environ, **assignments}
+    if Path(words[at]).name == "mpirun_rsh":
+        raise UsageError(
+            "mpirun_rsh is not supported: Stretto does not know how to set variables of its ranks",
+            None,
+            "start the job with the mpiexec of the same MVAPICH: mpiexec -n 4 -f HOSTFILE ./app",
+        )
     path = which(words[at], env, cwd)
     named = Path(words[at]).name in LAUNCHER_NAMES
     if not (named if path is None else is_launcher(path)):

@@ -6,6 +6,7 @@ each launcher does was found by running it; see `stretto.mpi.openmpi` and `stret
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,8 @@ from pathlib import Path
 from stretto.errors import StrettoError
 from stretto.launch.command import Command, Option
 from stretto.launch.job import Job
+from stretto.launch.reach import dropping, obstacles
+from stretto.launch.tools import SANITIZER_OPTION
 from stretto.mpi.openmpi import env_list
 
 #: variables of the Python side, which the ranks need not have
@@ -63,7 +66,24 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
             )
     if libs:
         out["LD_PRELOAD"] = join_preload(seen.get("LD_PRELOAD", ""), *(str(p) for p in libs))
+    if libs and job.sanitized:
+        given = _given(job, "ASAN_OPTIONS")
+        out["ASAN_OPTIONS"] = ":".join(filter(None, [given, SANITIZER_OPTION]))
     return out
+
+
+def _given(job: Job, name: str) -> str:
+    """Return what the user gives the ranks for a variable, by the environment or in words."""
+    value = {**job.environ, **job.command.assignments}.get(name, "")
+    for option in job.command.options:
+        joined = "=".join(option.values)
+        if joined.startswith(f"{name}="):
+            value = joined.partition("=")[2]
+    for application in job.command.applications:
+        for word in job.command.words[application.start : application.program]:
+            if word.startswith(f"{name}="):
+                value = word.partition("=")[2]
+    return value
 
 
 def with_settings(job: Job, settings: Mapping[str, str]) -> Job:
@@ -107,13 +127,16 @@ def prepare(
     words = list(command.words)
     if not variables:
         return words, environ
+    if libs:
+        _refuse_lost(command)
     if command.launcher_at is None:
         environ |= job.mpi.script_environment(variables, environ)
         _settle(words, range(command.applications[0].program or 0), variables)
-        return words, environ
+        return _behind(words, command.applications[0].program, environ)
     _before_launcher(words, command, variables)
     # what a user's own STRETTO_* variables are before a program stays: they need not be ours
-    asked = {n: v for n, v in variables.items() if n in (env or {}) and n != "LD_PRELOAD"}
+    ours = {*(env or {}), "ASAN_OPTIONS"} - {"LD_PRELOAD"}
+    asked = {n: v for n, v in variables.items() if n in ours}
     for application in command.applications:
         _settle(words, range(application.start, application.program or application.start), asked)
     if command.kind == "slurm":
@@ -126,6 +149,26 @@ def prepare(
         _openmpi(words, command, job, variables, environ)
     else:
         _hydra(words, command, job, variables, environ)
+    return _behind(words, command.launcher_at, environ)
+
+
+def _refuse_lost(command: Command) -> None:
+    lost = next((o.words for o in obstacles(command) if o.certain), None)
+    if lost is not None:
+        raise StrettoError(
+            f"Stretto cannot reach the program: `{lost}` in front of it takes LD_PRELOAD away",
+            " ".join(command.words),
+            f"leave `{lost}` out, or start stretto behind it",
+        )
+
+
+def _behind(
+    words: list[str], at: int | None, environ: dict[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """Set again what an ``env -i`` or sudo before the launcher (a script) at `at` takes away."""
+    if at and dropping(words[:at]) is not None:
+        ours = [f"{n}={v}" for n, v in environ.items() if os.environ.get(n) != v]
+        words[at:at] = ["env", *ours]
     return words, environ
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from stretto.files.identity import Abi
 from stretto.files.regular import open_to_read
 from stretto.launch.command import Application, Command, parse_command
 from stretto.launch.layout import Layout, find_layout
+from stretto.launch.reach import in_script, obstacles
+from stretto.launch.tools import SANITIZER_OPTION, mpi_tools, sanitized
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import (
     LAUNCHER_NAMES,
@@ -53,6 +56,11 @@ class Job:
         The program does not find its MPI by itself: the installation's `environment` is added.
     notes
         What was concluded without being certain, for the user to see.
+    between
+        What may keep Stretto from the program or from its calls: wrappers, containers, other tools
+        that export MPI functions.
+    sanitized
+        A program loads AddressSanitizer.
     """
 
     command: Command
@@ -62,6 +70,8 @@ class Job:
     cwd: Path
     library_path: bool = False
     notes: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
+    sanitized: bool = False
 
 
 def understand(
@@ -86,6 +96,7 @@ def understand(
     env = dict(os.environ if environ is None else environ)
     where = cwd or Path.cwd()
     command = parse_command(words, env, where)
+    _refuse_not_executable(command, where)
     seen = {**env, **command.assignments}
     layout = find_layout(command, seen, where)
     notes: list[str] = []
@@ -99,7 +110,35 @@ def understand(
         if command.launcher is None and not _single(command, seen, where):
             layout = Layout(None, None, None)
     lost = any("library path" in note for note in notes)
-    return Job(command, installation, layout, env, where, lost, tuple(notes))
+    tools = mpi_tools(command, seen, where)
+    notes += [tool.words for tool in tools]
+    between = [o.words for o in obstacles(command)] + [tool.name for tool in tools]
+    if command.launcher is None and not _single(command, seen, where):
+        between += in_script(_script_text(command, command.applications[0], seen, where) or "")
+    checked = sanitized(command, seen, where)
+    if checked is not None:
+        notes.append(
+            f"{checked} loads AddressSanitizer: wherever Stretto preloads a library, it adds "
+            f"{SANITIZER_OPTION} to ASAN_OPTIONS"
+        )
+    return Job(
+        command, installation, layout, env, where, lost, tuple(notes),
+        tuple(between), checked is not None,
+    )  # fmt: skip
+
+
+def _refuse_not_executable(command: Command, cwd: Path) -> None:
+    for application in command.applications:
+        if application.program is None or command.multi_prog:
+            continue
+        word = command.words[application.program]
+        path = cwd / word
+        if "/" not in word or not path.is_file() or os.access(path, os.X_OK):
+            continue
+        with_shell = "" if is_elf(path) else f", or start it with its interpreter: sh {word}"
+        raise StrettoError(
+            "this file is not executable", word, f"chmod +x {shlex.quote(word)}{with_shell}"
+        )
 
 
 def _launched(
@@ -203,6 +242,12 @@ def _direct(
         return installation.with_abi(own) if own else installation
     if told is not None:
         return told
+    if command.multi_prog:
+        raise StrettoError(
+            "srun --multi-prog takes the programs from a file, which does not show their MPI",
+            _name(command, application),
+            "say which MPI they use: --mpi openmpi, mpich or intel",
+        )
     return _of_script(command, application, environ, cwd, notes)
 
 

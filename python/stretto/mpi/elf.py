@@ -5,12 +5,13 @@ from __future__ import annotations
 import glob
 import mmap
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
+_SHT_DYNSYM, _STT_FUNC = 11, 2
 _DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
 
 
@@ -192,7 +193,7 @@ def find_needed(
 ) -> list[Needed]:
     """Return the libraries with one of the name prefixes that a program loads, nearest first.
 
-    Libraries of the C run time, which need no other, are not opened.
+    Those nearest to the program decide; what its libraries need besides is theirs.
 
     Parameters
     ----------
@@ -203,29 +204,84 @@ def find_needed(
     environ
         The environment in which it would run.
     """
+    for group in _loaded(program, environ):
+        out = [n for n in group if n.name.startswith(prefixes)]
+        if out:
+            return out
+    return []
+
+
+def needed_by(program: Path, environ: Mapping[str, str]) -> list[Needed]:
+    """Return all libraries that a program loads, in the order in which symbols are looked up.
+
+    Parameters
+    ----------
+    program, environ
+        As for `find_needed`.
+    """
+    return [n for group in _loaded(program, environ) for n in group]
+
+
+def _loaded(program: Path, environ: Mapping[str, str]) -> Iterator[list[Needed]]:
+    """Yield what each object needs that none before it does, breadth first as ld.so loads them.
+
+    Libraries of the C run time, which need no other, are left out.
+    """
     top = read_dynamic(program.resolve())
-    if top is None:
-        return []
-    queue: list[tuple[Dynamic, ...]] = [(top,)]
+    queue: list[tuple[Dynamic, ...]] = [] if top is None else [(top,)]
     seen: set[str] = set()
-    out: list[Needed] = []
     while queue:
         chain = queue.pop(0)
+        group: list[Needed] = []
         for name in chain[0].needed:
             if name in seen or name.startswith(_PLAIN):
                 continue
             seen.add(name)
             path = find_library(name, chain, environ)
-            if name.startswith(prefixes):
-                out.append(Needed(name, path))
-            elif path is not None:
-                found = read_dynamic(path.resolve())
-                if found is not None:
-                    queue.append((found, *chain))
-        if out:
-            # Those nearer to the program decide; what its libraries need besides is theirs.
-            break
-    return out
+            group.append(Needed(name, path))
+            found = None if path is None else read_dynamic(path.resolve())
+            if found is not None:
+                queue.append((found, *chain))
+        yield group
+
+
+@cache
+def defines(path: Path, prefix: str) -> bool:
+    """Tell whether a program or library exports a function whose name begins with a prefix.
+
+    Parameters
+    ----------
+    path
+        The ELF file; another one exports nothing.
+    prefix
+        ``MPI_``.
+    """
+    try:
+        with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as m:
+            # most libraries do not even hold the letters, and need not be read
+            return m.find(prefix.encode()) >= 0 and any(
+                name.startswith(prefix.encode()) for name in _functions(m)
+            )
+    except (OSError, ValueError, KeyError, IndexError, OverflowError, struct.error):
+        return False
+
+
+def _functions(data: mmap.mmap) -> Iterator[bytes]:
+    """Yield the names of the functions that a file of 64 bits defines for others."""
+    if data[:4] != b"\x7fELF" or data[4] != 2:
+        return
+    order = {1: "<", 2: ">"}[data[5]]
+    table, size, count = _fields(order + "40xQ10xHH", data, 0)
+    header = order + "4xI16xQQI12xQ"  # type, offset, size, link, entry size
+    for index in range(count):
+        kind, offset, length, link, entry = _fields(header, data, table + index * size)
+        if kind != _SHT_DYNSYM or not entry:
+            continue
+        strings = _fields(header, data, table + link * size)[1]
+        for at in range(offset, offset + length, entry):
+            name, info, section = _fields(order + "IBxH", data, at)
+            if section and info & 15 == _STT_FUNC:
+                yield data[strings + name : data.find(b"\0", strings + name)]
 
 
 _PLAIN = (

@@ -346,6 +346,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         timeline=_timeline(samples),
         executables=sorted({raw.program for raw in run if raw.program}) or None,
         file_s=file_s,
+        tools=sorted({raw.front for raw in run if raw.front}),
         cpu_s=per_rank(lambda raw: raw.cpu_s),
         core_wait_s=per_rank(lambda raw: raw.core_wait_s or 0.0) if waits else None,
         involuntary=[int(n) for n in per_rank(lambda raw: raw.header["involuntary"])],

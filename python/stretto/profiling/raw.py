@@ -1,4 +1,4 @@
-"""Reading the recorder's raw files (``src/record/raw.h``, version 3)."""
+"""Reading the recorder's raw files (``src/record/raw.h``, version 4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from stretto.errors import StrettoError, from_oserror
 
 MAGIC = b"STRETRAW"
-VERSION = 3
+VERSION = 4
 SUFFIX = ".strettoraw"
 RUNNING, FINALIZED, ABORTED, EXITED = 1, 2, 3, 4
 FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS = 1, 2, 3, 4, 5, 6
@@ -63,6 +63,7 @@ _HEADER = np.dtype(
         ("family", "S16"),
         ("library", "S256"),
         ("program", "S256"),
+        ("front", "S256"),
     ]
 )
 _SECTION = np.dtype([("kind", "u4"), ("item_bytes", "u4"), ("offset", "u8"), ("items", "u8")])
@@ -163,6 +164,11 @@ class RawFile:
     def program(self) -> str:
         """The program's file, as the kernel names it; "" where it could not be read."""
         return _text(self.header["program"])
+
+    @property
+    def front(self) -> str:
+        """What takes MPI calls before the recorder: a tool, or the program; empty: nothing."""
+        return _text(self.header["front"])
 
     @property
     def ns_per_tick(self) -> float:

@@ -241,6 +241,13 @@ def _explain_nothing(job: Job, result: Result) -> None:
     words = " ".join(job.command.words)
     if result.status != 0 or result.timed_out:
         result.require(job.command.words)
+    if job.between:
+        raise StrettoError(
+            f"the command ended well, but no rank of it was recorded: {', '.join(job.between)} "
+            "kept the recorder from its MPI calls",
+            words,
+            "record it without that, or, of a container or another machine, inside it",
+        )
     raise StrettoError(
         f"the command ended well, but no rank of it was recorded: it did not call MPI_Init of "
         f"{job.mpi.name}, or the MPI is linked statically, or the recording directory is not on a "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 from rich.box import SIMPLE_HEAD
@@ -14,6 +15,27 @@ from stretto.counted import counted
 from stretto.files.profile import Call, Communicator, Profile
 from stretto.files.usage import usage_of, usage_words
 from stretto.profiling.join import rank_words
+
+
+def tools_note(profile: Profile) -> str | None:
+    """Say that a tool hides MPI calls from the recorder; None where none does, or none is known.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    """
+    if not profile.tools:
+        return None
+    own = profile.executables or []
+    names = [
+        f"a tool linked into {Path(tool).name}" if tool in own else Path(tool).name
+        for tool in profile.tools
+    ]
+    return (
+        f"{' and '.join(names)} {'takes' if len(names) == 1 else 'take'} MPI calls before the "
+        "recorder does: these calls are missing, and their time counts as computing"
+    )
 
 
 @dataclass
@@ -262,8 +284,9 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
             highlight=False,
         )
     profile = profile.recorded_part()
-    if (note := threads_note(profile)) is not None:
-        console.print(f"note: {note}", highlight=False, soft_wrap=True)
+    for note in (tools_note(profile), threads_note(profile)):
+        if note is not None:
+            console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
     if (used := usage_of(profile)) is not None:
         busy = "note: the machine was busy: " if used.busy else ""
         console.print(f"{busy}{usage_words(used)}", highlight=False, markup=False, soft_wrap=True)

@@ -12,7 +12,7 @@ from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
 from stretto.files.verdict import Metric, VerdictFile
 from stretto.profiling.join import rank_words
-from stretto.profiling.show import threads_note
+from stretto.profiling.show import threads_note, tools_note
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown, breakdown
 from stretto.report.load import System
@@ -258,6 +258,8 @@ def notes(system: System) -> list[str]:
             "The profile is incomplete (the run was cut short)"
             + (f": the records of rank {who} end early." if who else ".")
         )
+    if profile is not None and (note := tools_note(profile)) is not None:
+        out.append(f"{note[0].upper()}{note[1:]}.")
     if profile is not None and (note := threads_note(profile)) is not None:
         note = f"{note[0].upper()}{note[1:]}."
         out.append(note + " Shares are of the sum." * (breakdown(profile).threads))

@@ -44,7 +44,9 @@ def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
     found, table = decide_from(results, out)
     if found[0].bench.header.cold:
         say(f"stretto: note: {COLD}")
-    for one in found:
+    for path, one in zip(results, found, strict=True):
+        if one.bench.truncated:
+            say(f"stretto: note: {path}: the last line is cut off and left out")
         if (busy := busy_note(one.bench)) is not None:
             say(f"stretto: note: {busy}")
     labels = [_labels(d) for d in found]

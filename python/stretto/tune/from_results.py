@@ -106,8 +106,8 @@ def table_from(paths: Sequence[Path]) -> tuple[list[Decided], Table]:
                 f"these results are of {here.cpu}, the first ones of {there.cpu}: kinds of nodes "
                 "are never mixed in a table", path, "make a table of each",
             )  # fmt: skip
-        nodes, ppn = _layout(bench, path)
         need_baseline(bench, path)
+        nodes, ppn = _layout(bench, path)
         for collective in {s.collective for s in bench.samples}:
             other = seen.setdefault((nodes, ppn, collective), path)
             if other != path:

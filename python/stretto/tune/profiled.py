@@ -15,6 +15,7 @@ from stretto.files.profile import Profile, read_profile, write_profile
 from stretto.files.program import take
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
+from stretto.profiling.show import tools_note
 from stretto.tune.place import fresh, make_output
 from stretto.tune.stage import Stage
 from stretto.tune.trials import find_value
@@ -87,6 +88,10 @@ class Profiled(Stage):
                 "--in-place or --reset-command",
             ) from error
         found = recorded.profile
+        if (missing := tools_note(found)) is not None:
+            raise StrettoError(
+                missing, path, "run CMD without that tool (LD_PRELOAD, -l) while it is tuned"
+            )
         found.programs = self.programs
         self.since = found.created
         write_profile(found, path)

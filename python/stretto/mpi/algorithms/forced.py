@@ -45,6 +45,25 @@ _FORCING: dict[Family, re.Pattern[str]] = {
 }
 
 
+def reads_rules(family: Family, name: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a variable names a file of rules that the MPI reads.
+
+    Parameters
+    ----------
+    family
+        The MPI's.
+    name
+        Of the variable.
+    environ
+        All variables: Open MPI's files need a switch.
+    """
+    if family == "openmpi":
+        return name in RULES and environ.get(RULES[name], "").lower() not in OFF
+    if family == "intel":
+        return name == "I_MPI_TUNING_BIN"
+    return name.startswith("MPIR_CVAR_") and name.endswith(_JSON)
+
+
 def mark_of(family: Family) -> str:
     """Return the variable in which an export's script names the variables that it has set.
 

@@ -1,0 +1,102 @@
+"""What stands between a launcher and a program and takes the environment away, or may do so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.launch.command import Application, Command
+from stretto.launch.options import WRAPPERS
+
+#: start programs elsewhere, without this environment
+_REMOTE = ("ssh", "rsh", "pdsh", "clush", "docker", "podman", "nerdctl", "kubectl")
+#: start them in another file system, with what of the environment their configuration says
+_CONTAINERS = ("apptainer", "singularity", "ch-run", "shifter", "sarus", "enroot", "podman-hpc")
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Something by which Stretto's variables do not get to a program.
+
+    Attributes
+    ----------
+    words
+        What does it, as typed: ``env -i``.
+    certain
+        They are lost; else they may be.
+    """
+
+    words: str
+    certain: bool
+
+
+def dropping(words: list[str]) -> str | None:
+    """Return what of the words before a program drops LD_PRELOAD, None where nothing does.
+
+    Parameters
+    ----------
+    words
+        ``env -i A=1``, ``numactl -m 0``, ``sudo``.
+    """
+    wrapper = ""
+    for at, word in enumerate(words):
+        if Path(word).name in WRAPPERS:
+            wrapper = Path(word).name
+        if wrapper == "sudo":
+            return "sudo"
+        if wrapper != "env":
+            continue
+        following = words[at + 1] if at + 1 < len(words) else ""
+        if word in ("-", "--ignore-environment") or re.match(r"-[0v]*i", word):
+            return f"env {word}"
+        if word in ("-u", "--unset") and following == "LD_PRELOAD":
+            return f"env {word} LD_PRELOAD"
+        if word in ("-uLD_PRELOAD", "--unset=LD_PRELOAD"):
+            return f"env {word}"
+    return None
+
+
+def obstacles(command: Command) -> list[Obstacle]:
+    """Return what lies between the launcher and the programs (a script, where there is none).
+
+    Parameters
+    ----------
+    command
+        The command. What drops variables before a launcher or a script is none: they are set
+        behind it.
+    """
+    found = [_of(command, application) for application in command.applications]
+    found += [
+        Obstacle(f"{command.words[option.at].partition('=')[0]}", certain=False)
+        for option in command.options
+        if command.kind == "slurm" and option.name in ("container", "container-image")
+    ]
+    return list(dict.fromkeys(o for o in found if o is not None))
+
+
+def in_script(text: str) -> list[str]:
+    """Return what a script calls by which variables may get lost: ``env -i``, ``ssh``.
+
+    Parameters
+    ----------
+    text
+        The script.
+    """
+    code = re.sub(r"(?m)(^|\s)#.*$", "", text)
+    names = "|".join(map(re.escape, (*_REMOTE, *_CONTAINERS, "sudo")))
+    found = re.findall(rf"(?:^|[\s;&|(`/'\"])(env\s+-[0v]*i|{names})(?=\s)", code)
+    return list(dict.fromkeys(" ".join(word.split()) for word in found))
+
+
+def _of(command: Command, application: Application) -> Obstacle | None:
+    if application.program is None:
+        return None
+    if command.launcher_at is not None:
+        dropped = dropping(list(command.words[application.start : application.program]))
+        if dropped is not None:
+            return Obstacle(dropped, certain=True)
+    name = Path(command.words[application.program]).name
+    if name in _REMOTE:
+        return Obstacle(name, certain=True)
+    return Obstacle(name, certain=False) if name in _CONTAINERS else None

@@ -1,0 +1,141 @@
+"""Other tools of the MPI profiling interface in a command: they take calls from Stretto."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.launch.command import Command
+from stretto.mpi.detect import which
+from stretto.mpi.elf import defines, find_library, is_elf, needed_by, read_dynamic
+
+#: an MPI's own libraries, Fortran's and C++'s among them, and ours
+_OWN = re.compile(
+    r"lib(mpi|mpich(fort|cxx|f90)?|mpicxx|mpifort\w*|open-\w+|stretto[-\w]*"
+    r"|mpi_(mpifh|usempi\w*|cxx|cray|gnu\w*|abi|ilp64|java|intel\w*|ibm\w*))\.so"
+)
+#: libraries of AddressSanitizer, which ends a program when another library is preloaded
+_SANITIZER = ("libasan.so", "libclang_rt.asan")
+#: what it needs then
+SANITIZER_OPTION = "verify_asan_link_order=0"
+_PRELOAD = re.compile(r"\bLD_PRELOAD=([^,;]*)")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Something that exports MPI functions as Stretto does.
+
+    Attributes
+    ----------
+    name
+        As the user gave it, or the program.
+    preloaded
+        By LD_PRELOAD; else the program holds or links it.
+    """
+
+    name: str
+    preloaded: bool
+
+    @property
+    def words(self) -> str:
+        """What it does, and what to do about it."""
+        how, remedy = (
+            ("preloaded", "take it out of LD_PRELOAD")
+            if self.preloaded
+            else ("part of the program", "link the program without it")
+        )
+        return (
+            f"{self.name} ({how}) exports MPI functions: Stretto does not see the calls that it "
+            f"takes; {remedy} while Stretto records or tunes"
+        )
+
+
+def mpi_tools(command: Command, environ: Mapping[str, str], cwd: Path) -> list[Tool]:
+    """Return all that exports MPI functions in a job beside its MPI and Stretto.
+
+    Preloaded by the environment, by ``env``, ``-x``, ``-genv`` or ``--export``; linked to the
+    program; or in the program itself. What a script sets inside is not seen.
+
+    Parameters
+    ----------
+    command, environ, cwd
+        As for `stretto.launch.job.understand`.
+    """
+    words = _preloaded(command, environ)
+    found = [Tool(word, True) for word in words if _exports(word, environ, cwd)]
+    linked = (Tool(name, False) for name in _linked(command, environ, cwd))
+    return list(dict.fromkeys([*found, *linked]))
+
+
+def sanitized(command: Command, environ: Mapping[str, str], cwd: Path) -> str | None:
+    """Return a program that loads AddressSanitizer, None where none is seen.
+
+    Parameters
+    ----------
+    command, environ, cwd
+        As for `mpi_tools`.
+    """
+    for _, word, path in _binaries(command, environ, cwd):
+        dynamic = read_dynamic(path.resolve())
+        if dynamic is not None and any(n.startswith(_SANITIZER) for n in dynamic.needed):
+            return word
+    return None
+
+
+def _binaries(
+    command: Command, environ: Mapping[str, str], cwd: Path
+) -> Iterator[tuple[int, str, Path]]:
+    """Yield number of the application, word and file of all binaries that a command names."""
+    for number, application in enumerate(command.applications):
+        if application.program is None:
+            continue
+        for at in range(application.program, application.end):
+            word = command.words[at]
+            first = at == application.program
+            path = which(word, environ, cwd) if first or "/" in word else None
+            if path is not None and is_elf(path):
+                yield number, word, path
+
+
+def _preloaded(command: Command, environ: Mapping[str, str]) -> Iterator[str]:
+    values = [environ.get("LD_PRELOAD", ""), command.assignments.get("LD_PRELOAD", "")]
+    for option in command.options:
+        if option.values[:1] == ("LD_PRELOAD",) and len(option.values) == 2:
+            values.append(option.values[1])  # -genv NAME VALUE
+    arguments = {
+        i for a in command.applications if a.program is not None for i in range(a.program, a.end)
+    }
+    for at, word in enumerate(command.words):
+        if at not in arguments:
+            values += _PRELOAD.findall(word)
+    for value in values:
+        yield from (word for word in re.split(r"[:\s]+", value) if word)
+
+
+def _exports(word: str, environ: Mapping[str, str], cwd: Path) -> bool:
+    path: Path | None = cwd / word
+    if "/" not in word:
+        own = read_dynamic(Path("/proc/self/exe").resolve())  # any program of this machine
+        path = find_library(word, [own], environ) if own is not None else None
+    if path is None or _OWN.match(path.name):
+        return False
+    return defines(path, "MPI_")
+
+
+def _linked(command: Command, environ: Mapping[str, str], cwd: Path) -> Iterator[str]:
+    """Yield programs that define MPI functions, and what they load before the MPI that does."""
+    seen: set[int] = set()
+    for number, word, path in _binaries(command, environ, cwd):
+        libraries = [] if number in seen else needed_by(path, environ)
+        if not any(_OWN.match(n.name) for n in libraries):
+            continue  # a wrapper, or data
+        seen.add(number)
+        if defines(path, "MPI_"):
+            yield word
+        for library in libraries:
+            if _OWN.match(library.name):
+                break  # what comes behind the MPI takes nothing
+            if library.path is not None and defines(library.path, "MPI_"):
+                yield library.name

@@ -1,0 +1,196 @@
+"""What hides MPI calls from Stretto: other tools in front, and what drops its variables."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mpis import MPIS, REPOSITORY
+from stretto.errors import StrettoError
+from stretto.launch import prepare, understand
+from stretto.launch.command import parse_command
+from stretto.launch.reach import Obstacle, dropping, in_script, obstacles
+from stretto.launch.tools import Tool, mpi_tools
+from test_launch_inject import CHOICE, LIB, job
+from test_profile import stretto
+
+TOOL = """
+#include <mpi.h>
+int MPI_Allreduce(const void *s, void *r, int n, MPI_Datatype d, MPI_Op o, MPI_Comm c)
+{
+    return PMPI_Allreduce(s, r, n, d, o, c);
+}
+"""
+
+
+def build(name: str, folder: Path) -> dict[str, Path]:
+    """Compile a tool, and programs: without one, linked with it (before the MPI), holding it."""
+    mpi = MPIS[name].require()
+    source, app = folder / "tool.c", REPOSITORY / "tests" / "apps" / "sums.c"
+    source.write_text(TOOL)
+    tool = mpi.compile(source, folder / "libtool.so", "-shared", "-fPIC", "-Wl,-soname,libtool.so")
+    linked = ("-Wl,--no-as-needed", str(tool), f"-Wl,-rpath,{folder}")
+    return {
+        "tool": tool,
+        "plain": mpi.compile(app, folder / "plain"),
+        "linked": mpi.compile(app, folder / "linked", *linked),
+        "holds": mpi.compile(app, folder / "holds", str(source)),
+    }
+
+
+def test_tools_are_found_wherever_a_command_has_them(tmp_path: Path) -> None:
+    built = build("openmpi4", tmp_path)
+    env = {"PATH": os.environ["PATH"]}
+    shutil.copy(built["plain"], tmp_path / "libmpicxx.so.40")  # by its name an MPI's own
+    tool = Tool("./libtool.so", True)
+    cases: list[tuple[str, dict[str, str], list[Tool]]] = [
+        ("mpirun.openmpi -n 2 ./plain", {}, []),
+        ("mpirun.openmpi -x LD_PRELOAD=./libtool.so -n 2 ./plain", {}, [tool]),
+        ("mpirun.openmpi -n 1 ./plain : -n 1 env LD_PRELOAD=./libtool.so ./plain", {}, [tool]),
+        ("env LD_PRELOAD=./libtool.so mpirun.openmpi -n 2 ./plain", {}, [tool]),
+        ("mpirun.openmpi -n 2 ./plain", {"LD_PRELOAD": "/none.so ./libtool.so"}, [tool]),
+        (
+            "mpirun.openmpi -n 2 ./plain",
+            {"LD_PRELOAD": "libtool.so", "LD_LIBRARY_PATH": str(tmp_path)},
+            [Tool("libtool.so", True)],
+        ),
+        ("mpirun.openmpi -n 2 ./plain", {"LD_PRELOAD": "libm.so.6:./libmpicxx.so.40"}, []),
+        ("mpirun.openmpi -n 2 ./plain LD_PRELOAD=./libtool.so", {}, []),
+        ("mpirun.openmpi -n 2 ./linked", {}, [Tool("libtool.so", False)]),
+        ("mpirun.openmpi -n 1 ./plain : -n 1 ./holds", {}, [Tool("./holds", False)]),
+        ("mpirun.openmpi -n 2 /bin/sh ./plain", {}, []),
+    ]
+    for line, more, expected in cases:
+        environ = {**env, **more}
+        command = parse_command(line.split(), environ, tmp_path)
+        assert mpi_tools(command, environ, tmp_path) == expected, (line, more)
+    words = ["mpirun.openmpi", "-n", "2", "./linked"]
+    found = understand(words, environ=env, cwd=tmp_path)
+    assert found.between == ("libtool.so",)
+    assert "libtool.so (part of the program) exports MPI functions" in found.notes[-1]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_diagnose_behind_a_tool_gives_no_verdict_and_names_it(name: str, tmp_path: Path) -> None:
+    """One job with a tool in each way, found by the ranks themselves."""
+    mpi = MPIS[name]
+    built = build(name, tmp_path)
+    launch = mpi.launcher(1)[:-2]
+    script = tmp_path / "script.sh"
+    script.write_text(f'LD_PRELOAD="{built["tool"]}:$LD_PRELOAD"\nexec "$@"\n')
+    programs = [["/bin/sh", "./script.sh", "./plain"], ["./linked"], ["./holds"]]
+    parts = [w for p in programs for w in (":", "-n", "1", *p)][1:]
+    done = stretto(mpi, "diagnose", "-o", "x.profile.json", "--", *launch, *parts, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = set(json.loads((tmp_path / "x.profile.json").read_text())["tools"])
+    assert found == {str(built["tool"]), str(built["holds"])}
+    words = " ".join(done.stderr.split())
+    assert "whether tuning can help is not known, because" in words
+    assert "because a tool linked into holds and libtool.so take MPI calls before" in words
+    assert "next: stretto check --" in words
+    assert "% computing" not in words and "tuning cannot help" not in words
+
+
+def test_what_drops_variables_is_named(tmp_path: Path) -> None:
+    cases = {
+        "env -i A=1": "env -i",
+        "env A=1 - B=1": "env -",
+        "numactl -m 0 env -u HOME -vi": "env -vi",
+        "env --ignore-environment": "env --ignore-environment",
+        "env -u LD_PRELOAD": "env -u LD_PRELOAD",
+        "env -uLD_PRELOAD": "env -uLD_PRELOAD",
+        "env --unset=LD_PRELOAD": "env --unset=LD_PRELOAD",
+        "timeout 3 sudo -u me": "sudo",
+        "env -u HOME A=-i": None,
+        "stdbuf -i 0": None,
+        "numactl -i all": None,
+    }
+    for line, words in cases.items():
+        assert dropping(line.split()) == words, line
+    between = {
+        "mpirun -n 2 ./a : -n 1 env -i ./a": [Obstacle("env -i", certain=True)],
+        "mpirun -n 2 ssh host ./a": [Obstacle("ssh", certain=True)],
+        "mpirun -n 2 /usr/bin/apptainer exec x.sif ./a": [Obstacle("apptainer", certain=False)],
+        "env -i mpirun -n 2 ./a": [],
+        "mpirun -n 2 ./a env -i ssh": [],
+    }
+    for line, expected in between.items():
+        assert obstacles(job(tmp_path, "openmpi4", line).command) == expected, line
+    slurm = job(tmp_path, "slurm", "srun --container-image=x.sqsh -n 2 ./a").command
+    assert obstacles(slurm) == [Obstacle("--container-image", certain=False)]
+
+
+def test_what_a_script_calls_may_drop_variables(tmp_path: Path) -> None:
+    assert in_script("# ssh a\nmpirun -n 2 ./a # docker run\nenv A=1 ./ssh-like sshd x\n") == []
+    assert in_script("env  -i mpirun ./a; /usr/bin/ssh n ./b\n(apptainer exec x ./c)\n") == [
+        "env -i", "ssh", "apptainer",
+    ]  # fmt: skip
+    MPIS["openmpi4"].require()
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\nenv -i /usr/bin/mpirun.openmpi -n 2 ./a\n")
+    script.chmod(0o755)
+    for words in (["./job.sh"], ["/bin/sh", "./job.sh"]):
+        assert understand(words, mpi="openmpi", cwd=tmp_path).between == ("env -i",)
+
+
+@pytest.mark.parametrize("line", ["mpirun -n 2 env -i ./a", "docker run image ./a"])
+def test_run_where_variables_are_dropped_is_refused(tmp_path: Path, line: str) -> None:
+    made = job(tmp_path, "openmpi4", line)
+    with pytest.raises(StrettoError, match="takes LD_PRELOAD away"):
+        prepare(made, [LIB], CHOICE)
+    assert prepare(made, [])[0] == line.split()  # nothing to bring
+
+
+def test_run_behind_env_i_before_the_launcher_sets_variables_again(tmp_path: Path) -> None:
+    show = tmp_path / "show.sh"
+    show.write_text('echo "$LD_PRELOAD|$STRETTO_CHOICE|$HOME"\n')
+    for line in ("env -i /bin/sh ./show.sh", "sudo /bin/sh ./show.sh"):
+        words, environ = prepare(job(tmp_path, "mpich", line), [LIB], CHOICE)
+        if words[0] == "sudo":
+            assert words[1] == "env" and f"LD_PRELOAD={LIB}" in words
+            continue
+        done = subprocess.run(words, env=environ, cwd=tmp_path, capture_output=True, text=True)
+        assert done.stdout == f"{LIB}|allreduce=shm bcast=shm|\n"
+
+
+def test_options_for_address_sanitizer_keep_the_users(tmp_path: Path) -> None:
+    option = "verify_asan_link_order=0"
+    cases: list[tuple[str, str, dict[str, str], str]] = [
+        ("openmpi4", "mpirun -n 2 a", {}, option),
+        ("openmpi4", "mpirun -n 2 a", {"ASAN_OPTIONS": "b=1"}, f"b=1:{option}"),
+        ("openmpi4", "mpirun -x ASAN_OPTIONS=b=1 a", {}, f"ASAN_OPTIONS=b=1:{option}"),
+        ("openmpi5", "mpirun -x ASAN_OPTIONS a", {"ASAN_OPTIONS": "c"}, f"ASAN_OPTIONS=c:{option}"),
+        ("mpich", "mpirun -genv ASAN_OPTIONS b=1 a", {}, f"-genv ASAN_OPTIONS b=1:{option}"),
+        ("slurm", "srun -n 2 env ASAN_OPTIONS=b=1 a", {}, f"env ASAN_OPTIONS=b=1:{option}"),
+        ("mpich", "env ASAN_OPTIONS=b=1 mpirun a", {}, f"env ASAN_OPTIONS=b=1:{option}"),
+    ]
+    for kind, line, environ, expected in cases:
+        made = replace(job(tmp_path, kind, line, **environ), sanitized=True)
+        words, env = prepare(made, [LIB], CHOICE)
+        there = f"{' '.join(words)} {' '.join(env.values())}"
+        assert expected in there, line
+        assert option not in str(prepare(replace(made, sanitized=False), [LIB], CHOICE)), line
+        assert option not in str(prepare(made, [])), line
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_run_of_a_program_with_address_sanitizer_starts_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpi = MPIS[name].require()
+    source = REPOSITORY / "tests" / "apps" / "sums.c"
+    mpi.compile(source, tmp_path / "checked", "-fsanitize=address")
+    words = ["--choice", "allreduce=shm", "--verbose", "--", *mpi.launcher(2), "./checked"]
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")  # Open MPI 4 has leaks
+    done = stretto(mpi, "run", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "ranks=2 sum=1" in done.stdout and "shm (forced)" in done.stderr
+    assert "./checked loads AddressSanitizer" in done.stderr
