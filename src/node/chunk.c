@@ -11,28 +11,49 @@
 #include <stdlib.h>
 
 /* Others may be in the middle of their calls: what they have added up so far counts. */
+static stretto_costs_seen costs_of(const stretto_node *node, int rank) {
+    const stretto_costs *costs = &stretto_area_of(node, rank)->costs;
+    uint64_t ticks[STRETTO_SIDES];
+    for (int side = 0; side < STRETTO_SIDES; side++)
+        ticks[side] = atomic_load_explicit(&costs->ticks[side], memory_order_relaxed);
+    return (stretto_costs_seen){
+        ticks[STRETTO_WRITING] + ticks[STRETTO_READING], ticks[STRETTO_WRITING],
+        atomic_load_explicit(&costs->bytes[STRETTO_WRITING], memory_order_relaxed)};
+}
+
+static void look_again_later(stretto_node *node, bool first) {
+    const stretto_costs *mine = &stretto_area_of(node, node->me)->costs;
+    for (int side = 0; side < STRETTO_SIDES; side++)
+        node->stores.next[side] =
+            atomic_load_explicit(&mine->bytes[side], memory_order_relaxed) +
+            node->area * (side == STRETTO_READING && !first ? (size_t)node->nlocal - 1 : (size_t)1);
+}
+
+void stretto_stores_enter(stretto_node *node) {
+    node->publisher = (stretto_publisher){.ring = node->area};
+    node->stores = (stretto_stores){.next = {UINT64_MAX, UINT64_MAX}};
+    if (!STRETTO_MAY_STREAM || node->me != 0 || node->area == STRETTO_NODE_SHORT)
+        return;
+    for (int r = 0; r < node->nlocal; r++)
+        node->seen[r] = costs_of(node, r);
+    node->stores.streaming =
+        atomic_load_explicit(&stretto_area_of(node, 0)->streaming.value, memory_order_relaxed);
+    look_again_later(node, true);
+}
+
 void stretto_decide_stores(stretto_node *node) {
     stretto_stores *stores = &node->stores;
     stretto_costs_seen now[node->nlocal];
     uint64_t busy = 0, most = 0, writing = 0, bytes = 0;
     for (int r = 0; r < node->nlocal; r++) {
-        const stretto_costs *costs = &stretto_area_of(node, r)->costs;
         const stretto_costs_seen *seen = &node->seen[r];
-        uint64_t ticks[STRETTO_SIDES];
-        for (int side = 0; side < STRETTO_SIDES; side++)
-            ticks[side] = atomic_load_explicit(&costs->ticks[side], memory_order_relaxed);
-        now[r] = (stretto_costs_seen){
-            ticks[STRETTO_WRITING] + ticks[STRETTO_READING], ticks[STRETTO_WRITING],
-            atomic_load_explicit(&costs->bytes[STRETTO_WRITING], memory_order_relaxed)};
+        now[r] = costs_of(node, r);
         busy = now[r].busy - seen->busy > busy ? now[r].busy - seen->busy : busy;
         most = now[r].bytes - seen->bytes > most ? now[r].bytes - seen->bytes : most;
         writing += now[r].writing - seen->writing;
         bytes += now[r].bytes - seen->bytes;
     }
-    const stretto_costs *mine = &stretto_area_of(node, node->me)->costs;
-    for (int side = 0; side < STRETTO_SIDES; side++)
-        stores->next[side] = atomic_load_explicit(&mine->bytes[side], memory_order_relaxed) +
-                             node->area * (side == STRETTO_READING ? (size_t)node->nlocal - 1 : 1);
+    look_again_later(node, false);
     if (most < node->area)
         return;
     memcpy(node->seen, now, sizeof now);

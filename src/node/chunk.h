@@ -9,6 +9,9 @@
  * the last lap, decides how all write from now on. */
 void stretto_decide_stores(stretto_node *node);
 
+/* The same: the group goes on in the memory that node now has, from what its last users learned. */
+void stretto_stores_enter(stretto_node *node);
+
 /* A large piece was written or read. */
 static inline void stretto_count(stretto_node *node, int side, uint64_t ticks, size_t bytes) {
     stretto_costs *costs = &stretto_area_of(node, node->me)->costs;

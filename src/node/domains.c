@@ -47,7 +47,8 @@ bool stretto_node_use_domains(stretto_node *node, const int *domain_of, bool com
     *d = (stretto_domains){n,  of[node->me], place[node->me], smallest, runs || commutes,
                            of, place,        start,           ranks,    lead};
     node->domains = d;
-    if (any_size || nlocal > STRETTO_NODE_DOMAIN_RANKS)
+    node->by_domain = any_size || nlocal > STRETTO_NODE_DOMAIN_RANKS;
+    if (node->by_domain)
         node->lines = 0;
     return true;
 }

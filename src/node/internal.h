@@ -13,8 +13,9 @@
  *    transfer of the cache line, and long messages are a run of such lines.
  *
  * 2. Done. Rank r stores done_r = s (release) when it has read all that it reads in call s. Each
- *    rank has two rings of lines for each way (up, down): one of TINY_RING single lines, for calls
- *    whose messages fit in one, and one of SMALL_RING places for longer ones. Which of them a call
+ *    rank has two rings of lines for each way (up, down): one of TINY_RING single lines (in a short
+ *    piece SHORT_RING), for calls whose messages fit in one, and one of SMALL_RING places for
+ *    longer ones. Which of them a call
  *    uses follows from a size that is the same on all ranks; its place is call % ring. So the call
  *    that last used a place of either ring is `ring` calls back or more, whatever the calls in
  *    between were, and a writer in call s needs done_r >= s - ring of every r (acquire): r's
@@ -35,6 +36,13 @@
  *    for 2 nothing changes, as done_r covers all that r reads, and what has come up two trees has
  *    come from everybody as before. In 3 a bcast's counters count what they did before, only
  *    between other pairs, and reductions number the stages of a loop (domain_chunk.c).
+ *
+ * 5. A piece of memory that had users before (node.h, stretto_node_past). Whoever left it did so
+ *    after its last call there and told how far its numbers had got; the new group goes on from the
+ *    largest, `past`, when all have left. So what lies in flags and lines is at most `past`, no
+ *    waiting takes it for something of this group, and calls up to past.calls are over on all
+ *    ranks (`known`). That the old group's accesses come before the new one's is the runtime's
+ * duty: leaving releases, taking the piece acquires, and others learn of it by messages.
  *
  * A rank never waits for a flag that can only be set after its own later action, so no call can
  * deadlock as long as all ranks make the same calls.
@@ -75,12 +83,15 @@ typedef struct {
     stretto_flag taken;
     stretto_flag streaming; /* rank 0's: how all write large pieces (stores.h); a hint */
     stretto_costs costs;
-    stretto_tiny tiny[STRETTO_WAYS][STRETTO_NODE_TINY_RING];
+    /* a short piece has the first SHORT_RING of them, and ends there */
+    stretto_tiny tiny[STRETTO_NODE_TINY_RING][STRETTO_WAYS];
     stretto_line small[STRETTO_WAYS][STRETTO_NODE_SMALL_RING][STRETTO_NODE_SMALL_LINES];
     _Alignas(128) unsigned char chunks[]; /* node->area bytes */
 } stretto_area;
 
 typedef struct stretto_domains stretto_domains; /* domains.h */
+
+enum { STRETTO_SCRATCH = 3 };
 
 struct stretto_node {
     unsigned char *memory;
@@ -88,6 +99,7 @@ struct stretto_node {
     size_t area;   /* bytes of a rank's buffer for large messages */
     size_t small;  /* bytes of the longest small message */
     size_t lines;  /* the same where lines go without regard to domains (node.c), else 0 */
+    uint64_t tiny; /* places of the ring of single lines */
     stretto_publisher publisher;
     int nlocal, me;
     uint64_t seq;       /* calls begun */
@@ -99,9 +111,13 @@ struct stretto_node {
     int *peers;               /* the ranks' numbers for xpmem.h, or NULL */
     bool attaches;            /* reaches the others' memory by XPMEM; equal on all ranks */
     stretto_domains *domains; /* NULL: all ranks are as near to one another */
+    bool by_domain;           /* messages of all sizes go by domain */
+    bool cma;                 /* as wait.cma when the handle was made */
     stretto_stores stores;    /* rank 0's; of others only `next`, never reached */
     stretto_costs_seen *seen; /* rank 0's: [nlocal] */
-    _Alignas(64) unsigned char scratch[3][STRETTO_NODE_SMALL_LINES * STRETTO_LINE_DATA];
+    unsigned char *scratch[STRETTO_SCRATCH]; /* each for the longest small message */
+    unsigned char *room; /* where they lie, and `seen` as well; NULL: in short_scratch */
+    _Alignas(64) unsigned char short_scratch[STRETTO_SCRATCH][64];
 };
 
 static inline size_t stretto_least(size_t a, size_t b) {

@@ -7,7 +7,7 @@
 
 static inline stretto_line *stretto_tiny_of(const stretto_node *node, int rank, int way,
                                             uint64_t call) {
-    return &stretto_area_of(node, rank)->tiny[way][call % STRETTO_NODE_TINY_RING].line;
+    return &stretto_area_of(node, rank)->tiny[call & (node->tiny - 1)][way].line;
 }
 
 static inline stretto_line *stretto_lines_of(const stretto_node *node, int rank, int way,
@@ -28,7 +28,7 @@ static inline void stretto_copy_tail(void *to, const void *from, size_t bytes) {
  * longest message of any rank. */
 static inline uint64_t stretto_lines_begin(stretto_node *node, size_t bytes) {
     uint64_t call = ++node->seq;
-    uint64_t ring = bytes <= STRETTO_LINE_DATA ? STRETTO_NODE_TINY_RING : STRETTO_NODE_SMALL_RING;
+    uint64_t ring = bytes <= STRETTO_LINE_DATA ? node->tiny : STRETTO_NODE_SMALL_RING;
     if (call > ring)
         stretto_catch_up(node, call - ring);
     return call;

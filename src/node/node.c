@@ -1,6 +1,7 @@
 /* Attaching, waiting, and the choice of the path for each call: sequenced lines for what is small,
  * the shared buffers or a direct copy for what is large. The choice depends on sizes and on what
  * the group has agreed upon, so it is the same on all ranks. */
+#include "node/chunk.h"
 #include "node/direct.h"
 #include "node/domains.h"
 
@@ -65,7 +66,10 @@ void stretto_catch_up_slow(stretto_node *node, uint64_t call) {
 /* An odd number of 128-byte units, so that the same flag of different ranks does not fall into the
  * same set of every cache. */
 static size_t stride_for(size_t area) {
-    return ((sizeof(stretto_area) + area) / 128 | 1) * 128;
+    const size_t bytes = area == STRETTO_NODE_SHORT
+                             ? offsetof(stretto_area, tiny[STRETTO_NODE_SHORT_RING])
+                             : sizeof(stretto_area) + area;
+    return (bytes / 128 | 1) * 128;
 }
 
 size_t stretto_node_ring(size_t level2) {
@@ -91,35 +95,20 @@ void stretto_node_part(int rank, size_t area, size_t *offset, size_t *bytes) {
     *offset = *bytes * (size_t)rank;
 }
 
-stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area, const int *pids,
-                                  const stretto_wait *wait) {
+stretto_node *stretto_node_new(int nlocal, int me, const int *pids, const stretto_wait *wait) {
     stretto_node *node = aligned_alloc(64, (sizeof *node + 63) / 64 * 64);
     if (!node)
         return NULL;
     memset(node, 0, sizeof *node);
-    node->memory = memory;
-    node->area = area;
-    node->publisher.ring = area;
-    bool modest = area <= STRETTO_NODE_AREA_MODEST;
-    node->small = STRETTO_SMALL_MAX;
-    if (!modest && nlocal <= STRETTO_NODE_FOLD_RANKS)
-        node->small = (size_t)STRETTO_NODE_SMALL_LINES_FEW * STRETTO_LINE_DATA;
-    node->lines = nlocal > 1 ? node->small : 0;
-    node->stride = stride_for(area);
     node->nlocal = nlocal;
     node->me = me;
     node->wait = *wait;
-    node->wait.cma = wait->cma && pids && modest;
-    for (int side = 0; side < STRETTO_SIDES; side++)
-        node->stores.next[side] = me == 0 ? area : UINT64_MAX;
-    if (me == 0 && !(node->seen = calloc((size_t)nlocal, sizeof *node->seen))) {
-        free(node);
-        return NULL;
-    }
+    node->cma = wait->cma && pids;
+    for (int i = 0; i < STRETTO_SCRATCH; i++)
+        node->scratch[i] = node->short_scratch[i];
     if (pids) {
         node->pids = malloc(sizeof *pids * (size_t)nlocal);
         if (!node->pids) {
-            free(node->seen);
             free(node);
             return NULL;
         }
@@ -128,11 +117,58 @@ stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area,
     return node;
 }
 
+bool stretto_node_reserve(stretto_node *node) {
+    const size_t each = (STRETTO_SMALL_MAX + 63) / 64 * 64,
+                 seen = node->me == 0 ? (size_t)node->nlocal * sizeof *node->seen : 0;
+    if (node->room)
+        return true;
+    node->room = aligned_alloc(64, (STRETTO_SCRATCH * each + seen + 63) / 64 * 64);
+    if (!node->room)
+        return false;
+    for (int i = 0; i < STRETTO_SCRATCH; i++)
+        node->scratch[i] = node->room + (size_t)i * each;
+    node->seen = (stretto_costs_seen *)(void *)(node->room + STRETTO_SCRATCH * each);
+    return true;
+}
+
+void stretto_node_enter(stretto_node *node, void *memory, size_t area, stretto_node_past past) {
+    const bool modest = area <= STRETTO_NODE_AREA_MODEST;
+    node->memory = memory;
+    node->area = area;
+    node->stride = stride_for(area);
+    node->tiny = area == STRETTO_NODE_SHORT ? STRETTO_NODE_SHORT_RING : STRETTO_NODE_TINY_RING;
+    node->small = STRETTO_SMALL_MAX;
+    if (area == STRETTO_NODE_SHORT)
+        node->small = STRETTO_LINE_DATA;
+    else if (!modest && node->nlocal <= STRETTO_NODE_FOLD_RANKS)
+        node->small = (size_t)STRETTO_NODE_SMALL_LINES_FEW * STRETTO_LINE_DATA;
+    node->lines = node->nlocal > 1 && !node->by_domain ? node->small : 0;
+    node->wait.cma = node->cma && modest;
+    node->seq = node->known = node->last_bulk = past.calls;
+    node->chunks = past.chunks;
+    stretto_stores_enter(node);
+}
+
+stretto_node_past stretto_node_reached(const stretto_node *node) {
+    return (stretto_node_past){node->seq, node->chunks};
+}
+
+stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area, const int *pids,
+                                  const stretto_wait *wait) {
+    stretto_node *node = stretto_node_new(nlocal, me, pids, wait);
+    if (!node || (area != STRETTO_NODE_SHORT && !stretto_node_reserve(node))) {
+        stretto_node_detach(node);
+        return NULL;
+    }
+    stretto_node_enter(node, memory, area, (stretto_node_past){0, 0});
+    return node;
+}
+
 void stretto_node_detach(stretto_node *node) {
     if (!node)
         return;
     free(node->domains);
-    free(node->seen);
+    free(node->room);
     free(node->pids);
     free(node->peers);
     free(node);

@@ -53,6 +53,9 @@ typedef struct stretto_node stretto_node; /* one rank's handle of one node group
 size_t stretto_node_area(int nlocal, size_t large);
 /* The best such size where a core's L2 cache has so many bytes (0: not known). */
 size_t stretto_node_ring(size_t level2);
+/* A short piece, without such buffers: for barriers, and for calls whose blocks of all ranks (or
+ * whose vector) have at most SHORT_BYTES together, but for alltoallv. */
+enum { STRETTO_NODE_SHORT = 0, STRETTO_NODE_SHORT_BYTES = 56 };
 /* Bytes of shared memory a group of nlocal ranks with such buffers needs; a multiple of 4096,
  * nlocal >= 1. */
 size_t stretto_node_bytes(int nlocal, size_t area);
@@ -60,28 +63,42 @@ size_t stretto_node_bytes(int nlocal, size_t area);
 /* Where in it the part lies that only local rank `rank` writes. */
 void stretto_node_part(int rank, size_t area, size_t *offset, size_t *bytes);
 
-/* Attaches local rank `me` of `nlocal` to `memory` (shared, zeroed before the first rank attaches,
- * aligned to 4096, at least stretto_node_bytes(nlocal, area) long, mapped at any address).
- * pids[nlocal] = process ids as seen in this rank's pid namespace (for CMA; may be NULL when
- * !wait->cma). The handle is this rank's own; NULL when out of memory. Does not communicate. */
+/* How far the numbers in a piece of memory have got. */
+typedef struct {
+    uint64_t calls, chunks;
+} stretto_node_past;
+
+/* A handle for local rank `me` of `nlocal`, without memory yet. pids[nlocal] = process ids as seen
+ * in this rank's pid namespace (for CMA; may be NULL when !wait->cma). The handle is this rank's
+ * own; NULL when out of memory. Like all up to stretto_node_detach it does not communicate. */
+stretto_node *stretto_node_new(int nlocal, int me, const int *pids, const stretto_wait *wait);
+/* Before entering a piece that is not short. False when out of memory. */
+bool stretto_node_reserve(stretto_node *node);
+/* Goes on in `memory`: shared, aligned to 4096, stretto_node_bytes(nlocal, area) long, mapped at
+ * any address, and zeroed before the first rank enters (past: zeros), or left by all ranks of a
+ * group of as many ranks with the same area; past is then the largest of what they had reached. All
+ * ranks of the group change between the same two calls. */
+void stretto_node_enter(stretto_node *node, void *memory, size_t area, stretto_node_past past);
+/* What this rank leaves behind in the piece where it is. */
+stretto_node_past stretto_node_reached(const stretto_node *node);
+/* All of this at once, in zeroed memory. */
 stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area, const int *pids,
                                   const stretto_wait *wait);
-/* To be called at once after attaching, on all ranks or none, where XPMEM was found to work
- * (node/xpmem.h): peers[nlocal] = the ranks' numbers there. False when out of memory. */
+/* To be called before the first call of the group, on all ranks or none, where XPMEM was found to
+ * work (node/xpmem.h): peers[nlocal] = the ranks' numbers there. False when out of memory. */
 bool stretto_node_use_xpmem(stretto_node *node, const int *peers);
-/* To be called at once after attaching, on all ranks or none, where the ranks lie in several
- * domains of the node (memories, sockets): domain_of[nlocal] = any number for each domain, the same
- * on all ranks. Barrier, bcast, reduce and allreduce then go domain by domain, so that a byte
- * crosses to another domain once and not once a rank; small messages only in groups of more than
- * STRETTO_NODE_DOMAIN_RANKS ranks, or always with `any_size`. Nothing changes where there is one
- * domain, or one rank in each.
- * `commutes`: all operations of the group do. Reductions may then take the domains one after
- * another (by their first ranks; in each its ranks in order) instead of all ranks in order. Without
- * it they go by domain only where both orders are the same, i.e. where each domain is a run of
- * consecutive ranks. False when out of memory. */
+/* To be called before the first call of the group, on all ranks or none, where the ranks lie in
+ * several domains of the node (memories, sockets): domain_of[nlocal] = any number for each domain,
+ * the same on all ranks. Barrier, bcast, reduce and allreduce then go domain by domain, so that a
+ * byte crosses to another domain once and not once a rank; small messages only in groups of more
+ * than STRETTO_NODE_DOMAIN_RANKS ranks, or always with `any_size`. Nothing changes where there is
+ * one domain, or one rank in each. `commutes`: all operations of the group do. Reductions may then
+ * take the domains one after another (by their first ranks; in each its ranks in order) instead of
+ * all ranks in order. Without it they go by domain only where both orders are the same, i.e. where
+ * each domain is a run of consecutive ranks. False when out of memory. */
 bool stretto_node_use_domains(stretto_node *node, const int *domain_of, bool commutes,
                               bool any_size);
-/* Frees the handle only. The memory may be used again only when zeroed and when all ranks left. */
+/* Frees the handle only. */
 void stretto_node_detach(stretto_node *node);
 
 /* Tries process_vm_readv on n processes: reads the 8-byte word at addresses[i] (as process pids[i]

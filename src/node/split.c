@@ -9,7 +9,7 @@ bool stretto_node_post(stretto_node *node, const void *src, size_t bytes) {
     const uint64_t call = node->seq + 1;
     if (!node->lines || bytes > STRETTO_LINE_DATA || node->nlocal > STRETTO_NODE_FAN)
         return false;
-    if (call > STRETTO_NODE_TINY_RING && node->known < call - STRETTO_NODE_TINY_RING)
+    if (call > node->tiny && node->known < call - node->tiny)
         return false; /* might wait; after an allreduce it is known anyway */
     node->seq = call;
     stretto_tiny_put(node, STRETTO_UP, call, src, bytes);

@@ -13,8 +13,13 @@
 #define STRETTO_NODE_FAN 8
 #endif
 /* Calls that a root may run ahead of its readers: messages of one line, and longer ones. */
-#ifndef STRETTO_NODE_TINY_RING
+#ifndef STRETTO_NODE_TINY_RING /* a power of two */
 #define STRETTO_NODE_TINY_RING 64
+#endif
+/* The same of a group in a short piece, which is to be small: 2.6 KiB a rank with 8, 4.6 with 16,
+ * 16.6 with 64. */
+#ifndef STRETTO_NODE_SHORT_RING /* a power of two */
+#define STRETTO_NODE_SHORT_RING 8
 #endif
 #ifndef STRETTO_NODE_SMALL_RING
 #define STRETTO_NODE_SMALL_RING 8

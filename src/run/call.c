@@ -6,6 +6,7 @@
 
 int stretto_call_end(stretto_comm *c, int rc) {
     stretto_comm_trim(c);
+    c->is_broken |= rc != MPI_SUCCESS && rc != STRETTO_PASS;
     /* in a fibre: when the application completes it */
     if (rc != MPI_SUCCESS && rc != STRETTO_PASS && !stretto_fibre_here())
         PMPI_Comm_call_errhandler(c->comm, rc);

@@ -58,29 +58,14 @@ static bool agree_on_left(const stretto_comm *c, bool well, uint64_t all[WORDS])
  * communicators. */
 static bool get_memory(stretto_comm *channel, channel_kind kind) {
     const size_t half = ((size_t)stretto_config.arena_mb << 20) / 2;
-    stretto_memory mine = {STRETTO_MEMORY_UNNEEDED, 0};
     int *world = room((size_t)channel->nranks * sizeof *world);
-    stretto_memory *offers = room((size_t)channel->nranks * sizeof *offers);
-    if (stretto_memory_leader(channel) == channel->rank)
-        mine = stretto_arena_used() < half ? stretto_memory_take(channel, kind == LARGE)
-                                           : (stretto_memory){STRETTO_MEMORY_NONE, 0};
     if (!stretto_comm_world_ranks(channel->comm, channel->nranks, world))
         stretto_no_memory(); /* it could before; and the others go on */
-    bool well =
-        PMPI_Allgather(&mine, 2, MPI_INT64_T, offers, 2, MPI_INT64_T, channel->comm) == MPI_SUCCESS;
-    for (int i = 0; well && i < channel->nranks; i++)
-        well = offers[i].arena != STRETTO_MEMORY_NONE;
-    if (!well) {
-        stretto_memory_return(channel, &mine);
-    } else {
-        const stretto_memory *leaders = &offers[stretto_memory_leader(channel)];
-        well = stretto_agree(channel->comm, stretto_memory_attach(channel, world, leaders));
-        if (well)
-            stretto_memory_map(channel, leaders);
-    }
+    stretto_size size = kind == LARGE ? STRETTO_MEMORY_LARGE : STRETTO_MEMORY_MODEST;
+    if (!stretto_memory_prepare(channel, world) || stretto_arena_used() >= half)
+        size = STRETTO_MEMORY_REFUSED;
     free(world);
-    free(offers);
-    return well;
+    return stretto_memory_get(channel, size);
 }
 
 static void destroy(stretto_comm *channel) {
@@ -179,6 +164,8 @@ void stretto_channel_leave(stretto_comm *channel, bool broken) {
     const int i = number_of(channel);
     if (!broken)
         all->left[i / 64] |= UINT64_C(1) << (i % 64);
+    else if (all->owner)
+        all->owner->is_broken = true; /* its messages went over the owner's shadow */
     empty(channel);
     if (--all->taken == 0 && !all->owner)
         free_all(all);

@@ -3,6 +3,7 @@
 #include "run/operation.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "stretto.h"
@@ -37,7 +38,8 @@ int stretto_choice_agreed(stretto_comm *c, const char *collective, const char *c
         return -1;
     if (row->choice.kind != STRETTO_CHOICE_NATIVE)
         stretto_comm_shadow(c);
-    const char *refused = stretto_choice_refused(c, which, &row->choice, 1 << 20, false, true);
+    const char *refused =
+        stretto_choice_refused(c, which, &row->choice, 1 << 20, 1 << 20, false, true);
     if (refused)
         snprintf(reason, size, "%s", refused);
     return refused ? -1 : 0;
@@ -66,8 +68,10 @@ API int stretto_choose(MPI_Comm comm, const char *collective, const char *choice
     stretto_comm *c = stretto_comm_for_api(comm, reason, sizeof reason);
     if (c && stretto_choice_agreed(c, collective, choice, &row, reason, sizeof reason) == 0) {
         stretto_comm_calls *calls = &c->coll[row.collective];
+        if (!calls->forced && !(calls->forced = malloc(sizeof row)))
+            stretto_no_memory(); /* the others have it */
         calls->is_forced = row.line == 0;
-        calls->forced = row;
+        *calls->forced = row;
         calls->looked_at = true;
         for (int i = 0; calls->decisions && i < STRETTO_DECISIONS; i++)
             calls->decisions[i].run = STRETTO_RUN_UNDECIDED;

@@ -162,10 +162,12 @@ static void discard(stretto_comm *c, bool free_shadow) {
         stretto_outstanding_unlock();
         stretto_operations_left(c);
     }
-    free_shadow = stretto_channels_abandon(c, free_shadow) && free_shadow;
+    const bool unused = stretto_channels_abandon(c, free_shadow);
+    free_shadow = free_shadow && unused;
+    c->is_broken |= !unused;
     /* A shadow that is left to the MPI stays one of the communicators that are ours: the MPI has
      * only so many, and the program is to have the rest. */
-    if (c->holds && (free_shadow || !c->has_shadow))
+    if (c->holds && (free_shadow || !c->has_shadow || (c->kept && !c->is_broken)))
         atomic_fetch_sub(&holding, 1);
     stretto_comm_teardown(c, free_shadow);
     free(c);
@@ -218,7 +220,7 @@ static void set_up(stretto_comm *c) {
     stretto_outstanding_lend();
     stretto_comm_setup(c);
     stretto_outstanding_return();
-    c->holds = c->node || c->has_shadow;
+    c->holds = c->arena >= 0 || c->has_shadow;
     atomic_fetch_add(&holding, c->holds);
 }
 

@@ -17,7 +17,30 @@
 static const size_t BYTES_LIMIT = (size_t)1 << 30; /* counts of MPI_BYTE stay well below 2^31 */
 
 static void because(stretto_decision *d, const char *why) {
-    snprintf(d->why, sizeof d->why, "%s", why);
+    d->why = why;
+}
+
+/* The same words for as long as the job runs; there are only so many reasons. */
+static const char *lasting(const char *words) {
+    static struct said {
+        struct said *next;
+        char words[];
+    } * all;
+    static pthread_mutex_t saying = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&saying);
+    struct said *s = all;
+    while (s && strcmp(s->words, words) != 0)
+        s = s->next;
+    if (!s) {
+        s = malloc(sizeof *s + strlen(words) + 1);
+        if (!s)
+            stretto_no_memory();
+        strcpy(s->words, words);
+        s->next = all;
+        all = s;
+    }
+    pthread_mutex_unlock(&saying);
+    return s->words;
 }
 
 /* What all ranks know alike of a call's sizes; docs/calls.md says why. */
@@ -82,9 +105,10 @@ static const stretto_row *reproducible_row(stretto_collective collective) {
 }
 
 const char *stretto_choice_refused(stretto_comm *c, stretto_collective collective,
-                                   const stretto_choice *choice, size_t bytes, bool user_op,
-                                   bool commutative) {
+                                   const stretto_choice *choice, size_t bytes, size_t wire,
+                                   bool user_op, bool commutative) {
     static _Thread_local char error[400];
+    static const char no_rings[] = "no shared memory was to be had for long messages";
     if (choice->kind == STRETTO_CHOICE_NATIVE)
         return NULL;
     if (choice->kind == STRETTO_CHOICE_SHM) {
@@ -93,14 +117,17 @@ const char *stretto_choice_refused(stretto_comm *c, stretto_collective collectiv
         if (user_op)
             return "a user operation cannot be evaluated in shared memory";
         if (c->one_node && !choice->algorithm)
-            return NULL;
+            return stretto_memory_suffices(c, collective, choice, wire) ? NULL : no_rings;
     }
     if (!c->has_shadow && !(choice->kind == STRETTO_CHOICE_SHM && c->one_node))
         return "no communicator for our messages";
     if (stretto_collective_neighbor(collective) && stretto_comm_graph(c))
         return c->no_graph;
     if (stretto_plan_for(c, collective, choice, 0, bytes, false, commutative, error, sizeof error))
-        return NULL;
+        return choice->kind != STRETTO_CHOICE_SHM ||
+                       stretto_memory_suffices(c, collective, choice, wire)
+                   ? NULL
+                   : no_rings;
     if (strncmp(error, "out of memory", 13) == 0)
         stretto_no_memory(); /* the other ranks have their plans */
     return error;
@@ -179,7 +206,7 @@ static const stretto_row *row_for(const stretto_comm *c, stretto_collective coll
     if (stretto_config.reproducible && stretto_collective_reduces(collective))
         return reproducible_row(collective);
     if (c->coll[collective].is_forced)
-        return &c->coll[collective].forced;
+        return c->coll[collective].forced;
     if (known[collective].sizes == OWN_SIZES)
         return stretto_table_find_any_size(&stretto_the_table, collective, c->layout.nnodes,
                                            c->ppn);
@@ -213,10 +240,10 @@ static bool mpi_reduces(MPI_Op op, MPI_Datatype datatype) {
 static void make(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
     d->run = STRETTO_RUN_NATIVE;
     d->row = NULL;
-    d->why[0] = '\0';
+    d->why = "";
     d->reduce = NULL;
     d->store = NULL;
-    d->bytes = 0;
+    d->bytes = d->extent = 0;
     if (!c->coll[collective].looked_at)
         return; /* an invalid datatype is the MPI's to find, too */
     bool user_op = false, commutative = !stretto_config.reproducible;
@@ -251,17 +278,20 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
             commutative = commutative && commutes;
         }
     }
-    const char *refused =
-        stretto_choice_refused(c, collective, &d->row->choice, d->bytes, user_op, commutative);
+    size_t wire = d->extent * (size_t)d->elements; /* pairs travel with their gaps */
+    if (known[collective].sizes == MEAN_BLOCK)
+        wire /= (size_t)c->nranks;
+    const char *refused = stretto_choice_refused(c, collective, &d->row->choice, d->bytes, wire,
+                                                 user_op, commutative);
     if (refused) {
-        because(d, refused);
+        because(d, lasting(refused));
         return;
     }
     d->run = c->one_node && d->row->choice.kind == STRETTO_CHOICE_SHM ? STRETTO_RUN_NODE
                                                                       : STRETTO_RUN_PLAN;
 }
 
-const stretto_decision stretto_undecided;
+const stretto_decision stretto_undecided = {.why = ""};
 
 const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective collective,
                                        long long count, MPI_Datatype datatype, MPI_Op op) {
@@ -275,12 +305,14 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
             return c->coll[collective].last = d;
     }
     /* A derived type or a user operation can be freed, and its handle come again as another: such a
-     * decision is for once, and does not take the place of those that last. */
-    bool lasting = datatype == MPI_DATATYPE_NULL || stretto_is_predefined_type(datatype);
+     * decision is for once, and does not take the place of those that last. So is one that may
+     * have to be another after some calls. */
+    bool lasts = datatype == MPI_DATATYPE_NULL || stretto_is_predefined_type(datatype);
     if (stretto_collective_reduces(collective) && !stretto_is_predefined_op(op))
-        lasting = false;
+        lasts = false;
+    lasts = lasts && !stretto_memory_counts(c, collective);
     int place = STRETTO_DECISIONS - 1;
-    if (lasting) {
+    if (lasts) {
         place = c->coll[collective].next;
         c->coll[collective].next = (place + 1) % (STRETTO_DECISIONS - 1);
     }
@@ -292,7 +324,7 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
     make(c, collective, d);
     if (__builtin_expect(stretto_config.verbose, 0))
         tell(c, collective, d);
-    if (!lasting)
+    if (!lasts)
         d->count = LLONG_MIN;
     c->coll[collective].last = d;
     return d;

@@ -84,8 +84,19 @@ void stretto_engine_finalize(void); /* before PMPI_Finalize */
 /* The node's shared memory. Collective over node_comm; false where it cannot be had (said once). */
 bool stretto_arena_create(size_t bytes);
 void stretto_arena_destroy(void);
-/* A zeroed piece with memory behind it, or -1. Local; the piece is shared by telling its offset. */
-int64_t stretto_arena_allocate(size_t bytes, int users);
+/* Pieces of one kind have the same layout, and their memory lies alike. */
+typedef struct {
+    int64_t nlocal, area; /* as node.h has them */
+    uint64_t homes;       /* in which domains the ranks lie; 0: in one, or it does not matter */
+} stretto_kind;
+
+/* What the communicators of a node may hold in large rings, and what is kept for the next ones. */
+#define STRETTO_ARENA_PLENTY ((size_t)96 << 20)
+
+/* A piece with memory behind it, or -1: one that ranks of this kind left (kept; to be entered with
+ * stretto_arena_past), or a zeroed one. Local; the piece is shared by telling its offset. */
+int64_t stretto_arena_allocate(size_t bytes, int users, const stretto_kind *kind, bool *kept);
+stretto_node_past stretto_arena_past(int64_t offset);
 /* Has the pages that lie wholly in this part of a piece allocated anew by the calling rank, near
  * its processor, zeroed. Only while no rank uses them. False when the memory went to somebody else
  * in between: the part must then not be touched. Local. */
@@ -95,8 +106,12 @@ size_t stretto_arena_used(void);
 void *stretto_arena_at(int64_t offset);
 /* To be called before the calling process touches a piece. Local. */
 bool stretto_arena_open(int64_t offset, size_t bytes);
-/* One of the users leaves; the last one's leaving gives the piece back. Local. */
-void stretto_arena_leave(int64_t offset);
+/* What lies below this offset is open already. Local. */
+int64_t stretto_arena_opened(void);
+/* Maps the pages of a piece at once, unless this process has done so before. Local. */
+void stretto_arena_populate(int64_t offset, size_t bytes);
+/* One of the users leaves and tells what it had reached there. Local. */
+void stretto_arena_leave(int64_t offset, stretto_node_past reached);
 
 /* ---- operations and datatypes (types.c) ------------------------------------------------------ */
 
@@ -139,7 +154,7 @@ typedef struct {
     stretto_reduce_fn reduce;
     stretto_store_fn store; /* pairs with a gap: brings a result past it; NULL: it has none */
     const stretto_row *row; /* NULL: no row; its choice is what is done unless run is NATIVE */
-    char why[160];          /* a reason to be native that is not the table's, or "" */
+    const char *why;        /* a reason to be native that is not the table's, or ""; lasts */
 } stretto_decision;
 
 enum { STRETTO_DECISIONS = 8, STRETTO_PLANS = 64 };
@@ -156,7 +171,6 @@ enum {
 };
 
 typedef struct {
-    bool used;
     stretto_collective collective;
     stretto_choice choice;
     int root, segments;
@@ -180,12 +194,14 @@ typedef struct {
     int next;
     bool looked_at; /* some row that fits the layout, or a forced choice, is not native */
     bool is_forced; /* by stretto_choose */
-    stretto_row forced;
+    stretto_row *forced;
     unsigned long long ours, native;
     uint64_t told; /* verbose: size classes already explained */
 } stretto_comm_calls;
 
 extern const stretto_decision stretto_undecided;
+
+typedef struct stretto_kept_shadow stretto_kept_shadow;
 
 typedef struct stretto_comm {
     MPI_Comm comm;
@@ -196,18 +212,25 @@ typedef struct stretto_comm {
     bool holds;        /* counted among those that hold resources */
     int rank, nranks;
     stretto_node *node; /* NULL: alone on the node, or no arena */
+    bool is_short;      /* its memory is for short messages: it grows with the first long one */
+    bool no_growth;     /* and there was none for long ones */
+    int rooted;         /* calls with a root while it is short */
+    bool is_far;        /* this rank lies in another domain than the node's first */
+    uint64_t homes;     /* of the kind of its pieces */
     bool node_ready;    /* agreed: every node with several of its ranks has its arena piece */
     bool one_node;      /* node_ready, and all ranks are on this node */
     int64_t arena;      /* offset of node's memory, -1 none */
     bool has_shadow;
     bool in_threads; /* several threads of some rank make communicators: no shadow (setup.c) */
     MPI_Comm shadow; /* for our own messages */
-    int tag;         /* of a plan's messages; the next one is for what they tell of each other */
+    stretto_kept_shadow *kept; /* it is this one (shadow.c) */
+    bool is_broken;            /* messages of a failed call may be under way on it */
+    int tag; /* of a plan's messages; the next one is for what they tell of each other */
     stretto_layout layout;
     int *layout_memory;
-    int ppn;                    /* largest number of ranks on a node */
-    stretto_comm_calls *coll;   /* [STRETTO_COLLECTIVES], made with READY */
-    stretto_cached_plan *plans; /* [STRETTO_PLANS], made with the first */
+    int ppn;                     /* largest number of ranks on a node */
+    stretto_comm_calls *coll;    /* [STRETTO_COLLECTIVES], made with READY */
+    stretto_cached_plan **plans; /* [STRETTO_PLANS], made with the first */
     unsigned long plan_clock;
     stretto_exchanges *exchanges;
     bool planned; /* they are of the one exchange that is carried out now (alltoallv_plan.c) */
@@ -272,11 +295,11 @@ void stretto_evidence_end(void);                  /* at Finalize, communicators 
  * root does not matter. What they are for each collective: docs/calls.md. */
 const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective collective,
                                        long long count, MPI_Datatype datatype, MPI_Op op);
-/* Whether a choice can be carried out on this communicator for calls of that size: NULL, or why not
- * (valid until the next call; the same on all ranks). */
+/* Whether a choice can be carried out on this communicator for calls of that size, of which `wire`
+ * bytes travel: NULL, or why not (valid until the next call; the same on all ranks). */
 const char *stretto_choice_refused(stretto_comm *c, stretto_collective collective,
-                                   const stretto_choice *choice, size_t bytes, bool user_op,
-                                   bool commutative);
+                                   const stretto_choice *choice, size_t bytes, size_t wire,
+                                   bool user_op, bool commutative);
 
 /* Blocks of the application's own sizes, one a rank: arrays of int, or of MPI_Count and MPI_Aint.
  */

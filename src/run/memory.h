@@ -1,32 +1,50 @@
-/* A communicator's piece of its nodes' shared memory: found by each node's leader, attached by all
- * its ranks there, agreed by whoever asks (setup.c, channels.c).
+/* A communicator's piece of its nodes' shared memory: found by each node's leader, entered by all
+ * its ranks there, agreed by all ranks (setup.c, channels.c, and here when it grows).
  */
 #ifndef STRETTO_MEMORY_H
 #define STRETTO_MEMORY_H
 
 #include "run/engine.h"
 
-/* What a node's leader has for its node's ranks of a communicator; others have nothing to offer. */
+/* SHORT: without rings. LARGE: large rings while there is plenty, else modest ones. REFUSED: what a
+ * rank says that will have none. */
+typedef enum {
+    STRETTO_MEMORY_SHORT,
+    STRETTO_MEMORY_MODEST,
+    STRETTO_MEMORY_LARGE,
+    STRETTO_MEMORY_REFUSED
+} stretto_size;
+
+/* What a rank has for its node's ranks of a communicator, or that nothing is needed of it. */
 typedef struct {
-    int64_t arena; /* offset of the piece, or one of the words below */
-    int64_t area;  /* bytes of each rank's ring in it */
+    int64_t arena;         /* offset of the piece, or one of the words below */
+    int64_t area;          /* bytes of each rank's ring in it */
+    int64_t calls, chunks; /* its past: told, since who is quick leaves it before others enter */
+    int64_t moves;         /* ranks may have to bring their part of it near, which can fail */
+    int64_t opened;        /* what this rank can enter without asking the kernel */
 } stretto_memory;
 
 enum { STRETTO_MEMORY_NONE = -1, STRETTO_MEMORY_UNNEEDED = -2 };
-#define stretto_memory_unneeded ((stretto_memory){STRETTO_MEMORY_UNNEEDED, 0})
 
-/* What this rank offers; c's rank and layout are known. large: a large ring while there is plenty.
- * Local. */
-stretto_memory stretto_memory_take(const stretto_comm *c, bool large);
-/* The leader gives back what it took and nobody has attached. Local. */
-void stretto_memory_return(const stretto_comm *c, const stretto_memory *mine);
-/* The rank in c whose offer is for this rank's node. */
-int stretto_memory_leader(const stretto_comm *c);
-/* Makes c->node in what this node's leader offers; nothing to do alone on the node. world: of c's
- * ranks, their ranks in the world. False without memory. Local. */
-bool stretto_memory_attach(stretto_comm *c, const int *world, const stretto_memory *offered);
-/* Large rings are mapped at once, when all have attached. Local. */
-void stretto_memory_map(const stretto_comm *c, const stretto_memory *offered);
+/* c's handle, still without memory; nothing to do alone on the node. c's rank and layout are known;
+ * world: of c's ranks, their ranks in the world. False without memory. Local. */
+bool stretto_memory_prepare(stretto_comm *c, const int *world);
+/* What this rank offers. Local. */
+stretto_memory stretto_memory_offer(stretto_comm *c, stretto_size size);
+/* Takes an offer back that was not joined. Local. */
+void stretto_memory_withdraw(const stretto_comm *c, const stretto_memory *mine);
+/* All ranks' offers are known, the first at `offers`, the next `stride` bytes on: enters the piece,
+ * and leaves the one before. False on all ranks when there is none, or one cannot enter it: then
+ * nothing has changed. Collective over c->comm, agreed. */
+bool stretto_memory_join(stretto_comm *c, stretto_size size, const void *offers, size_t stride);
+/* Both at once. */
+bool stretto_memory_get(stretto_comm *c, stretto_size size);
+/* Whether c's memory will do for calls of a collective and size by this choice, if need be after
+ * growing. Collective over c->comm in calls for which c is still short; the same on all ranks. */
+bool stretto_memory_suffices(stretto_comm *c, stretto_collective collective,
+                             const stretto_choice *choice, size_t bytes);
+/* c may yet grow because of calls of this collective, however short: they are to be counted. */
+bool stretto_memory_counts(const stretto_comm *c, stretto_collective collective);
 
 /* ---- setup.c --------------------------------------------------------------------------------- */
 

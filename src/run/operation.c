@@ -118,7 +118,7 @@ stretto_operation *stretto_operation_new(stretto_comm *c, stretto_collective col
                                          const stretto_decision *d) {
     stretto_operation *o = take(c, collective);
     memcpy(&o->decision, d, offsetof(stretto_decision, why));
-    o->decision.why[0] = '\0';
+    o->decision.why = "";
     o->in = NULL;
     o->out = NULL;
     o->count = 0;

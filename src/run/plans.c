@@ -11,9 +11,11 @@ static bool same_choice(const stretto_choice *a, const stretto_choice *b) {
 }
 
 static void drop(stretto_cached_plan *cached) {
+    if (!cached)
+        return;
     stretto_plan_free(&cached->plan);
     free(cached->tmp_offset);
-    memset(cached, 0, sizeof *cached);
+    free(cached);
 }
 
 /* Where the search for a plan begins: its own place, unless another had it first. */
@@ -37,27 +39,31 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
         return NULL;
     }
     const unsigned place = place_of(collective, choice, root, segments, in_place, commutative);
-    stretto_cached_plan *oldest = NULL; /* or the first free place */
+    stretto_cached_plan **oldest = NULL; /* or the first free place */
     for (unsigned i = 0; i < STRETTO_PLANS; i++) {
-        stretto_cached_plan *p = &c->plans[(place + i) % STRETTO_PLANS];
-        if (p->used && p->collective == collective && p->root == root && p->segments == segments &&
+        stretto_cached_plan **at = &c->plans[(place + i) % STRETTO_PLANS], *p = *at;
+        if (p && p->collective == collective && p->root == root && p->segments == segments &&
             p->in_place == in_place && p->commutative == commutative &&
             same_choice(&p->choice, choice)) {
             p->age = ++c->plan_clock;
             return p;
         }
-        if (p != c->pinned && (!oldest || (oldest->used && (!p->used || p->age < oldest->age))))
-            oldest = p;
+        if ((!p || p != c->pinned) && (!oldest || (*oldest && (!p || p->age < (*oldest)->age))))
+            oldest = at;
     }
-    stretto_cached_plan fresh = {.used = true,
-                                 .collective = collective,
-                                 .choice = *choice,
-                                 .root = root,
-                                 .segments = segments,
-                                 .in_place = in_place,
-                                 .commutative = commutative,
-                                 .count = -1,
-                                 .age = ++c->plan_clock};
+    stretto_cached_plan *fresh = calloc(1, sizeof *fresh);
+    if (!fresh) {
+        snprintf(error, size, "out of memory");
+        return NULL;
+    }
+    *fresh = (stretto_cached_plan){.collective = collective,
+                                   .choice = *choice,
+                                   .root = root,
+                                   .segments = segments,
+                                   .in_place = in_place,
+                                   .commutative = commutative,
+                                   .count = -1,
+                                   .age = ++c->plan_clock};
     const stretto_shape shape = {
         .collective = collective,
         .rank = c->rank,
@@ -68,24 +74,23 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
         .commutative = commutative,
         .layout = &c->layout,
         .graph = stretto_collective_neighbor(collective) && c->graph ? &c->graph->graph : NULL};
-    if (stretto_plan_build(&fresh.plan, choice, &shape, bytes, error, size)) {
-        stretto_plan_free(&fresh.plan);
+    if (stretto_plan_build(&fresh->plan, choice, &shape, bytes, error, size)) {
+        drop(fresh);
         return NULL;
     }
-    fresh.tmp_offset = calloc((size_t)fresh.plan.tmp_blocks + 1, sizeof *fresh.tmp_offset);
-    if (!fresh.tmp_offset) {
-        stretto_plan_free(&fresh.plan);
+    fresh->tmp_offset = calloc((size_t)fresh->plan.tmp_blocks + 1, sizeof *fresh->tmp_offset);
+    if (!fresh->tmp_offset) {
+        drop(fresh);
         snprintf(error, size, "out of memory");
         return NULL;
     }
-    drop(oldest);
-    *oldest = fresh;
-    return oldest;
+    drop(*oldest);
+    return *oldest = fresh;
 }
 
 void stretto_plans_forget(stretto_comm *c) {
     for (int i = 0; c->plans && i < STRETTO_PLANS; i++)
-        drop(&c->plans[i]);
+        drop(c->plans[i]);
     free(c->plans);
     c->plans = NULL;
     stretto_exchanges_forget(c);

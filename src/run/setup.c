@@ -6,6 +6,7 @@
 #include "run/memory.h"
 #include "run/operation.h"
 #include "run/outstanding.h"
+#include "run/shadow.h"
 
 #include <limits.h>
 #include <link.h>
@@ -17,20 +18,34 @@
 /* What each rank tells the others. */
 typedef struct {
     stretto_memory memory;
+    stretto_shadow_offer shadow;
     int64_t well;
     int64_t
         devices; /* this rank has a device runtime loaded: its buffers may lie in device memory */
     int64_t threads; /* more than its main thread makes communicators */
 } offer;
 
-static int is_device_runtime(struct dl_phdr_info *info, size_t size, void *found) {
+/* Objects that were loaded when they were last looked at, and whether a device runtime is one. */
+typedef struct {
+    unsigned long long adds;
+    bool found;
+} loaded_objects;
+
+static int is_device_runtime(struct dl_phdr_info *info, size_t size, void *loaded) {
     static const char *const names[] = {"/libcuda.so", "/libcudart.so", "/libamdhip64.so",
                                         "/libze_loader.so"};
-    (void)size;
+    loaded_objects *all = loaded;
+    if (size > offsetof(struct dl_phdr_info, dlpi_subs) && info->dlpi_adds == all->adds)
+        return 1; /* nothing new since then */
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (info->dlpi_name && strstr(info->dlpi_name, names[i]))
-            *(int *)found = 1;
-    return *(int *)found;
+        all->found = all->found || (info->dlpi_name && strstr(info->dlpi_name, names[i]));
+    return all->found;
+}
+
+static int count_loaded(struct dl_phdr_info *info, size_t size, void *adds) {
+    if (size > offsetof(struct dl_phdr_info, dlpi_subs))
+        *(unsigned long long *)adds = info->dlpi_adds;
+    return 1;
 }
 
 /* Whether a pointer may mean device memory, which only the MPI can tell and handle. What kind a
@@ -38,11 +53,22 @@ static int is_device_runtime(struct dl_phdr_info *info, size_t size, void *found
  * its ranks has CUDA, HIP or Level Zero loaded, or a device to load it for later: runtimes are
  * often opened at the first use. */
 static bool devices_possible(void) {
-    int found = 0;
+    static loaded_objects last;
+    static int nodes = -1; /* whether there is a device: looked for once */
+    static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
     if (!stretto_config.devices)
         return false;
-    dl_iterate_phdr(is_device_runtime, &found);
-    return found || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/kfd", F_OK) == 0;
+    pthread_mutex_lock(&looking);
+    if (nodes < 0)
+        nodes = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/kfd", F_OK) == 0;
+    unsigned long long adds = 0;
+    dl_iterate_phdr(count_loaded, &adds); /* first: what is loaded meanwhile is found next time */
+    if (!last.found)
+        dl_iterate_phdr(is_device_runtime, &last);
+    last.adds = adds;
+    const bool possible = nodes || last.found;
+    pthread_mutex_unlock(&looking);
+    return possible;
 }
 
 /* World ranks of comm's ranks; false when one of them is of another world (spawned, connected):
@@ -163,23 +189,6 @@ void stretto_be_as_before(MPI_Comm comm, MPI_Errhandler before) {
     }
 }
 
-bool stretto_comm_shadow(stretto_comm *c) {
-    if (c->has_shadow || c->in_threads)
-        return c->has_shadow;
-    /* split, not dup: dup would run the application's attribute copy callbacks. */
-    stretto_outstanding_lend();
-    MPI_Errhandler before = stretto_be_quiet(c->comm);
-    bool made = PMPI_Comm_split(c->comm, 0, c->rank, &c->shadow) == MPI_SUCCESS;
-    stretto_be_as_before(c->comm, before);
-    if (made)
-        PMPI_Comm_set_errhandler(c->shadow, MPI_ERRORS_RETURN);
-    c->has_shadow = stretto_agree(c->comm, made);
-    if (made && !c->has_shadow)
-        PMPI_Comm_free(&c->shadow);
-    stretto_outstanding_return();
-    return c->has_shadow;
-}
-
 static const char *set_up(stretto_comm *c) {
     int inter = 0, nranks = 0, rank = 0;
     const char *why = NULL;
@@ -201,22 +210,29 @@ static const char *set_up(stretto_comm *c) {
         why = "ranks of another MPI_COMM_WORLD";
         goto out;
     }
-    offer mine = {stretto_memory_unneeded,
+    offer mine = {{.arena = STRETTO_MEMORY_UNNEEDED},
+                  {0, 0},
                   make_layout(c, world) && stretto_comms_count() < stretto_config.max_communicators,
-                  devices_possible(), threads_make_communicators()};
+                  devices_possible(),
+                  threads_make_communicators()};
+    /* what is issued without waiting finds no moment to grow in */
+    const stretto_size size =
+        stretto_the_world.nonblocking ? STRETTO_MEMORY_LARGE : STRETTO_MEMORY_SHORT;
     bool node = false, shadow = false;
     if (mine.well) {
         wants(c, &node, &shadow);
-        if (node)
-            mine.memory = stretto_memory_take(c, true);
+        mine.well = !node || stretto_memory_prepare(c, world);
     }
+    if (node && mine.well)
+        mine.memory = stretto_memory_offer(c, size);
+    if (shadow && mine.well)
+        mine.shadow = stretto_shadow_offered(c, world);
     const int length = sizeof mine / sizeof(int64_t);
     if (PMPI_Allgather(&mine, length, MPI_INT64_T, offers, length, MPI_INT64_T, c->comm) !=
         MPI_SUCCESS) {
         why = "the MPI failed";
         goto out;
     }
-    bool arena = true;
     for (int i = 0; i < nranks; i++) {
         if (!offers[i].well)
             why = "too many communicators (STRETTO_MAX_COMMUNICATORS) or no memory";
@@ -224,23 +240,18 @@ static const char *set_up(stretto_comm *c) {
             why = "a rank has a device, and its buffers may be device memory (STRETTO_DEVICES=0 if "
                   "never)";
         c->in_threads |= offers[i].threads != 0;
-        arena = arena && offers[i].memory.arena != STRETTO_MEMORY_NONE;
     }
-    if (why || !arena) {
-        stretto_memory_return(c, &mine.memory);
-        if (why)
-            goto out;
-    } else if (node) {
-        const stretto_memory *leaders = &offers[stretto_memory_leader(c)].memory;
-        if (!stretto_agree(c->comm, stretto_memory_attach(c, world, leaders))) {
-            why = "no memory";
-            goto out;
-        }
-        stretto_memory_map(c, leaders);
-        c->node_ready = true;
-        c->one_node = c->layout.nnodes == 1;
+    if (why) {
+        stretto_memory_withdraw(c, &mine.memory);
+        goto out;
     }
-    if (shadow && !stretto_comm_shadow(c))
+    c->node_ready = node && stretto_memory_join(c, size, offers, sizeof *offers);
+    c->one_node = c->node_ready && c->layout.nnodes == 1;
+    if (!c->node_ready) {
+        stretto_node_detach(c->node);
+        c->node = NULL;
+    }
+    if (shadow && !stretto_shadow_take(c, world, &offers[0].shadow, sizeof *offers))
         why = c->in_threads ? "several threads make communicators, which Open MPI does not get "
                               "through when Stretto makes some, too"
                             : "the MPI made no further communicator";
@@ -290,12 +301,13 @@ void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
     stretto_evidence_add(c);
     stretto_plans_forget(c);
     stretto_comm_graph_forget(c);
-    if (c->node)
-        stretto_node_detach(c->node);
+    if (c->arena >= 0)
+        stretto_arena_leave(c->arena, stretto_node_reached(c->node));
+    c->arena = -1;
+    stretto_node_detach(c->node);
     c->node = NULL;
     c->node_ready = c->one_node = false;
-    stretto_arena_leave(c->arena);
-    c->arena = -1;
+    stretto_shadow_leave(c, c->is_broken);
     if (c->has_shadow && free_shadow) {
         stretto_outstanding_lend(); /* freeing is collective: the MPI may wait for the others */
         PMPI_Comm_free(&c->shadow);
@@ -304,8 +316,10 @@ void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
     c->has_shadow = false;
     free(c->layout_memory);
     c->layout_memory = NULL;
-    for (int i = 0; c->coll && i < STRETTO_COLLECTIVES; i++)
+    for (int i = 0; c->coll && i < STRETTO_COLLECTIVES; i++) {
         free(c->coll[i].decisions);
+        free(c->coll[i].forced);
+    }
     free(c->coll);
     c->coll = NULL;
     for (int i = 0; i < STRETTO_SCRATCHES; i++) {

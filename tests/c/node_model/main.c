@@ -2,14 +2,16 @@
  *
  *   random --executions N [--seed S]     programs and schedules at random
  *   one --seed S                         one of them, every access printed
- *   exhaustive [--calls N] [--words W] [--kinds K]
+ *   exhaustive [--calls N] [--words W] [--kinds K] [--short]
  *                                        all executions of all programs of N calls of W words, 2
- * ranks, made of the first K kinds in a list litmus                               the checker
- * itself mutants --executions N [--seed S]    spoils every site in turn (a program made by
- * mutate.py)
+ *                                        ranks, made of the first K kinds in a list; in a short
+ *                                        piece
+ *   litmus                               the checker itself
+ *   mutants --executions N [--seed S]    spoils every site in turn (a program made by mutate.py)
  */
 #include "tests/c/node_model/litmus.h"
 #include "tests/c/node_model/program.h"
+#include "node/node.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +66,7 @@ static int one_execution(uint64_t seed) {
     return !right;
 }
 
-static int exhaustive_executions(int calls, unsigned words, unsigned kinds) {
+static int exhaustive_executions(int calls, unsigned words, unsigned kinds, bool in_short) {
     static const call variants[] = {
         {.kind = BCAST},
         {.kind = BCAST, .root = 1},
@@ -87,7 +89,11 @@ static int exhaustive_executions(int calls, unsigned words, unsigned kinds) {
     uint64_t executions = 0, programs = 1;
     for (int i = 0; i < calls; i++)
         programs *= n;
-    program p = {.ranks = 2, .area = 384, .ncalls = calls, .tuning = {8, 3, 1024}};
+    program p = {.ranks = 2,
+                 .area = in_short ? STRETTO_NODE_SHORT : 384,
+                 .past = 7,
+                 .ncalls = calls,
+                 .tuning = {8, 3, 1024}};
     for (uint64_t which = 0; which < programs; which++) {
         uint64_t rest = which;
         for (int i = 0; i < calls; i++, rest /= n) {
@@ -192,10 +198,12 @@ int main(int argc, char **argv) {
     uint64_t seed = 1, executions = 1000;
     int calls = 2;
     unsigned words = 1, kinds = 0;
-    bool verbose = false;
+    bool verbose = false, in_short = false;
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "--verbose") == 0)
             verbose = true;
+        else if (strcmp(argv[i], "--short") == 0)
+            in_short = true;
         else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
             seed = strtoull(argv[++i], NULL, 10);
         else if (i + 1 < argc && strcmp(argv[i], "--executions") == 0)
@@ -215,7 +223,7 @@ int main(int argc, char **argv) {
     if (strcmp(mode, "one") == 0)
         return one_execution(seed);
     if (strcmp(mode, "exhaustive") == 0 && calls >= 1 && calls <= PROGRAM_CALLS)
-        return exhaustive_executions(calls, words, kinds);
+        return exhaustive_executions(calls, words, kinds, in_short);
     if (strcmp(mode, "litmus") == 0)
         return !litmus();
 #ifdef NODE_MODEL_MUTANTS
@@ -225,6 +233,6 @@ int main(int argc, char **argv) {
     (void)verbose;
     fprintf(stderr,
             "usage: node_model random|one|exhaustive|litmus|mutants [--seed S] [--executions N]"
-            " [--calls N] [--words W] [--kinds K] [--verbose]\n");
+            " [--calls N] [--words W] [--kinds K] [--short] [--verbose]\n");
     return 2;
 }

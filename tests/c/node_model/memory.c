@@ -106,7 +106,7 @@ static int locate(const void *at) {
             model_fail("too many locations for the model");
         struct location *l = &locations[nlocations];
         l->at = at, l->writer = -1, l->n = 1;
-        l->store[0].value = 0, l->store[0].release = false;
+        l->store[0].value = model_now.past, l->store[0].release = false;
         *index = (uint16_t)nlocations++;
     }
     return *index;

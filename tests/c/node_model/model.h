@@ -62,7 +62,8 @@ typedef struct {
 
 typedef struct {
     int ranks;
-    void *memory;         /* shared, zeroed */
+    void *memory; /* shared; flags hold `past`, the rest zeros */
+    uint64_t past;
     size_t bytes, stride; /* and from one rank's part to the next */
     void (*run)(int rank);
     uint64_t seed;   /* of a random execution */

@@ -217,6 +217,8 @@ static void progress(void *arg) {
 static void run_rank(int me) {
     const stretto_wait wait = {now.spins, now.yields, progress, NULL, false};
     stretto_node *node = stretto_node_attach(memory, now.ranks, me, now.area, NULL, &wait);
+    if (node) /* as if the memory had been left so */
+        stretto_node_enter(node, memory, now.area, (stretto_node_past){now.past, now.past});
     if (!node ||
         (now.domains && !stretto_node_use_domains(node, now.domain_of, now.commutes, now.any_size)))
         model_fail("out of memory");
@@ -232,6 +234,7 @@ bool program_run(const program *p, model_execution *execution) {
     size_t offset;
     stretto_node_part(1, p->area, &offset, &execution->stride);
     marks = (uint32_t *)(memory + bytes);
+    execution->past = p->past;
     execution->ranks = p->ranks;
     execution->memory = memory;
     execution->bytes = bytes + 64;
@@ -253,6 +256,22 @@ static uint64_t drawing;
 static unsigned draw(unsigned n) {
     drawing = mix(drawing);
     return (unsigned)(drawing % n);
+}
+
+/* Calls for a short piece; only: mostly those. */
+static void shorten(program *p, kind only) {
+    p->area = STRETTO_NODE_SHORT;
+    for (int i = 0; i < p->ncalls; i++) {
+        call *c = &p->calls[i];
+        c->kind = only < KINDS && draw(4) ? only : (kind)draw(KINDS);
+        if (c->kind == ALLTOALLV)
+            c->kind = BCAST;
+        c->root = (int)draw(draw(3) ? (unsigned)p->ranks : 1);
+        c->seed = mix(drawing);
+        c->in_place = c->kind <= EXSCAN && draw(3) == 0;
+        c->element = 1;
+        c->words = 1 + draw(STRETTO_NODE_SHORT_BYTES / 4 / (unsigned)p->ranks);
+    }
 }
 
 void program_random(program *p, uint64_t seed, int focus) {
@@ -285,6 +304,11 @@ void program_random(program *p, uint64_t seed, int focus) {
     const bool large = draw(between ? 2 : 8) == 0;
     if (large && p->domains)
         p->area = 2432;
+    p->past = draw(2) ? draw(100) : 0;
+    if (draw(8) == 0) {
+        shorten(p, only < KINDS && only != ALLTOALLV ? (kind)only : KINDS);
+        return;
+    }
     for (int i = 0; i < p->ncalls; i++) {
         const unsigned length = draw(4);
         call *c = &p->calls[i];
@@ -309,9 +333,9 @@ void program_print(const program *p) {
     static const char *const names[] = {
         "barrier", "bcast",   "reduce",   "allreduce",  "scan",      "exscan",        "allgather",
         "gather",  "scatter", "alltoall", "allgatherv", "alltoallv", "reduce_scatter"};
-    printf("%d ranks, rings of %zu bytes, fan %d, fold_ranks %d, fold_all %zu, %s order", p->ranks,
-           p->area, p->tuning.fan, p->tuning.fold_ranks, p->tuning.fold_all_bytes,
-           p->commutes ? "any" : "fixed");
+    printf("%d ranks, rings of %zu bytes, past %d, fan %d, fold_ranks %d, fold_all %zu, %s order",
+           p->ranks, p->area, (int)p->past, p->tuning.fan, p->tuning.fold_ranks,
+           p->tuning.fold_all_bytes, p->commutes ? "any" : "fixed");
     for (int r = 0; p->domains && r < p->ranks; r++)
         printf("%s%d",
                r             ? " "

@@ -35,7 +35,8 @@ enum { PROGRAM_CALLS = 8 };
 
 typedef struct {
     int ranks, ncalls;
-    size_t area;
+    size_t area;   /* STRETTO_NODE_SHORT: a short piece */
+    uint64_t past; /* of the memory's last users */
     bool domains, commutes, any_size, yields;
     int spins, domain_of[MODEL_RANKS];
     model_tuning_t tuning;
