@@ -28,10 +28,10 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -296,6 +296,11 @@ def library(family: str, kind: str = "") -> Path:
         if (place / name).exists():
             return place / name
     pytest.fail(f"{name} is not in {', '.join(map(str, places))}: is stretto installed?")
+
+
+def rarely(values: Iterable[Any], kept: Sequence[Any]) -> list[Any]:
+    """Values to parametrize with, of which CI tries those `kept`, `make test-long` the others."""
+    return [v if v in kept else pytest.param(v, marks=pytest.mark.long) for v in values]
 
 
 def have(program: str, package: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mpis import MPIS, alone_here, installation
+from mpis import MPIS, alone_here, installation, rarely
 from stretto.campaign import inlaunch, runner
 from stretto.campaign.compare import timings
 from stretto.campaign.fitting import as_begun
@@ -320,7 +320,7 @@ def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("name", SWITCHING)
+@pytest.mark.parametrize("name", rarely(SWITCHING, ["openmpi4"]))
 def test_a_setting_made_in_a_launch_is_that_of_the_environment(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

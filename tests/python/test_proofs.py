@@ -123,6 +123,7 @@ def _memory(name: str) -> int:
     return int(found[1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_an_element_that_is_beyond_the_mpis_pack(build, name: str) -> None:
     """2^31 bytes with a gap, there and back: it was refused, and the job ended."""
@@ -240,6 +241,7 @@ def test_the_suite_runner_finds_a_difference(tmp_path: Path) -> None:
     assert done.stdout.count('"line": "peek 2 look"') == 1
 
 
+@pytest.mark.long
 def test_valgrind_finds_nothing_of_stretto(build, tmp_path: Path) -> None:
     """Errors of the MPI are not looked at: one counts when Stretto's code is in its stack."""
     mpi = MPIS["openmpi4"].require()
