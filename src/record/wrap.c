@@ -165,13 +165,12 @@ static void received(stretto_measure *m, const MPI_Status *status) {
 #define DO_RMA_REQUEST(of)                                                                         \
     DO_RMA(of)                                                                                     \
     stretto_track(*request, &(stretto_tracked){.function = FN});
-#define PRE_IO
+#define PRE_IO stretto_self.mpi_io = true;
 #define DO_IO(of)                                                                                  \
     MEASURED(NULL, of)                                                                             \
     BOOK(0)                                                                                        \
-    stretto_file_look(m.bytes);                                                                    \
     SINCE(STRETTO_DETAIL_AFTER_IO)
-#define PRE_IO_REQUEST
+#define PRE_IO_REQUEST PRE_IO
 #define DO_IO_REQUEST(of)                                                                          \
     DO_IO(of)                                                                                      \
     stretto_track(*request, &(stretto_tracked){.function = FN});

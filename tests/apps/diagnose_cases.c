@@ -1,9 +1,9 @@
 /* One program for each cause of lost time, for the tests of stretto diagnose:
  *     diagnose_cases CASE [FILE]
- * where CASE is imbalance, late_sender, collective, barrier, put, serial_io or compute.
- * Steps are long beside a slice of the scheduler (3 ms): where other programs want the same cores,
- * a call that costs 1 us costs a slice, and then that is the cause, which is right but not the
- * case. */
+ * where CASE is imbalance, late_sender, collective, barrier, put, serial_io, compute, or of
+ * reading: same_file (all ranks read all of it), serial_read (one rank reads it and broadcasts). With a third argument under MPI_THREAD_MULTIPLE. Steps are long
+ * beside a slice of the scheduler (3 ms): where other programs want the same cores, a call that
+ * costs 1 us costs a slice, and then that is the cause, which is right but not the case. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +115,35 @@ static void serial_io(const char *name) {
     free(data);
 }
 
+enum { FILE_BYTES = 8 << 20, TIMES = 30 };
+
+/* Long enough to matter on any machine. */
+static void read_all(const char *name, char *data) {
+    double end = MPI_Wtime() + 20e-3;
+    do {
+        FILE *file = fopen(name, "rb");
+        if (!file || fread(data, 1, FILE_BYTES, file) != FILE_BYTES || fclose(file))
+            MPI_Abort(MPI_COMM_WORLD, 1);
+    } while (MPI_Wtime() < end);
+}
+
+static void reading(int readers, const char *name) {
+    char *data = calloc(1, FILE_BYTES);
+    FILE *file = rank == 0 ? fopen(name, "wb") : NULL;
+    if (rank == 0 && (!file || fwrite(data, 1, FILE_BYTES, file) != FILE_BYTES || fclose(file)))
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < TIMES; i++) {
+        if (rank < readers)
+            read_all(name, data);
+        if (readers == 1)
+            MPI_Bcast(data, FILE_BYTES / 128, MPI_CHAR, 0, MPI_COMM_WORLD);
+        work(2e-3);
+        allreduce();
+    }
+    free(data);
+}
+
 /* Ranks leave MPI_Init apart, which is no imbalance of theirs; not recorded. */
 static void compute(void) {
     PMPI_Barrier(MPI_COMM_WORLD);
@@ -123,7 +152,8 @@ static void compute(void) {
 }
 
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
+    int level;
+    MPI_Init_thread(&argc, &argv, argc > 3 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const char *name = argc > 1 ? argv[1] : "";
@@ -139,6 +169,10 @@ int main(int argc, char **argv) {
         put();
     else if (!strcmp(name, "serial_io"))
         serial_io(argv[2]);
+    else if (!strcmp(name, "same_file"))
+        reading(size, argv[2]);
+    else if (!strcmp(name, "serial_read"))
+        reading(1, argv[2]);
     else if (!strcmp(name, "compute"))
         compute();
     else

@@ -14,6 +14,8 @@ from stretto.profiling.show import awaits_message, compute_s
 MINOR = 0.03
 #: of all file time, when one rank's is serial I/O
 SERIAL_SHARE = 0.6
+#: and the mean of the others is at most this part of that rank's
+SERIAL_OTHERS = 0.25
 #: fewer barriers than this a rank are no cause of anything
 FEW_BARRIERS = 10
 #: calls of a rank from which on their median is taken as typical; fewer carry no verdict
@@ -74,13 +76,6 @@ class Numbers:
         self.file = where
         self.sizes = {c.id: c for c in profile.communicators}
         self.blocking = [c for c in profile.calls if c.kind == "collective"]
-
-    def serial(self) -> float:
-        """Return how much longer one rank works on files than the mean, if it does most of it."""
-        files, total = self.p.io_s, sum(self.p.io_s)
-        if self.n < 2 or total <= 0 or max(files) < SERIAL_SHARE * total:
-            return 0.0
-        return max(files) - mean(files)
 
     def messages(self) -> tuple[float, float, float, float]:
         """Return waiting for messages, what should go to each and to their bytes, time spent."""
