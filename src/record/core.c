@@ -156,6 +156,8 @@ int stretto_events_begin(void) {
 }
 
 static bool kept(const stretto_raw_event *event, uint64_t stride) {
+    if (!stride)
+        return true;
     uint64_t sequence = event->sequence & ~STRETTO_EVENT_ROOT;
     return !(stretto_mix(event->communicator + sequence) >> (64 - stride));
 }
@@ -171,19 +173,16 @@ static void thin_out(void) {
     stretto_header->stride_log2 = stride;
 }
 
-void stretto_event_add(const stretto_comm *comm, uint64_t sequence, uint64_t key, uint64_t enter,
-                       uint64_t leave) {
-    if (stretto_paused)
+void stretto_event_add(const stretto_raw_event *event) {
+    if (stretto_paused || !kept(event, stretto_header->stride_log2))
         return;
     if (stretto_many)
         while (__atomic_exchange_n(&events_lock, true, __ATOMIC_ACQUIRE))
             sched_yield();
-    stretto_raw_event event = {comm->id, sequence, key, enter, leave};
     while (stretto_header->nevents >= events_room && stretto_header->stride_log2 < 63)
         thin_out();
-    if (stretto_header->nevents < events_room &&
-        (!stretto_header->stride_log2 || kept(&event, stretto_header->stride_log2))) {
-        events[stretto_header->nevents] = event;
+    if (stretto_header->nevents < events_room && kept(event, stretto_header->stride_log2)) {
+        events[stretto_header->nevents] = *event;
         __atomic_store_n(&stretto_header->nevents, stretto_header->nevents + 1, __ATOMIC_RELEASE);
     }
     if (stretto_many)

@@ -68,8 +68,8 @@ extern unsigned stretto_since_barrier; /* enum stretto_detail, of this process *
 bool stretto_part_attach(void);
 stretto_raw_entry *stretto_entry_find(uint64_t key);
 stretto_raw_peer *stretto_peer_find(uint32_t rank1);
-void stretto_event_add(const stretto_comm *comm, uint64_t sequence, uint64_t key, uint64_t enter,
-                       uint64_t leave);
+/* Keeps an event, if it is one of those that are kept; `started` and all it says is in it. */
+void stretto_event_add(const stretto_raw_event *event);
 void stretto_pause(bool pause);
 void stretto_clock_refresh(uint64_t ticks);
 /* CPU time and its like (record/usage.c): where they stand at the beginning; how far they came, if
@@ -196,12 +196,9 @@ static inline void stretto_collective(stretto_comm *comm, uint64_t key, uint64_t
     if (!comm)
         return;
     uint64_t sequence = ++comm->sequence;
-    if (comm->id && comm->size > 1) {
-        uint64_t hash = stretto_mix(comm->id + sequence);
-        uint64_t stride = stretto_header->stride_log2;
-        if (!stride || !(hash >> (64 - stride)))
-            stretto_event_add(comm, sequence | (root ? STRETTO_EVENT_ROOT : 0), key, start, end);
-    }
+    if (comm->id && comm->size > 1)
+        stretto_event_add(&(stretto_raw_event){comm->id, sequence | (root ? STRETTO_EVENT_ROOT : 0),
+                                               key, start, end, start});
 }
 
 #endif

@@ -118,7 +118,7 @@ enum {
 };
 
 /* What the detail of a key says: for waits 1 + the function that made the awaited request (0:
- * point-to-point); for barriers what this rank did since the one before; for *_init of persistent
+ * point-to-point; the rest of the key is a nonblocking collective's); for barriers what this rank did since the one before; for *_init of persistent
  * operations whether this is the set-up (a start otherwise). */
 enum stretto_detail {
     STRETTO_DETAIL_NONE = 0,
@@ -128,12 +128,13 @@ enum stretto_detail {
     STRETTO_DETAIL_SHARED_MEMORY = 4
 };
 
-/* One sampled blocking collective. */
+/* One sampled collective: the blocking call, or the wait that completed a nonblocking one. */
 typedef struct {
     uint64_t communicator; /* the same on all its members */
     uint64_t sequence; /* of the communicator's collectives, from 1; top bit: this rank is root */
     uint64_t key;
     uint64_t enter, leave; /* ticks */
+    uint64_t started;      /* of a nonblocking one: its call began; else as `enter` */
 } stretto_raw_event;
 
 #define STRETTO_EVENT_ROOT (1ull << 63)

@@ -1,6 +1,6 @@
 /* One program for each cause of lost time, for the tests of stretto diagnose:
  *     diagnose_cases CASE [FILE]
- * where CASE is imbalance, late_sender, collective, barrier, put, serial_io, compute, or of
+ * where CASE is imbalance, late_sender, collective, barrier, put, serial_io, nonblocking, neighbours, compute, or of
  * reading: same_file (all ranks read all of it), serial_read (one rank reads it and broadcasts). With a third argument under MPI_THREAD_MULTIPLE. Steps are long
  * beside a slice of the scheduler (3 ms): where other programs want the same cores, a call that
  * costs 1 us costs a slice, and then that is the cause, which is right but not the case. */
@@ -32,6 +32,29 @@ static void imbalance(void) {
         work(rank == size - 1 ? 40e-3 : 5e-3);
         allreduce();
     }
+}
+
+/* The same, with other collectives: started before the work, awaited after it; or of neighbours. */
+static void nonblocking(void) {
+    double in = 1, out;
+    MPI_Request request;
+    for (int i = 0; i < 40; i++) {
+        work(rank == size - 1 ? 30e-3 : 1e-3);
+        MPI_Iallreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+        work(rank == size - 1 ? 10e-3 : 4e-3);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+static void neighbours(void) {
+    MPI_Comm ring;
+    double in[2] = {1, 2}, out[2];
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, (int[]){1}, 0, &ring);
+    for (int i = 0; i < 40; i++) {
+        work(rank == size - 1 ? 40e-3 : 5e-3);
+        MPI_Neighbor_alltoall(in, 1, MPI_DOUBLE, out, 1, MPI_DOUBLE, ring);
+    }
+    MPI_Comm_free(&ring);
 }
 
 /* Everyone has the same to do, but starts only when the rank before has sent. */
@@ -169,6 +192,10 @@ int main(int argc, char **argv) {
         put();
     else if (!strcmp(name, "serial_io"))
         serial_io(argv[2]);
+    else if (!strcmp(name, "nonblocking"))
+        nonblocking();
+    else if (!strcmp(name, "neighbours"))
+        neighbours();
     else if (!strcmp(name, "same_file"))
         reading(size, argv[2]);
     else if (!strcmp(name, "serial_read"))

@@ -33,7 +33,12 @@ APPS = REPOSITORY / "tests" / "apps"
             ("compute", None),
         )
     ]
-    + [("openmpi4", "same_file", "shared_read"), ("mpich", "serial_read", "serial_io")],
+    + [
+        ("openmpi4", "same_file", "shared_read"),
+        ("mpich", "serial_read", "serial_io"),
+        ("openmpi4", "nonblocking", "imbalance"),
+        ("mpich", "neighbours", "imbalance"),
+    ],
 )
 def test_programs_made_for_each_cause(
     name: str, case: str, cause: str | None, tmp_path: Path
@@ -71,6 +76,9 @@ def test_programs_made_for_each_cause(
     else:
         assert causes[0]["name"] == cause, [(c["name"], c["lost_s"]) for c in causes]
         assert causes[0]["evidence"]
+    if case in ("nonblocking", "neighbours"):
+        assert found["can_help"] is False, found["verdict"]
+        assert sum(u["share"] for u in found["unjudged"]) < MINOR  # the starts
     if cause == "collective":
         assert causes[0]["tuning_s"] > 0
         assert causes[0]["next_command"].startswith("stretto tune -- ")

@@ -75,7 +75,7 @@ def test_mpi_function_without_mpi(family: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["", "record"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_happens_at_load(family: str, kind: str) -> None:
-    """No library but libc brought along, no constructor but of the compiler and for libc's names."""
+    """No library but libc brought along; no constructor but compilers', and for libc's names."""
     with library(family, kind).open("rb") as stream:
         elf = ELFFile(stream)
         tags = list(section(elf, ".dynamic").iter_tags())

@@ -19,10 +19,10 @@ each other, and what communication takes beyond what its size should cost:
   can help), the volume's part is bandwidth (it cannot, rails and fewer bytes can). What single
   calls take beyond the typical one is interruption, by the operating system or other jobs.
 
-The numbers are upper bounds: causes hide behind each other. Nonblocking, persistent and
-neighbourhood collectives, one-sided communication and collectives whose calls could not be joined
-are not judged (`Unjudged`). Where they take more than a minor part of the run, nothing is said
-against tuning.
+The numbers are upper bounds: causes hide behind each other. Waits for nonblocking collectives and
+neighbourhood collectives are judged like blocking ones. Persistent collectives, one-sided
+communication and collectives whose calls could not be joined are not judged (`Unjudged`). Where
+they take more than a minor part of the run, nothing is said against tuning.
 """
 
 from __future__ import annotations

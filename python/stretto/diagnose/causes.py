@@ -6,7 +6,15 @@ import shlex
 from dataclasses import dataclass
 
 from stretto.counted import counted
-from stretto.diagnose.numbers import ENOUGH_CALLS, FEW_BARRIERS, MINOR, Numbers, mean
+from stretto.diagnose.numbers import (
+    ENOUGH_CALLS,
+    FEW_BARRIERS,
+    MINOR,
+    Numbers,
+    collective_of,
+    mean,
+    volume_of,
+)
 from stretto.files.profile import Call
 from stretto.files.table import TUNABLE
 from stretto.files.usage import crowds, usage_of, usage_words
@@ -142,7 +150,8 @@ class Causes(Numbers):
     def _top_waits(self, calls: list[Call]) -> str:
         waits: dict[str, float] = {}
         for c in calls:
-            waits[c.function] = waits.get(c.function, 0.0) + mean(c.wait_s or [])
+            name = collective_of(c)
+            waits[name] = waits.get(name, 0.0) + mean(c.wait_s or [])
         rows = sorted(waits.items(), key=lambda w: -w[1])[:2]
         return " and ".join(f"{name} ({seconds(w)} a rank)" for name, w in rows if w > 0)
 
@@ -223,7 +232,7 @@ class Causes(Numbers):
             if amount <= 0:
                 continue
             evidence.append(
-                f"{call.function}, {size(sum(call.bytes) / max(call.total_calls, 1))}: "
+                f"{collective_of(call)}, {size(volume_of(call) / max(call.total_calls, 1))}: "
                 f"{counted(round(sum(call.calls) / self.n), 'call')} a rank, "
                 f"{seconds(self.typical(call))} in the operation itself, where the least is "
                 f"{seconds(sum(self.least(call)))}"
@@ -251,8 +260,9 @@ class Causes(Numbers):
         if rows:
             row = max(rows, key=lambda c: mean(c.transfer_s or []) - self.typical(c))
             each = sum(row.transfer_s or []) / max(row.total_calls, 1)
+            of = size(volume_of(row) / max(row.total_calls, 1))
             evidence.append(
-                f"{row.function}, {size(sum(row.bytes) / max(row.total_calls, 1))}: a call takes "
+                f"{collective_of(row)}, {of}: a call takes "
                 f"{seconds(row.typical_s or 0.0)} typically (median), {seconds(each)} on average"
             )
         return self._cause(

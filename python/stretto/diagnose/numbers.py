@@ -42,6 +42,30 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
+def collective_of(call: Call) -> str:
+    """Return which function a row's time is of: for a wait the one that is awaited.
+
+    Parameters
+    ----------
+    call
+        The row.
+    """
+    return call.detail or call.function if call.kind == "wait" else call.function
+
+
+def volume_of(call: Call) -> float:
+    """Return the bytes of all calls of a row; of waits, which count none, by their sizes' middle.
+
+    Parameters
+    ----------
+    call
+        The row.
+    """
+    if call.kind != "wait":
+        return float(sum(call.bytes))
+    return call.total_calls * (call.bytes_min + call.bytes_max) / 2
+
+
 def few(call: Call) -> bool:
     """Tell whether a row has too few calls to tell the algorithm from a disturbed call.
 
@@ -112,11 +136,11 @@ class Numbers:
         calls = sum(call.calls) / self.n
         depth = math.ceil(math.log2(max(ppn, 1))) * self.net.node_latency_s
         depth += math.ceil(math.log2(max(nodes, 1))) * self.net.latency_s
-        volume = sum(call.bytes) / self.n
-        name = call.collective or ""
+        volume = volume_of(call) / self.n
+        name = collective_of(call).lower()
         if "alltoall" in name or "allgather" in name:
             volume *= max(ranks - 1, 1)
-        elif name == "allreduce":
+        elif name.endswith("allreduce"):
             volume *= 2 * (ranks - 1) / max(ranks, 1)
         rate = self.net.bandwidth if nodes > 1 else self.net.node_bandwidth
         return calls * depth, volume / rate

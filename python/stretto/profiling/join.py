@@ -166,7 +166,7 @@ class _Namer:
             self._name(key.operation),
             self._name(key.datatype),
             key.size_class,
-            "table full" if lost else detail,
+            "table full" if lost and not (kind == "wait" and detail) else detail,
         )
 
 

@@ -84,6 +84,7 @@ _ITEMS = {
             ("key", "u8"),
             ("enter", "u8"),
             ("leave", "u8"),
+            ("started", "u8"),
         ]
     ),
     ENTRIES: np.dtype(
