@@ -1,18 +1,16 @@
 #include "record/core.h"
 
-#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 enum { ENTRIES = 4096, ENTRIES_MORE_THREADS = 512, PARTS = 256 };
 
 __thread stretto_thread stretto_self __attribute__((tls_model("initial-exec")));
 bool stretto_recording, stretto_paused, stretto_many;
-uint64_t stretto_gap = UINT64_MAX, stretto_span = UINT64_MAX, stretto_refresh = UINT64_MAX;
+uint64_t stretto_refresh = UINT64_MAX;
 unsigned stretto_since_barrier;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -60,6 +58,7 @@ static stretto_part *make_part(void) {
 
 bool stretto_part_attach(void) {
     static bool full;
+    stretto_self.depth = 1; /* the recorder's own file is none of the program's */
     pthread_once(&once, make_key);
     pthread_mutex_lock(&lock);
     stretto_part *part = free_parts;
@@ -69,6 +68,7 @@ bool stretto_part_attach(void) {
         part = make_part();
     full = !part;
     pthread_mutex_unlock(&lock);
+    stretto_self.depth = 0;
     if (!part) {
         __atomic_fetch_add(&stretto_header->dropped_calls, 1, __ATOMIC_RELAXED);
         return false;
@@ -77,7 +77,6 @@ bool stretto_part_attach(void) {
     stretto_thread *self = &stretto_self;
     memset(self, 0, sizeof *self);
     self->part = part;
-    self->last_exit = stretto_ticks();
     return true;
 }
 
@@ -157,6 +156,8 @@ int stretto_events_begin(void) {
 }
 
 static bool kept(const stretto_raw_event *event, uint64_t stride) {
+    if (!stride)
+        return true;
     uint64_t sequence = event->sequence & ~STRETTO_EVENT_ROOT;
     return !(stretto_mix(event->communicator + sequence) >> (64 - stride));
 }
@@ -172,150 +173,24 @@ static void thin_out(void) {
     stretto_header->stride_log2 = stride;
 }
 
-void stretto_event_add(const stretto_comm *comm, uint64_t sequence, uint64_t key, uint64_t enter,
-                       uint64_t leave) {
-    if (stretto_paused)
+void stretto_event_add(const stretto_raw_event *event) {
+    if (stretto_paused || !kept(event, stretto_header->stride_log2))
         return;
     if (stretto_many)
         while (__atomic_exchange_n(&events_lock, true, __ATOMIC_ACQUIRE))
             sched_yield();
-    stretto_raw_event event = {comm->id, sequence, key, enter, leave};
     while (stretto_header->nevents >= events_room && stretto_header->stride_log2 < 63)
         thin_out();
-    if (stretto_header->nevents < events_room &&
-        (!stretto_header->stride_log2 || kept(&event, stretto_header->stride_log2))) {
-        events[stretto_header->nevents] = event;
+    if (stretto_header->nevents < events_room && kept(event, stretto_header->stride_log2)) {
+        events[stretto_header->nevents] = *event;
         __atomic_store_n(&stretto_header->nevents, stretto_header->nevents + 1, __ATOMIC_RELEASE);
     }
     if (stretto_many)
         __atomic_store_n(&events_lock, false, __ATOMIC_RELEASE);
 }
 
-/* ---- files read and written outside MPI ----------------------------------------------------- */
-
-static int io_file = -1;
-static uint64_t bytes_read, bytes_written;
-static uint64_t last_look; /* by any thread */
-static bool looking;
-/* Whether MPI itself moves data by read and write; until it has been seen not to, it may. */
-static bool sockets = true;
-
-static bool read_io(uint64_t *in, uint64_t *out) {
-    char text[256];
-    if (io_file < 0)
-        io_file = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
-    ssize_t n = io_file >= 0 ? pread(io_file, text, sizeof text - 1, 0) : -1;
-    text[n > 0 ? n : 0] = '\0';
-    unsigned long long r, w;
-    /* not ours any more when the program closed all descriptors */
-    if (sscanf(text, "rchar: %llu wchar: %llu", &r, &w) != 2)
-        return false;
-    *in = r;
-    *out = w;
-    return true;
-}
-
-static uint64_t user_ns(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_THREAD, &usage);
-    return (uint64_t)usage.ru_utime.tv_sec * 1000000000u + (uint64_t)usage.ru_utime.tv_usec * 1000u;
-}
-
-/* What the counters have grown by since they were looked at last; the look is counted itself. */
-static bool grown(uint64_t *in, uint64_t *out) {
-    uint64_t read_now, written_now;
-    if (!read_io(&read_now, &written_now))
-        return false;
-    *in = read_now - bytes_read;
-    *out = written_now - bytes_written;
-    bytes_read = read_now;
-    bytes_written = written_now;
-    stretto_self.in_mpi = 0;
-    last_look = stretto_ticks();
-    return true;
-}
-
-static bool look_begins(void) {
-    return !__atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE);
-}
-
-static void look_ends(void) {
-    __atomic_store_n(&looking, false, __ATOMIC_RELEASE);
-}
-
-/* The most that MPI itself may have moved by read and write since the last look, as MPIs do with
- * TCP sockets. Not by what the calls ask for: who is the target of a one-sided call asks for
- * nothing, and who passes on what others send moves a multiple. By the time in MPI, at 10 bytes a
- * ns. */
-static uint64_t moved_by_mpi(uint64_t now) {
-    if (!sockets)
-        return 0;
-    /* other threads may have been in MPI all the time */
-    uint64_t ticks = stretto_many ? now - last_look : stretto_self.in_mpi;
-    double rate = stretto_clock_rate(stretto_header->first, stretto_header->last);
-    return (uint64_t)((double)ticks / rate * 1e10);
-}
-
-/* A rank that reads or writes a file is away from MPI for a while. After such a gap the kernel's
- * counters tell whether it did. They also hold what MPI itself moved, so a gap counts only when the
- * bytes are well above what that may be.
- * Of the gap the part counts that was not spent computing in user mode, as far as that can be told:
- * user time outside the gap is taken to have filled it. */
-void stretto_gap_look(uint64_t gap, uint64_t now) {
-    stretto_thread *self = &stretto_self;
-    if (!look_begins())
-        return;
-    uint64_t in, out, user = user_ns(), most = 65536 + moved_by_mpi(now) + 4 * self->file_bytes;
-    bool files = grown(&in, &out) && self->gap_clock && in + out > most;
-    if (files)
-        stretto_since_barrier |= STRETTO_DETAIL_AFTER_IO;
-    if (files && !stretto_paused) {
-        double rate = stretto_clock_rate(stretto_header->first, stretto_header->last);
-        uint64_t used = (uint64_t)((double)(user - self->user_ns) * rate / 1e9);
-        uint64_t outside = now - self->gap_clock - gap;
-        uint64_t computing = used > outside ? used - outside : 0;
-        __atomic_fetch_add(&stretto_header->file_ticks, computing < gap ? gap - computing : 0,
-                           __ATOMIC_RELAXED);
-        __atomic_fetch_add(&stretto_header->file_read, in, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&stretto_header->file_written, out, __ATOMIC_RELAXED);
-    }
-    self->user_ns = user;
-    self->gap_clock = now;
-    self->file_bytes = 0;
-    look_ends();
-}
-
-/* At the end of a call, often enough that little of what MPI moved stands in the counters when a
- * gap comes. Where it moves nothing through them (shared memory, a fast network), seldom. */
-void stretto_mpi_look(void) {
-    static int quiet; /* looks that saw nothing, one after another from the first */
-    stretto_self.unseen = 0;
-    if (!look_begins())
-        return;
-    uint64_t in, out;
-    if (grown(&in, &out)) {
-        if (in + out > 1024) {
-            sockets = true;
-            stretto_span = stretto_gap / 10;
-            quiet = 10;
-        } else if (quiet < 10 && ++quiet == 10) {
-            sockets = false;
-            stretto_span = stretto_gap;
-        }
-    }
-    look_ends();
-}
-
-void stretto_file_look(uint64_t bytes) {
-    stretto_self.file_bytes += bytes;
-    if (!look_begins())
-        return;
-    uint64_t in, out;
-    if (grown(&in, &out)) /* the rest is moved later, or by another rank */
-        stretto_self.file_bytes -=
-            in + out < stretto_self.file_bytes ? in + out : stretto_self.file_bytes;
-    look_ends();
-}
+/* ---- pauses and the clock ---------------------------------------------------------------------
+ */
 
 /* The time until the recording goes on is neither MPI's nor the program's own: it is taken out of
  * the whole. */
@@ -326,8 +201,6 @@ void stretto_pause(bool pause) {
         return;
     }
     uint64_t now = stretto_ticks();
-    if (!pause && stretto_paused && stretto_self.part) /* its files are not the next gap's */
-        stretto_gap_look(0, now);
     if (__atomic_exchange_n(&stretto_paused, pause, __ATOMIC_ACQ_REL) == pause)
         return;
     if (pause) {

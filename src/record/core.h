@@ -52,34 +52,25 @@ typedef struct {
     int type_name, type_bytes;
     uint32_t peer1;
     stretto_raw_peer *peer;
-    uint64_t entered, last_exit; /* of a call, for the gaps between */
-    uint64_t user_ns, gap_clock; /* of the last look at the files read and written in a gap */
-    uint64_t in_mpi;             /* ticks in MPI since the kernel's counters were looked at last */
-    uint64_t unseen;             /* and since that was done at the end of a call */
-    uint64_t file_bytes;         /* asked of MPI-IO, and not seen moving yet */
+    bool mpi_io;   /* in a call of MPI-IO: files that are touched are the program's */
+    bool in_files; /* finding out what a file is */
 } stretto_thread;
 
 extern __thread stretto_thread stretto_self __attribute__((tls_model("initial-exec")));
 
-extern bool stretto_recording;   /* between MPI_Init and MPI_Finalize, with a file */
-extern bool stretto_paused;      /* by MPI_Pcontrol(0) */
-extern bool stretto_many;        /* MPI_THREAD_MULTIPLE */
-extern uint64_t stretto_gap;     /* ticks between two calls from which on we look for file I/O */
-extern uint64_t stretto_span;    /* ticks in MPI after which we look at what MPI itself moved */
-extern uint64_t stretto_refresh; /* ticks after which the header's clock pair is renewed */
+extern bool stretto_recording;         /* between MPI_Init and MPI_Finalize, with a file */
+extern bool stretto_paused;            /* by MPI_Pcontrol(0) */
+extern bool stretto_many;              /* MPI_THREAD_MULTIPLE */
+extern uint64_t stretto_refresh;       /* ticks after which the header's clock pair is renewed */
 extern unsigned stretto_since_barrier; /* enum stretto_detail, of this process */
 
 /* Gives the thread its part; false when there is no room. */
 bool stretto_part_attach(void);
 stretto_raw_entry *stretto_entry_find(uint64_t key);
 stretto_raw_peer *stretto_peer_find(uint32_t rank1);
-void stretto_event_add(const stretto_comm *comm, uint64_t sequence, uint64_t key, uint64_t enter,
-                       uint64_t leave);
-void stretto_gap_look(uint64_t gap, uint64_t now);
-void stretto_mpi_look(void);
+/* Keeps an event, if it is one of those that are kept; `started` and all it says is in it. */
+void stretto_event_add(const stretto_raw_event *event);
 void stretto_pause(bool pause);
-/* After a call of MPI-IO that was asked to move so many bytes. */
-void stretto_file_look(uint64_t bytes);
 void stretto_clock_refresh(uint64_t ticks);
 /* CPU time and its like (record/usage.c): where they stand at the beginning; how far they came, if
  * that was not looked at for a while or has to be known now. */
@@ -106,23 +97,14 @@ static inline bool stretto_enter(uint64_t *start) {
     if (__builtin_expect(!self->part, 0) && !stretto_part_attach())
         return false;
     self->depth = 1;
-    uint64_t now = stretto_ticks();
-    if (__builtin_expect(now - self->last_exit > stretto_gap, 0)) {
-        stretto_gap_look(now - self->last_exit, now);
-        now = stretto_ticks();
-    }
-    *start = self->entered = now;
+    *start = stretto_ticks();
     return true;
 }
 
 static inline void stretto_leave(uint64_t end) {
     stretto_thread *self = &stretto_self;
-    self->last_exit = end;
     stretto_header->last_ticks = end;
-    self->in_mpi += end - self->entered;
-    self->unseen += end - self->entered;
-    if (__builtin_expect(self->unseen > stretto_span, 0))
-        stretto_mpi_look();
+    self->mpi_io = false;
     if (__builtin_expect(end - stretto_header->last.ticks > stretto_refresh, 0))
         stretto_clock_refresh(end);
     self->depth = 0;
@@ -214,12 +196,9 @@ static inline void stretto_collective(stretto_comm *comm, uint64_t key, uint64_t
     if (!comm)
         return;
     uint64_t sequence = ++comm->sequence;
-    if (comm->id && comm->size > 1) {
-        uint64_t hash = stretto_mix(comm->id + sequence);
-        uint64_t stride = stretto_header->stride_log2;
-        if (!stride || !(hash >> (64 - stride)))
-            stretto_event_add(comm, sequence | (root ? STRETTO_EVENT_ROOT : 0), key, start, end);
-    }
+    if (comm->id && comm->size > 1)
+        stretto_event_add(&(stretto_raw_event){comm->id, sequence | (root ? STRETTO_EVENT_ROOT : 0),
+                                               key, start, end, start});
 }
 
 #endif

@@ -31,7 +31,7 @@ int MPI_Abort(MPI_Comm comm, int errorcode) {
 
 /* 0: the program does not want what follows to be recorded; 1 and more: it does again. */
 int MPI_Pcontrol(const int level, ...) {
-    uint64_t start; /* entered, so that the gap before belongs to what was until now */
+    uint64_t start;
     bool entered = stretto_enter(&start);
     stretto_pause(level == 0);
     if (entered)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define STRETTO_RAW_MAGIC "STRETRAW"
-#define STRETTO_RAW_VERSION 4
+#define STRETTO_RAW_VERSION 5
 #define STRETTO_RAW_HEADER 16384
 
 enum { STRETTO_RAW_RUNNING = 1, STRETTO_RAW_FINALIZED, STRETTO_RAW_ABORTED, STRETTO_RAW_EXITED };
@@ -39,7 +39,8 @@ enum {
     STRETTO_RAW_SHAPES,    /* stretto_raw_shape */
     STRETTO_RAW_EVENTS,    /* stretto_raw_event */
     STRETTO_RAW_ENTRIES,   /* stretto_raw_entry, one section a thread */
-    STRETTO_RAW_PEERS      /* stretto_raw_peer, one section a thread */
+    STRETTO_RAW_PEERS,     /* stretto_raw_peer, one section a thread */
+    STRETTO_RAW_FILES      /* stretto_raw_file; the first row is of those that found no room */
 };
 
 typedef struct {
@@ -62,14 +63,12 @@ typedef struct {
     uint64_t began_ticks, last_ticks; /* end of MPI_Init; end of the last call seen */
     uint64_t clock_domain;            /* ranks with equal numbers share CLOCK_MONOTONIC */
     uint64_t started_realtime_ns;
-    stretto_raw_offset offsets[2];    /* at MPI_Init and at MPI_Finalize, for the first rank of each
-                                         domain but that of rank 0 */
-    uint64_t nevents, stride_log2;    /* kept; those with hash below 2^-stride_log2 are */
-    uint64_t dropped_calls;           /* not recorded for want of memory or disk */
-    uint64_t file_ticks;              /* time between MPI calls with reading or writing of files */
-    uint64_t file_read, file_written; /* bytes of it */
-    uint64_t paused_ticks;            /* switched off by MPI_Pcontrol(0), while that lasted */
-    uint64_t paused_since;            /* it is now, from there on; 0: it is not */
+    stretto_raw_offset offsets[2]; /* at MPI_Init and at MPI_Finalize, for the first rank of each
+                                      domain but that of rank 0 */
+    uint64_t nevents, stride_log2; /* kept; those with hash below 2^-stride_log2 are */
+    uint64_t dropped_calls;        /* not recorded for want of memory or disk */
+    uint64_t paused_ticks;         /* switched off by MPI_Pcontrol(0), while that lasted */
+    uint64_t paused_since;         /* it is now, from there on; 0: it is not */
     uint64_t cpu_ns, core_wait_ns, involuntary; /* since MPI_Init: see topo/usage.h */
     double load;                                /* of the node, at MPI_Init; negative: not known */
     int64_t cores;                              /* of the node, online */
@@ -119,7 +118,7 @@ enum {
 };
 
 /* What the detail of a key says: for waits 1 + the function that made the awaited request (0:
- * point-to-point); for barriers what this rank did since the one before; for *_init of persistent
+ * point-to-point; the rest of the key is a nonblocking collective's); for barriers what this rank did since the one before; for *_init of persistent
  * operations whether this is the set-up (a start otherwise). */
 enum stretto_detail {
     STRETTO_DETAIL_NONE = 0,
@@ -129,15 +128,37 @@ enum stretto_detail {
     STRETTO_DETAIL_SHARED_MEMORY = 4
 };
 
-/* One sampled blocking collective. */
+/* One sampled collective: the blocking call, or the wait that completed a nonblocking one. */
 typedef struct {
     uint64_t communicator; /* the same on all its members */
     uint64_t sequence; /* of the communicator's collectives, from 1; top bit: this rank is root */
     uint64_t key;
     uint64_t enter, leave; /* ticks */
+    uint64_t started;      /* of a nonblocking one: its call began; else as `enter` */
 } stretto_raw_event;
 
 #define STRETTO_EVENT_ROOT (1ull << 63)
+
+/* A file that the program opens, reads or writes itself, or that MPI-IO does for it. Calls that
+ * move nothing from or to the kernel (text in a stream's buffer) may be left out of `reads`. */
+typedef struct {
+    uint64_t used; /* hash of the path; 0 = free */
+    union {
+        uint64_t counts[10];
+        struct {
+            uint64_t opens, reads, writes;
+            uint64_t read_bytes, written_bytes;         /* by the program itself */
+            uint64_t mpi_read_bytes, mpi_written_bytes; /* inside calls of MPI-IO */
+            /* outside MPI, of threads that call it; other: open, close, flush */
+            uint64_t read_ticks, write_ticks, other_ticks;
+        };
+    };
+    uint64_t size;    /* when it was opened or met, the largest */
+    uint64_t touched; /* which of 32 parts of that size were read, by bits */
+    uint64_t system;  /* file system: f_type of statfs */
+    char path[400];   /* its end, where it is longer */
+} stretto_raw_file;
+_Static_assert(sizeof(stretto_raw_file) == 512, "files are read by that size");
 
 /* Messages sent to one world rank. */
 typedef struct {

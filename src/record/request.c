@@ -53,6 +53,16 @@ void stretto_track(MPI_Request request, const stretto_tracked *what) {
     pthread_mutex_unlock(&lock);
 }
 
+void stretto_track_collective(MPI_Request request, int function, stretto_comm *comm, uint64_t key,
+                              bool root, uint64_t started) {
+    stretto_tracked what = {.function = function, .key = key, .started = started};
+    if (comm) {
+        what.comm = comm->size > 1 ? comm->id : 0;
+        what.sequence = ++comm->sequence | (root ? STRETTO_EVENT_ROOT : 0);
+    }
+    stretto_track(request, &what);
+}
+
 bool stretto_tracked_find(MPI_Request request, stretto_tracked *what) {
     if (!__atomic_load_n(&stretto_tracked_count, __ATOMIC_RELAXED))
         return false;
@@ -104,17 +114,35 @@ void stretto_hits_find(stretto_hits *hits, int n, const MPI_Request *requests) {
             hits->hits = more;
             room = n;
         }
-        hits->hits[hits->n++] =
-            (stretto_hit){STRETTO_HANDLE(requests[i]), i, what.function, what.persistent};
+        hits->hits[hits->n++] = (stretto_hit){what, i};
     }
 }
 
-unsigned stretto_hits_done(stretto_hits *hits, const MPI_Request *requests) {
-    unsigned detail = hits->n ? (unsigned)hits->hits[0].function + 1 : 0;
-    for (int i = 0; i < hits->n; i++)
-        if (!hits->hits[i].persistent && requests[hits->hits[i].index] == MPI_REQUEST_NULL)
-            stretto_untrack(hits->hits[i].handle);
+/* The row of waiting for it: its communicator, size and the like, where it is a collective. */
+static uint64_t wait_key(const stretto_tracked *what, int function) {
+    const uint64_t own = 1023ull << STRETTO_KEY_FUNCTION | 1023ull << STRETTO_KEY_DETAIL;
+    uint64_t key = what->sequence ? what->key & ~own : 1ull << STRETTO_KEY_USED;
+    return key | ((uint64_t)function + 1) << STRETTO_KEY_FUNCTION |
+           ((uint64_t)what->function + 1) << STRETTO_KEY_DETAIL;
+}
+
+uint64_t stretto_hits_done(stretto_hits *hits, const MPI_Request *requests, int function,
+                           uint64_t start, uint64_t end) {
+    bool waits = function == STRETTO_FN_Wait || function == STRETTO_FN_Waitall ||
+                 function == STRETTO_FN_Waitany || function == STRETTO_FN_Waitsome;
+    uint64_t key = hits->n ? wait_key(&hits->hits[0].what, function)
+                           : stretto_key(function, NULL, 0, 0, 0, 0);
+    for (int i = 0; i < hits->n; i++) {
+        const stretto_tracked *what = &hits->hits[i].what;
+        if (what->persistent || requests[hits->hits[i].index] != MPI_REQUEST_NULL)
+            continue;
+        if (waits && what->comm)
+            stretto_event_add(&(stretto_raw_event){what->comm, what->sequence,
+                                                   wait_key(what, function), start, end,
+                                                   what->started});
+        stretto_untrack(what->request);
+    }
     if (hits->hits != hits->some)
         free(hits->hits);
-    return detail;
+    return key;
 }

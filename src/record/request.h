@@ -8,7 +8,9 @@
 
 typedef struct {
     uint64_t request; /* handle; 0 = free */
-    uint64_t key;     /* what a start is booked under */
+    uint64_t key;     /* what a start is booked under, or (but for function and detail) a wait */
+    /* of a nonblocking collective; without a number its waits are not compared with other ranks' */
+    uint64_t comm, sequence, started;
     uint64_t bytes;
     uint32_t peer1; /* world rank + 1 that a message goes to; 0 = none */
     int function;
@@ -19,6 +21,9 @@ extern int stretto_tracked_count; /* read without the lock: 0 is the common case
 
 /* Remembers a request; what was under this handle is forgotten. */
 void stretto_track(MPI_Request request, const stretto_tracked *what);
+/* The same for a nonblocking collective on a communicator (NULL: unknown) that has just started. */
+void stretto_track_collective(MPI_Request request, int function, stretto_comm *comm, uint64_t key,
+                              bool root, uint64_t started);
 /* Copies what is known of a request; false when nothing is. */
 bool stretto_tracked_find(MPI_Request request, stretto_tracked *what);
 void stretto_untrack(uint64_t handle);
@@ -26,9 +31,8 @@ void stretto_untrack(uint64_t handle);
 /* Before and after MPI_Wait* and MPI_Test* on n requests. */
 enum { STRETTO_HITS = 64 };
 typedef struct {
-    uint64_t handle;
-    int index, function;
-    bool persistent;
+    stretto_tracked what;
+    int index;
 } stretto_hit;
 typedef struct {
     int n;
@@ -37,8 +41,10 @@ typedef struct {
 } stretto_hits;
 
 void stretto_hits_find(stretto_hits *hits, int n, const MPI_Request *requests);
-/* Forgets those that are complete (their handles are null now); 1 + the function of the first known
- * one, 0 when there was none. */
-unsigned stretto_hits_done(stretto_hits *hits, const MPI_Request *requests);
+/* Forgets those that are complete (their handles are null now). Returns what the time is booked
+ * under: the key of a wait for the first known one. Nonblocking collectives leave an event where the
+ * function waits for them: MPI_Test* says nothing of how long they took. */
+uint64_t stretto_hits_done(stretto_hits *hits, const MPI_Request *requests, int function,
+                           uint64_t start, uint64_t end);
 
 #endif

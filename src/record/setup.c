@@ -1,6 +1,7 @@
 /* Beginning and end of the recording: MPI_Init, MPI_Finalize, MPI_Abort, exit. */
 #include "mpi/everywhere.h"
 #include "record/core.h"
+#include "record/files.h"
 #include "record/offsets.h"
 
 #include <errno.h>
@@ -170,6 +171,7 @@ void stretto_record_begin(int thread_level) {
         failed = write_functions() || stretto_events_begin() ||
                  stretto_comms_begin(node_of, world_size, rank);
         stretto_types_begin();
+        stretto_files_begin();
         failed = failed || !stretto_part_attach();
         if (failed) {
             snprintf(reason, sizeof reason, "%s", strerror(errno ? errno : ENOSPC));
@@ -195,14 +197,11 @@ void stretto_record_begin(int thread_level) {
         rate = stretto_clock_rate(first, second);
     }
     stretto_header->last = second;
-    stretto_gap = (uint64_t)(rate * 1e-3);
-    stretto_span = stretto_gap / 10;
     stretto_refresh = (uint64_t)(rate * 50e-3);
-    stretto_header->began_ticks = stretto_self.last_exit = stretto_ticks();
+    stretto_header->began_ticks = stretto_ticks();
     stretto_usage_begin();
     if (stretto_paused)
         stretto_header->paused_since = stretto_header->began_ticks;
-    stretto_gap_look(0, stretto_self.last_exit); /* where the counters stand now */
     __atomic_store_n(&stretto_recording, true, __ATOMIC_RELEASE);
 }
 

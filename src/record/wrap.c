@@ -42,17 +42,13 @@ static void received(stretto_measure *m, const MPI_Status *status) {
     MEASURED(stretto_comm_of(comm), of)                                                            \
     stretto_collective(in, KEY(m.detail), m.bytes, start, end, m.root);
 #define PRE_NEIGHBORHOOD
-#define DO_NEIGHBORHOOD(of)                                                                        \
-    MEASURED(stretto_comm_of(comm), of)                                                            \
-    BOOK(0)
+#define DO_NEIGHBORHOOD(of) DO_COLLECTIVE(of)
 
 #define PRE_NONBLOCKING
 #define DO_NONBLOCKING(of)                                                                         \
     MEASURED(stretto_comm_of(comm), of)                                                            \
     BOOK(m.detail)                                                                                 \
-    if (in)                                                                                        \
-        in->sequence++;                                                                            \
-    stretto_track(*request, &(stretto_tracked){.function = FN});
+    stretto_track_collective(*request, FN, in, KEY(0), m.root, start);
 #define PRE_INEIGHBORHOOD
 #define DO_INEIGHBORHOOD(of) DO_NONBLOCKING(of)
 #define TRACK_PERSISTENT(to)                                                                       \
@@ -142,8 +138,7 @@ static void received(stretto_measure *m, const MPI_Status *status) {
     stretto_hits hits;                                                                             \
     stretto_hits_find(&hits, (n), (requests));
 #define DO_WAIT_OF(requests)                                                                       \
-    stretto_count(stretto_key(FN, NULL, 0, 0, 0, stretto_hits_done(&hits, (requests))), 1, 0,      \
-                  end - start);
+    stretto_count(stretto_hits_done(&hits, (requests), FN, start, end), 1, 0, end - start);
 #define PRE_WAIT_ONE PRE_WAIT_OF(1, request)
 #define DO_WAIT_ONE(of) DO_WAIT_OF(request)
 #define PRE_WAIT_ALL PRE_WAIT_OF(count, array_of_requests)
@@ -165,13 +160,12 @@ static void received(stretto_measure *m, const MPI_Status *status) {
 #define DO_RMA_REQUEST(of)                                                                         \
     DO_RMA(of)                                                                                     \
     stretto_track(*request, &(stretto_tracked){.function = FN});
-#define PRE_IO
+#define PRE_IO stretto_self.mpi_io = true;
 #define DO_IO(of)                                                                                  \
     MEASURED(NULL, of)                                                                             \
     BOOK(0)                                                                                        \
-    stretto_file_look(m.bytes);                                                                    \
     SINCE(STRETTO_DETAIL_AFTER_IO)
-#define PRE_IO_REQUEST
+#define PRE_IO_REQUEST PRE_IO
 #define DO_IO_REQUEST(of)                                                                          \
     DO_IO(of)                                                                                      \
     stretto_track(*request, &(stretto_tracked){.function = FN});
@@ -233,7 +227,7 @@ static void received(stretto_measure *m, const MPI_Status *status) {
             stretto_comm_failed(stretto_comm_lookup(STRETTO_HANDLE(comm)), code);)
 #define WRAP_IF_COLLECTIVE(...) WRAP_ORDERED(COLLECTIVE, __VA_ARGS__)
 #define WRAP_IF_NONBLOCKING(...) WRAP_ORDERED(NONBLOCKING, __VA_ARGS__)
-#define WRAP_IF_NEIGHBORHOOD(...) WRAP_OF(NEIGHBORHOOD, __VA_ARGS__)
+#define WRAP_IF_NEIGHBORHOOD(...) WRAP_ORDERED(NEIGHBORHOOD, __VA_ARGS__)
 #define WRAP_IF_INEIGHBORHOOD(...) WRAP_ORDERED(INEIGHBORHOOD, __VA_ARGS__)
 #define WRAP_IF_PERSISTENT(...) WRAP_ORDERED(PERSISTENT, __VA_ARGS__)
 #define WRAP_IF_SEND(...) WRAP_OF(SEND, __VA_ARGS__)

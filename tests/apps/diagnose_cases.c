@@ -1,9 +1,9 @@
 /* One program for each cause of lost time, for the tests of stretto diagnose:
  *     diagnose_cases CASE [FILE]
- * where CASE is imbalance, late_sender, collective, barrier, put, serial_io or compute.
- * Steps are long beside a slice of the scheduler (3 ms): where other programs want the same cores,
- * a call that costs 1 us costs a slice, and then that is the cause, which is right but not the
- * case. */
+ * where CASE is imbalance, late_sender, collective, barrier, put, serial_io, nonblocking, neighbours, compute, or of
+ * reading: same_file (all ranks read all of it), serial_read (one rank reads it and broadcasts). With a third argument under MPI_THREAD_MULTIPLE. Steps are long
+ * beside a slice of the scheduler (3 ms): where other programs want the same cores, a call that
+ * costs 1 us costs a slice, and then that is the cause, which is right but not the case. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,29 @@ static void imbalance(void) {
         work(rank == size - 1 ? 40e-3 : 5e-3);
         allreduce();
     }
+}
+
+/* The same, with other collectives: started before the work, awaited after it; or of neighbours. */
+static void nonblocking(void) {
+    double in = 1, out;
+    MPI_Request request;
+    for (int i = 0; i < 40; i++) {
+        work(rank == size - 1 ? 30e-3 : 1e-3);
+        MPI_Iallreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+        work(rank == size - 1 ? 10e-3 : 4e-3);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+static void neighbours(void) {
+    MPI_Comm ring;
+    double in[2] = {1, 2}, out[2];
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, (int[]){1}, 0, &ring);
+    for (int i = 0; i < 40; i++) {
+        work(rank == size - 1 ? 40e-3 : 5e-3);
+        MPI_Neighbor_alltoall(in, 1, MPI_DOUBLE, out, 1, MPI_DOUBLE, ring);
+    }
+    MPI_Comm_free(&ring);
 }
 
 /* Everyone has the same to do, but starts only when the rank before has sent. */
@@ -115,6 +138,35 @@ static void serial_io(const char *name) {
     free(data);
 }
 
+enum { FILE_BYTES = 8 << 20, TIMES = 30 };
+
+/* Long enough to matter on any machine. */
+static void read_all(const char *name, char *data) {
+    double end = MPI_Wtime() + 20e-3;
+    do {
+        FILE *file = fopen(name, "rb");
+        if (!file || fread(data, 1, FILE_BYTES, file) != FILE_BYTES || fclose(file))
+            MPI_Abort(MPI_COMM_WORLD, 1);
+    } while (MPI_Wtime() < end);
+}
+
+static void reading(int readers, const char *name) {
+    char *data = calloc(1, FILE_BYTES);
+    FILE *file = rank == 0 ? fopen(name, "wb") : NULL;
+    if (rank == 0 && (!file || fwrite(data, 1, FILE_BYTES, file) != FILE_BYTES || fclose(file)))
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < TIMES; i++) {
+        if (rank < readers)
+            read_all(name, data);
+        if (readers == 1)
+            MPI_Bcast(data, FILE_BYTES / 128, MPI_CHAR, 0, MPI_COMM_WORLD);
+        work(2e-3);
+        allreduce();
+    }
+    free(data);
+}
+
 /* Ranks leave MPI_Init apart, which is no imbalance of theirs; not recorded. */
 static void compute(void) {
     PMPI_Barrier(MPI_COMM_WORLD);
@@ -123,7 +175,8 @@ static void compute(void) {
 }
 
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
+    int level;
+    MPI_Init_thread(&argc, &argv, argc > 3 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const char *name = argc > 1 ? argv[1] : "";
@@ -139,6 +192,14 @@ int main(int argc, char **argv) {
         put();
     else if (!strcmp(name, "serial_io"))
         serial_io(argv[2]);
+    else if (!strcmp(name, "nonblocking"))
+        nonblocking();
+    else if (!strcmp(name, "neighbours"))
+        neighbours();
+    else if (!strcmp(name, "same_file"))
+        reading(size, argv[2]);
+    else if (!strcmp(name, "serial_read"))
+        reading(1, argv[2]);
     else if (!strcmp(name, "compute"))
         compute();
     else

@@ -12,7 +12,7 @@ from mpis import MPIS, REPOSITORY
 from stretto.cli import main
 from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.profile import Call, Communicator, Matrix, Node, Profile
+from stretto.files.profile import Call, Communicator, FileUse, Matrix, Node, Profile
 from test_profile import stretto
 
 APPS = REPOSITORY / "tests" / "apps"
@@ -20,17 +20,26 @@ APPS = REPOSITORY / "tests" / "apps"
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("case", "cause"),
+    ("name", "case", "cause"),
     [
-        ("imbalance", "imbalance"),
-        ("late_sender", "late_sender"),
-        ("collective", "collective"),
-        ("barrier", "barrier"),
-        ("serial_io", "serial_io"),
-        ("compute", None),
+        (name, case, cause)
+        for name in ("openmpi4", "mpich")
+        for case, cause in (
+            ("imbalance", "imbalance"),
+            ("late_sender", "late_sender"),
+            ("collective", "collective"),
+            ("barrier", "barrier"),
+            ("serial_io", "serial_io"),
+            ("compute", None),
+        )
+    ]
+    + [
+        ("openmpi4", "same_file", "shared_read"),
+        ("mpich", "serial_read", "serial_io"),
+        ("openmpi4", "nonblocking", "imbalance"),
+        ("mpich", "neighbours", "imbalance"),
     ],
 )
-@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_programs_made_for_each_cause(
     name: str, case: str, cause: str | None, tmp_path: Path
 ) -> None:
@@ -42,6 +51,7 @@ def test_programs_made_for_each_cause(
     program = mpi.compile(APPS / "diagnose_cases.c", tmp_path / "cases", "-O1")
     words = ["-o", str(tmp_path / "x.profile.json"), "--json"]
     job = [*mpi.launcher(2), str(program), case, str(tmp_path / "file")]
+    job += ["multiple"] * (case == "same_file")
     for _ in range(3):
         done = stretto(mpi, "diagnose", *words, "--", *job)
         assert done.returncode == 0, done.stderr
@@ -66,6 +76,9 @@ def test_programs_made_for_each_cause(
     else:
         assert causes[0]["name"] == cause, [(c["name"], c["lost_s"]) for c in causes]
         assert causes[0]["evidence"]
+    if case in ("nonblocking", "neighbours"):
+        assert found["can_help"] is False, found["verdict"]
+        assert sum(u["share"] for u in found["unjudged"]) < MINOR  # the starts
     if cause == "collective":
         assert causes[0]["tuning_s"] > 0
         assert causes[0]["next_command"].startswith("stretto tune -- ")
@@ -113,6 +126,22 @@ def profile(calls: list[Call], compute: tuple[float, float] = (1.0, 1.0), **valu
         "calls": calls,
     }
     return Profile(**(base | values))
+
+
+WHOLE = 2**32 - 1
+
+
+def used(
+    *parts: int, time_s: float = 1.0, reads: bool = True, system: str = "nfs", mpi_io: bool = False
+) -> FileUse:
+    """Return a file of 1 GiB of which ranks read or wrote these parts (32 bits), 0 and on."""
+    n = len(parts)
+    volumes, none, times = [p.bit_count() << 25 for p in parts], [0] * n, [time_s] * n
+    return FileUse(
+        "/data/in", system, 1 << 30, mpi_io, list(range(n)), [1] * n, [1] * n, [1] * n,
+        volumes if reads else none, none if reads else volumes, list(parts) if reads else none,
+        times if reads else [0.0] * n, [0.0] * n if reads else times, [0.0] * n,
+    )  # fmt: skip
 
 
 def first(found: Diagnosis) -> str:
@@ -192,12 +221,41 @@ def test_serial_files_explain_the_waiting() -> None:
     bcast = row(
         "MPI_Bcast", "collective", time_s=[0.0, 1.0], wait_s=[0.0, 1.0], transfer_s=[0.0, 0.0]
     )
-    found = diagnose(profile([bcast], (1.0, 1.0), io_s=[1.0, 0.0], file_bytes=[1 << 30, 0]))
-    assert first(found) == "serial_io"
-    assert "1 GiB" in " ".join(found.causes[0].evidence)
+    for reads in (False, True):
+        use = used(WHOLE, reads=reads)
+        found = diagnose(profile([bcast], (1.0, 1.0), io_s=[1.0, 0.0], file_uses=[use]))
+        assert first(found) == "serial_io"
+        assert "1 GiB" in " ".join(found.causes[0].evidence)
+        assert (" reading: " in found.causes[0].title) == reads
+        assert ("read in parallel" in found.causes[0].advice) == reads
+        assert ("write in parallel" in found.causes[0].advice) != reads
     # both ranks write alike: nothing serial
     even = diagnose(profile([], (1.0, 1.0), io_s=[1.0, 1.0]))
     assert "serial_io" not in [c.name for c in even.causes]
+
+
+TWO_NODES = [Node("h", [0]), Node("i", [1])]
+
+
+@pytest.mark.parametrize(
+    ("use", "nodes", "cause"),
+    [
+        (used(WHOLE, WHOLE), [Node("h", [0, 1])], "shared_read"),
+        (used(WHOLE, WHOLE), TWO_NODES, "shared_read"),
+        (used(WHOLE, WHOLE, system="ext4"), TWO_NODES, "files"),  # two files of the same name
+        (used(0xFFFF, WHOLE - 0xFFFF), [Node("h", [0, 1])], "files"),  # each its own part
+        (used(WHOLE, WHOLE, reads=False), [Node("h", [0, 1])], "files"),
+    ],
+)
+def test_files_of_all_ranks_are_no_interruption(
+    use: FileUse, nodes: list[Node], cause: str
+) -> None:
+    """The same bytes read by several ranks are one cause, all other file time is another."""
+    found = diagnose(profile([], (1.0, 1.0), io_s=[1.0, 1.0], file_uses=[use], nodes=nodes))
+    assert [c.name for c in found.causes] == [cause]
+    assert found.causes[0].lost_s == pytest.approx(0.5 if cause == "shared_read" else 1.0)
+    assert "/data/in" in " ".join(found.causes[0].evidence)
+    assert not found.can_help
 
 
 def test_messages_that_take_what_they_should() -> None:

@@ -355,6 +355,34 @@ def alone(command: list[str], executables: list[str] | None = None) -> Profile:
     )  # fmt: skip
 
 
+ONE_MACHINE = [Node("h", [0], 1.0, 1, 0), Node("i", [1], 1.0, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("share", "nodes", "found_busy", "first"),
+    [
+        (0.5, [Node("h", [0, 1], 1.0, 1)], False, "more_ranks_than_cores"),
+        (0.5, ONE_MACHINE, False, "more_ranks_than_cores"),  # two nodes in name
+        (0.5, [Node("h", [0], 1.0, 1, 0), Node("i", [1], 1.0, 1, 1)], True, "busy_machine"),
+        (0.7, [Node("h", [0, 1], 1.0, 1)], True, "more_ranks_than_cores"),
+        (0.04, [Node("h", [0, 1], 1.0, 1)], False, "late_sender"),  # they sleep when they wait
+    ],
+)
+def test_ranks_more_than_cores_are_a_cause_of_their_own(
+    share: float, nodes: list[Node], found_busy: bool, first: str
+) -> None:
+    """Ranks that poll, or yield, keep each other from their cores: no other load is needed."""
+    found = diagnose(replace(busy(share, LATE), nodes=nodes))
+    causes = {c.name: c for c in found.causes}
+    assert found.causes[0].name == first
+    assert ("busy_machine" in causes) == found_busy
+    assert any("the machine was busy" in w for w in found.warnings) == found_busy
+    if first == "more_ranks_than_cores":
+        assert causes[first].share == pytest.approx(0.5)
+        assert "2 ranks share 1 core" in causes[first].evidence[0]
+        assert found.verdict.startswith("inconclusive: ranks are more than cores")
+
+
 SH = str(Path("/bin/sh").resolve())
 
 

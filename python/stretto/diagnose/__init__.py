@@ -3,11 +3,12 @@
 Every rank's run is computing (outside MPI), files, and MPI. Lost is what ranks spend waiting for
 each other, and what communication takes beyond what its size should cost:
 
-- *Files*: the rank with the most file time minus the mean is serial I/O (the others have nothing to
-  do meanwhile), when at least `SERIAL_SHARE` of all file time is one rank's.
+- *Files*: the rank with the most file time minus the mean is what the others wait for: serial I/O
+  where that rank has most of all file time. Reading that several ranks do of the same bytes could
+  be done once. What is left is the time of files themselves.
 - *Waiting* of collectives is known from joined time stamps; of messages it is the time in sends,
   receives and waits minus what the messages should cost (`Network`). Waiting is explained first by
-  serial I/O, then by computing that is spread unevenly (most minus mean, over the whole run); what
+  files, then by computing that is spread unevenly (most minus mean, over the whole run); what
   is left changes from step to step and is booked where it was waited: late senders or receivers
   (messages), barriers that nothing needs, or computing imbalance (other collectives; beyond the
   typical operation's own length, and never more than the computing itself could cause).
@@ -18,10 +19,10 @@ each other, and what communication takes beyond what its size should cost:
   can help), the volume's part is bandwidth (it cannot, rails and fewer bytes can). What single
   calls take beyond the typical one is interruption, by the operating system or other jobs.
 
-The numbers are upper bounds: causes hide behind each other. Nonblocking, persistent and
-neighbourhood collectives, one-sided communication and collectives whose calls could not be joined
-are not judged (`Unjudged`). Where they take more than a minor part of the run, nothing is said
-against tuning.
+The numbers are upper bounds: causes hide behind each other. Waits for nonblocking collectives and
+neighbourhood collectives are judged like blocking ones. Persistent collectives, one-sided
+communication and collectives whose calls could not be joined are not judged (`Unjudged`). Where
+they take more than a minor part of the run, nothing is said against tuning.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from pathlib import Path
 
 from stretto.counted import counted
 from stretto.diagnose import barriers, busy, hidden
-from stretto.diagnose.causes import Cause, Causes
+from stretto.diagnose.causes import Cause
 from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
+from stretto.diagnose.files import FileCauses
 from stretto.diagnose.numbers import MINOR, Network, mean
 from stretto.diagnose.programs import Other, one_rank, program_name
 from stretto.files.profile import Profile
@@ -41,6 +43,8 @@ from stretto.profiling.show import seconds, threads_note, whole_s
 
 __all__ = ["MINOR", "Cause", "Diagnosis", "Network", "Other", "Unjudged", "diagnose"]
 
+#: causes that are a want of cores
+CORES = ("busy_machine", "more_ranks_than_cores")
 #: below this share of the run what tuning may gain is not worth a word
 NOTHING = 0.005
 
@@ -97,7 +101,7 @@ def diagnose(
     return found
 
 
-class _Study(Causes):
+class _Study(FileCauses):
     """Attributes the waiting, ranks the causes, concludes."""
 
     def result(self) -> Diagnosis:
@@ -113,18 +117,21 @@ class _Study(Causes):
         message_wait, message_single, message_bytes, message_time = self.messages()
         waited = barrier_wait + other_wait + message_wait
         disturbed = busy.disturbed_s(p, waited)
-        serial = min(self.serial(), waited - disturbed)
-        uneven = min(max(self.compute) - mean(self.compute), waited - disturbed - serial)
-        rest = max(waited - disturbed - serial - uneven, 0.0) / waited if waited else 0.0
+        at_files = min(max(p.io_s) - mean(p.io_s), waited - disturbed)
+        uneven = min(max(self.compute) - mean(self.compute), waited - disturbed - at_files)
+        rest = max(waited - disturbed - at_files - uneven, 0.0) / waited if waited else 0.0
         # Waiting no longer than the operation itself is jitter, not computing; ranks cannot make
-        # each other wait for longer than they compute, all of them together.
+        # each other wait for longer than they compute, or are at files, all of them together.
         jitter = sum(self.typical(c) for c in others if c.wait_s is not None)
-        changing = min(max(rest * other_wait - jitter, 0.0), (self.n - 1) * mean(self.compute))
-        noise = rest * other_wait - changing
+        at_work = mean(self.compute) + mean(p.io_s)
+        late = min(max(rest * other_wait - jitter, 0.0), (self.n - 1) * at_work)
+        noise = rest * other_wait - late
+        changing = late * mean(self.compute) / at_work if at_work > 0 else 0.0
         algorithm, volume, interrupted, shapes = self.collectives(others)
         causes = [
             self.busy_cause(busy.core_wait_s(p)),
-            self.serial_cause(serial),
+            self.crowd_cause(busy.own_wait_s(p)),
+            *self.file_causes(at_files + late - changing),
             self.imbalance_cause(uneven, changing, others + bare),
             self.sender_cause(rest * message_wait, message_time, message_single + message_bytes),
             self.message_cause(message_single),
@@ -172,7 +179,7 @@ class _Study(Causes):
         gain = f"{seconds(tuning)} of {seconds(self.wall)} ({100 * tuning / self.wall:.1f} %)"
         dark = sum(u.share for u in out.unjudged) >= MINOR
         first = out.causes[0] if out.causes and out.causes[0].share >= MINOR else None
-        others = [c.lost_s for c in out.causes if c.name != "busy_machine"]
+        others = [c.lost_s for c in out.causes if c.name not in CORES]
         rests_on = tuning if tuning >= MINOR * self.wall else max(others, default=0.0)
         withheld = hidden.withheld(self.p) or busy.withheld(self.p, rests_on)
         out.can_help = tuning >= MINOR * self.wall

@@ -62,7 +62,9 @@ def is_bare(call: Call) -> bool:
 def split(
     calls: Sequence[Call], communicators: Sequence[Communicator]
 ) -> tuple[list[Call], list[Call]]:
-    """Return barriers that nothing in MPI needs, and all other blocking collectives.
+    """Return barriers that nothing in MPI needs, and all other collectives that are judged.
+
+    These are the blocking ones, and waits for nonblocking ones that could be joined.
 
     Parameters
     ----------
@@ -72,7 +74,8 @@ def split(
     parts = part_needless(calls, communicators)
     needless, others = [], []
     for call in calls:
-        if call.kind != "collective":
+        joined = call.kind in ("neighborhood", "wait") and call.wait_s is not None
+        if call.kind != "collective" and not joined:
             continue
         part = parts.get(call.communicator or 0, 1.0) if is_bare(call) else 0.0
         if part > 0:

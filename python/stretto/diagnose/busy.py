@@ -1,4 +1,4 @@
-"""A busy machine: what ranks lost because others had their cores, and when that forbids a verdict.
+"""Cores that something else has, or that ranks share: what that costs, and forbids to conclude.
 
 A rank that is off its core is late for every message and collective, and looks like imbalance, a
 late sender or a slow algorithm. What ranks waited for a core explains waiting for one another first
@@ -8,7 +8,7 @@ late sender or a slow algorithm. What ranks waited for a core explains waiting f
 from __future__ import annotations
 
 from stretto.files.profile import Profile
-from stretto.files.usage import busy_words, usage_of
+from stretto.files.usage import BUSY, busy_words, usage_of
 
 
 def disturbed_s(profile: Profile, waited_s: float) -> float:
@@ -22,13 +22,13 @@ def disturbed_s(profile: Profile, waited_s: float) -> float:
         All their waiting, a rank.
     """
     found = usage_of(profile)
-    if found is None or not found.busy:
+    if found is None or not (found.busy or found.by_own >= BUSY):
         return 0.0
     return min(found.waited * found.wall_s * profile.nranks, waited_s)
 
 
 def core_wait_s(profile: Profile) -> float:
-    """Return how long ranks waited for a core (mean, seconds), 0 where the machine was quiet.
+    """Return how long ranks waited for cores of others (mean, seconds), 0 on a quiet machine.
 
     Parameters
     ----------
@@ -36,7 +36,19 @@ def core_wait_s(profile: Profile) -> float:
         The run.
     """
     found = usage_of(profile)
-    return found.waited * found.wall_s if found is not None and found.busy else 0.0
+    return found.by_others * found.wall_s if found is not None and found.busy else 0.0
+
+
+def own_wait_s(profile: Profile) -> float:
+    """Return how long ranks waited for cores that other ranks of the job had (mean, seconds).
+
+    Parameters
+    ----------
+    profile
+        The run.
+    """
+    found = usage_of(profile)
+    return 0.0 if found is None or found.by_own < BUSY else found.by_own * found.wall_s
 
 
 def note(profile: Profile) -> str | None:
@@ -50,9 +62,7 @@ def note(profile: Profile) -> str | None:
     words = busy_words(usage_of(profile))
     if words is None:
         return None
-    crowded = [n for n in profile.nodes if n.cores and len(n.ranks) > n.cores]
-    why = f" ({len(crowded[0].ranks)} ranks share {crowded[0].cores} processors)" if crowded else ""
-    return f"{words}{why}: ranks that wait for a core are late for every message and collective"
+    return f"{words}: ranks that wait for a core are late for every message and collective"
 
 
 def withheld(profile: Profile, resting_on_s: float) -> str | None:
@@ -65,9 +75,15 @@ def withheld(profile: Profile, resting_on_s: float) -> str | None:
     resting_on_s
         What the verdict speaks of, in seconds a rank: the gain, or the first other cause.
     """
-    lost = core_wait_s(profile)
-    if lost <= 0 or lost < resting_on_s:
+    lost, own = core_wait_s(profile), own_wait_s(profile)
+    if lost + own <= 0 or lost + own < resting_on_s:
         return None
+    if own > lost:
+        return (
+            "inconclusive: ranks are more than cores, and waited "
+            f"{100 * own / max(profile.wall_s):.0f} % of the run for one; what else the run loses "
+            "cannot be told from that. Run again with no more ranks than cores"
+        )
     return (
         "inconclusive: the machine was busy, and ranks waited "
         f"{100 * lost / max(profile.wall_s):.0f} % of the run for a core; what else the run loses "

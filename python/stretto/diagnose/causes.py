@@ -6,10 +6,18 @@ import shlex
 from dataclasses import dataclass
 
 from stretto.counted import counted
-from stretto.diagnose.numbers import ENOUGH_CALLS, FEW_BARRIERS, MINOR, Numbers, mean
+from stretto.diagnose.numbers import (
+    ENOUGH_CALLS,
+    FEW_BARRIERS,
+    MINOR,
+    Numbers,
+    collective_of,
+    mean,
+    volume_of,
+)
 from stretto.files.profile import Call
 from stretto.files.table import TUNABLE
-from stretto.files.usage import usage_of, usage_words
+from stretto.files.usage import crowds, usage_of, usage_words
 from stretto.profiling.show import group_of, seconds, size
 
 
@@ -21,7 +29,8 @@ class Cause:
     ----------
     name
         A short fixed name (``imbalance``, ``late_sender``, ``collective``, ``bandwidth``,
-        ``barrier``, ``serial_io``, ``communicators``, ``messages``, ``interruption``).
+        ``barrier``, ``busy_machine``, ``more_ranks_than_cores``, ``serial_io``, ``shared_read``,
+        ``files``, ``communicators``, ``messages``, ``interruption``).
     title
         The same in words.
     lost_s, share
@@ -92,31 +101,21 @@ class Causes(Numbers):
             because="a rank without a core is late whatever the algorithm",
         )
 
-    def serial_cause(self, lost: float) -> Cause | None:
-        """Return what one rank's file work costs the others."""
-        files = self.p.io_s
-        rank = max(range(self.n), key=lambda r: files[r])
-        evidence = [
-            f"rank {self.p.number(rank)} spends {seconds(files[rank])} on files, the others "
-            f"{seconds(sum(files) - files[rank])} together"
-        ]
-        if self.p.file_bytes and self.p.file_bytes[rank]:
-            evidence.append(
-                f"between MPI calls rank {self.p.number(rank)} reads and writes "
-                f"{size(self.p.file_bytes[rank])}"
-            )
-        waits = self._top_waits(self.blocking)
-        if waits:
-            evidence.append(f"most of the waiting is in {waits}")
+    def crowd_cause(self, lost: float) -> Cause | None:
+        """Return what ranks waited for cores that other ranks of the job had."""
+        used = usage_of(self.p)
+        many = [(ranks, cores) for ranks, cores in crowds(self.p) if ranks > cores]
+        if used is None or not many:
+            return None
+        ranks, cores = max(many, key=lambda m: m[0] / m[1])
         return self._cause(
-            "serial_io",
-            "serial I/O: one rank works on files while the others wait",
+            "more_ranks_than_cores",
+            "more ranks than cores: ranks wait for a core that another rank has",
             lost,
-            evidence,
-            "write in parallel (MPI-IO, parallel HDF5 or netCDF), less often, or from a rank that "
-            "the others do not wait for",
-            self.show_command(),
-            because="no collective algorithm makes a file be written faster",
+            [f"{ranks} ranks share {counted(cores, 'core')}", usage_words(used)],
+            "start no more ranks (times threads) than there are cores",
+            "stretto check",
+            because="a rank without a core is late whatever the algorithm",
         )
 
     def imbalance_cause(self, uneven: float, changing: float, calls: list[Call]) -> Cause | None:
@@ -151,7 +150,8 @@ class Causes(Numbers):
     def _top_waits(self, calls: list[Call]) -> str:
         waits: dict[str, float] = {}
         for c in calls:
-            waits[c.function] = waits.get(c.function, 0.0) + mean(c.wait_s or [])
+            name = collective_of(c)
+            waits[name] = waits.get(name, 0.0) + mean(c.wait_s or [])
         rows = sorted(waits.items(), key=lambda w: -w[1])[:2]
         return " and ".join(f"{name} ({seconds(w)} a rank)" for name, w in rows if w > 0)
 
@@ -218,8 +218,8 @@ class Causes(Numbers):
                 f"{seconds(transfer)} in the barriers themselves, {seconds(waiting)} of waiting, "
                 "part of which may even out without them"
             ],
-            "remove them, after a check that nothing outside MPI (files of less than 64 KiB, which "
-            "are not seen, signals, timers) relies on them; MPI's messages and collectives do not",
+            "remove them, after a check that nothing outside MPI (mapped files, signals, timers) "
+            "relies on them; MPI's messages and collectives do not",
             self.show_command(),
             tuning=max(transfer - latency, 0.0),
         )
@@ -232,7 +232,7 @@ class Causes(Numbers):
             if amount <= 0:
                 continue
             evidence.append(
-                f"{call.function}, {size(sum(call.bytes) / max(call.total_calls, 1))}: "
+                f"{collective_of(call)}, {size(volume_of(call) / max(call.total_calls, 1))}: "
                 f"{counted(round(sum(call.calls) / self.n), 'call')} a rank, "
                 f"{seconds(self.typical(call))} in the operation itself, where the least is "
                 f"{seconds(sum(self.least(call)))}"
@@ -260,8 +260,9 @@ class Causes(Numbers):
         if rows:
             row = max(rows, key=lambda c: mean(c.transfer_s or []) - self.typical(c))
             each = sum(row.transfer_s or []) / max(row.total_calls, 1)
+            of = size(volume_of(row) / max(row.total_calls, 1))
             evidence.append(
-                f"{row.function}, {size(sum(row.bytes) / max(row.total_calls, 1))}: a call takes "
+                f"{collective_of(row)}, {of}: a call takes "
                 f"{seconds(row.typical_s or 0.0)} typically (median), {seconds(each)} on average"
             )
         return self._cause(

@@ -29,13 +29,13 @@ class Unjudged:
 
 def _kind(call: Call) -> str | None:
     """Return what kind of unjudged calls a row is of, None where it is judged."""
+    group = group_of(call)
+    if call.wait_s is not None and call.transfer_s is not None:
+        return f"collectives of fewer than {ENOUGH_CALLS} calls" if few(call) else None
     if call.kind == "neighborhood" or "eighbor" in (call.detail or ""):
         return "neighbourhood collectives"
-    group = group_of(call)
     if group == "collective":
-        if call.wait_s is None or call.transfer_s is None:
-            return "collectives whose calls could not be joined"
-        return f"collectives of fewer than {ENOUGH_CALLS} calls" if few(call) else None
+        return "collectives whose calls could not be joined"
     return {
         "nonblocking": "nonblocking and persistent collectives",
         "nonblocking wait": "nonblocking and persistent collectives",

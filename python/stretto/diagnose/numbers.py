@@ -14,6 +14,8 @@ from stretto.profiling.show import awaits_message, compute_s
 MINOR = 0.03
 #: of all file time, when one rank's is serial I/O
 SERIAL_SHARE = 0.6
+#: and the mean of the others is at most this part of that rank's
+SERIAL_OTHERS = 0.25
 #: fewer barriers than this a rank are no cause of anything
 FEW_BARRIERS = 10
 #: calls of a rank from which on their median is taken as typical; fewer carry no verdict
@@ -38,6 +40,30 @@ class Network:
 def mean(values: list[float]) -> float:
     """Return the mean, 0 of nothing."""
     return sum(values) / len(values) if values else 0.0
+
+
+def collective_of(call: Call) -> str:
+    """Return which function a row's time is of: for a wait the one that is awaited.
+
+    Parameters
+    ----------
+    call
+        The row.
+    """
+    return call.detail or call.function if call.kind == "wait" else call.function
+
+
+def volume_of(call: Call) -> float:
+    """Return the bytes of all calls of a row; of waits, which count none, by their sizes' middle.
+
+    Parameters
+    ----------
+    call
+        The row.
+    """
+    if call.kind != "wait":
+        return float(sum(call.bytes))
+    return call.total_calls * (call.bytes_min + call.bytes_max) / 2
 
 
 def few(call: Call) -> bool:
@@ -75,13 +101,6 @@ class Numbers:
         self.sizes = {c.id: c for c in profile.communicators}
         self.blocking = [c for c in profile.calls if c.kind == "collective"]
 
-    def serial(self) -> float:
-        """Return how much longer one rank works on files than the mean, if it does most of it."""
-        files, total = self.p.io_s, sum(self.p.io_s)
-        if self.n < 2 or total <= 0 or max(files) < SERIAL_SHARE * total:
-            return 0.0
-        return max(files) - mean(files)
-
     def messages(self) -> tuple[float, float, float, float]:
         """Return waiting for messages, what should go to each and to their bytes, time spent."""
         node_of = {r: i for i, node in enumerate(self.p.nodes) for r in node.ranks}
@@ -117,11 +136,11 @@ class Numbers:
         calls = sum(call.calls) / self.n
         depth = math.ceil(math.log2(max(ppn, 1))) * self.net.node_latency_s
         depth += math.ceil(math.log2(max(nodes, 1))) * self.net.latency_s
-        volume = sum(call.bytes) / self.n
-        name = call.collective or ""
+        volume = volume_of(call) / self.n
+        name = collective_of(call).lower()
         if "alltoall" in name or "allgather" in name:
             volume *= max(ranks - 1, 1)
-        elif name == "allreduce":
+        elif name.endswith("allreduce"):
             volume *= 2 * (ranks - 1) / max(ranks, 1)
         rate = self.net.bandwidth if nodes > 1 else self.net.node_bandwidth
         return calls * depth, volume / rate

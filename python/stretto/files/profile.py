@@ -38,12 +38,16 @@ CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 
 @dataclass
 class Node:
-    """One node and the ranks on it; its load average and processors when the run began."""
+    """One node and the ranks on it; its load average and processors when the run began.
+
+    Nodes with the same `machine` share their processors (containers, namespaces); None: not known.
+    """
 
     name: str
     ranks: list[int]
     load: float | None = None
     cores: int | None = None
+    machine: int | None = None
 
 
 @dataclass
@@ -111,6 +115,39 @@ class Matrix:
 
 
 @dataclass
+class FileUse:
+    """One file that ranks opened, read or wrote, by themselves or by MPI-IO (`mpi_io`).
+
+    The lists have a value for each of `ranks`, those that used it. Times are those outside MPI:
+    reading, writing, and the rest (open, close, flush). Without a path: all files beyond the
+    biggest, together.
+    """
+
+    path: str
+    #: of the file system: ext4, nfs, lustre, ..., or its number in hexadecimal
+    system: str = ""
+    #: in bytes, when it was opened
+    size: int = 0
+    mpi_io: bool = False
+    ranks: list[int] = field(default_factory=list)
+    opens: list[int] = field(default_factory=list)
+    reads: list[int] = field(default_factory=list)
+    writes: list[int] = field(default_factory=list)
+    read_bytes: list[int] = field(default_factory=list)
+    written_bytes: list[int] = field(default_factory=list)
+    #: which of 32 equal parts of the file were read, by bits
+    touched: list[int] = field(default_factory=list)
+    read_s: list[float] = field(default_factory=list)
+    write_s: list[float] = field(default_factory=list)
+    other_s: list[float] = field(default_factory=list)
+
+    @property
+    def total_s(self) -> float:
+        """Seconds outside MPI, of all ranks together."""
+        return sum(self.read_s) + sum(self.write_s) + sum(self.other_s)
+
+
+@dataclass
 class Event:
     """One sampled call of one rank, in seconds since the first rank's `MPI_Init`."""
 
@@ -147,9 +184,11 @@ class Profile:
     #: those of incomplete_ranks of which nothing was recorded (a full disk, say): the zeros that
     #: the lists hold for them say nothing; `recorded_part` is without them
     unrecorded_ranks: list[int] | None = None
-    #: part of io_s: files read and written between MPI calls, not by MPI-IO; and their bytes
+    #: part of io_s: files read and written by the program, not by MPI-IO; and their bytes
     file_s: list[float] | None = None
     file_bytes: list[int] | None = None
+    #: the files themselves, those that matter most first; None: not known
+    file_uses: list[FileUse] | None = None
     #: of each rank: how many threads called the MPI; None: not known
     threads: list[int] | None = None
     #: of each rank: CPU time, time on the run queue without a core, involuntary context switches;
@@ -249,6 +288,9 @@ def _part(whole: Profile, kept: list[int]) -> Profile:
         ],
         "matrix": matrix(whole.matrix, new),
         "node_matrix": matrix(whole.node_matrix, new_node),
+        "file_uses": None
+        if whole.file_uses is None
+        else [replace(f, ranks=[new[r] for r in f.ranks]) for f in whole.file_uses],
         "timeline": None
         if whole.timeline is None
         else [replace(e, rank=new[e.rank]) for e in whole.timeline if e.rank in new],
@@ -315,6 +357,11 @@ def check(profile: Profile, place: str) -> None:
         for source, target, messages, volume in matrix.messages:
             if not (0 <= source < size and 0 <= target < size and messages >= 0 and volume >= 0):
                 raise refuse(f"{name} holds an impossible entry [{source}, {target}, ...]")
+    for use in profile.file_uses or []:
+        columns = (use.opens, use.reads, use.writes, use.read_bytes, use.written_bytes)
+        lengths = {len(c) for c in (*columns, use.touched, use.read_s, use.write_s, use.other_s)}
+        if lengths != {len(use.ranks)} or any(not 0 <= r < n for r in use.ranks):
+            raise refuse(f"file_uses: the lists of {use.path or 'the rest'} do not fit its ranks")
     if any(not 0 <= e.rank < n for e in profile.timeline or []):
         raise refuse("timeline names a rank that does not exist")
 

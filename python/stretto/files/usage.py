@@ -43,9 +43,35 @@ class Usage:
         return _waited(self.wall_s, self.cpu_s, self.core_wait_s, self.involuntary)
 
     @property
+    def by_own(self) -> float:
+        """Part of `waited` that is for cores which other ranks of the same job had."""
+        return 0.0
+
+    @property
+    def by_others(self) -> float:
+        """Part of `waited` that is for cores which other processes had."""
+        return max(self.waited - self.by_own, 0.0)
+
+    @property
     def busy(self) -> bool:
         """Whether the machine was busy with other things."""
-        return self.waited >= BUSY
+        return self.by_others >= BUSY
+
+
+@dataclass
+class RunUsage(Usage):
+    """The same of a run, in the mean of its ranks.
+
+    `crowding`: the share of the time that they have no core where all of them want one at all
+    times (ranks that poll, or yield while they wait), because they are more than the cores.
+    """
+
+    crowding: float = 0.0
+
+    @property
+    def by_own(self) -> float:
+        """Part of `waited` that is for cores which other ranks of the same job had."""
+        return min(self.waited, self.crowding)
 
 
 def _waited(wall_s: float, cpu_s: float, core_wait_s: float | None, involuntary: int) -> float:
@@ -87,7 +113,24 @@ def busy_words(found: Usage | None) -> str | None:
     return f"the machine was busy: {usage_words(found)}"
 
 
-def usage_of(profile: Profile) -> Usage | None:
+def crowds(profile: Profile) -> list[tuple[int, int]]:
+    """Return ranks and cores of each machine of a run; of nodes that are one machine together.
+
+    Parameters
+    ----------
+    profile
+        The run.
+    """
+    ranks: dict[str, int] = {}
+    cores: dict[str, int] = {}
+    for node in profile.nodes:
+        key = node.name if node.machine is None else str(node.machine)
+        ranks[key] = ranks.get(key, 0) + len(node.ranks)
+        cores[key] = max(cores.get(key, 0), node.cores or 0)
+    return [(n, cores[key]) for key, n in ranks.items() if cores[key] > 0]
+
+
+def usage_of(profile: Profile) -> RunUsage | None:
     """Return what the ranks of a profile had in the mean, None where it was not recorded.
 
     Parameters
@@ -101,11 +144,13 @@ def usage_of(profile: Profile) -> Usage | None:
     nodes = [node for node in profile.nodes if node.load is not None]
     worst = max(nodes, key=lambda node: node.load or 0.0, default=None)
     waited = profile.core_wait_s
-    return Usage(
+    without = sum(max(ranks - cores, 0) for ranks, cores in crowds(profile))
+    return RunUsage(
         sum(profile.wall_s) / n,
         sum(profile.cpu_s) / n,
         None if waited is None else sum(waited) / n,
         round(sum(profile.involuntary) / n),
         None if worst is None else worst.load,
         0 if worst is None else worst.cores or 0,
+        without / n,
     )

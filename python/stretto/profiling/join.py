@@ -22,6 +22,7 @@ from stretto.files.profile import (
     Profile,
 )
 from stretto.profiling.barriers import Row, evidence_words
+from stretto.profiling.paths import file_bytes, file_seconds, join_files
 from stretto.profiling.raw import (
     FINALIZED,
     UNKNOWN_PEER,
@@ -165,7 +166,7 @@ class _Namer:
             self._name(key.operation),
             self._name(key.datatype),
             key.size_class,
-            "table full" if lost else detail,
+            "table full" if lost and not (kind == "wait" and detail) else detail,
         )
 
 
@@ -199,10 +200,14 @@ def _nodes(run: Sequence[RawFile], nranks: int) -> list[Node]:
     missing = sorted(set(range(nranks)) - {raw.rank for raw in run})
     loads = {raw.host or "unknown": raw.load for raw in run}
     cores = {raw.host or "unknown": int(raw.header["cores"]) for raw in run}
+    domains = {raw.host or "unknown": int(raw.header["clock_domain"]) for raw in run}
+    numbers = {domain: i for i, domain in enumerate(dict.fromkeys(domains.values()))}
+    machines = {name: numbers[domain] for name, domain in domains.items()}
     if missing:
         nodes.setdefault("unknown", []).extend(missing)
     return [
-        Node(name, sorted(ranks), loads.get(name), cores.get(name)) for name, ranks in nodes.items()
+        Node(name, sorted(ranks), loads.get(name), cores.get(name), machines.get(name))
+        for name, ranks in nodes.items()
     ]
 
 
@@ -316,7 +321,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         return [float(value(present[r])) if r in present else 0.0 for r in range(nranks)]
 
     waits = [raw for raw in run if raw.core_wait_s is not None]
-    file_s = per_rank(lambda raw: int(raw.header["file_ticks"]) * raw.ns_per_tick * 1e-9)
+    file_s = per_rank(file_seconds)
     mpi_s, io_s = [0.0] * nranks, list(file_s)
     for call in calls:
         files = call.kind == "io" or (call.kind == "wait" and "MPI_File_" in (call.detail or ""))
@@ -351,12 +356,8 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         core_wait_s=per_rank(lambda raw: raw.core_wait_s or 0.0) if waits else None,
         involuntary=[int(n) for n in per_rank(lambda raw: raw.header["involuntary"])],
         threads=[present[r].threads if r in present else 0 for r in range(nranks)],
-        file_bytes=[
-            int(present[r].header["file_read"]) + int(present[r].header["file_written"])
-            if r in present
-            else 0
-            for r in range(nranks)
-        ],
+        file_bytes=[file_bytes(present[r]) if r in present else 0 for r in range(nranks)],
+        file_uses=join_files(run),
     )
     notes = list(run.problems) if isinstance(run, Run) else []
     if unrecorded:

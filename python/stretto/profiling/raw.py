@@ -1,4 +1,4 @@
-"""Reading the recorder's raw files (``src/record/raw.h``, version 4)."""
+"""Reading the recorder's raw files (``src/record/raw.h``, version 5)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy.typing as npt
 from stretto.errors import StrettoError, from_oserror
 
 MAGIC = b"STRETRAW"
-VERSION = 4
+VERSION = 5
 SUFFIX = ".strettoraw"
 RUNNING, FINALIZED, ABORTED, EXITED = 1, 2, 3, 4
-FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS = 1, 2, 3, 4, 5, 6
+FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS, FILES = 1, 2, 3, 4, 5, 6, 7
 CLOCK_MONOTONIC = 3
 UNKNOWN_WAIT = (1 << 64) - 1
 ROOT = np.uint64(1 << 63)
@@ -49,9 +49,6 @@ _HEADER = np.dtype(
         ("nevents", "u8"),
         ("stride_log2", "u8"),
         ("dropped_calls", "u8"),
-        ("file_ticks", "u8"),
-        ("file_read", "u8"),
-        ("file_written", "u8"),
         ("paused_ticks", "u8"),
         ("paused_since", "u8"),
         ("cpu_ns", "u8"),
@@ -87,6 +84,7 @@ _ITEMS = {
             ("key", "u8"),
             ("enter", "u8"),
             ("leave", "u8"),
+            ("started", "u8"),
         ]
     ),
     ENTRIES: np.dtype(
@@ -101,6 +99,25 @@ _ITEMS = {
         ]
     ),
     PEERS: np.dtype([("rank1", "u4"), ("unused", "u4"), ("messages", "u8"), ("bytes", "u8")]),
+    FILES: np.dtype(
+        [
+            ("used", "u8"),
+            ("opens", "u8"),
+            ("reads", "u8"),
+            ("writes", "u8"),
+            ("read_bytes", "u8"),
+            ("written_bytes", "u8"),
+            ("mpi_read_bytes", "u8"),
+            ("mpi_written_bytes", "u8"),
+            ("read_ticks", "u8"),
+            ("write_ticks", "u8"),
+            ("other_ticks", "u8"),
+            ("size", "u8"),
+            ("touched", "u8"),
+            ("system", "u8"),
+            ("path", "S400"),
+        ]
+    ),
 }
 
 _REMEDY = "record again with: stretto profile -- CMD"
@@ -142,6 +159,8 @@ class RawFile:
     entries: Array
     events: Array
     peers: Array
+    #: those that were used, by path; without one: those that found no room
+    files: Array
     #: that were in MPI at one time or another, not counting those that began after others ended
     threads: int = 1
 
@@ -324,7 +343,7 @@ def read_raw(path: Path) -> RawFile:
     def joined(kind: int) -> Array:
         return np.concatenate(found[kind]) if found[kind] else np.empty(0, _ITEMS[kind])
 
-    entries, peers = joined(ENTRIES), joined(PEERS)
+    entries, peers, files = joined(ENTRIES), joined(PEERS), joined(FILES)
     raw = RawFile(
         path,
         header,
@@ -334,6 +353,7 @@ def read_raw(path: Path) -> RawFile:
         entries[(entries["key"] != 0) & (entries["calls"] != 0)],
         joined(EVENTS),
         peers[(peers["rank1"] != 0) & (peers["messages"] != 0)],
+        files[files["used"] != 0],
         sum(1 for part in found[ENTRIES] if np.any(part["calls"])),
     )
     if not 0 <= raw.rank < int(header["nranks"]):

@@ -293,6 +293,8 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
     whole = whole_s(profile)
     console.print(_time_table(profile, whole))
     console.print(_call_table(profile, whole, top))
+    if profile.file_uses:
+        console.print(_file_table(profile))
     if profile.matrix.messages:
         console.print(_message_table(profile))
     rest = [c for c in profile.communicators if c.id > 1]
@@ -356,6 +358,27 @@ def _call_table(profile: Profile, wall: float, top: int) -> Table:
             _percent(mean, wall),
             seconds(sum(call.time_s) / call.total_calls) if call.total_calls else "",
             waiting,
+        )
+    return table
+
+
+def _file_table(profile: Profile) -> Table:
+    uses = profile.file_uses or []
+    title = f"Files{f' (10 of {len(uses)}, all: --json)' if len(uses) > 10 else ''}"
+    table = _table(title)
+    table.add_column("path", overflow="fold")
+    for name in ("on", "size", "ranks", "opens", "read", "written", "time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for use in uses[:10]:
+        table.add_row(
+            use.path or "(all others)",
+            use.system,
+            size(use.size) if use.path else "",
+            str(len(use.ranks)),
+            str(sum(use.opens)),
+            size(sum(use.read_bytes)),
+            size(sum(use.written_bytes)),
+            "by MPI-IO" if use.mpi_io and not use.total_s else seconds(use.total_s),
         )
     return table
 

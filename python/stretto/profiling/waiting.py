@@ -12,9 +12,13 @@ from stretto.profiling.barriers import Row, Shares, barrier_shares, with_all_evi
 from stretto.profiling.raw import ROOT, Array, RawFile, thinned
 
 #: others wait for the root: what they wait for is its entry, not that of the last rank
-FROM_ROOT = ("MPI_Bcast", "MPI_Scatter", "MPI_Scatterv")
+FROM_ROOT = (
+    "MPI_Bcast", "MPI_Scatter", "MPI_Scatterv", "MPI_Ibcast", "MPI_Iscatter", "MPI_Iscatterv",
+)  # fmt: skip
 #: the root waits for the others; they may leave before the last has come, and then did not wait
-TO_ROOT = ("MPI_Reduce", "MPI_Gather", "MPI_Gatherv")
+TO_ROOT = (
+    "MPI_Reduce", "MPI_Gather", "MPI_Gatherv", "MPI_Ireduce", "MPI_Igather", "MPI_Igatherv",
+)  # fmt: skip
 
 #: events joined at the most, of all ranks together; of more the same half is left out on all
 MOST_EVENTS = 8_000_000
@@ -57,7 +61,7 @@ class Samples:
         present = np.unique(ranks)
         groups = np.unique(self.group[chosen], return_inverse=True)[1].reshape(-1)
         moving = (self.end_s - self.start_s - self.wait_s)[chosen]
-        each = _of_each_call(groups, moving, row[0] in FROM_ROOT + TO_ROOT)
+        each = _of_each_call(groups, moving, _collective(row) in FROM_ROOT + TO_ROOT)
         return (
             {int(r): float(time[r]) for r in present},
             {int(r): float(wait[r]) for r in present},
@@ -94,6 +98,11 @@ class Samples:
                 strict=True,
             )
         ]
+
+
+def _collective(row: Row) -> str:
+    """Return the function that a row's event is of: for a wait the one that is awaited."""
+    return row[6] or "" if row[1] == "wait" else row[0]
 
 
 def _of_each_call(groups: Array, moving: Array, rooted: bool) -> Array:
@@ -193,6 +202,7 @@ def collect_samples(
                 "row": np.array(numbers, np.int64)[inverse.reshape(-1)],
                 "enter": _stamps(raw, offset, events["enter"]),
                 "leave": _stamps(raw, offset, events["leave"]),
+                "started": _stamps(raw, offset, events["started"]),
                 "rank": np.full(len(events), raw.rank, np.int64),
             }
         )
@@ -222,7 +232,7 @@ def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Commun
     sizes = {c.id: c.size for c in communicators}
     shapes = [row[2] for row in out.rows]
     size_of_row = np.array([sizes.get(s, 0) if s is not None else 0 for s in shapes])
-    names = np.array([row[0] for row in out.rows])
+    names = np.array([_collective(row) for row in out.rows])
     whole = members == size_of_row[events["row"][starts]]
     # one function for all, or the communicators were not the same after all
     functions = np.unique(names, return_inverse=True)[1].reshape(-1)[events["row"]]
@@ -234,16 +244,8 @@ def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Commun
             "communicators from several threads, or breaks the order of collectives"
         )
     good = (whole & (lowest == highest))[group]
-    last = np.maximum.reduceat(events["enter"], starts)[group]
     origin = int(events["enter"].min())
-    root_enter = np.where(events["root"], events["enter"], np.iinfo(np.int64).min)
-    root_enter = np.maximum.reduceat(root_enter, starts)[group]
-    until = last.copy()
-    from_root = np.isin(names, FROM_ROOT)[events["row"]]
-    until[from_root] = np.maximum(root_enter, events["enter"])[from_root]
-    early = np.isin(names, TO_ROOT)[events["row"]] & ~events["root"] & (events["leave"] < last)
-    until[early] = events["enter"][early]
-    wait = np.clip(until - events["enter"], 0, events["leave"] - events["enter"])
+    wait = _waiting(events, out.rows, names, starts, group)
     out.rank = events["rank"][good]
     out.group = group[good]
     out.start_s = (events["enter"][good] - origin) * 1e-9
@@ -252,3 +254,39 @@ def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Commun
     own = events["row"][good]
     out.row = with_all_evidence(out.rows, own, out.group)
     out.barriers = barrier_shares(out.rows, out.rank, own, out.row, out.end_s - out.start_s)
+
+
+def _waiting(
+    events: dict[str, Array], rows: Sequence[Row], names: Array, starts: Array, group: Array
+) -> Array:
+    """Return how long each event's rank waited for other ranks, in ns.
+
+    Ranks come when they call, or start what they wait for later. A nonblocking collective that is
+    not complete before the last rank waits for it, too, had no progress until then: that is
+    waiting as well. Of neighbours it is not known who they are: waiting ends at the latest when
+    the last rank of the communicator comes, and leaves the time of the rank that took least.
+    """
+
+    def last_of(stamps: Array) -> Array:
+        found = np.maximum.reduceat(stamps, starts)[group]
+        of_root = np.where(events["root"], stamps, np.iinfo(np.int64).min)
+        of_root = np.maximum.reduceat(of_root, starts)[group]
+        found[from_root] = of_root[from_root]
+        return found
+
+    enter, leave, row = events["enter"], events["leave"], events["row"]
+    from_root = np.isin(names, FROM_ROOT)[row]
+    awaited = np.array([r[1] == "wait" for r in rows])[row]
+    near = np.char.find(names.astype(str), "eighbor")[row] >= 0
+    until = last_of(events["started"])
+    everyone = np.maximum.reduceat(events["started"], starts)[group]
+    early = np.isin(names, TO_ROOT)[row] & ~events["root"] & (leave < everyone)
+    until[early] = enter[early]
+    waits = last_of(enter)
+    late = awaited & ~early & (leave >= waits)
+    until[late] = np.maximum(until, waits)[late]
+    took = leave - enter
+    wait = np.clip(until - enter, 0, took)
+    least = np.minimum.reduceat(took, starts)[group]
+    wait[near] = np.minimum(wait, took - least)[near]
+    return wait

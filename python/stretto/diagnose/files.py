@@ -1,0 +1,252 @@
+"""Causes that lie in files: one rank at work while the others wait, or all at the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stretto.counted import counted
+from stretto.diagnose.causes import Cause, Causes
+from stretto.diagnose.numbers import SERIAL_OTHERS, SERIAL_SHARE, mean
+from stretto.files.profile import FileUse
+from stretto.profiling.show import seconds, size
+
+#: how many ranks read the same bytes, on average over a file, from which on it is a cause
+COPIES = 1.5
+#: below this mean size of an access larger ones are advised
+SMALL_ACCESS = 64 << 10
+#: of a file, in `FileUse.touched`
+PARTS = 32
+#: file systems of one node: the same path is another file on the next node
+LOCAL = ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs", "squashfs")
+
+
+def _copies(use: FileUse, ranks: Sequence[int]) -> float:
+    """Return how many of the ranks read each byte that was read, on average.
+
+    Parts of the file tell it, and the bytes: who reads every other record touches all parts.
+    """
+    bits = [use.touched[i] for i in ranks]
+    parts = sum(b.bit_count() for b in bits)
+    every = 0
+    for b in bits:
+        every |= b
+    if not parts:
+        return 1.0
+    covered = use.size * every.bit_count() / PARTS
+    by_bytes = sum(min(use.read_bytes[i], covered) for i in ranks) / covered
+    return max(min(parts / every.bit_count(), by_bytes), 1.0)
+
+
+class FileCauses(Causes):
+    """What file access costs, by the files and ranks that the recorder saw."""
+
+    def serial_rank(self) -> int | None:
+        """Return the rank that does most of all file work, None where several share it."""
+        files, total = self.p.io_s, sum(self.p.io_s)
+        if self.n < 2 or total <= 0:
+            return None
+        most = max(files)
+        others = (total - most) / (self.n - 1)
+        if most < SERIAL_SHARE * total or others > SERIAL_OTHERS * most:
+            return None
+        return files.index(most)
+
+    def file_causes(self, waiting: float) -> list[Cause | None]:
+        """Return what files cost; `waiting`: for ranks that are at files longer than others."""
+        alone = self.serial_rank()
+        shared, rows = self._shared()
+        if alone is not None:
+            return [self._serial_cause(alone, waiting), self._shared_cause(shared, rows)]
+        most = shared >= 0.25 * mean(self.p.io_s)
+        rest = max(mean(self.p.io_s) - sum(use.total_s for *_, use in rows) / self.n, 0.0)
+        return [
+            self._shared_cause(shared + (waiting if most and rows else 0.0), rows),
+            self._file_cause(rest + (0.0 if most and rows else waiting)),
+        ]
+
+    # ---- how long, and what ----------------------------------------------------------------
+
+    def _by_mpi(self, word: str) -> list[float]:
+        """Return the time in MPI-IO calls of one direction, by rank."""
+        out = [0.0] * self.n
+        for call in self.p.calls:
+            name = call.detail if call.kind == "wait" else call.function
+            if name and name.startswith("MPI_File_") and word in name:
+                out = [a + b for a, b in zip(out, call.time_s, strict=True)]
+        return out
+
+    def read_write_s(self) -> tuple[list[float], list[float]]:
+        """Return the time of reading and of writing, by rank, MPI-IO included."""
+        reading, writing = self._by_mpi("read"), self._by_mpi("write")
+        for use in self.p.file_uses or []:
+            for i, rank in enumerate(use.ranks):
+                reading[rank] += use.read_s[i]
+                writing[rank] += use.write_s[i]
+        return reading, writing
+
+    def _shared(self) -> tuple[float, list[tuple[float, float, FileUse]]]:
+        """Return what reading the same bytes on several ranks costs, a rank, and the files.
+
+        Those with their loss and the number of ranks that read each byte, most first.
+        """
+        by_mpi, moved = self._by_mpi("read"), [0] * self.n
+        for use in self.p.file_uses or []:
+            for i, rank in enumerate(use.ranks):
+                moved[rank] += use.read_bytes[i] if use.mpi_io else 0
+        rows = []
+        for use in self.p.file_uses or []:
+            if not use.path or use.size <= 0:
+                continue
+            copies, lost = 1.0, 0.0
+            for group in self._groups(use):
+                taken = _copies(use, group)
+                if taken < COPIES:
+                    continue
+                spent = sum(use.read_s[i] + use.other_s[i] for i in group)
+                if use.mpi_io:
+                    spent += sum(
+                        by_mpi[use.ranks[i]] * use.read_bytes[i] / max(moved[use.ranks[i]], 1)
+                        for i in group
+                    )
+                lost += spent * (1 - 1 / taken) / self.n
+                copies = max(copies, taken)
+            if copies >= COPIES:
+                rows.append((lost, copies, use))
+        rows.sort(key=lambda r: -r[0])
+        return sum(r[0] for r in rows), rows
+
+    def _groups(self, use: FileUse) -> list[list[int]]:
+        """Return which of a file's ranks can have meant the same file."""
+        if use.system not in LOCAL or len(self.p.nodes) < 2:
+            return [list(range(len(use.ranks)))]
+        node_of = {r: i for i, node in enumerate(self.p.nodes) for r in node.ranks}
+        groups: dict[int, list[int]] = {}
+        for i, rank in enumerate(use.ranks):
+            groups.setdefault(node_of[rank], []).append(i)
+        return list(groups.values())
+
+    def _biggest(self, rank: int | None, reading: bool | None) -> list[str]:
+        """Return evidence: the files that take most of the time, of one rank or of all."""
+        rows: list[tuple[float, int, int, FileUse]] = []
+        for use in self.p.file_uses or []:
+            chosen = [i for i, r in enumerate(use.ranks) if rank is None or r == rank]
+            time_s = sum(use.read_s[i] + use.write_s[i] + use.other_s[i] for i in chosen)
+            read = sum(use.read_bytes[i] for i in chosen)
+            written = sum(use.written_bytes[i] for i in chosen)
+            rows.append((time_s, read, written, use))
+        rows.sort(key=lambda r: (-r[0], -r[1] - r[2]))
+        lines = []
+        for time_s, read, written, use in rows[:2]:
+            moved = [f"{size(read)} read"] * bool(read) + [f"{size(written)} written"] * bool(
+                written
+            )
+            if time_s > 0 or moved:
+                name = use.path or "all smaller files"
+                lines.append(
+                    f"{name}: {' and '.join(moved) or 'opened'} in {seconds(time_s)}"
+                    + (", by MPI-IO, whose time is that of its calls" if use.mpi_io else "")
+                )
+        return lines
+
+    # ---- the causes ------------------------------------------------------------------------
+
+    def _serial_cause(self, rank: int, lost: float) -> Cause | None:
+        """Return what one rank's file work costs the others."""
+        files = self.p.io_s
+        reading, writing = (times[rank] for times in self.read_write_s())
+        reads = reading > writing
+        evidence = [
+            f"rank {self.p.number(rank)} spends {seconds(files[rank])} on files, the others "
+            f"{seconds(sum(files) - files[rank])} together"
+        ]
+        if reading + writing > 0:
+            evidence.append(f"of that, {seconds(reading)} reading and {seconds(writing)} writing")
+        evidence += self._biggest(rank, reads)
+        waits = self._top_waits(self.blocking)
+        if waits:
+            evidence.append(f"most of the waiting is in {waits}")
+        if reads:
+            title = "serial reading: one rank reads files while the others wait"
+            advice = (
+                "read in parallel (MPI-IO with MPI_File_read_all, parallel HDF5 or netCDF: each "
+                "rank its own part), or read the next data while the other ranks compute"
+            )
+        else:
+            title = "serial writing: one rank writes files while the others wait"
+            advice = (
+                "write in parallel (MPI-IO, parallel HDF5 or netCDF), less often, or from a rank "
+                "that the others do not wait for"
+            )
+        return self._cause(
+            "serial_io",
+            title,
+            lost,
+            evidence,
+            advice,
+            self.show_command(),
+            because="no collective algorithm makes a file be "
+            + ("read" if reads else "written")
+            + " faster",
+        )
+
+    def _shared_cause(
+        self, lost: float, rows: Sequence[tuple[float, float, FileUse]]
+    ) -> Cause | None:
+        """Return what it costs that several ranks read the same bytes."""
+        evidence = []
+        for part, _, use in rows[:3]:
+            readers = [i for i, n in enumerate(use.read_bytes) if n]
+            each = sum(use.read_bytes[i] for i in readers) / len(readers)
+            evidence.append(
+                f"{use.path} ({size(use.size)}, {use.system}): {len(readers)} of {self.n} ranks "
+                f"read {size(each)} each, "
+                f"{seconds(part)} a rank more than reading every byte once"
+            )
+        if len(rows) > 3:
+            evidence.append(f"and {counted(len(rows) - 3, 'more file')}")
+        locked = any(u.path.endswith((".h5", ".hdf5", ".nc", ".nc4")) for *_, u in rows)
+        return self._cause(
+            "shared_read",
+            "the same file is read by many ranks: every one of them reads the same bytes",
+            lost,
+            evidence,
+            "read it on one rank and broadcast it (MPI_Bcast), or with collective MPI-IO "
+            "(MPI_File_read_all)"
+            + (
+                "; HDF5 and netCDF: open it for parallel access, HDF5_USE_FILE_LOCKING=FALSE where "
+                "locks are slow"
+                if locked
+                else ""
+            ),
+            self.show_command(),
+            because="the time passes in reading files, before any collective",
+        )
+
+    def _file_cause(self, lost: float) -> Cause | None:
+        """Return what files cost all ranks alike."""
+        uses = self.p.file_uses or []
+        reading, writing = self.read_write_s()
+        moved = sum(sum(u.read_bytes) + sum(u.written_bytes) for u in uses)
+        accesses = sum(sum(u.reads) + sum(u.writes) for u in uses)
+        evidence = [
+            f"{seconds(mean(reading))} reading, {seconds(mean(writing))} writing, "
+            f"{seconds(max(mean(self.p.io_s) - mean(reading) - mean(writing), 0.0))} opening, "
+            "closing and flushing, a rank"
+        ]
+        evidence += self._biggest(None, None)
+        small = accesses > 0 and moved / accesses < SMALL_ACCESS
+        if accesses:
+            evidence.append(
+                f"{counted(accesses, 'access', 'accesses')} of {size(moved / accesses)} on average"
+            )
+        return self._cause(
+            "files",
+            "files: ranks read and write them for this long",
+            lost,
+            evidence,
+            ("read and write larger pieces at a time, " if small else "")
+            + "less often, or with collective MPI-IO (MPI_File_write_all); keep what is read again "
+            "in memory",
+            self.show_command(),
+            because="no collective algorithm makes files faster",
+        )

@@ -1,0 +1,56 @@
+"""How long ranks waited for each other in one collective, from their time stamps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stretto.files.profile import Communicator
+from stretto.profiling.barriers import Row
+from stretto.profiling.waiting import Samples, _join
+
+WAIT = "MPI_Wait"
+STAMPS = ("started", "enter", "leave")
+
+
+def row(function: str, detail: str | None = None) -> Row:
+    """Return a row of MPI_COMM_WORLD, of a wait where a detail is given."""
+    kind: Any = "wait" if detail else "neighborhood" if "eighbor" in function else "collective"
+    return (function, kind, 0, None, None, 4, detail)
+
+
+@pytest.mark.parametrize(
+    ("of", "ranks", "waited"),
+    [
+        # of each rank: started, enter, leave; a blocking call starts when it is entered
+        (row("MPI_Allreduce"), [(0, 0, 12), (10, 10, 12)], [10, 0]),
+        # complete before rank 1 waits, too: the rest is the operation
+        (row(WAIT, "MPI_Iallreduce"), [(0, 2, 8), (5, 20, 20)], [3, 0]),
+        # not complete before that: no progress until then
+        (row(WAIT, "MPI_Iallreduce"), [(0, 2, 22), (5, 20, 22)], [18, 0]),
+        # only the root is waited for
+        (row(WAIT, "MPI_Ibcast"), [(0, 2, 8), (5, 6, 8)], [0, 0]),
+        (row(WAIT, "MPI_Ibcast"), [(5, 6, 8), (0, 2, 8)], [0, 4]),
+        # rank 1 left before the root came
+        (row(WAIT, "MPI_Ireduce"), [(9, 9, 12), (0, 2, 3)], [0, 0]),
+        # neighbours: not beyond what the rank took that took least
+        (row("MPI_Neighbor_alltoall"), [(0, 0, 5), (10, 10, 12)], [3, 0]),
+        (row(WAIT, "MPI_Ineighbor_alltoall"), [(0, 2, 12), (9, 10, 12)], [8, 0]),
+    ],
+)
+def test_waiting_of_each_kind_ends_when_the_others_came(
+    of: Row, ranks: list[tuple[int, int, int]], waited: list[int]
+) -> None:
+    """Rank 0 is the root where there is one."""
+    out = Samples(rows=[of])
+    stamps = {
+        k: np.array(v, np.int64) for k, v in zip(STAMPS, zip(*ranks, strict=True), strict=True)
+    }
+    events = stamps | {
+        "communicator": np.full(2, 7, np.uint64), "sequence": np.full(2, 1, np.uint64),
+        "root": np.array([True, False]), "row": np.zeros(2, np.int64), "rank": np.arange(2),
+    }  # fmt: skip
+    _join(out, events, [Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)])
+    assert (out.wait_s * 1e9).round().tolist() == waited
