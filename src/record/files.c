@@ -200,8 +200,8 @@ static void touch(stretto_raw_file *row, uint64_t bytes, int64_t end) {
     __atomic_fetch_or(&row->touched, up_to & ~0ull << from, __ATOMIC_RELAXED);
 }
 
-/* The same at the file's offset. Where that is costs a system call: it is looked up when half a part
- * has come together, and when the file is closed. */
+/* The same at the file's offset. Where that is costs a system call: it is looked up when half a
+ * part has come together, and when the file is closed. */
 static void touch_at_offset(stretto_raw_file *row, int fd, uint64_t bytes, bool now) {
     bytes += __atomic_load_n(&unplaced[fd], __ATOMIC_RELAXED);
     now |= bytes >= row->size / PARTS / 2;

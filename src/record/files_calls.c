@@ -16,9 +16,9 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* The next functions of these names, all found when the library is loaded: dlsym takes a lock and
- * forgets the error that dlerror would tell, so that a signal handler, a child of fork and a program
- * that has just failed in dlopen must not be the first to look. What comes before that (other
- * libraries' constructors) finds its own. */
+ * forgets the error that dlerror would tell, so that a signal handler, a child of fork and a
+ * program that has just failed in dlopen must not be the first to look. What comes before that
+ * (other libraries' constructors) finds its own. */
 typedef struct {
     void *function;
     const char *name;

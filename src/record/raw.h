@@ -118,8 +118,9 @@ enum {
 };
 
 /* What the detail of a key says: for waits 1 + the function that made the awaited request (0:
- * point-to-point; the rest of the key is a nonblocking collective's); for barriers what this rank did since the one before; for *_init of persistent
- * operations whether this is the set-up (a start otherwise). */
+ * point-to-point; the rest of the key is a nonblocking collective's); for barriers what this rank
+ * did since the one before; for *_init of persistent operations whether this is the set-up (a start
+ * otherwise). */
 enum stretto_detail {
     STRETTO_DETAIL_NONE = 0,
     STRETTO_DETAIL_SETUP = 1,

@@ -130,16 +130,15 @@ uint64_t stretto_hits_done(stretto_hits *hits, const MPI_Request *requests, int 
                            uint64_t start, uint64_t end) {
     bool waits = function == STRETTO_FN_Wait || function == STRETTO_FN_Waitall ||
                  function == STRETTO_FN_Waitany || function == STRETTO_FN_Waitsome;
-    uint64_t key = hits->n ? wait_key(&hits->hits[0].what, function)
-                           : stretto_key(function, NULL, 0, 0, 0, 0);
+    uint64_t key =
+        hits->n ? wait_key(&hits->hits[0].what, function) : stretto_key(function, NULL, 0, 0, 0, 0);
     for (int i = 0; i < hits->n; i++) {
         const stretto_tracked *what = &hits->hits[i].what;
         if (what->persistent || requests[hits->hits[i].index] != MPI_REQUEST_NULL)
             continue;
         if (waits && what->comm)
-            stretto_event_add(&(stretto_raw_event){what->comm, what->sequence,
-                                                   wait_key(what, function), start, end,
-                                                   what->started});
+            stretto_event_add(&(stretto_raw_event){
+                what->comm, what->sequence, wait_key(what, function), start, end, what->started});
         stretto_untrack(what->request);
     }
     if (hits->hits != hits->some)

@@ -42,8 +42,8 @@ typedef struct {
 
 void stretto_hits_find(stretto_hits *hits, int n, const MPI_Request *requests);
 /* Forgets those that are complete (their handles are null now). Returns what the time is booked
- * under: the key of a wait for the first known one. Nonblocking collectives leave an event where the
- * function waits for them: MPI_Test* says nothing of how long they took. */
+ * under: the key of a wait for the first known one. Nonblocking collectives leave an event where
+ * the function waits for them: MPI_Test* says nothing of how long they took. */
 uint64_t stretto_hits_done(stretto_hits *hits, const MPI_Request *requests, int function,
                            uint64_t start, uint64_t end);
 
