@@ -1,9 +1,10 @@
 /* One program for each cause of lost time, for the tests of stretto diagnose:
  *     diagnose_cases CASE [FILE]
- * where CASE is imbalance, late_sender, collective, barrier, put, serial_io, nonblocking, neighbours, compute, or of
- * reading: same_file (all ranks read all of it), serial_read (one rank reads it and broadcasts). With a third argument under MPI_THREAD_MULTIPLE. Steps are long
- * beside a slice of the scheduler (3 ms): where other programs want the same cores, a call that
- * costs 1 us costs a slice, and then that is the cause, which is right but not the case. */
+ * where CASE is imbalance, late_sender, collective, barrier, put, serial_io, nonblocking,
+ * neighbours, compute, or of reading: same_file (all ranks read all of it), serial_read (one rank
+ * reads it and broadcasts). With a third argument under MPI_THREAD_MULTIPLE. Steps are long beside
+ * a slice of the scheduler (3 ms): where other programs want the same cores, a call that costs 1 us
+ * costs a slice, and then that is the cause, which is right but not the case. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
