@@ -286,7 +286,7 @@ def _waiting(
     late = awaited & ~early & (leave >= waits)
     until[late] = np.maximum(until, waits)[late]
     took = leave - enter
-    wait = np.clip(until - enter, 0, took)
+    wait: Array = np.clip(until - enter, 0, took)
     least = np.minimum.reduceat(took, starts)[group]
     wait[near] = np.minimum(wait, took - least)[near]
     return wait
