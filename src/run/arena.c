@@ -32,7 +32,7 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-enum { UNIT = 4096, PIECES = 2000, LOST = -1 };
+enum { UNIT = 4096, PIECES = 2000, LOST = -1, LOCK_POLLS = 1000 };
 #define HEADER_BYTES ((sizeof(arena_header) + 0xffff) & ~(size_t)0xffff)
 static const uint64_t MAGIC = 0x5354524554544f31u; /* "STRETTO1" */
 
@@ -64,12 +64,17 @@ static stretto_descriptor arena_file = STRETTO_NO_DESCRIPTOR;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic size_t opened; /* bytes from the start that this process can reach */
 
+/* It is held for less than a microsecond. Whoever offers the core on a busy machine gets it back
+ * after a time slice: not before the holder may have lost its own. */
 static void lock_arena(void) {
     int expected = 0;
-    while (!atomic_compare_exchange_weak_explicit(&arena->lock, &expected, 1, memory_order_acquire,
-                                                  memory_order_relaxed)) {
+    for (int polls = 1; !atomic_compare_exchange_weak_explicit(
+             &arena->lock, &expected, 1, memory_order_acquire, memory_order_relaxed);
+         polls++) {
         expected = 0;
-        sched_yield();
+        stretto_relax();
+        if (polls % LOCK_POLLS == 0)
+            sched_yield();
     }
 }
 
