@@ -140,6 +140,7 @@ RATE = """#!/bin/sh
 """
 
 
+@pytest.mark.long
 def test_the_users_own_figure(tmp_path: Path) -> None:
     """A rate that a script prints, higher is better; and the whole of it, said before it runs."""
     mpi = MPIS["openmpi4"].require()

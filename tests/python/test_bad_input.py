@@ -156,6 +156,7 @@ def test_no_room_for_measurements(command: str, tmp_path: Path) -> None:
     assert not [name for name in left(done) if name.startswith(".")]  # no directory of a launch
 
 
+@pytest.mark.long
 @pytest.mark.mpi
 def test_no_room_in_the_middle_of_a_campaign(tmp_path: Path) -> None:
     """What was measured before the disk was full is kept and read again."""

@@ -100,7 +100,7 @@ def test_traffic_over_tcp_is_no_file(name: str, case: str, tmp_path: Path) -> No
     assert (joined.profile.file_s or [1])[1:] == [0] * 4
 
 
-@pytest.mark.parametrize("name", rarely(ALL, ["openmpi4", "intel"]))
+@pytest.mark.parametrize("name", rarely(ALL, ["openmpi4"]))
 def test_a_pause_is_in_no_number(name: str, tmp_path: Path) -> None:
     """2.3 s computed, 128 MiB written, 2020 calls under MPI_Pcontrol(0), and 0.2 s outside it."""
     words = ["paused", str(tmp_path / "file")]

@@ -154,6 +154,7 @@ def test_points_without_native_are_shared_points(
     assert "share 2 sizes, but neither native" in out["verdict"]
 
 
+@pytest.mark.long
 def test_simulated_is_said_in_sentences_and_numbers(
     systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
