@@ -71,7 +71,7 @@ ctest: build/tests/build.ninja
 # Three at a time: most tests wait for MPI jobs to start and to end (which of those run beside one
 # another: tests/python/mpis.py). PYTEST_ARGS=-n0 for one at a time.
 pytest: dev mpi
-	@$(BIN)/python -m pytest -n 3 --dist worksteal $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile $(PYTEST_ARGS)
 test:
 	@$(MAKE) --no-print-directory ctest
 	@$(MAKE) --no-print-directory pytest
