@@ -46,7 +46,7 @@ const char *stretto_host_family(void);
  * agree afterwards on what they got. */
 bool stretto_config_wants_threads(void);
 /* Ends the job: a rank without memory cannot agree to anything with the others any more. */
-void stretto_no_memory(void);
+_Noreturn void stretto_no_memory(void);
 /* A line on stderr, "stretto: ..." */
 void stretto_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -61,7 +61,7 @@ static int find_nodes(stretto_world *w) {
     w->node_pids = malloc((size_t)w->node_nranks * sizeof *w->node_pids);
     w->node_of = malloc((size_t)w->nranks * sizeof *w->node_of);
     if (!w->node_world || !w->node_pids || !w->node_of)
-        return PMPI_Abort(MPI_COMM_WORLD, 1);
+        stretto_no_memory();
     int pid = (int)getpid();
     if ((rc = PMPI_Allgather(&w->rank, 1, MPI_INT, w->node_world, 1, MPI_INT, w->node_comm)) !=
             MPI_SUCCESS ||
@@ -145,7 +145,7 @@ static bool try_cma(const stretto_world *w) {
     int n = w->node_nranks, mine = 1, all = 0;
     uint64_t *addresses = malloc((size_t)n * sizeof *addresses);
     if (!addresses)
-        PMPI_Abort(MPI_COMM_WORLD, 1);
+        stretto_no_memory();
     if (PMPI_Bcast(&seed, 1, MPI_UINT64_T, 0, w->node_comm) != MPI_SUCCESS)
         mine = 0;
     word = seed + (uint64_t)w->node_rank;

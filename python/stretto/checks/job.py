@@ -121,13 +121,7 @@ def _programs(job: Job) -> Iterator[Finding]:
 
 def _rules(job: Job) -> Iterator[Finding]:
     """Look for files of algorithm rules that the MPI is to read and that cannot be read."""
-    given = {**job.environ, **job.command.assignments}
-    for values in job.command.values("mca", "omca", "gmca"):
-        if len(values) == 2:
-            given[f"OMPI_MCA_{values[0]}"] = values[1]
-    for values in job.command.values("x", "env", "genv"):
-        name, _, value = "=".join(values).partition("=")
-        given[name] = value or given.get(name, "")
+    given = job.command.given(job.environ)
     for name, path in given.items():
         if not path or not reads_rules(job.mpi.family, name, given):
             continue

@@ -105,6 +105,27 @@ class Command:
         """Whether srun takes the programs from a file, which stands in the program's place."""
         return self.kind == "slurm" and any(o.name == "multi-prog" for o in self.options)
 
+    def given(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables that the ranks are given: environment, ``env``, options, MCA.
+
+        Parameters
+        ----------
+        environ
+            What the launcher gets; what the words of the command say counts more.
+        """
+        out = {**environ, **self.assignments}
+        said = []
+        for option in self.options:
+            pair = option.name in ("mca", "omca", "gmca") and len(option.values) == 2
+            said.append(("OMPI_MCA_" if pair else "") + "=".join(option.values))
+        for application in self.applications:
+            said += self.words[application.start : application.program]
+        for word in said:
+            name, assigned, value = word.partition("=")
+            if assigned and name.isidentifier():
+                out[name] = value
+        return out
+
     def values(self, *names: str) -> list[tuple[str, ...]]:
         """Return the values of all options with one of the names (without dashes) that have any."""
         return [o.values for o in self.options if o.name in names and o.values]

@@ -67,23 +67,9 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
     if libs:
         out["LD_PRELOAD"] = join_preload(seen.get("LD_PRELOAD", ""), *(str(p) for p in libs))
     if libs and job.sanitized:
-        given = _given(job, "ASAN_OPTIONS")
+        given = job.command.given(job.environ).get("ASAN_OPTIONS")
         out["ASAN_OPTIONS"] = ":".join(filter(None, [given, SANITIZER_OPTION]))
     return out
-
-
-def _given(job: Job, name: str) -> str:
-    """Return what the user gives the ranks for a variable, by the environment or in words."""
-    value = {**job.environ, **job.command.assignments}.get(name, "")
-    for option in job.command.options:
-        joined = "=".join(option.values)
-        if joined.startswith(f"{name}="):
-            value = joined.partition("=")[2]
-    for application in job.command.applications:
-        for word in job.command.words[application.start : application.program]:
-            if word.startswith(f"{name}="):
-                value = word.partition("=")[2]
-    return value
 
 
 def with_settings(job: Job, settings: Mapping[str, str]) -> Job:

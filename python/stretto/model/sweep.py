@@ -110,6 +110,17 @@ def messages_of(cell: Cell, choice: str) -> float:
     return float(high * (size / 128) ** math.log2(max(high, 1.0) / max(low, 1.0)))
 
 
+def _refuse_long(cell: Cell, choice: str) -> None:
+    if (messages := messages_of(cell, choice)) > MOST:
+        raise UsageError(
+            f"{cell.collective} by {choice} on {cell.nodes} x {cell.ppn} ranks sends "
+            f"{messages:.1g} messages, which would take about {duration(messages * 1e-6)}",
+            "--nodes",
+            "give fewer nodes, or leave it out of --candidates (where it is the baseline: "
+            "--baseline hierarchical)",
+        )
+
+
 def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls: int = 1) -> float:
     """Price one choice: one call that all ranks begin together.
 
@@ -121,9 +132,15 @@ def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls
         What and where.
     calls
         More than one: the steady state of calls in a row.
+
+    Raises
+    ------
+    UsageError
+        It would take minutes.
     """
     from stretto.model.price import price
 
+    _refuse_long(cell, choice)
     hosts = hosts_of(cell.nodes, cell.ppn)
     element = 8 if cell.bytes % 8 == 0 else 1
     return price(
@@ -169,7 +186,7 @@ def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> l
 
 
 def require_time(cells: Sequence[Cell], candidates: Sequence[str] | None, baseline: str) -> None:
-    """Refuse what would take very long, before anything is priced.
+    """Raise before anything is priced where pricing one of the choices would take minutes.
 
     Parameters
     ----------
@@ -180,14 +197,7 @@ def require_time(cells: Sequence[Cell], candidates: Sequence[str] | None, baseli
         ranks = cell.nodes * cell.ppn
         native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
         for choice in (native, *(c for c in candidates or () if c != NATIVE)):
-            if (messages := messages_of(cell, choice)) > MOST:
-                raise UsageError(
-                    f"{cell.collective} by {choice} on {cell.nodes} x {cell.ppn} ranks sends "
-                    f"{messages:.1g} messages, which would take about {duration(messages * 1e-6)}",
-                    "--nodes",
-                    "give fewer nodes, or leave it out of --candidates (the MPI's own choice: "
-                    "--baseline hierarchical)",
-                )
+            _refuse_long(cell, choice)
 
 
 def simulate(

@@ -267,7 +267,7 @@ def defines(path: Path, prefix: str) -> bool:
 
 
 def _functions(data: mmap.mmap) -> Iterator[bytes]:
-    """Yield the names of the functions that a file of 64 bits defines for others."""
+    """Yield the names of the functions that a 64-bit ELF file exports."""
     if data[:4] != b"\x7fELF" or data[4] != 2:
         return
     order = {1: "<", 2: ">"}[data[5]]
