@@ -87,5 +87,7 @@ def test_communicators_that_come_and_go_give_right_results(
 def test_short_messages_take_little_memory_and_no_new_pages(programs, name: str) -> None:
     said = run(programs, name, 2, "allreduce=shm", ["memory", "60"], {"STRETTO_AFTER": "3"})
     kib, faults = (float(x) for x in re.findall(r"(?:memory|faults): (-?[0-9.]+)", said))
-    assert kib < 8, said
+    assert kib < 64, (
+        said
+    )  # MPICH alone takes up to 26; rings for long messages would be 128 or more
     assert faults < 2, said
