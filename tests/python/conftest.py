@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from mpis import STRICT
+from mpis import ALL, STRICT
 
 # Where everything must pass, the same examples each time; on a developer's machine new ones.
 settings.register_profile("stretto", deadline=None, print_blob=True, derandomize=STRICT)
@@ -27,6 +27,35 @@ def pytest_configure(config: pytest.Config) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:  # which workers have not
         config.pluginmanager.register(Failures(terminal))
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test over several axes, one of which is the MPI, mark all but a diagonal as long.
+
+    On the diagonal, each value of each axis is met once or more: 4 MPIs x 3 choices x 2 numbers of
+    ranks are 4 tests instead of 24. ``make test-long`` runs the others.
+    """
+    of: dict[object, list[pytest.Function]] = {}
+    for item in items:
+        given = getattr(item, "callspec", None)
+        if isinstance(item, pytest.Function) and given and given.params.get("name") in ALL:
+            of.setdefault((item.path, item.cls, item.originalname), []).append(item)
+    for several in of.values():
+        at = [_place(item) for item in several]
+        axes = [list(dict.fromkeys(column)) for column in zip(*at, strict=True)]
+        kept = {tuple(axis[i % len(axis)] for axis in axes) for i in range(max(map(len, axes)))}
+        for item, place in zip(several, at, strict=True):
+            if place not in kept:
+                item.add_marker(pytest.mark.long)
+
+
+def _place(item: pytest.Function) -> tuple[str, ...]:
+    """Return what distinguishes the item in each ``parametrize`` of its function."""
+    given = item.callspec.params
+    axes = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    names = [a.replace(" ", "").split(",") if isinstance(a, str) else list(a) for a in axes]
+    return tuple(repr([given[name] for name in axis if name in given]) for axis in names)
 
 
 class Failures:

@@ -17,7 +17,7 @@ from stretto.model.fit import Fit
 from stretto.model.parameters import WORDS
 from stretto.model.sweep import NATIVE, Answer, crossovers
 from stretto.report import theme
-from stretto.report.render import Chart, Figure
+from stretto.report.render import Figure
 
 
 def word_of(name: str, value: float) -> float | str:
@@ -124,7 +124,7 @@ def fit_picture(fit: Fit, path: Path) -> None:
         points = base.transform_filter("datum.what == 'measured'").mark_square(size=30)
         line = base.transform_filter("datum.what == 'fitted'").mark_line()
         panels.append((line + points).properties(width=260, height=200))
-    chart: Chart = alt.vconcat(*(alt.hconcat(*panels[i : i + 3]) for i in range(0, len(panels), 3)))
+    chart: Any = alt.vconcat(*(alt.hconcat(*panels[i : i + 3]) for i in range(0, len(panels), 3)))
     note = f"median factor {fit.median_factor:.2f}"
     save(Figure("fit", f"Fit of {fit.platform.name}", chart, note), path)
 

@@ -20,8 +20,7 @@ from stretto.errors import StrettoError
 from stretto.files.io import write_bytes
 from stretto.report import format as fmt
 from stretto.report import theme
-
-Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
+from stretto.report.figures.data import Chart
 
 SIMULATED = "source: simulated"
 

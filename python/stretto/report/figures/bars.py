@@ -91,7 +91,7 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
     )
     x = axes.linear_time(alt.X, "t", limit * MICRO, "Time per call")
     hue = alt.Color("hue:N", scale=None, legend=None)
-    bars = base.mark_bar(height=14).encode(x=x, y=y, color=hue, description="d:N")
+    bars = base.mark_bar(height=14).encode(x=x, y=y, color=hue, description=alt.Description("d:N"))
     # A clipped bar is cut by two strokes in the paper's colour, the usual sign of a broken scale.
     cuts = [
         base.transform_filter("datum.clip")
@@ -102,7 +102,7 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
     whiskers = (
         base.transform_filter("!datum.clip && datum.hi > datum.lo")
         .mark_rule(color=theme.colour("ink"), strokeWidth=1.1)
-        .encode(x=alt.X("lo:Q"), x2="hi:Q", y=y)
+        .encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y)
     )
     # a rim in the paper's colour keeps the number readable where it crosses a line
     value = {"x": alt.X("end:Q"), "y": y, "text": alt.Text("text:N")}

@@ -91,14 +91,14 @@ def times(parts: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
         .mark_bar(height=26)
         .encode(
             x=axes.linear_time(alt.X, "a", high, "Time, mean over the ranks"),
-            x2="b:Q",
+            x2=alt.X2("b:Q"),
             y=alt.Y("system:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False)),
             color=alt.Color(
                 "part:N",
                 scale=alt.Scale(domain=list(seen), range=list(seen.values())),
                 legend=alt.Legend(title=None, orient="top", columns=4, symbolType="square"),
             ),
-            description="d:N",
+            description=alt.Description("d:N"),
         )
     )
     return Figure(
@@ -172,9 +172,11 @@ def runs(verdicts: Sequence[VerdictFile], names: tuple[str, str]) -> Figure | No
             y=y,
             color=hue,
             shape=alt.Shape("shape:N", scale=None, legend=None),
-            description="d:N",
+            description=alt.Description("d:N"),
         ),
-        middle.mark_text(dy=-21, fontWeight="bold").encode(x=x, y=y, color=hue, text="text:N"),
+        middle.mark_text(dy=-21, fontWeight="bold").encode(
+            x=x, y=y, color=hue, text=alt.Text("text:N")
+        ),
     )
     return Figure(
         "compare-runs",

@@ -10,8 +10,8 @@ import altair as alt
 from stretto.files.forecast import ForecastFile
 from stretto.report import theme
 from stretto.report.figures import axes
+from stretto.report.figures.data import Chart, layer
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer
 from stretto.report.points import NATIVE
 from stretto.report.render import Figure
 
@@ -52,8 +52,8 @@ def elapsed(forecast: ForecastFile) -> Figure:
     y = axes.log_time_y("s", low, high, "elapsed time")
     band = chart_of(rows).mark_area(opacity=0.18)
     line = chart_of(rows).mark_line(point=True)
-    layers: list[alt.Chart | alt.LayerChart] = [
-        band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour),
+    layers: list[Chart] = [
+        band.encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=colour),
         line.encode(x=x, y=y, color=colour),
     ]
     if marks:
@@ -63,7 +63,7 @@ def elapsed(forecast: ForecastFile) -> Figure:
             words = turning.transform_filter(alt.datum.what == what).mark_text(
                 dx=12, dy=16 if below else -14, align="left"
             )
-            layers.append(words.encode(x=x, y=y, text="words:N", color=colour))
+            layers.append(words.encode(x=x, y=y, text=alt.Text("words:N"), color=colour))
     chart = layer(*layers).properties(width=WIDTH, height=HEIGHT)
     words = f"forecast-{forecast.name}-{forecast.platform}-{forecast.scaling}"
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", words)

@@ -12,8 +12,8 @@ import altair as alt
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
+from stretto.report.figures.data import Composed, layer
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer
 from stretto.report.points import NATIVE, Panel, Point
 
 LABEL_GAP = 13
@@ -130,12 +130,12 @@ def _line_layers(
     base = chart_of(rows)
     hue = alt.Color("hue:N", scale=None, legend=None)
     bars = base.mark_rule(strokeWidth=1.2, opacity=0.75).encode(
-        x=x, y=alt.Y("lo:Q"), y2="hi:Q", color=hue
+        x=x, y=alt.Y("lo:Q"), y2=alt.Y2("hi:Q"), color=hue
     )
     path = base.mark_line().encode(
         x=x,
         y=y,
-        detail="c:N",
+        detail=alt.Detail("c:N"),
         color=hue,
         strokeDash=alt.StrokeDash("dash:N", scale=None, legend=None),
         strokeWidth=alt.StrokeWidth("wide:Q", scale=None, legend=None),
@@ -147,7 +147,7 @@ def _line_layers(
         fill=alt.Fill("fill:N", scale=None, legend=None),
         size=alt.Size("size:Q", scale=None, legend=None),
         shape=alt.Shape("shape:N", scale=None, legend=None),
-        description="d:N",
+        description=alt.Description("d:N"),
     )
     return [bars, path, dots]
 
@@ -180,10 +180,10 @@ def _labels(
         base.transform_filter("abs(datum.at - datum.own) > 3")
         .mark_rule(strokeWidth=0.7, opacity=0.7)
         .encode(
-            x=alt.value(room.width + 1),
-            x2=alt.value(room.width + 9),
+            x=alt.XValue(room.width + 1),  # type: ignore[no-untyped-call]
+            x2=alt.X2Value(room.width + 9),  # type: ignore[no-untyped-call]
             y=alt.Y("own:Q", scale=None, axis=None),
-            y2="at:Q",
+            y2=alt.Y2("at:Q"),
             color=hue,
         )
     )
@@ -192,7 +192,7 @@ def _labels(
         .mark_text(
             align="left", baseline="middle", fontSize=11, fontWeight="bold" if bold else "normal"
         )
-        .encode(x=alt.value(room.width + 12), y=place, text="label:N", color=hue)
+        .encode(x=alt.XValue(room.width + 12), y=place, text=alt.Text("label:N"), color=hue)  # type: ignore[no-untyped-call]
         for bold in (False, True)
     ]
     return [leaders, *texts]
@@ -223,7 +223,7 @@ def chart(
     scale: Scale = in_seconds,
     panel: Panel | None = None,
     room: Room = LARGE,
-) -> alt.LayerChart:
+) -> Composed:
     """Draw lines with their intervals, points and names.
 
     Parameters
@@ -247,7 +247,7 @@ def chart(
 
 def _with_labels(
     layers: Sequence[alt.Chart], labels: Sequence[alt.Chart], room: Room = LARGE
-) -> alt.LayerChart:
+) -> Composed:
     """Put labels, whose places are pixels, over layers whose places are data."""
     both = layer(layer(*layers), layer(*labels)).properties(width=room.width, height=room.height)
-    return cast(alt.LayerChart, both.resolve_scale(y="independent"))
+    return both.resolve_scale(y="independent")

@@ -14,8 +14,8 @@ import numpy as np
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures.axes import _SIZE_EXPR
+from stretto.report.figures.data import Composed, layer
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer
 from stretto.report.render import Figure
 
 SIDE = 330
@@ -181,7 +181,14 @@ def _cells(
         for (a, b), (messages, volume) in sums.items()
     ]
     cells: alt.Chart = chart_of(rows).mark_rect()
-    out: alt.Chart = cells.encode(x=x, x2="x2:Q", y=y, y2="y2:Q", color=colour, description="d:N")
+    out: alt.Chart = cells.encode(
+        x=x,
+        x2=alt.X2("x2:Q"),
+        y=y,
+        y2=alt.Y2("y2:Q"),
+        color=colour,
+        description=alt.Description("d:N"),
+    )
     return out
 
 
@@ -194,7 +201,7 @@ def _pixels(
     x: alt.X,
     y: alt.Y,
     colour: alt.Color,
-) -> alt.LayerChart:
+) -> Composed:
     picture = {"x": -0.5, "y": -0.5, "url": _png(values, low, high)}
     # the picture covers whole groups, the last of which may reach beyond the last rank
     reach = values.shape[0] * step / size * SIDE
@@ -203,7 +210,7 @@ def _pixels(
         .mark_image(
             width=reach, height=reach, align="left", baseline="top", smooth=False, clip=True
         )
-        .encode(x=x, y=y, url="url:N")
+        .encode(x=x, y=y, url=alt.Url("url:N"))
     )
     # marks without extent, so that Vega draws the legend of the picture's colours
     scale = (

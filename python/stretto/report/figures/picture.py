@@ -9,11 +9,12 @@ from stretto.files.product import product
 from stretto.report import findings, theme
 from stretto.report import format as fmt
 from stretto.report.figures import axes, bars, runs
+from stretto.report.figures.data import Chart, beside
 from stretto.report.figures.lines import MICRO, Line
 from stretto.report.figures.lines import chart as line_chart
 from stretto.report.load import System
 from stretto.report.points import NATIVE, Panel
-from stretto.report.render import Chart, Figure
+from stretto.report.render import Figure
 from stretto.report.tables import importance
 
 
@@ -97,7 +98,7 @@ def picture(system: System) -> Figure:
         facts.append(f"{product(one.mpi)} {one.mpi.version}")
         facts.append(one.host.cpu)
     title, _ = findings.headline(system)
-    chart = charts[0] if len(charts) == 1 else alt.hconcat(*charts, spacing=28)
+    chart = charts[0] if len(charts) == 1 else beside(*charts)
     note = ", ".join(facts)
     return Figure(
         "result", title, chart, note if len(note) < 140 else fmt.choice(note, 140), system.simulated

@@ -12,8 +12,8 @@ from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.breakdown import Breakdown
 from stretto.report.figures import axes
+from stretto.report.figures.data import Chart, layer
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer
 from stretto.report.render import Figure
 
 WIDTH, HEIGHT = 1000, 220
@@ -47,12 +47,17 @@ def overview(parts: Breakdown, name: str = "profile-overview") -> Figure:
         axis=alt.Axis(format=".0%", tickCount=5, grid=False),
     )
     bars = base.mark_bar(height=34, stroke=theme.colour("paper"), strokeWidth=1).encode(
-        x=x, x2="b:Q", color=alt.Color("hue:N", scale=None, legend=None), description="d:N"
+        x=x,
+        x2=alt.X2("b:Q"),
+        color=alt.Color("hue:N", scale=None, legend=None),
+        description=alt.Description("d:N"),
     )
     middle = alt.X("mid:Q")
-    texts = base.mark_text(dy=-27, fontSize=12, fontWeight="bold").encode(x=middle, text="text:N")
+    texts = base.mark_text(dy=-27, fontSize=12, fontWeight="bold").encode(
+        x=middle, text=alt.Text("text:N")
+    )
     names = base.mark_text(dy=-42, fontSize=11, color=theme.colour("muted")).encode(
-        x=middle, text="name:N"
+        x=middle, text=alt.Text("name:N")
     )
     chart = layer(bars, texts, names).properties(width=WIDTH, height=38)
     return Figure(name, "Parts of the run", chart, "mean over the ranks")
@@ -115,7 +120,7 @@ def ranks(profile: Profile, parts: Breakdown) -> Figure:
                 scale=alt.Scale(domain=names, range=[theme.colour(p.hue) for p in parts.parts]),
                 legend=alt.Legend(title=None, orient="top", columns=4, symbolType="square"),
             ),
-            description="d:N",
+            description=alt.Description("d:N"),
         )
     )
     chart = _with_nodes(bars, profile, x)
@@ -127,7 +132,7 @@ def ranks(profile: Profile, parts: Breakdown) -> Figure:
     )
 
 
-def _with_nodes(chart: alt.Chart, profile: Profile, x: alt.X) -> alt.Chart | alt.LayerChart:
+def _with_nodes(chart: alt.Chart, profile: Profile, x: alt.X) -> Chart:
     """Mark where one node ends and the next begins, where ranks are placed in blocks."""
     blocks = sorted(
         (min(n.ranks), max(n.ranks), n.name, len(n.ranks)) for n in profile.nodes if n.ranks
@@ -142,6 +147,6 @@ def _with_nodes(chart: alt.Chart, profile: Profile, x: alt.X) -> alt.Chart | alt
     texts = (
         chart_of(names)
         .mark_text(baseline="bottom", color=theme.colour("muted"), fontSize=11)
-        .encode(x=x, y=alt.value(-3), text="name:N")
+        .encode(x=x, y=alt.YValue(-3), text=alt.Text("name:N"))  # type: ignore[no-untyped-call]
     )
     return layer(chart, rules, texts)

@@ -105,9 +105,9 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
     colour = _colour(rows, colours)
     base = chart_of(rows)
     picture = layer(
-        base.mark_rule(strokeWidth=2).encode(x=left_end, x2="b:Q", y=y, color=colour),
+        base.mark_rule(strokeWidth=2).encode(x=left_end, x2=alt.X2("b:Q"), y=y, color=colour),
         base.mark_point(filled=True, size=70, opacity=1).encode(
-            x=x, y=y, color=colour, description="d:N",
+            x=x, y=y, color=colour, description=alt.Description("d:N"),
             shape=alt.Shape("shape:N", scale=None, legend=None),
         ),
     )  # fmt: skip
@@ -172,7 +172,7 @@ def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure |
     picture = layer(
         base.mark_line(aria=False, strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash),
         base.mark_point(filled=True, size=36, opacity=1).encode(
-            x=x, y=y, color=colour, description="d:N"
+            x=x, y=y, color=colour, description=alt.Description("d:N")
         ),
     )
     first = rankings[0]

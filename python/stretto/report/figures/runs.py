@@ -99,7 +99,7 @@ def dots(verdict: VerdictFile, band: int = BAND) -> Figure | None:
             layers.append(
                 one.mark_bar(
                     aria=False, color=theme.colour(BANDS[kind]), opacity=0.55, height=band * 0.72
-                ).encode(x=alt.X("lo:Q"), x2="hi:Q", y=y)
+                ).encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y)
             )
         layers.append(
             one.mark_tick(
@@ -109,7 +109,7 @@ def dots(verdict: VerdictFile, band: int = BAND) -> Figure | None:
         layers.append(
             one.mark_text(
                 color=theme.colour(HUES[kind]), fontWeight="bold", dy=-band * 0.42 - 6
-            ).encode(x=x, y=y, text="text:N")
+            ).encode(x=x, y=y, text=alt.Text("text:N"))
         )
         layers.append(
             chart_of(rows)
@@ -127,7 +127,7 @@ def dots(verdict: VerdictFile, band: int = BAND) -> Figure | None:
                     "order:Q",
                     scale=alt.Scale(domain=[-1, max(r.order for r in verdict.runs) + 1]),
                 ),
-                description="d:N",
+                description=alt.Description("d:N"),
             )
         )
     return Figure(
@@ -187,11 +187,13 @@ def gain(verdict: VerdictFile) -> Figure | None:
     zero = chart_of([{"v": 0}])
     layers = [
         zero.mark_rule(color=theme.colour("faint"), strokeDash=[3, 3]).encode(x=x),
-        base.mark_rule(strokeWidth=3).encode(x=alt.X("lo:Q"), x2="hi:Q", y=y, color=hue),
+        base.mark_rule(strokeWidth=3).encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y, color=hue),
         base.mark_point(filled=True, size=110, opacity=1).encode(
-            x=x, y=y, color=hue, description="d:N"
+            x=x, y=y, color=hue, description=alt.Description("d:N")
         ),
-        base.mark_text(dy=-14, fontWeight="bold").encode(x=x, y=y, text="text:N", color=hue),
+        base.mark_text(dy=-14, fontWeight="bold").encode(
+            x=x, y=y, text=alt.Text("text:N"), color=hue
+        ),
     ]
     return Figure(
         "gain",

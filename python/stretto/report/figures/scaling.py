@@ -79,10 +79,10 @@ def speedup(found: Findings) -> Figure | None:
         ).encode(x=x, y=y),
         line.mark_line(aria=False, strokeWidth=2).encode(x=x, y=y, color=_colour()),
         chart_of(rows).mark_point(filled=True, size=60, opacity=1).encode(
-            x=x, y=y, color=_colour(), shape=_shape(), description="d:N"
+            x=x, y=y, color=_colour(), shape=_shape(), description=alt.Description("d:N")
         ),
         chart_of(rows).mark_text(dy=16, fontSize=10, color=theme.colour("muted")).encode(
-            x=x, y=y, text="label:N"
+            x=x, y=y, text=alt.Text("label:N")
         ),
     )  # fmt: skip
     return Figure(
@@ -120,10 +120,10 @@ def cost(found: Findings, price: float | None) -> Figure | None:
     base = chart_of(rows)
     picture = layer(
         base.mark_point(filled=True, size=60, opacity=1).encode(
-            x=x, y=y, color=_colour(), shape=_shape(), description="d:N"
+            x=x, y=y, color=_colour(), shape=_shape(), description=alt.Description("d:N")
         ),
         base.mark_text(dy=-12, fontSize=10, color=theme.colour("muted")).encode(
-            x=x, y=y, text="label:N"
+            x=x, y=y, text=alt.Text("label:N")
         ),
     )  # fmt: skip
     return Figure(

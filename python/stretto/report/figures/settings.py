@@ -77,10 +77,10 @@ def gains(found: SettingsFile, number: int = 1) -> Figure | None:
     picture = layer(
         chart_of([{"v": 0}]).mark_rule(color=theme.colour("faint"), strokeDash=[3, 3]).encode(x=x),
         base.mark_rule(aria=False, strokeWidth=3).encode(
-            x=alt.X("lo:Q"), x2="hi:Q", y=y, color=hue
+            x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y, color=hue
         ),
         base.mark_point(filled=True, size=70, opacity=1).encode(
-            x=x, y=y, color=hue, description="d:N"
+            x=x, y=y, color=hue, description=alt.Description("d:N")
         ),
     )
     return Figure(

@@ -130,7 +130,7 @@ def _figure(
         .mark_bar(height=lane - 4)
         .encode(
             x=x,
-            x2="b:Q",
+            x2=alt.X2("b:Q"),
             y=alt.Y("r:N", title="Rank", sort=[f"{r}" for r in lanes],
                     scale=alt.Scale(domain=[f"{r}" for r in lanes])),
             color=alt.Color(
@@ -139,7 +139,7 @@ def _figure(
                 scale=alt.Scale(domain=present, range=[colours[f] for f in present]),
                 legend=alt.Legend(title=None, orient="top", columns=5, symbolType="square"),
             ),
-            description="d:N",
+            description=alt.Description("d:N"),
         )
         .properties(width=WIDTH, height=lane * len(lanes))
     )  # fmt: skip
