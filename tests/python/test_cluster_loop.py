@@ -113,6 +113,7 @@ def test_a_general_table_is_found_and_applied(nodes: testbed.Cluster, name: str)
     assert re.search(r"allreduce.*shm\+recursive_doubling", inside.stderr), inside.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", rarely([*THREE, "intel"], ["mpich"]))
 def test_scaling_over_nodes(nodes: testbed.Cluster, name: str) -> None:
     """The command of four nodes x two ranks runs on 1 x 2 and 2 x 1: where it was asked to."""

@@ -22,15 +22,17 @@ APPS = REPOSITORY / "tests" / "apps"
 @pytest.mark.parametrize(
     ("name", "case", "cause"),
     [
-        (name, case, cause)
-        for name in ("openmpi4", "mpich")
-        for case, cause in (
-            ("imbalance", "imbalance"),
-            ("late_sender", "late_sender"),
-            ("collective", "collective"),
-            ("barrier", "barrier"),
-            ("serial_io", "serial_io"),
-            ("compute", None),
+        pytest.param(name, case, cause, marks=[pytest.mark.long] if (at + other) % 2 else [])
+        for other, name in enumerate(("openmpi4", "mpich"))
+        for at, (case, cause) in enumerate(
+            (
+                ("imbalance", "imbalance"),
+                ("late_sender", "late_sender"),
+                ("collective", "collective"),
+                ("barrier", "barrier"),
+                ("serial_io", "serial_io"),
+                ("compute", None),
+            )
         )
     ]
     + [

@@ -51,6 +51,7 @@ def preload(mpi: Mpi, **settings: object) -> dict[str, str]:
     return {"LD_PRELOAD": str(library(mpi.family))} | {k: str(v) for k, v in settings.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ALL)
 def test_threads_that_make_communicators_at_once(build, name: str) -> None:
     """Open MPI does not get through when another one is made of each while they do."""

@@ -199,6 +199,7 @@ def test_calls_that_an_algorithm_is_not_for(
     assert run_calls(calls, rules, tmp_path) == []
 
 
+@pytest.mark.long
 @pytest.mark.mpi
 def test_all_of_mpichs_algorithms_leave_such_calls_right(calls: Path, tmp_path: Path) -> None:
     for i, rules in enumerate(rounds_of(mpich_here())):

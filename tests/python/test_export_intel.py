@@ -199,6 +199,7 @@ def test_bounds_stand_in_the_unit_of_the_collective(collective: str) -> None:
     assert intel.adjust(rules, beyond=True).environment == {"I_MPI_ADJUST_X": clauses}
 
 
+@pytest.mark.long
 @pytest.mark.mpi
 def test_the_unit_of_each_collective_is_that_of_the_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
     """On either side of one bound: blocks of 1000 bytes are less than it, the sum of them more."""

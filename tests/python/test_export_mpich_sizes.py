@@ -47,6 +47,7 @@ def export(results: Path, mpi: MPIInstallation, out: Path) -> list[tuple[str, in
     return [(r.collective, r.low, r.high) for r in EXPORT.read(out / NAME).rows]
 
 
+@pytest.mark.long
 def test_what_is_nowhere_slower_has_one_row_for_all_sizes(
     mpi: MPIInstallation, tmp_path: Path
 ) -> None:

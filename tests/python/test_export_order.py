@@ -101,6 +101,7 @@ def rounds_of(algorithms: Mapping[str, list[tuple[str, str]]]) -> Iterator[dict[
         yield dict(mine[i] for mine in together.values() if i < len(mine))
 
 
+@pytest.mark.long
 @pytest.mark.mpi
 def test_who_loses_the_order(order: tuple[Mpi, Path]) -> None:
     """Those of the table, and no others; the MPI by itself never."""

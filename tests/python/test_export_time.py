@@ -188,6 +188,7 @@ def test_a_call_beside_the_rows_that_is_slower_is_named(
     assert "rows: 1 faster" in said.out
 
 
+@pytest.mark.long
 def test_no_gain_is_not_proven_and_no_error(
     four: Timed, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -217,6 +218,7 @@ def test_a_row_with_which_launches_end_is_named(
     assert "failed             allreduce on 2 ranks" in said.out
 
 
+@pytest.mark.long
 def test_what_was_killed_goes_on(four: Timed, capsys: pytest.CaptureFixture[str]) -> None:
     """What is there is not timed again; more launches are added; nothing is left behind."""
     path = four.out / "gain-1x2.bench.jsonl"
@@ -270,6 +272,7 @@ def test_what_it_takes_is_said_first(four: Timed, capsys: pytest.CaptureFixture[
     assert "--time alone" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_an_older_list_of_rows_is_timed_at_their_ends(
     four: Timed, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -194,6 +194,7 @@ def test_aarch64_wheel_under_qemu(tmp_path: Path) -> None:
     assert done.returncode > 0 and "stretto" in done.stderr  # without an MPI it says what it misses
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_c_tests_under_qemu() -> None:
     """The C tests, cross-built, pass under qemu-aarch64."""

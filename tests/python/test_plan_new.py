@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 SOURCE = """\
@@ -78,6 +80,7 @@ def stretto(tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_a_file_and_a_row_are_all(tmp_path: Path) -> None:
     tree = build(tmp_path / "right", "STRETTO_SRC_RIGHT")
     assert "there_and_back" in stretto(tree, "plan", "list", "allreduce").stdout

@@ -90,6 +90,7 @@ def test_the_critical_path_has_no_holes(collective: str, choice: str, nbytes: in
     assert not any(s.kind == "wait" for s in path)
 
 
+@pytest.mark.long
 def test_many_ranks_are_put_together() -> None:
     hosts = [r // 8 for r in range(512)]
     with Call("allreduce", "shm+recursive_doubling", 512, hosts) as call:

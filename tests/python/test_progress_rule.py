@@ -191,6 +191,7 @@ NETWORK = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "mode", "ranks", "ppn"),
     [

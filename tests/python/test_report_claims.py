@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mpis import rarely
 from report_samples import make
 from stretto.cli import main
 from stretto.files.bench import read_bench
@@ -86,7 +87,11 @@ def test_layouts_with_other_numbers_of_ranks_have_charts_of_their_own(
 
 
 @pytest.mark.parametrize(
-    "name", ["../../x/evil", 'a"b<i>c</i>', "new\nline", "a'b\\c", "\u2028", "\udcff", "{{7*7}}"]
+    "name",
+    rarely(
+        ["../../x/evil", 'a"b<i>c</i>', "new\nline", "a'b\\c", "\u2028", "\udcff", "{{7*7}}"],
+        ["../../x/evil", "\udcff"],
+    ),
 )
 def test_names_may_hold_anything(systems: Path, tmp_path: Path, name: str) -> None:
     """Charts stay in their directory, and no name ends the report in a defect."""

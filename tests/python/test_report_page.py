@@ -157,6 +157,7 @@ def test_partial_input_gives_sensible_words(
         assert f">{word}<" not in visible and f" {word} " not in visible
 
 
+@pytest.mark.long
 def test_simulated_is_said_everywhere_or_nowhere(systems: Path, tmp_path: Path) -> None:
     text = page_of(systems / "small", tmp_path / "s.html")
     figures = re.findall(
@@ -223,6 +224,7 @@ def test_every_chart_is_valid_vega_lite(systems: Path) -> None:
             figure.chart.to_dict(validate=True)
 
 
+@pytest.mark.long
 def test_every_axis_has_a_title_or_names(systems: Path) -> None:
     """An axis without words is one that nobody can read."""
     (system,) = load([systems / "cluster"])

@@ -83,7 +83,11 @@ def cases(prefix: str, hosts: list[int]) -> list[Case]:
 
 
 @pytest.mark.parametrize(
-    ("nranks", "ppn", "platform"), [(13, 1, PLATFORM), (14, 4, FREE)], ids=["flat", "composed"]
+    ("nranks", "ppn", "platform"),
+    [
+        pytest.param(13, 1, PLATFORM, id="flat", marks=pytest.mark.long),
+        pytest.param(14, 4, FREE, id="composed"),
+    ],
 )
 def test_results_are_right_and_times_are_as_priced(
     program: Path, nranks: int, ppn: int, platform: Platform

@@ -121,6 +121,7 @@ def test_nodes_are_cut_into_disjoint_parts() -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("eliminate", [True, False])
 def test_the_same_as_one_after_another(tmp_path: Path, eliminate: bool) -> None:
     """With elimination 2 x 2 learns from 2 x 1: the lanes then share its launches."""

@@ -359,6 +359,7 @@ def chosen(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.mpi
 def test_what_helps_is_tried_together(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert tune(*HELPING, "--json", *helping(case)) == 0
@@ -421,6 +422,7 @@ def test_a_combination_that_fails_leaves_the_best_alone(
     assert failed["outcome"] == "failed" and "not both" in failed["why"]
 
 
+@pytest.mark.long
 @pytest.mark.mpi
 def test_a_combination_that_is_not_confirmed_leaves_its_place(
     case: Path, capsys: pytest.CaptureFixture[str]

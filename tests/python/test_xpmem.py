@@ -75,6 +75,7 @@ def test_memory_is_attached_and_given_back(
         assert count["made"] == count["removed"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("refuse", ["version", "foreign", "make", "get", "attach", "hole"])
 @pytest.mark.parametrize("rank", ["1", ""], ids=["one-rank", "all-ranks"])
 def test_what_is_refused_at_the_start_is_not_used(
