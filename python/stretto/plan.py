@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from stretto.built import library
 from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError, UsageError
 
@@ -54,8 +55,6 @@ class Algorithm:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    from stretto.launch.library import library
-
     path: Path = library("plan", "openmpi")
     try:
         lib = ctypes.CDLL(str(path))

@@ -34,10 +34,11 @@ from stretto.campaign.settings import (
     parse_sizes,
     variants_of,
 )
-from stretto.campaign.variants import settings_environment, single_settings
+from stretto.campaign.variants import single_settings
 from stretto.errors import Interrupted, StrettoError, UsageError
 from stretto.files.bench import LaunchEnd, read_bench
 from stretto.files.identity import MPIIdentity, collect
+from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.openmpi import OpenMPI
 
 FAKE = r"""#!/usr/bin/env python3

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, beside_others, missing
+from stretto.built import file_name, library
 from stretto.errors import StrettoError
-from stretto.launch import library, prepare, run, understand
 from stretto.launch.ask import BROKEN_PIPE
 from stretto.launch.command import parse_command
-from stretto.launch.inject import join_preload, rank_variables
-from stretto.launch.job import Job
+from stretto.launch.execute import run
+from stretto.launch.inject import join_preload, prepare, rank_variables
+from stretto.launch.job import Job, understand
 from stretto.launch.layout import Layout
-from stretto.launch.library import file_name
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.intel import IntelMPI
 from stretto.mpi.mpich import MPICH

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from stretto import plan
 from stretto.errors import EXIT_USAGE, StrettoError
-from stretto.plan_sweep import cases, prove, values
-from stretto.plan_timeline import timeline
+from stretto.model.plan_sweep import cases, prove, values
+from stretto.model.plan_timeline import timeline
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "coll"
 ALGORITHMS = plan.algorithms()

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from stretto import plan, plan_sweep
+from stretto import plan
 from stretto.cli import main
-from stretto.plan_picture import picture
-from stretto.plan_timeline import timeline
+from stretto.model import plan_sweep
+from stretto.model.plan_picture import picture
+from stretto.model.plan_timeline import timeline
 
 
 def stretto(

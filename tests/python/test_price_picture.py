@@ -11,12 +11,12 @@ import pytest
 
 from stretto.cli import main
 from stretto.model.path import critical_path
+from stretto.model.plan_gantt import MOST_LANES, gantt
+from stretto.model.plan_picture import picture
+from stretto.model.plan_timeline import grouped, timeline
 from stretto.model.platform import LEVELS, Link, Platform
 from stretto.model.price import price
 from stretto.plan import Call
-from stretto.plan_gantt import MOST_LANES, gantt
-from stretto.plan_picture import picture
-from stretto.plan_timeline import grouped, timeline
 
 SVG = "{http://www.w3.org/2000/svg}"
 NEAR = Link(latency=3e-7, send_overhead=1e-7, recv_overhead=1e-7)

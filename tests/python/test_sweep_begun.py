@@ -15,7 +15,7 @@ import pytest
 
 import stretto.sweep.plan as plan_module
 import sweeps
-from stretto.campaign.cost import duration
+from stretto.counted import duration
 from stretto.errors import StrettoError
 from stretto.files.identity import Identity, now
 from stretto.files.table import read_table

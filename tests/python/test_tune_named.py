@@ -15,12 +15,12 @@ import pytest
 from looks import until_seen
 from mpis import MPIS, beside_others
 from stretto.cli import main
+from stretto.commands.tune_show import job_words
 from stretto.errors import UsageError
 from stretto.files.verdict import Metric
 from stretto.launch.command import Command, parse_command
 from stretto.mpi.settings import Setting
 from stretto.tune import seen as tune_seen
-from stretto.tune.command import job_words
 from stretto.tune.named import decided, environment_of, left, named, option_names
 from stretto.tune.place import Place
 from stretto.tune.seen import Seen, watching

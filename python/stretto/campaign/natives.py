@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from stretto.campaign.variants import settings_environment
 from stretto.errors import StrettoError
 from stretto.files.identity import Family
 from stretto.mpi.algorithms import Algorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.algorithms.forced import RULES, exported, forced, mark_of
 from stretto.mpi.algorithms.openmpi import hiding
+from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.known import check_settings
 from stretto.mpi.variables import control_variables

@@ -18,7 +18,6 @@ from typing import Literal
 from stretto.campaign import process
 from stretto.campaign.commandline import Starter, command_line
 from stretto.campaign.compare import NATIVE
-from stretto.campaign.cost import duration
 from stretto.campaign.fitting import check_same
 from stretto.campaign.idle import busy_note
 from stretto.campaign.inlaunch import written_in
@@ -27,7 +26,7 @@ from stretto.campaign.ledger import Ledger
 from stretto.campaign.reader import Reader
 from stretto.campaign.reference import REFERENCE
 from stretto.campaign.settings import STARTUP_S, Case, Settings
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.errors import StrettoError, from_oserror, keeping
 from stretto.files.bench import (
     CRASHES,

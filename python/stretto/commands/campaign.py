@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import print_json, say
+from stretto.output import print_json, say
 
 EXAMPLE = """stretto tune --campaign cluster.toml --dry-run     # what it would measure, how long
 stretto tune --campaign cluster.toml               # measures; the same command goes on

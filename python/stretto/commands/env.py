@@ -10,14 +10,15 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import CommandLine, print_json, say
-from stretto.commands.apply import applied_to
+from stretto.commands.options import CommandLine
 from stretto.errors import UsageError
+from stretto.launch.apply import applied_to
 from stretto.launch.command import Command
 from stretto.launch.inject import rank_variables
 from stretto.launch.job import Job, understand
 from stretto.launch.layout import Layout
 from stretto.mpi.detect import find_installation
+from stretto.output import print_json, say
 
 EXAMPLE = """\
 stretto env -- mpirun -n 64 ./app >> job.sh

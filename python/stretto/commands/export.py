@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stretto.cli import print_json, say
 from stretto.commands.export_refusals import (
     collectives,
     fits,
@@ -21,6 +20,7 @@ from stretto.commands.export_refusals import (
 )
 from stretto.errors import StrettoError, UsageError
 from stretto.files.export import OWN, TARGETS
+from stretto.output import print_json, say
 
 if TYPE_CHECKING:
     from stretto.export.targets import Wishes

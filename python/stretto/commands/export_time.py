@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stretto.cli import say
 from stretto.errors import StrettoError, UsageError
+from stretto.output import say
 
 if TYPE_CHECKING:
     from stretto.export import gain

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from stretto.cli import print_json, say
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
+from stretto.output import print_json, say
 
 EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 --ppn 36
 stretto import osu results/ -o imported \\

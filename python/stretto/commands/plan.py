@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stretto.cli import print_json, say
 from stretto.commands.plan_price import formula as _formula
 from stretto.commands.plan_price import price as _price
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.io import write_atomic
+from stretto.output import print_json, say
 
 if TYPE_CHECKING:
     from stretto.plan import Call
@@ -184,8 +184,8 @@ def verify(
 
     With --layout: shm+X over that layout, every root. Neighbourhood collectives: on sample graphs.
     """
+    from stretto.model.plan_sweep import Fault, cases, prove, selected
     from stretto.plan import neighborly, parse_layout, refuse_many
-    from stretto.plan_sweep import Fault, cases, prove, selected
     from stretto.progress import Progress
 
     if choice is not None and collective is None:
@@ -250,9 +250,9 @@ def verify(
 
 
 def _timeline(call: Call, platform: str, nbytes: int) -> str:
+    from stretto.model.plan_gantt import gantt
     from stretto.model.platform_file import load
     from stretto.model.price import price
-    from stretto.plan_gantt import gantt
 
     hosts = call.hosts if call.hosts is not None else list(range(call.nranks))
     found = price(
@@ -295,7 +295,7 @@ def draw(
 
     With --platform: what each rank does with its time on that platform.
     """
-    from stretto.plan_picture import picture
+    from stretto.model.plan_picture import picture
 
     with _build(
         collective, choice, nranks, layout, round_robin, root, nbytes, in_place, ordered, graph

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stretto.cli import CommandLine, print_json, say
+from stretto.commands.options import CommandLine
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.io import try_writing
+from stretto.output import print_json, say
 from stretto.scaling.words import NUMBERS
 
 if TYPE_CHECKING:
@@ -264,7 +265,7 @@ def tuned_at(lines: Mapping[Point, Line], table: Path | None) -> dict[Point, Tun
     table
         The user's; None: as `stretto run` finds it.
     """
-    from stretto.commands.apply import applied_to
+    from stretto.launch.apply import applied_to
     from stretto.scaling.measure import Tuned
 
     out = {}

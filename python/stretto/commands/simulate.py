@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stretto.campaign.settings import parse_counts
-from stretto.cli import finite, print_json, say
+from stretto.commands.options import finite
 from stretto.errors import UsageError
+from stretto.output import print_json, say
 from stretto.progress import Progress
 
 if TYPE_CHECKING:
@@ -129,9 +130,10 @@ def _sweep(
     from stretto.campaign.request import split_candidates
     from stretto.campaign.settings import parse_sizes
     from stretto.files.table import read_table
-    from stretto.model.show import answer_lines, sweep_picture
+    from stretto.model.show import answer_lines
     from stretto.model.sweep import Answer, Cell, require_time, simulate, write_results
     from stretto.plan import canonical, collectives
+    from stretto.report.figures.model import sweep_picture
 
     wanted = parse_sizes(sizes)
     if output is not None and output.exists() and output.stat().st_size > 0:
@@ -223,8 +225,9 @@ def _forecast(
     from stretto.files.profile import read_profile
     from stretto.model.forecast import Rule
     from stretto.model.outlook import file_of, outlook
-    from stretto.model.show import forecast_lines, save
+    from stretto.model.show import forecast_lines
     from stretto.report.figures.forecast import elapsed
+    from stretto.report.figures.model import save
 
     if scaling not in ("strong", "weak"):
         raise UsageError(f"{scaling!r} is no scaling", "--scaling", "strong or weak")

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stretto.campaign.settings import REDUCTIONS
-from stretto.campaign.variants import settings_environment
 from stretto.errors import StrettoError
 from stretto.export import examine, probe
 from stretto.export.cases import Case, cases_of
@@ -26,6 +25,7 @@ from stretto.export.verdicts import RowCheck, Seen, prints_of, unseen_of, verdic
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest, filled
 from stretto.mpi.algorithms.forced import MARKS, settable
 from stretto.mpi.algorithms.openmpi import hiding
+from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.openmpi import OpenMPI
 from stretto.mpi.variables import control_variables

@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.cost import duration
 from stretto.campaign.idle import crowd_words, threads
 from stretto.campaign.ledger import time_left
 from stretto.campaign.show import comparison_json, size_words, us
 from stretto.campaign.stats import FEWEST
 from stretto.campaign.verdict import THRESHOLD
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.export.gain import Plan
 from stretto.export.gained import Found, Gain
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stretto import __version__
 from stretto.campaign.compare import cell_of
 from stretto.campaign.show import size_words
 from stretto.counted import counted
@@ -20,6 +19,7 @@ from stretto.files.identity import now
 from stretto.imports.mpis import UNKNOWN, written
 from stretto.imports.placing import Asked, Item, Layout, Which
 from stretto.imports.printed import REDUCTIONS, Line
+from stretto.version import __version__
 
 
 @dataclass

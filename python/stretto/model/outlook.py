@@ -6,7 +6,6 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
-from stretto import __version__
 from stretto.errors import StrettoError
 from stretto.files.forecast import ForecastFile, Recorded, Scale, Times
 from stretto.files.profile import Profile
@@ -16,6 +15,7 @@ from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
 from stretto.model.sweep import Cell, candidates_of, messages_of, seconds_of
 from stretto.plan import collectives, neighborly
+from stretto.version import __version__
 
 #: messages of one call beyond which a candidate is not tried: forecasts price many calls
 _MANY = 1e5

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto import __version__
-from stretto.campaign.cost import duration
 from stretto.campaign.stats import geometric_mean
+from stretto.counted import duration
 from stretto.errors import EXIT_USAGE, StrettoError, UsageError
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
@@ -22,6 +21,7 @@ from stretto.files.table import WITHOUT_SIZE
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
 from stretto.plan import refuse_many
+from stretto.version import __version__
 
 NATIVE = "native"
 #: a simulated file is of no moment and no machine: the same input gives the same bytes

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from stretto import __version__
 from stretto.errors import UsageError
 from stretto.files.identity import Family
 from stretto.files.rows import Table
@@ -20,6 +19,7 @@ from stretto.model.sweep import (
     seconds_of,
     simulate,
 )
+from stretto.version import __version__
 
 
 def simulated_table(

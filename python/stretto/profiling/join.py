@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stretto.built import Abi
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.files.identity import Abi, Family, MPIIdentity, collect
+from stretto.files.identity import Family, MPIIdentity, collect
 from stretto.files.profile import (
     CALL_KINDS,
     Call,

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import jinja2
 from markupsafe import Markup
 
-from stretto import __version__
 from stretto.files.identity import now
 from stretto.report import facts, findings, render, theme
 from stretto.report import format as fmt
@@ -17,6 +16,7 @@ from stretto.report.points import Panel
 from stretto.report.render import Figure
 from stretto.report.sections import Content
 from stretto.report.tables import FOREST_TOP, forest_bottom
+from stretto.version import __version__
 
 Progress = Callable[[str], None]
 

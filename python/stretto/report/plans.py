@@ -90,12 +90,12 @@ def _rows(system: System) -> Iterator[Row]:
 
 
 def _draw(row: Row, system: System, platform: str, most: int) -> Drawn | None:
+    from stretto.model.plan_gantt import gantt
+    from stretto.model.plan_picture import picture
     from stretto.model.platform_file import load
     from stretto.model.price import price
     from stretto.model.sweep import hosts_of
     from stretto.plan import Call
-    from stretto.plan_gantt import gantt
-    from stretto.plan_picture import picture
 
     nodes, ppn = _layout(row, system, most)
     if nodes * ppn < 2:

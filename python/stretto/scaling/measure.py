@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from stretto.campaign.cost import ask, duration
-from stretto.counted import counted
+from stretto.campaign.cost import ask
+from stretto.counted import counted, duration
 from stretto.errors import (
     CommandFailedError,
     Interrupted,

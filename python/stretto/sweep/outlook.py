@@ -7,11 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from stretto.campaign.cost import duration
 from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, crowd_words
 from stretto.campaign.show import size_words
 from stretto.campaign.stats import FEWEST
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.files.bench import Sample
 from stretto.sweep.begun import earlier
 from stretto.sweep.expected import at_most_s

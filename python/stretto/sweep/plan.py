@@ -23,11 +23,11 @@ from stretto.files.io import check_schema, parse_json, read_text
 from stretto.files.once import write_once
 from stretto.files.schema import decode, encode
 from stretto.mpi.base import MPIInstallation
+from stretto.mpi.surroundings import deciding, differing
 from stretto.sweep.differs import other_plan
 from stretto.sweep.elimination import Policy, shape_of
 from stretto.sweep.layout import Layout
 from stretto.sweep.request import OWN, Request
-from stretto.sweep.surroundings import deciding, differing
 from stretto.sweep.times import Shape
 
 SCHEMA, VERSION = "stretto-layout", 1

@@ -11,13 +11,13 @@ from stretto.campaign.baseline import fair, with_bare
 from stretto.campaign.candidates import default_candidates
 from stretto.campaign.commandline import Starter
 from stretto.campaign.compare import NATIVE, Comparison, decisive, timings
-from stretto.campaign.cost import ask, duration
+from stretto.campaign.cost import ask
 from stretto.campaign.fitting import require_layout
 from stretto.campaign.idle import cores
 from stretto.campaign.ledger import time_left
 from stretto.campaign.runner import measure
 from stretto.campaign.settings import ROOTED, STARTUP_S, Case, Settings, make_case, variants_of
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.files.identity import collect
 from stretto.files.profile import Profile
 from stretto.files.table import Row, Table

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from stretto.campaign.cost import duration
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
 from stretto.files.identity import collect
 from stretto.files.io import write_atomic

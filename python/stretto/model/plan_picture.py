@@ -11,7 +11,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from stretto.counted import counted
-from stretto.plan_timeline import Message, Phase, Timeline, Work, grouped, timeline
+from stretto.model.plan_timeline import Message, Phase, Timeline, Work, grouped, timeline
 
 WIDEST_STEP, NARROWEST_STEP = 104, 58  # px from one step to the next
 STEPS_WIDTH = 1250  # px that all steps should fit in

@@ -8,9 +8,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stretto.cli import print_json, say
 from stretto.files.product import product
 from stretto.launch.typed import typed
+from stretto.output import print_json, say
 
 if TYPE_CHECKING:
     from stretto.files.identity import MPIIdentity
