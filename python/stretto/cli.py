@@ -10,7 +10,9 @@ import inspect
 import io
 import os
 import sys
+import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -262,9 +264,6 @@ def _unexpected(error: Exception) -> int:
     """Report a defect of Stretto: one line, and where the traceback is."""
     if any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error)):
         return _interrupted(error)  # in an extension module's import it becomes an ImportError
-    import tempfile
-    import traceback
-
     text = "".join(traceback.format_exception(error))
     summary = f"{type(error).__name__}: {error}".splitlines()[0]
     say(f"stretto: error: this is a defect of Stretto: {summary}")

@@ -25,6 +25,7 @@ from stretto.files.io import write_atomic
 from stretto.files.results import results_in
 from stretto.files.table import Row, Table, write_table
 from stretto.mpi.algorithms.base import PREFIX
+from stretto.tune.from_results import table_from
 
 if TYPE_CHECKING:
     from stretto.export.targets import Wishes
@@ -133,8 +134,6 @@ def _chooses(row: Row) -> bool:
 
 def _decided(results: Sequence[Path]) -> tuple[Table, list[str], list[Point]]:
     """Return the table that results give, what it lacks, and where anything was compared."""
-    from stretto.tune.from_results import table_from
-
     found, table = table_from(results)
     lost = [
         f"{words}: the baseline is missing, so nothing is compared there"

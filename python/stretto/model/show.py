@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stretto.campaign.show import size_words
 from stretto.counted import counted
 from stretto.files.forecast import ForecastFile
 from stretto.model.fit import Fit
@@ -62,8 +63,6 @@ def _us(seconds: float) -> str:
 
 def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
     """Return the simulated times: best, native, the next ones, and where the best one changes."""
-    from stretto.campaign.show import size_words
-
     shown = "best" if all(a.chosen is None for a in answers) else "table"
     rows = [["collective", "nodes x ppn", "bytes", shown, "us", "native", "us", "gain", "bound"]]
     for a in answers:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto import plan
 from stretto.campaign.stats import geometric_mean
 from stretto.counted import duration
 from stretto.errors import EXIT_USAGE, StrettoError, UsageError
@@ -20,6 +21,7 @@ from stretto.files.rows import Row, merge_rows
 from stretto.files.table import WITHOUT_SIZE
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
+from stretto.model.price import bound, price
 from stretto.plan import refuse_many
 from stretto.version import __version__
 
@@ -81,8 +83,6 @@ MOST = 1e8
 
 @functools.cache
 def _messages(collective: str, choice: str, nodes: int, ppn: int, nbytes: int) -> float:
-    from stretto.model.price import price
-
     hosts = hosts_of(nodes, ppn)
     return sum(price(collective, choice, hosts, nbytes, Platform()).messages.values())
 
@@ -138,8 +138,6 @@ def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls
     UsageError
         It would take minutes.
     """
-    from stretto.model.price import price
-
     _refuse_long(cell, choice)
     hosts = hosts_of(cell.nodes, cell.ppn)
     element = 8 if cell.bytes % 8 == 0 else 1
@@ -164,8 +162,6 @@ def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> l
     wide
         Every radix up to the ranks (or nodes) instead of a few.
     """
-    from stretto import plan
-
     found = plan.choices(collective, nodes * ppn, nodes)
     if not wide:
         return found
@@ -266,8 +262,6 @@ def simulate(
 
 
 def _bound(cell: Cell, platform: Platform) -> tuple[float | None, str]:
-    from stretto.model.price import bound
-
     found = bound(cell.collective, hosts_of(cell.nodes, cell.ppn), cell.bytes, platform)
     return found or (None, "")
 

@@ -96,7 +96,7 @@ def method(system: System) -> list[str]:
         found = f", found in the output by /{m.pattern}/" if m.pattern else ""
         out.append(
             "The application was run native and tuned in turn; compared is "
-            f"{findings.metric_name(m)}{found} ({m.better} is better)."
+            f"{fmt.metric_name(m)}{found} ({m.better} is better)."
         )
     p = system.profile
     if p is not None:

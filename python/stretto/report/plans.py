@@ -8,6 +8,12 @@ from dataclasses import dataclass
 
 from stretto.errors import StrettoError
 from stretto.files.rows import Row
+from stretto.model.plan_gantt import gantt
+from stretto.model.plan_picture import picture
+from stretto.model.platform_file import load, locate
+from stretto.model.price import price
+from stretto.model.sweep import hosts_of
+from stretto.plan import Call
 from stretto.report import format as fmt
 from stretto.report.load import System
 from stretto.report.points import NATIVE
@@ -58,8 +64,6 @@ def _layout(row: Row, system: System, most: int) -> tuple[int, int]:
 
 def platform_name(system: System) -> str:
     """Return the platform that the files were simulated on, or a stand-in."""
-    from stretto.model.platform_file import locate
-
     names = [t.host for t in system.tables if any(r.simulated for r in t.rows)]
     # a machine may be called as a platform is
     heads = [b.header for b in system.benches]
@@ -90,13 +94,6 @@ def _rows(system: System) -> Iterator[Row]:
 
 
 def _draw(row: Row, system: System, platform: str, most: int) -> Drawn | None:
-    from stretto.model.plan_gantt import gantt
-    from stretto.model.plan_picture import picture
-    from stretto.model.platform_file import load
-    from stretto.model.price import price
-    from stretto.model.sweep import hosts_of
-    from stretto.plan import Call
-
     nodes, ppn = _layout(row, system, most)
     if nodes * ppn < 2:
         return None

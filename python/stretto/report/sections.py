@@ -245,7 +245,7 @@ def _counts(run: SettingRun, tried: SettingTried) -> bool:
 def _gain(tried: SettingTried) -> str:
     if tried.gain is None:
         return fmt.NONE
-    return runs.gain_text(tried.gain) if tried.gain.p is not None else "not tested"
+    return fmt.gain_text(tried.gain) if tried.gain.p is not None else "not tested"
 
 
 def _settings(system: System) -> list[Tried]:

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from stretto.campaign.stats import order_rank
+from stretto.files.verdict import Run
 
 Kind = Literal["launches", "range", "calls", "none"]
 
@@ -89,3 +90,8 @@ def estimate(launches: Sequence[Sequence[float]]) -> Estimate | None:
     if total > 1:
         return Estimate(middle, float(arrays[0].min()), float(arrays[0].max()), "range", 1, total)
     return Estimate(middle, middle, middle, "none", 1, 1)
+
+
+def usable(runs: Sequence[Run], kind: str) -> list[Run]:
+    """Return the runs of a kind that ended well and gave a value."""
+    return [r for r in runs if r.kind == kind and r.value is not None and r.exit == 0]

@@ -22,6 +22,8 @@ from stretto.files.identity import Identity
 from stretto.files.io import check_schema, parse_json, read_text
 from stretto.files.once import write_once
 from stretto.files.schema import decode, encode
+from stretto.model.platform_file import load
+from stretto.model.sweep import TOO_MANY, Cell, messages_of, seconds_of
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.surroundings import deciding, differing
 from stretto.sweep.differs import other_plan
@@ -178,8 +180,6 @@ def _unlikely(
     """Return what the model finds hopeless at a size and its neighbours; no price: it stays."""
     if request.platform is None or not request.eliminate:
         return {}
-    from stretto.model.platform_file import load
-    from stretto.model.sweep import TOO_MANY, Cell, messages_of, seconds_of
 
     platform, limit = load(request.platform), Policy().priced
     costs: dict[Shape, dict[str, float]] = {}

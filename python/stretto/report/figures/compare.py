@@ -15,11 +15,11 @@ from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer
 from stretto.report.figures.lines import MICRO, Line
 from stretto.report.figures.lines import chart as line_chart
-from stretto.report.figures.runs import KINDS, usable, value_text
-from stretto.report.findings import metric_name
+from stretto.report.figures.runs import KINDS
+from stretto.report.format import metric_name, value_text
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
-from stretto.report.stats import estimate
+from stretto.report.stats import estimate, usable
 
 HUES = ("blue", "green")
 
