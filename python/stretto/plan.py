@@ -219,7 +219,7 @@ def choice_problem(collective: str, choice: str) -> str | None:
     return None
 
 
-class Call:
+class CallPlans:
     """The plans of all ranks of one call; use it in a ``with`` statement.
 
     Parameters
@@ -283,7 +283,7 @@ class Call:
                 "stretto plan list shows the algorithms and what they need",
             )
 
-    def __enter__(self) -> Call:
+    def __enter__(self) -> CallPlans:
         return self
 
     def __exit__(

@@ -16,7 +16,7 @@ from stretto.model.plan_picture import picture
 from stretto.model.plan_timeline import grouped, timeline
 from stretto.model.platform import LEVELS, Link, Platform
 from stretto.model.price import price
-from stretto.plan import Call
+from stretto.plan import CallPlans
 
 SVG = "{http://www.w3.org/2000/svg}"
 NEAR = Link(latency=3e-7, send_overhead=1e-7, recv_overhead=1e-7)
@@ -92,7 +92,7 @@ def test_the_critical_path_has_no_holes(collective: str, choice: str, nbytes: in
 
 def test_many_ranks_are_put_together() -> None:
     hosts = [r // 8 for r in range(512)]
-    with Call("allreduce", "shm+recursive_doubling", 512, hosts) as call:
+    with CallPlans("allreduce", "shm+recursive_doubling", 512, hosts) as call:
         plan = call.actions()
     full = timeline(plan)
     few, names = grouped(full)
@@ -100,7 +100,7 @@ def test_many_ranks_are_put_together() -> None:
     assert len(few.messages) == len(full.messages) == 64 * 6
     assert len(few.phases) == 2 * 64
     assert inside(ElementTree.fromstring(picture(plan)))
-    with Call("bcast", "knomial", 200) as call:
+    with CallPlans("bcast", "knomial", 200) as call:
         few, names = grouped(timeline(call.actions()))
     assert (few.nranks, names[0]) == (50, "ranks 0–3")
 

@@ -368,7 +368,7 @@ def _check(
     as_json: bool,
 ) -> list[RowCheck]:
     from stretto.export import plain
-    from stretto.export.check import Plan, check
+    from stretto.export.check import CheckPlan, check
     from stretto.export.mpich import as_rule
     from stretto.export.users import conflicts
 
@@ -396,7 +396,7 @@ def _check(
             f"{installation.version}"
         )
     nodes = tuple(h for h in (hosts or "").split(",") if h)
-    verdicts = check(out, Plan(installation, nodes, most_ranks, folder), as_json)
+    verdicts = check(out, CheckPlan(installation, nodes, most_ranks, folder), as_json)
     if not as_json:
         for v in verdicts:
             print(f"{v.status:8}  {v.words}: {v.why}" + (f" [{v.place}]" if v.place else ""))

@@ -128,7 +128,7 @@ def _import(
     from stretto.campaign.stats import FEWEST
     from stretto.files.identity import Host
     from stretto.imports import convert, gather, mpis, natives, placing
-    from stretto.imports.pattern import Facts, compile_pattern
+    from stretto.imports.pattern import FileFacts, compile_pattern
     from stretto.imports.templates import templates
 
     if value not in (None, "max", "avg"):
@@ -136,7 +136,7 @@ def _import(
     by_name, everywhere = mpis.assigned(mpi or [])
     asked = placing.Asked(
         [compile_pattern(text) for text in pattern or []],
-        Facts(collective=collective, nodes=nodes, ppn=ppn, algorithm=algorithm),
+        FileFacts(collective=collective, nodes=nodes, ppn=ppn, algorithm=algorithm),
         by_name,
         everywhere,
         value,  # type: ignore[arg-type]

@@ -279,9 +279,9 @@ def command(
         if unused:
             raise UsageError(f"{option} needs a command", None, "give it after --: -- mpirun ./app")
     from stretto.campaign.request import where
-    from stretto.tune.general import Request
+    from stretto.tune.general import LayoutRequest
 
-    request = Request(
+    request = LayoutRequest(
         where(nranks or 2, each, hosts, mpi), out, only, sizes or SIZES, names, launches or 10,
         seconds, seed, restart, yes, dry_run,
     )  # fmt: skip

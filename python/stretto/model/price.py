@@ -227,7 +227,7 @@ def price(
     trace
         Also return what happened, for pictures.
     graph
-        Of neighbourhood collectives, as in `stretto.plan.Call`.
+        Of neighbourhood collectives, as in `stretto.plan.CallPlans`.
     """
     lib = _library()
     given = _pricing(collective, choice, hosts, nbytes, platform, element, root)

@@ -24,7 +24,9 @@ def identity(system: System) -> list[tuple[str, str]]:
     elif system.benches:
         out.append(("command", findings.command_line(system.benches[0].header.command)))
     if system.layout is not None:
-        out.append(("layout", f"{system.layout} ({fmt.plural(system.layout.nranks, 'rank')})"))
+        out.append(
+            ("layout", f"{fmt.layout(system.layout)} ({fmt.plural(system.layout.nranks, 'rank')})")
+        )
     if system.identities:
         one = system.identities[0]
         out.append(("machine", _machine(system)))

@@ -262,6 +262,8 @@ def notes(system: System) -> list[str]:
     failed: dict[str, set[str]] = {}
     for panel in system.panels:
         for name, why in panel.failed.items():
-            failed.setdefault(f"{name} for {panel.collective} {why}", set()).add(str(panel.layout))
+            failed.setdefault(f"{name} for {panel.collective} {why}", set()).add(
+                fmt.layout(panel.layout)
+            )
     out += [f"{what} ({', '.join(sorted(where))})." for what, where in sorted(failed.items())]
     return out + system.notes

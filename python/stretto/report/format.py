@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 
-from stretto.files.verdict import Gain, Metric, VerdictFile
+from stretto.files.layout import RankLayout
+from stretto.files.verdict import GainInterval, Metric, VerdictFile
 
 DASH = "\u2013"
 NONE = "\u2014"
@@ -137,11 +138,11 @@ def slowest_left_out(number: int, total: int, noun: str) -> str:
     return f"the {who} of {plural(total, noun)} {verb} left out"
 
 
-def layout(nodes: int, ppn: int, nranks: int | None = None) -> str:
+def layout(where: RankLayout) -> str:
     """Return a layout: ``4 nodes x 8 ranks`` (nodes times ranks on each)."""
-    if nranks is not None and nranks != nodes * ppn:
-        return f"{plural(nranks, 'rank')} on {plural(nodes, 'node')}"
-    return f"{plural(nodes, 'node')} {TIMES} {plural(ppn, 'rank')}"
+    if where.nranks != where.nodes * where.ppn:
+        return f"{plural(where.nranks, 'rank')} on {plural(where.nodes, 'node')}"
+    return f"{plural(where.nodes, 'node')} {TIMES} {plural(where.ppn, 'rank')}"
 
 
 def identifier(text: str) -> str:
@@ -189,6 +190,6 @@ def value_text(verdict: VerdictFile, value: float) -> str:
     return f"{text} {verdict.metric.unit}".strip()
 
 
-def gain_text(g: Gain) -> str:
+def gain_text(g: GainInterval) -> str:
     """Return a gain with its interval in words."""
     return f"{percent(g.median)} ({percent(g.low)} to {percent(g.high)})"

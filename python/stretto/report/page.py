@@ -128,7 +128,7 @@ def _row_views(content: Content, shown: set[str]) -> list[tuple[str, str]]:
     seen: dict[str, tuple[str, str]] = {}
     for v in content.views:
         if v.key in shown:
-            seen.setdefault(str(v.layout), (v.key, str(v.layout)))
+            seen.setdefault(fmt.layout(v.layout), (v.key, fmt.layout(v.layout)))
     layouts = {row["layout"] for row in content.rows}
     return list(seen.values()) if len(layouts) > 1 else []
 

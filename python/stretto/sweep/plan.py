@@ -23,7 +23,7 @@ from stretto.files.io import check_schema, parse_json, read_text
 from stretto.files.once import write_once
 from stretto.files.schema import decode, encode
 from stretto.model.platform_file import load
-from stretto.model.sweep import TOO_MANY, Cell, messages_of, seconds_of
+from stretto.model.sweep import TOO_MANY, SimulatedCell, messages_of, seconds_of
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.surroundings import deciding, differing
 from stretto.sweep.differs import other_plan
@@ -184,7 +184,7 @@ def _unlikely(
     platform, limit = load(request.platform), Policy().priced
     costs: dict[Shape, dict[str, float]] = {}
     for case in cases:
-        cell = Cell(case.collective, layout.nodes, layout.ppn, case.bytes)
+        cell = SimulatedCell(case.collective, layout.nodes, layout.ppn, case.bytes)
         priced = {}
         for name in case.candidates:
             if name.startswith(("native", BARE)):

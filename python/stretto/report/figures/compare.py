@@ -56,7 +56,7 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
     low = min(p.estimate.low for p in points) * MICRO
     high = max(p.estimate.high for p in points) * MICRO
     y = axes.log_time_y("t", low, high, "Time per call")
-    layouts = str(a.layout) if a.layout == b.layout else f"{a.layout} and {b.layout}"
+    layouts = " and ".join(dict.fromkeys((fmt.layout(a.layout), fmt.layout(b.layout))))
     return Figure(
         f"compare-{a.name}",
         f"MPI_{a.collective.capitalize()} on both systems",
