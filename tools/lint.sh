@@ -44,6 +44,8 @@ fi
 check "ruff check" "$bin/ruff" check -q "${python_dirs[@]}"
 check "ruff format" "$bin/ruff" format -q --check "${python_dirs[@]}"
 check mypy "$bin/mypy" --no-error-summary
+check import-linter env PYTHONPATH=python "$bin/lint-imports" --no-cache --no-logo
+check weight "$bin/python" tools/weight.py --check
 check codespell "$bin/codespell"
 check shellcheck "$bin/shellcheck" "${shell_files[@]}"
 check "only PMPI_* inside" no_bare_mpi_calls

@@ -4,6 +4,8 @@ Inside an MPI program (see `stretto.api`): `choose`, `last`, `counters`, `Alltoa
 """
 
 from stretto.api import AlltoallvPlan, Blocks, Counters, choose, counters, last, loaded
+from stretto.version import __version__
 
-__version__ = "0.1.0"
-__all__ = ["AlltoallvPlan", "Blocks", "Counters", "choose", "counters", "last", "loaded"]
+__all__ = [
+    "AlltoallvPlan", "Blocks", "Counters", "__version__", "choose", "counters", "last", "loaded",
+]  # fmt: skip

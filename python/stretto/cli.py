@@ -8,19 +8,18 @@ import importlib
 import importlib.util
 import inspect
 import io
-import json
-import math
 import os
 import sys
+import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from stretto import __version__
 from stretto.errors import (
     EXIT_DONE,
     EXIT_FAULT,
@@ -28,11 +27,12 @@ from stretto.errors import (
     UNREACHABLE,
     Interrupted,
     StrettoError,
-    UsageError,
     from_oserror,
 )
 from stretto.home import home
+from stretto.output import say
 from stretto.signals import interruptible
+from stretto.version import __version__
 
 #: name, one line of help; in the order in which a user meets them
 COMMANDS: list[tuple[str, str]] = [
@@ -62,50 +62,8 @@ MENDABLE = (
     errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, *UNREACHABLE,
 )  # fmt: skip
 
-CommandLine = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="-- CMD...",
-        help="The command as you would type it, the launcher included: mpirun -n 64 ./app",
-        show_default=False,
-    ),
-]
-
 #: options end at the first word that is not one, so that CMD's own options are never eaten
 _CONTEXT = {"allow_interspersed_args": False, "help_option_names": ["--help", "-h"]}
-
-
-def print_json(value: Any) -> None:
-    """Print one JSON document to stdout (the whole of a command's output with ``--json``)."""
-    plain = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
-    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=plain, allow_nan=False) + "\n")
-    sys.stdout.flush()
-
-
-def finite(option: typer.CallbackParam, value: float | None) -> float | None:
-    """Refuse an option's value that is no number, or has no end: Typer's limits let NaN by.
-
-    Parameters
-    ----------
-    option, value
-        As Typer gives them.
-    """
-    if value is not None and not math.isfinite(value):
-        raise UsageError(f"{value} is no number to go by", option.opts[0], "write for example 1.5")
-    return value
-
-
-def say(text: str) -> None:
-    """Print a sentence for people to stderr."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def beside_command() -> TextIO:
-    """Return where a result goes after a run of CMD: to stdout on a terminal, else to stderr.
-
-    A file or pipe at stdout is for CMD's own output.
-    """
-    return sys.stdout if sys.stdout.isatty() else sys.stderr
 
 
 def available() -> list[tuple[str, str]]:
@@ -306,9 +264,6 @@ def _unexpected(error: Exception) -> int:
     """Report a defect of Stretto: one line, and where the traceback is."""
     if any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error)):
         return _interrupted(error)  # in an extension module's import it becomes an ImportError
-    import tempfile
-    import traceback
-
     text = "".join(traceback.format_exception(error))
     summary = f"{type(error).__name__}: {error}".splitlines()[0]
     say(f"stretto: error: this is a defect of Stretto: {summary}")

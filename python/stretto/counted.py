@@ -1,4 +1,4 @@
-"""Numbers of things in sentences: ``1 launch``, ``2 launches``."""
+"""Numbers in sentences: ``1 launch``, ``2 launches``, ``3 minutes``."""
 
 from __future__ import annotations
 
@@ -18,3 +18,12 @@ def counted(number: int, noun: str, nouns: str | None = None) -> str:
 
 def _several(noun: str) -> str:
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, with the digits that count."""
+    if seconds >= 5400:
+        return f"{seconds / 3600:.1f} hours"
+    if seconds >= 100:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"

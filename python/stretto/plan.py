@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from stretto.built import library
 from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError, UsageError
 
@@ -54,8 +55,6 @@ class Algorithm:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    from stretto.launch.library import library
-
     path: Path = library("plan", "openmpi")
     try:
         lib = ctypes.CDLL(str(path))
@@ -220,7 +219,7 @@ def choice_problem(collective: str, choice: str) -> str | None:
     return None
 
 
-class Call:
+class CallPlans:
     """The plans of all ranks of one call; use it in a ``with`` statement.
 
     Parameters
@@ -284,7 +283,7 @@ class Call:
                 "stretto plan list shows the algorithms and what they need",
             )
 
-    def __enter__(self) -> Call:
+    def __enter__(self) -> CallPlans:
         return self
 
     def __exit__(

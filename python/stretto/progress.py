@@ -11,7 +11,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from stretto.campaign.cost import duration
+from stretto.counted import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity, Source
+from stretto.files.layout import RankLayout
 
-FOUR, FIVE = Layout(4, 1, 4), Layout(5, 1, 5)
+FOUR, FIVE = RankLayout(1, 4, 4), RankLayout(1, 5, 5)
 #: s: for which it is looked again where a busy machine hid what shows an algorithm, all looks of a
 #: test together
 LOOKS_S = 1200
@@ -58,7 +59,7 @@ TUNED = [
 def result_file(
     path: Path,
     times: Mapping[tuple[str, int], Mapping[str, float]],
-    layout: Layout = FIVE,
+    layout: RankLayout = FIVE,
     mpi: MPIIdentity | None = None,
     cpu: str = "one",
     source: Source = "measured",

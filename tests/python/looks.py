@@ -33,7 +33,7 @@ def until_seen(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return found
 
     @contextlib.contextmanager
-    def waiting(*words: Any) -> Iterator[seen.Seen]:
+    def waiting(*words: Any) -> Iterator[seen.RanksSeen]:
         mark.unlink()
         try:
             with watching(*words) as found:

@@ -18,7 +18,7 @@ from stretto.errors import StrettoError, UsageError
 from stretto.mpi.openmpi import OpenMPI
 from stretto.sweep.command import request_of
 from stretto.sweep.hosts import Hosts, allocated, find_hosts
-from stretto.sweep.placement import Place, StartError
+from stretto.sweep.placement import RankPlace, StartError
 from test_sweep_kills import small
 
 
@@ -120,10 +120,10 @@ def asked(
         monkeypatch.delenv(name, raising=False)
     starts: list[tuple[str, ...]] = []
 
-    def probe(mpi: object, layout: object, hosts: Sequence[str], start: object) -> list[Place]:
+    def probe(mpi: object, layout: object, hosts: Sequence[str], start: object) -> list[RankPlace]:
         starts.append(tuple(hosts))
         where = hosts if together else [hosts[0]] * len(hosts)
-        return [Place(i, h.split(".")[0], "A CPU", 4, 8) for i, h in enumerate(where)]
+        return [RankPlace(i, h.split(".")[0], "A CPU", 4, 8) for i, h in enumerate(where)]
 
     monkeypatch.setattr("stretto.sweep.hosts.probe", probe)
     request = replace(small(tmp_path), hosts=tuple(hosts))
@@ -182,10 +182,10 @@ def test_nodes_that_do_not_answer_are_named(
 def test_a_node_that_does_not_answer_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def probe(mpi: object, layout: object, hosts: Sequence[str], start: object) -> list[Place]:
+    def probe(mpi: object, layout: object, hosts: Sequence[str], start: object) -> list[RankPlace]:
         if "nosuch1" in hosts:
             raise StartError("1 x 1 ranks cannot be started", "no such host", "mpirun", "")
-        return [Place(i, h, "A CPU", 4, 8) for i, h in enumerate(hosts)]
+        return [RankPlace(i, h, "A CPU", 4, 8) for i, h in enumerate(hosts)]
 
     monkeypatch.setattr("stretto.sweep.hosts.probe", probe)
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)

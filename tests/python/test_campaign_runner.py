@@ -23,7 +23,7 @@ from stretto.campaign import process, runner
 from stretto.campaign.compare import compare, timings
 from stretto.campaign.job import format_job, parse_line, parse_sample, read_status
 from stretto.campaign.ledger import Ledger, time_left
-from stretto.campaign.reader import Reader
+from stretto.campaign.reader import LaunchReader
 from stretto.campaign.runner import measure
 from stretto.campaign.settings import (
     Settings,
@@ -34,10 +34,11 @@ from stretto.campaign.settings import (
     parse_sizes,
     variants_of,
 )
-from stretto.campaign.variants import settings_environment, single_settings
+from stretto.campaign.variants import single_settings
 from stretto.errors import Interrupted, StrettoError, UsageError
 from stretto.files.bench import LaunchEnd, read_bench
 from stretto.files.identity import MPIIdentity, collect
+from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.openmpi import OpenMPI
 
 FAKE = r"""#!/usr/bin/env python3
@@ -338,7 +339,9 @@ class Seen:
         self.kept.append(seen.candidate)
 
 
-def reader_of(campaign: Seen, tmp_path: Path, samples: Sequence[tuple[str, int]] = ()) -> Reader:
+def reader_of(
+    campaign: Seen, tmp_path: Path, samples: Sequence[tuple[str, int]] = ()
+) -> LaunchReader:
     more = {"type": "sample", "launch": 0, "collective": "allreduce", "datatype": "byte",
             "operation": None, "root": 0, "mode": "latency", "batch": 1, "times_us": [1.0],
             "correct": True}  # fmt: skip
@@ -347,7 +350,7 @@ def reader_of(campaign: Seen, tmp_path: Path, samples: Sequence[tuple[str, int]]
     (tmp_path / "status").write_text("0 2 allreduce 8 shm 5\n")
     progress = SimpleNamespace(done=0, update=lambda *words: None)
     places = tmp_path / "output", tmp_path / "status"
-    return Reader(campaign, 0, list(campaign.settings.cases), *places, progress)  # type: ignore[arg-type]
+    return LaunchReader(campaign, 0, list(campaign.settings.cases), *places, progress)  # type: ignore[arg-type]
 
 
 def test_nobody_hung_while_nobody_could_look(

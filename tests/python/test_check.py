@@ -23,10 +23,10 @@ from stretto.checks.job import (
 )
 from stretto.checks.start import judge_start
 from stretto.errors import StrettoError
-from stretto.launch import understand
 from stretto.launch.ask import before
 from stretto.launch.command import parse_command
 from stretto.launch.execute import Result
+from stretto.launch.job import understand
 from test_launch_inject import job as stand_in
 
 GIB = 1 << 30

@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, missing
-from stretto import __version__, cli, progress
+from stretto import cli, progress
 from stretto.campaign import elements
 from stretto.errors import EXIT_AGAIN, CommandFailedError, Interrupted, StrettoError, keeping
 from stretto.files.append import LineFile
 from stretto.files.io import dump_json, parse_json, write_atomic
+from stretto.version import __version__
 
 COMMANDS = [name for name, _ in cli.available()]
 
@@ -70,7 +71,7 @@ def test_only_the_command_that_runs_is_imported() -> None:
         " or m in ('numpy', 'scipy', 'altair', 'rich')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    expected = "['stretto.commands.apply', 'stretto.commands.choices', 'stretto.commands.run']"
+    expected = "['stretto.commands.options', 'stretto.commands.run']"
     assert done.stderr.strip() == expected
 
 
@@ -403,10 +404,11 @@ def test_closed_input_output_and_errors(tmp_path: Path) -> None:
 
 def test_letters_that_the_terminal_does_not_have(tmp_path: Path) -> None:
     words = b"profile --json -- \xe9t\xe9 \xe2\x98\x83".split()
-    code = "import sys; from stretto import cli; "
+    code = "import sys; from stretto import cli, output; "
     argv = [sys.executable, "-c", code + "cli._standard_streams(); print(sys.argv[1:])", *words]
     json_argv = [
-        sys.executable, "-c", code + "cli._standard_streams(); cli.print_json(sys.argv[1:])", *words
+        sys.executable, "-c", code + "cli._standard_streams(); output.print_json(sys.argv[1:])",
+        *words,
     ]  # fmt: skip
     for encoding in ("utf-8", "ascii", "latin-1"):
         env = {**os.environ, "PYTHONIOENCODING": encoding}
@@ -481,7 +483,7 @@ def test_a_platform_means_prices_where_there_are_hosts_to_measure_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As in a campaign's file; without hosts it means simulation."""
-    from stretto.model import tuning
+    from stretto.commands import tune_simulated
     from stretto.sweep import command
 
     seen: list[object] = []
@@ -491,7 +493,7 @@ def test_a_platform_means_prices_where_there_are_hosts_to_measure_on(
         return 0
 
     monkeypatch.setattr(command, "tune_campaign", campaign)
-    monkeypatch.setattr(tuning, "tune_by_simulation", lambda *_: seen.append("simulated"))
+    monkeypatch.setattr(tune_simulated, "tune_by_simulation", lambda *_: seen.append("simulated"))
     file = tmp_path / "a.toml"
     words = ["tune", "--platform", "hpc7g"]
     assert cli.main([*words, "--campaign", str(file)]) == 0

@@ -20,7 +20,7 @@ from clusters import inside_a_job, stretto, testbed
 from mpis import beside_others
 from stretto.files.table import read_table
 from stretto.sweep.layout import Layout
-from stretto.sweep.submit import Job, script
+from stretto.sweep.submit import SlurmJob, script
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 
@@ -136,7 +136,7 @@ def test_a_job_that_is_cancelled_does_not_come_back(
     request = sweeps.request_of(nodes.shared / "cancelled", layouts=(Layout(1, 2),))
     request.out.mkdir()
     path = request.out / "submit.sh"
-    path.write_text(script(request, Path("c.toml"), Job("10", 2, ("--oversubscribe",)), {}))
+    path.write_text(script(request, Path("c.toml"), SlurmJob("10", 2, ("--oversubscribe",)), {}))
     env = os.environ | clusters.slurm.variables(nodes)
     words = ["sbatch", "--parsable", str(path)]
     job = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout.strip()

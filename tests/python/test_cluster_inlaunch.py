@@ -21,9 +21,10 @@ from mpis import MPIS, beside_others
 from stretto.campaign.inlaunch import shared_launches, written_in
 from stretto.campaign.natives import resolve
 from stretto.campaign.settings import make_case
-from stretto.campaign.variants import settings_environment, shared_settings
+from stretto.campaign.variants import shared_settings
 from stretto.files.bench import read_bench
 from stretto.mpi import from_launcher
+from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.base import MPIInstallation
 from test_bench_program import program
 from test_inlaunch import ALGORITHMS, CASES, SWITCHING, alike, campaign, kinds

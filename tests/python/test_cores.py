@@ -14,7 +14,7 @@ from stretto.campaign.request import announce, where
 from stretto.campaign.settings import Settings, make_case
 from stretto.sweep.hosts import Hosts, find_hosts
 from stretto.sweep.layout import Layout
-from stretto.sweep.placement import PROBE, Place, _parse
+from stretto.sweep.placement import PROBE, RankPlace, _parse
 from test_sweep_kills import small
 
 
@@ -68,7 +68,7 @@ def test_a_plan_says_that_ranks_share_cores(
     # without Slurm, nodes as they say themselves
     for name in ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NODELIST"):
         monkeypatch.delenv(name, raising=False)
-    places = [Place(0, "a", "A CPU", 4, 8), Place(1, "b", "A CPU", 4, 8)]
+    places = [RankPlace(0, "a", "A CPU", 4, 8), RankPlace(1, "b", "A CPU", 4, 8)]
     monkeypatch.setattr("stretto.sweep.hosts.probe", lambda *of: places)
     mpi = sweeps.NoMPI()
     mpi.launcher = "mpirun"  # type: ignore[attr-defined]

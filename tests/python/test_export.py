@@ -16,13 +16,14 @@ from stretto.errors import StrettoError
 from stretto.export import openmpi, openmpi_json
 from stretto.export.layouts import for_layouts
 from stretto.export.output import write
-from stretto.export.rules import Layout, Rule, read_results
+from stretto.export.rules import Rule, read_results
 from stretto.export.targets import Wishes, writer_for
 from stretto.files.export import EXPORT, NAME
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
 
 RADIX = "coll_tuned_bcast_algorithm_knomial_radix"
-FIVE = Layout(5, 1, 5)
+FIVE = RankLayout(1, 5, 5)
 RING = (("coll_tuned_allreduce_algorithm", "4"), ("coll_tuned_use_dynamic_rules", "1"))
 
 
@@ -86,7 +87,7 @@ def test_what_the_files_cannot_say_makes_room_for_the_next_best(tmp_path: Path) 
     first, second = found.lost
     assert first.startswith("allreduce of 1024 bytes on 5 ranks") and "next best" in first
     assert "coll_han_priority=100 is not for these files" in second and "nothing else" in second
-    five = Rule("allreduce", Layout(8, 4, 2), 0, None, (("coll_han_priority", "100"),))
+    five = Rule("allreduce", RankLayout(4, 2, 8), 0, None, (("coll_han_priority", "100"),))
     four, *later = (writer_for(f"openmpi-{n}", "5.0.11", None, Wishes()).sayable for n in (4, 5, 6))
     assert not four(five) and all(sayable(five) for sayable in later)
     assert not any(sayable(Rule("reduce_local", FIVE, 0, None, ())) for sayable in later)
@@ -98,8 +99,8 @@ def test_rules_stay_in_their_place() -> None:
         Rule("allreduce", FIVE, 0, 999, ()),
         Rule("allreduce", FIVE, 1000, 9999, RING),
         Rule("allreduce", FIVE, 10000, None, ()),
-        Rule("allreduce", Layout(6, 1, 6), 0, None, RING),
-        Rule("allreduce", Layout(9, 3, 3), 0, None, RING),
+        Rule("allreduce", RankLayout(1, 6, 6), 0, None, RING),
+        Rule("allreduce", RankLayout(3, 3, 9), 0, None, RING),
         Rule("bcast", FIVE, 0, None, ()),
     ]
     tables = _read_classic(openmpi.classic(rules, "4").files[openmpi.RULES_FILE])
@@ -150,8 +151,8 @@ def test_what_open_mpi_cannot_say_is_said() -> None:
     assert "coll_han_use_reduce_algorithm is not for rules of coll/tuned" in lost
     kept, left_out = for_layouts(
         [
-            Rule("bcast", Layout(8, 2, 4), 0, None, RING),
-            Rule("bcast", Layout(8, 1, 8), 0, None, ()),
+            Rule("bcast", RankLayout(2, 4, 8), 0, None, RING),
+            Rule("bcast", RankLayout(1, 8, 8), 0, None, ()),
         ],
         nodes=2,
         ppn=None,
@@ -402,7 +403,7 @@ def test_what_is_faster_and_not_for_the_files_is_not_nothing(
 def test_where_rows_of_open_mpi_hold_is_said() -> None:
     """They know the number of ranks only."""
     rules = [
-        Rule("allreduce", Layout(8, 2, 4), 0, None, (*RING, ("coll_han_priority", "0"))),
+        Rule("allreduce", RankLayout(2, 4, 8), 0, None, (*RING, ("coll_han_priority", "0"))),
         Rule("allreduce", FIVE, 0, None, RING),
     ]
     (said,) = (x for x in openmpi.classic(rules, "4").lost if "wherever these lie" in x)
@@ -417,7 +418,7 @@ def test_a_layout_that_nobody_measured_is_refused(
 ) -> None:
     paths = [
         str(result_file(tmp_path / f"{x.nodes}.bench.jsonl", {("bcast", 8): {"bare": 2.0}}, x))
-        for x in (Layout(8, 2, 4), Layout(8, 1, 8))
+        for x in (RankLayout(2, 4, 8), RankLayout(1, 8, 8))
     ]
     words = ["export", "--to", target, "--out", str(tmp_path / "out"), *paths]
     assert main([*words, "--nodes", "7", "--ppn", "3"]) == 2

@@ -20,11 +20,12 @@ from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import check, examine, han, intel, openmpi, probe
 from stretto.export.output import MODULE, SCRIPT, Export, write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.export.users import beating, conflicts, woken
 from stretto.export.verdicts import RowCheck
 from stretto.files.export import EXPORT, NAME
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
 from stretto.mpi.algorithms.forced import mark_of
 
 FILENAME = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
@@ -33,7 +34,7 @@ HAN_FILE = "OMPI_MCA_coll_han_dynamic_rules_filename"
 HAN_DYNAMIC = "OMPI_MCA_coll_han_use_dynamic_file_rules"
 REDUCE, ALLREDUCE = "I_MPI_ADJUST_REDUCE", "I_MPI_ADJUST_ALLREDUCE"
 BCAST = "OMPI_MCA_coll_tuned_bcast_algorithm"
-NODES = Layout(4, 2, 2)
+NODES = RankLayout(2, 2, 4)
 HAN_RULE = Rule("bcast", NODES, 0, None, (("coll_han_use_bcast_algorithm", "2"),
                                           ("coll_han_priority", "100")))  # fmt: skip
 TUNED_RULE = Rule("allreduce", FOUR, 0, None, tuned("allreduce", 3))
@@ -188,7 +189,7 @@ def test_a_forced_algorithm_that_the_files_bring_to_life_is_named(
     monkeypatch.setattr(check, "run", lambda *_: {None: verdict})
     monkeypatch.setenv(BCAST, "3")
     monkeypatch.setattr(examine, "examine", lambda *_: [])
-    found = check.check(script.parent, check.Plan(object()), quiet=True)  # type: ignore[arg-type]
+    found = check.check(script.parent, check.CheckPlan(object()), quiet=True)  # type: ignore[arg-type]
     assert f"; {BCAST}=3 is set here" in next(v for v in found if v.row is None).why
 
 
@@ -200,7 +201,7 @@ def test_what_the_user_forces_does_not_make_files_wrong(
     out = written(openmpi.classic([TUNED_RULE], "4"), tmp_path, "openmpi-4").parent
     monkeypatch.setenv(BCAST, "1")
     with beside_others():
-        found = check.check(out, check.Plan(mpi), quiet=True)
+        found = check.check(out, check.CheckPlan(mpi), quiet=True)
     assert not [v for v in found if v.status == "wrong"], found
     assert any(f"{BCAST}=1 is set here" in v.why for v in found if v.row is None)
 
@@ -230,7 +231,7 @@ def test_remedies_can_be_typed(tmp_path: Path) -> None:
     written(openmpi.classic([TUNED_RULE], "5"), out, "openmpi-5")
     rules = out / openmpi.RULES_FILE
     rules.write_text(rules.read_text() + "# more\n")
-    found = check.check(out, check.Plan(None), quiet=True)
+    found = check.check(out, check.CheckPlan(None), quiet=True)
     assert [f"--out {shlex.quote(str(out))} RESULTS" in v.remedy for v in found if v.remedy] == [
         True
     ]
@@ -247,10 +248,10 @@ def test_a_directory_where_nothing_can_be_written_is_checked_from_elsewhere(
     out = tmp_path / "site"
     written(openmpi.classic([TUNED_RULE], "5"), out, "openmpi-5")
     monkeypatch.chdir(tmp_path)
-    plans: list[check.Plan] = []
+    plans: list[check.CheckPlan] = []
 
     def run(
-        manifest: object, environment: object, plan: check.Plan, quiet: bool
+        manifest: object, environment: object, plan: check.CheckPlan, quiet: bool
     ) -> dict[None, None]:
         plans.append(plan)
         return {}
@@ -258,10 +259,10 @@ def test_a_directory_where_nothing_can_be_written_is_checked_from_elsewhere(
     monkeypatch.setattr(check, "run", run)
     monkeypatch.setattr(examine, "examine", lambda *_: [])
     here = object()
-    check.check(out, check.Plan(here))  # type: ignore[arg-type]
+    check.check(out, check.CheckPlan(here))  # type: ignore[arg-type]
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != out or mode == os.R_OK)
-    check.check(out, check.Plan(here))  # type: ignore[arg-type]
-    check.check(out, check.Plan(here, folder=tmp_path / "named"))  # type: ignore[arg-type]
+    check.check(out, check.CheckPlan(here))  # type: ignore[arg-type]
+    check.check(out, check.CheckPlan(here, folder=tmp_path / "named"))  # type: ignore[arg-type]
     assert [p.folder for p in plans] == [out, tmp_path, tmp_path / "named"]
     (tmp_path / "file").touch()
     with pytest.raises(StrettoError, match="small files that all hosts see") as error:

@@ -16,13 +16,14 @@ from exports import FIVE, FOUR, LOOKS_S, TUNED, mpir, preset, tuned
 from mpis import MPICH_YIELDS, alone_here, installation, rarely
 from stretto.errors import StrettoError
 from stretto.export import intel, mpich, openmpi, probe
-from stretto.export.cases import Case
-from stretto.export.check import Plan, check, read, run
+from stretto.export.cases import CheckCase
+from stretto.export.check import CheckPlan, check, read, run
 from stretto.export.examine import examine
 from stretto.export.output import Export, write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.export.verdicts import UNSEEN, RowCheck
 from stretto.files.export import ExportManifest
+from stretto.files.layout import RankLayout
 from stretto.mpi.base import MPIInstallation
 
 pytestmark = pytest.mark.mpi
@@ -78,7 +79,7 @@ def proven_by_time(out: Path, mpi: MPIInstallation) -> dict[str, list[str]]:
     """
     until = time.monotonic() + LOOKS_S
     while True:
-        found = by_status(check(out, Plan(mpi), quiet=True))
+        found = by_status(check(out, CheckPlan(mpi), quiet=True))
         assert not found["wrong"], found
         assert not any(UNSEEN in words for words in found["proven"]), found
         unseen = any(UNSEEN in words for words in found["unproven"])
@@ -92,7 +93,7 @@ def found_wrong(
     """One of these rows (none named: of all) is wrong, when the machine was quiet enough to see."""
     until = time.monotonic() + LOOKS_S / 2
     while True:
-        found = run(manifest, environment, Plan(mpi), quiet=True)
+        found = run(manifest, environment, CheckPlan(mpi), quiet=True)
         judged = [found[row] for row in rows] or list(found.values())
         if any(v.status == "wrong" for v in judged):
             return
@@ -108,7 +109,7 @@ def test_open_mpi_rows_are_proven(
     target = f"openmpi-{name[-1]}"
     out = exported(openmpi.classic(OPENMPI, name[-1]), mpi, target, tmp_path)
     with alone_here():
-        found = by_status(check(out, Plan(mpi), quiet=True))
+        found = by_status(check(out, CheckPlan(mpi), quiet=True))
     assert not found["wrong"], found
     # its algorithms send the same messages, and no reduction shows their order
     assert [words.partition(" ")[0] for words in found["unproven"]] == ["alltoallv"], found
@@ -167,7 +168,7 @@ def seen(
     """The verdicts, when the machine was quiet enough to see what shows them."""
     until = time.monotonic() + LOOKS_S / 2  # a test looks at the files as they are, and spoilt
     while True:
-        found = run(manifest, environment, Plan(mpi), quiet=True)
+        found = run(manifest, environment, CheckPlan(mpi), quiet=True)
         unseen = [v for v in found.values() if UNSEEN in v.why]
         assert all(v.status != "proven" for v in unseen), found
         if not unseen or time.monotonic() > until:
@@ -188,17 +189,17 @@ def test_reductions_that_add_in_the_same_order(
     export = mpich.trees(rules, mpi) if name == "mpich" else intel.adjust(rules)
     out = exported(export, mpi, name, tmp_path)
     manifest, environment = read(out)
-    calls = [Case(c, 65536, 4, None, True) for c in right]
+    calls = [CheckCase(c, 65536, 4, None, True) for c in right]
     with alone_here():
         found = seen(manifest, environment, mpi)
         assert {v.status for v in found.values()} == {"proven"}, found
-        own = probe.take(probe.Place(mpi), calls, 4, environment, [], {})
+        own = probe.take(probe.ProbePlace(mpi), calls, 4, environment, [], {})
         if name == "mpich":
             path = out / "stretto-mpich-mpir.json"
             path.write_text(tree_with(path.read_text(), right, wrong))
         else:
             environment = environment | {"I_MPI_ADJUST_REDUCE": wrong["reduce"]}
-        other = probe.take(probe.Place(mpi), calls, 4, environment, [], {})
+        other = probe.take(probe.ProbePlace(mpi), calls, 4, environment, [], {})
         found = seen(manifest, environment, mpi)
     for case in calls:
         sums = [p.seen[case.call].kinds["sums"] for p in (own, other)]
@@ -283,7 +284,7 @@ def test_wrong_files_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
     assert row in words and any(message in f.message for f in found), found
     assert all(str(path) in f.place and f.remedy for f in found), found
     with alone_here():
-        ran = run(manifest, environment, Plan(mpi), quiet=True)
+        ran = run(manifest, environment, CheckPlan(mpi), quiet=True)
     assert any(v.status == "wrong" for v in ran.values()), ran
 
 
@@ -302,7 +303,7 @@ def test_one_launch_that_does_not_start_is_told(
     monkeypatch.setattr(probe.programs, "bench_program", lambda _abi: program)
     out = exported(openmpi.classic(SOME, "4"), mpi, "openmpi-4", tmp_path)
     with alone_here():
-        found = run(*read(out), Plan(mpi), quiet=True)
+        found = run(*read(out), CheckPlan(mpi), quiet=True)
     assert {v.status for v in found.values()} == {"proven"}, found
     assert any("; one launch did not get through" in v.why for v in found.values()), found
 
@@ -351,13 +352,13 @@ def test_the_command_says_which_row_and_what_to_do(
 def test_what_cannot_be_run_is_unproven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mpi = installation("openmpi5", monkeypatch)
     rules = [
-        Rule("bcast", Layout(64, 1, 64), 0, None, tuned("bcast", 2)),
-        Rule("bcast", Layout(8, 4, 2), 0, None, tuned("bcast", 3)),
+        Rule("bcast", RankLayout(1, 64, 64), 0, None, tuned("bcast", 2)),
+        Rule("bcast", RankLayout(4, 2, 8), 0, None, tuned("bcast", 3)),
         Rule("bcast", FIVE, 1 << 40, None, tuned("bcast", 3)),
     ]
     out = exported(openmpi.classic(rules, "5"), mpi, "openmpi-5", tmp_path)
     with alone_here():
-        verdicts = check(out, Plan(mpi), quiet=True)
+        verdicts = check(out, CheckPlan(mpi), quiet=True)
     why = {v.words: (v.status, v.why) for v in verdicts if v.row is not None}
     assert {status for status, _ in why.values()} == {"unproven"}
     words = " ".join(reason for _, reason in why.values())

@@ -18,14 +18,15 @@ from mpis import MPICH_YIELDS, MPIS
 from stretto.export import han, intel, mpich, openmpi, openmpi_words
 from stretto.export.check import read
 from stretto.export.output import write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.export.verdicts import UNSEEN
 from stretto.files.bench import read_bench
+from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
-TWO_BY_TWO = Layout(4, 2, 2)
+TWO_BY_TWO = RankLayout(2, 2, 4)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +125,7 @@ def test_what_calls_others_does_so_under_han(
 def test_mpich_tells_nodes_apart(nodes: testbed.Cluster) -> None:
     rules = [
         Rule("allreduce", TWO_BY_TWO, 0, None, mpir("allreduce", "ring")),
-        Rule("allreduce", Layout(4, 1, 4), 0, None, mpir("allreduce", "tree", TREE_KVAL=3)),
+        Rule("allreduce", RankLayout(1, 4, 4), 0, None, mpir("allreduce", "tree", TREE_KVAL=3)),
         Rule("bcast", TWO_BY_TWO, 0, None, (("MPIR_CVAR_BCAST_COMPOSITION", "3"),)),
     ]
     mpi = installation("mpich")

@@ -10,16 +10,17 @@ from exports import tuned
 from stretto.errors import StrettoError
 from stretto.export import han, mpich, openmpi, openmpi_json
 from stretto.export.cases import cases_of
-from stretto.export.check import Plan, check, read
+from stretto.export.check import CheckPlan, check, read
 from stretto.export.examine import examine
-from stretto.export.mpich_tree import CH4, MPIR, Call, Tree, Trees, leaf_for, read_file, text_of
+from stretto.export.mpich_tree import CH4, MPIR, Tree, TreeCall, Trees, leaf_for, read_file, text_of
 from stretto.export.output import Export, write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
 from stretto.mpi.variables import Variable
 
-FIVE, TWO_BY_TWO = Layout(5, 1, 5), Layout(4, 2, 2)
+FIVE, TWO_BY_TWO = RankLayout(1, 5, 5), RankLayout(2, 2, 4)
 RING = (("coll_tuned_allreduce_algorithm", "4"), ("coll_han_priority", "0"))
 SIMPLE = (("coll_han_use_allreduce_algorithm", "2"), ("coll_han_priority", "100"))
 OPENMPI6 = MPIIdentity("openmpi", "openmpi", "6.0.0", "")
@@ -129,7 +130,7 @@ def test_rows_stay_in_their_place_in_a_tree() -> None:
         Rule("allreduce", FIVE, 1000, 9999, flat("tree", TREE_KVAL=3)),
         Rule("allreduce", FIVE, 10000, None, ()),
         Rule("allreduce", TWO_BY_TWO, 0, None, flat("ring")),
-        Rule("allreduce", Layout(4, 4, 1), 0, None, flat("recursive_doubling")),
+        Rule("allreduce", RankLayout(4, 1, 4), 0, None, flat("recursive_doubling")),
     ]
     new, export = trees(rules)
     assert len(export.rows) == 3 and not export.lost
@@ -138,7 +139,7 @@ def test_rows_stay_in_their_place_in_a_tree() -> None:
     for nranks in range(2, 9):
         for nodes in range(1, nranks + 1):
             for size in (4, 996, 1000, 9996, 10000, 1 << 20):
-                call = Call("allreduce", size, nranks, nodes)
+                call = TreeCall("allreduce", size, nranks, nodes)
                 leaf = leaf_for(new[MPIR], call)
                 beta = leaf_for(new[CH4], call) == (
                     "composition=MPIDI_Allreduce_intra_composition_beta",
@@ -170,9 +171,9 @@ def test_what_mpichs_files_cannot_say_is_said() -> None:
     assert not export.rows and f"{cells[0]} has no place in MPICH's files" in export.lost[0]
 
 
-@pytest.mark.parametrize(("collective", "layout"), [("allgather", Layout(512, 64, 8)),
+@pytest.mark.parametrize(("collective", "layout"), [("allgather", RankLayout(64, 8, 512)),
                                                     ("allreduce", FIVE)])  # fmt: skip
-def test_rows_end_where_mpichs_sizes_end(collective: str, layout: Layout) -> None:
+def test_rows_end_where_mpichs_sizes_end(collective: str, layout: RankLayout) -> None:
     """Its numbers have 31 bits; a row that reached beyond held for all larger messages."""
     ranks = 1 if collective == "allreduce" else layout.nranks
     leaf = f"algorithm=MPIR_{collective.capitalize()}_intra_ring"
@@ -207,7 +208,7 @@ def test_rows_end_where_mpichs_sizes_end(collective: str, layout: Layout) -> Non
         (end, own),
         (4 * end, own),
     ):
-        found = leaf_for(tree, Call(collective, size, layout.nranks, layout.nodes))
+        found = leaf_for(tree, TreeCall(collective, size, layout.nranks, layout.nodes))
         assert found == (next(iter(want)) if want is own else leaf,), size
     export, tree = written((2 * end, 3 * end))
     assert not export.rows and tree == library.trees[MPIR] and len(export.lost) == 1
@@ -245,7 +246,7 @@ def test_json_of_open_mpi_6_is_read_back(tmp_path: Path) -> None:
         Rule("allreduce", FIVE, 10000, None, ()),
     ]
     write(openmpi_json.json_rules(rules), tmp_path, "test", "openmpi-6", OPENMPI6)
-    (row,) = check(tmp_path, Plan(None), quiet=True)
+    (row,) = check(tmp_path, CheckPlan(None), quiet=True)
     assert (row.status, row.why) == ("unproven", "no MPI has loaded it here")
     path = tmp_path / openmpi_json.JSON_FILE
     text = path.read_text()
@@ -261,7 +262,7 @@ def test_json_of_open_mpi_6_is_read_back(tmp_path: Path) -> None:
         ('"alg": 4,', '"alg": 4 "faninout": 4,', "cannot be read"),
     ):
         path.write_text(text.replace(old, new))
-        found = check(tmp_path, Plan(None), quiet=True)
+        found = check(tmp_path, CheckPlan(None), quiet=True)
         wrong = [v for v in found if v.status == "wrong"]
         assert any(message in v.why and v.remedy for v in wrong), (message, found)
         assert str(path) in str(wrong[0].place)
@@ -275,7 +276,7 @@ def test_a_row_that_has_lost_its_segment_size_is_found(tmp_path: Path) -> None:
     text = path.read_text()
     assert text.count("8192") == 1
     path.write_text(text.replace("8192", "0"))
-    (wrong,) = [v for v in check(tmp_path, Plan(None), quiet=True) if v.row is not None]
+    (wrong,) = [v for v in check(tmp_path, CheckPlan(None), quiet=True) if v.row is not None]
     asked = "coll_tuned_bcast_algorithm=3, coll_tuned_bcast_algorithm_segmentsize=8192"
     assert wrong.status == "wrong" and f"was written as {asked}" in wrong.why
 

@@ -9,13 +9,14 @@ from stretto.campaign.compare import Cell, Comparison
 from stretto.campaign.stats import Interval
 from stretto.campaign.verdict import judge
 from stretto.export import gain_show, gained, openmpi, verdicts
-from stretto.export.cases import Case
-from stretto.export.gain import CANDIDATES, Call
-from stretto.export.gained import Found, Gain, OfRow
+from stretto.export.cases import CheckCase
+from stretto.export.gain import CANDIDATES, TimedCall
+from stretto.export.gained import CallGain, ExportGain, OfRow
 from stretto.export.output import Export
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
+from stretto.files.layout import RankLayout
 
-TWO = Layout(2, 1, 2)
+TWO = RankLayout(1, 2, 2)
 
 
 def compared(p: float | None, ratio: float = 0.5) -> Comparison:
@@ -35,9 +36,9 @@ def test_calls_of_all_layouts_are_one_family_of_tests() -> None:
 
 
 def test_a_row_is_as_good_as_the_worst_of_its_calls() -> None:
-    call = Call(s.make_case("bcast", 8, CANDIDATES), 0)
-    good, bad = (Found(call, TWO, None, compared(0.001, r)) for r in (0.5, 2.0))
-    none, ended = Found(call, TWO), Found(call, TWO, failed="with the files it failed: 11")
+    call = TimedCall(s.make_case("bcast", 8, CANDIDATES), 0)
+    good, bad = (CallGain(call, TWO, None, compared(0.001, r)) for r in (0.5, 2.0))
+    none, ended = CallGain(call, TWO), CallGain(call, TWO, failed="with the files it failed: 11")
     stands_in = replace(good, call=replace(call, stands_in=True), comparison=compared(0.9, 1.0))
     of = {
         "faster": (good, good), "slower": (good, bad), "not timed": (good, none),
@@ -48,25 +49,25 @@ def test_a_row_is_as_good_as_the_worst_of_its_calls() -> None:
     rows = [OfRow(0, want, *gained._of_row(found), found) for want, found in of.items()]
     assert [r.status for r in rows] == list(of)
     beside = tuple(replace(f, call=replace(call, row=None)) for f in (good, none, ended, bad))
-    worse = [words for _, words, _ in Gain(tuple(rows), beside).worse]
+    worse = [words for _, words, _ in ExportGain(tuple(rows), beside).worse]
     assert worse[:2] == ["slower", "failed"] and len(worse) == 4, "which ends in an error"
 
 
 def test_one_of_a_thing_is_said_in_the_singular() -> None:
-    call = Call(s.make_case("bcast", 1, CANDIDATES), 0)
-    found = Found(call, Layout(1, 1, 1), None, compared(0.001))
+    call = TimedCall(s.make_case("bcast", 1, CANDIDATES), 0)
+    found = CallGain(call, RankLayout(1, 1, 1), None, compared(0.001))
     assert found.words == "bcast of 1 byte on 1 rank"
     assert gained._of_row([found]) == ("faster", "at 1 of 1 call")
     promised = replace(found, us=(2.0, 1.0), call=replace(call, promised=0.5))
-    gain = Gain((OfRow(0, "row", "faster", "", (promised,)),), ())
+    gain = ExportGain((OfRow(0, "row", "faster", "", (promised,)),), ())
     (said,) = [x for x in gain_show.lines(gain) if x.startswith("gain: ")]
     assert "over 1 call of rows" in said
     assert gain_show.untouched([found]) == "untouched: 1 call beside the rows, none slower"
-    case = Case("bcast", 1, 1, 0, True)
+    case = CheckCase("bcast", 1, 1, 0, True)
     assert case.words == "bcast of 1 byte on 1 rank"
     proven = [(c, "proven", "") for c in (case, replace(case, inside=False))]
     joined = verdicts._joined(0, "row", proven)  # type: ignore[arg-type]
     assert joined.why == "it holds at 1 byte, and 1 call beside it is untouched"
     export = Export()
-    openmpi.usable([Rule("bcast", Layout(4, 1, 4), 1, None, (("x", "1"),))], export, "4")
+    openmpi.usable([Rule("bcast", RankLayout(1, 4, 4), 1, None, (("x", "1"),))], export, "4")
     assert export.lost[0].startswith("bcast from 1 byte on 4 ranks")

@@ -16,13 +16,14 @@ from stretto.export.check import read
 from stretto.export.mpich_guards import guarded, needs_of, refusal
 from stretto.export.mpich_tree import CH4, LARGEST, MPIR, POSIX, Tree, Trees, read_library
 from stretto.export.output import Export, write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
+from stretto.files.layout import RankLayout
 from stretto.files.table import TUNABLE
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import discover
 from stretto.mpi.base import MPIInstallation
 
-TWO_BY_TWO = Layout(4, 2, 2)
+TWO_BY_TWO = RankLayout(2, 2, 4)
 DOUBLING: Tree = {"algorithm=MPIR_Allreduce_intra_recursive_doubling": {}}
 RABENSEIFNER: Tree = {"algorithm=MPIR_Allreduce_intra_reduce_scatter_allgather": {}}
 #: as in MPICH 5.0
@@ -47,7 +48,7 @@ def test_what_an_algorithm_cannot_do_is_left_to_the_mpi() -> None:
 
 def test_before_5_rows_of_one_rank_a_node_would_hold_between_nodes() -> None:
     """csel.c of 4.3 counts ranks a node on the parts of a communicator, too."""
-    one, two, node = Layout(4, 4, 1), Layout(8, 4, 2), FOUR
+    one, two, node = RankLayout(4, 1, 4), RankLayout(4, 2, 8), FOUR
     for version in ("4.3.2", "3.0"):
         assert "between nodes in all calls" in str(mpich.reaches_parts(one, version))
         assert mpich.reaches_parts(two, version) is mpich.reaches_parts(node, version) is None
@@ -56,11 +57,13 @@ def test_before_5_rows_of_one_rank_a_node_would_hold_between_nodes() -> None:
 
 def test_nodes_on_which_rows_hold_and_nobody_measured_are_said() -> None:
     """The average of ranks a node is all that the trees know, rounded up."""
-    rules = [Rule("bcast", x, 0, None, ()) for x in (Layout(8, 4, 2), Layout(4, 4, 1), FOUR)]
+    rules = [
+        Rule("bcast", x, 0, None, ()) for x in (RankLayout(4, 2, 8), RankLayout(4, 1, 4), FOUR)
+    ]
     assert mpich.on_other_nodes(rules) == [
         "rows for 8 ranks hold on 4 to 7 nodes, and were measured on 4 x 2"
     ]
-    assert mpich.on_other_nodes([Rule("bcast", Layout(5, 2, 3), 0, None, ())]) == []
+    assert mpich.on_other_nodes([Rule("bcast", RankLayout(2, 3, 5), 0, None, ())]) == []
 
 
 #: what stands on every way to an algorithm in MPICH 5.0.2's own trees, or in its list
@@ -96,7 +99,7 @@ def test_the_librarys_own_trees_say_what_algorithms_need() -> None:
 def test_what_a_layout_has_not_is_refused() -> None:
     leaf = "algorithm=MPIR_Allreduce_intra_smp"
     assert refusal(leaf, OWN, TWO_BY_TWO) is None
-    for layout in (FOUR, Layout(4, 4, 1)):
+    for layout in (FOUR, RankLayout(4, 1, 4)):
         assert "several nodes with several ranks" in str(refusal(leaf, OWN, layout))
     leaf = "algorithm=MPIR_Alltoallv_intra_pairwise_sendrecv_replace"
     tree = {"is_sendbuf_inplace=yes": {leaf: {}}}
@@ -111,7 +114,7 @@ def test_sizes_of_all_ranks_together_end_where_the_next_row_begins() -> None:
     own: Tree = {"algorithm=MPIR_Allgatherv_intra_brucks": {}}
     tree: Tree = {"collective=allgatherv": {"comm_type=intra": own}}
     library = Trees({MPIR: tree, CH4: tree}, frozenset({ring}))
-    three = Layout(3, 1, 3)
+    three = RankLayout(1, 3, 3)
 
     def ends(high: int) -> list[str]:
         settings = (("MPIR_CVAR_ALLGATHERV_INTRA_ALGORITHM", "ring"),)

@@ -16,11 +16,12 @@ from mpis import MPIS, REPOSITORY, beside_others
 from stretto.export import han, openmpi, plain
 from stretto.export.check import read
 from stretto.export.output import write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
+from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
-TWO_BY_TWO = Layout(4, 2, 2)
+TWO_BY_TWO = RankLayout(2, 2, 4)
 #: its own decision gives wrong data where ranks send with gaps: at the root of a gather, and on a
 #: node's first rank in an allgather (an odd rank describes its data differently)
 WRONG = ("gather_spread", "allgather_spread")

@@ -10,11 +10,12 @@ import pytest
 from exports import FIVE, FOUR, result_file
 from mpis import MPIS, alone_here
 from stretto.export import intel, probe, reach
-from stretto.export.cases import Case
-from stretto.export.rules import Layout, Rule, read_results
+from stretto.export.cases import CheckCase
+from stretto.export.rules import Rule, read_results
 from stretto.export.sizes import intel_bytes
 from stretto.export.targets import Wishes, writer_for
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 
 
@@ -24,7 +25,7 @@ def _preset(n: int) -> tuple[tuple[str, str], ...]:
 
 def test_intel_for_the_layout_asked_for() -> None:
     """Elsewhere no preset is as good as the MPI's decision: no reason to do without here."""
-    one, two = Layout(4, 4, 1), Layout(8, 4, 2)
+    one, two = RankLayout(4, 1, 4), RankLayout(4, 2, 8)
     rules = [
         Rule("allreduce", two, 0, 999, (), instead=_preset(3)),
         Rule("allreduce", two, 1000, None, _preset(2)),
@@ -157,7 +158,7 @@ def test_intel_sizes_end(tmp_path: Path) -> None:
 
 
 def test_intel_tells_sizes_apart_or_ranks() -> None:
-    four, most = Layout(4, 1, 4), intel.MOST
+    four, most = RankLayout(1, 4, 4), intel.MOST
     sizes = [
         Rule("allreduce", FIVE, 0, 999, (), instead=_preset(3)),
         Rule("allreduce", FIVE, 1000, 4999, _preset(7)),
@@ -206,8 +207,8 @@ def test_the_unit_of_each_collective_is_that_of_the_mpi(monkeypatch: pytest.Monk
     mpi, bound = MPIS["intel"].require(), 2000
     for variable, value in mpi.environment.items():
         monkeypatch.setenv(variable, value)
-    place = probe.Place(from_launcher(Path(mpi.launcher(1)[0]), mpi.environment))
-    cases = [Case(c, size, 4, 0, True) for c in APART for size in (1000, 4000)]
+    place = probe.ProbePlace(from_launcher(Path(mpi.launcher(1)[0]), mpi.environment))
+    cases = [CheckCase(c, size, 4, 0, True) for c in APART for size in (1000, 4000)]
     names = {c: f"I_MPI_ADJUST_{c.upper()}" for c in APART}
 
     def seen(value: Callable[[int, int], str]) -> probe.Prints:

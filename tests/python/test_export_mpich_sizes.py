@@ -9,9 +9,9 @@ import pytest
 from exports import mpir, result_file
 from mpis import MPIS, alone_here
 from stretto.cli import main
-from stretto.export.check import Plan, check
-from stretto.export.rules import Layout
+from stretto.export.check import CheckPlan, check
 from stretto.files.export import EXPORT, NAME
+from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 
@@ -38,7 +38,7 @@ def scans(path: Path, mpi: MPIInstallation, largest: float) -> Path:
     name = forced("scan", "recursive_doubling")
     ratios = {8: 0.5, 128: 0.6, 2048: 0.7, 32768: largest, 1 << 19: 0.7}
     times = {("scan", s): {"bare": 50.0, name: 50.0 * r} for s, r in ratios.items()}
-    return result_file(path, times, layout=Layout(3, 1, 3), mpi=mpi.identity)
+    return result_file(path, times, layout=RankLayout(1, 3, 3), mpi=mpi.identity)
 
 
 def export(results: Path, mpi: MPIInstallation, out: Path) -> list[tuple[str, int, int | None]]:
@@ -54,7 +54,7 @@ def test_what_is_nowhere_slower_has_one_row_for_all_sizes(
     out = tmp_path / "tuning"
     assert export(scans(tmp_path / "a.bench.jsonl", mpi, 1.0), mpi, out) == [("scan", 0, None)]
     with alone_here():
-        found = check(out, Plan(mpi), quiet=True)
+        found = check(out, CheckPlan(mpi), quiet=True)
     # Its two scans are the same within a node: the row holds, and nothing can show it.
     assert {(v.words.partition(" ")[0], v.status) for v in found} == {
         ("scan", "unproven"),
@@ -66,7 +66,7 @@ def test_what_is_nowhere_slower_has_one_row_for_all_sizes(
     spoilt = leaf[within:].replace("Scan_intra_recursive_doubling", "Scan_intra_smp", 1)
     path.write_text(f'{scan}"collective=scan"{leaf[:within]}{spoilt}', encoding="utf-8")
     with alone_here():
-        wrong = [v for v in check(out, Plan(mpi), quiet=True) if v.status == "wrong"]
+        wrong = [v for v in check(out, CheckPlan(mpi), quiet=True) if v.status == "wrong"]
     assert wrong and "is to get algorithm=MPIR_Scan_intra_recursive_doubling" in wrong[0].why
 
 

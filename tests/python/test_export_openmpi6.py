@@ -18,18 +18,19 @@ import pytest
 from exports import FIVE, FOUR, TUNED, tuned
 from mpis import beside_others
 from stretto.export import openmpi_json
-from stretto.export.check import Plan, check
+from stretto.export.check import CheckPlan, check
 from stretto.export.layouts import for_layouts
 from stretto.export.output import write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.export.targets import Wishes, writer_for
 from stretto.export.verdicts import RowCheck
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
 from stretto.mpi import find_installation
 from stretto.mpi.algorithms import discover
 from stretto.mpi.base import MPIInstallation
 
-TWO_NODES = Layout(4, 2, 2)
+TWO_NODES = RankLayout(2, 2, 4)
 RULES = [
     *TUNED,
     Rule("allgather", FIVE, 0, 511, tuned("allgather", 2)),
@@ -140,7 +141,7 @@ def test_rows_on_several_nodes_are_kept_from_calls_within_one() -> None:
 
 
 def test_one_layout_on_one_node_and_one_on_several_are_kept() -> None:
-    rules = [Rule("allreduce", x, 0, None, ()) for x in (FOUR, TWO_NODES, Layout(4, 4, 1))]
+    rules = [Rule("allreduce", x, 0, None, ()) for x in (FOUR, TWO_NODES, RankLayout(4, 1, 4))]
     kept, lost = for_layouts(rules, None, None, one_node_apart=True)
     assert {r.layout for r in kept} == {FOUR, TWO_NODES}
     assert len(lost) == 1 and "4 x 1" in lost[0] and "whether they lie on one node" in lost[0]
@@ -172,7 +173,7 @@ def exported(rules: list[Rule], mpi: MPIIdentity, out: Path) -> Path:
 
 def checked(out: Path, mpi: MPIInstallation) -> dict[str, list[RowCheck]]:
     with beside_others():
-        found = check(out, Plan(mpi), quiet=True)
+        found = check(out, CheckPlan(mpi), quiet=True)
     return {s: [v for v in found if v.status == s] for s in ("proven", "unproven", "wrong")}
 
 

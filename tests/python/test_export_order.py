@@ -16,12 +16,13 @@ from stretto.export.check import read
 from stretto.export.openmpi_words import COMPOUND
 from stretto.export.order import CALLED, CALLED_AT_TIMES, LOSES, loses
 from stretto.export.output import write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
+from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import discover
 
 RANKS, COUNTS = "3,4,5", "1,9,64,3000"
-EIGHT = Layout(8, 1, 8)
+EIGHT = RankLayout(1, 8, 8)
 #: of matrices of 16 bytes: on 8 ranks Open MPI's own decision has allreduce call reduce
 MIB = str((1 << 20) // 16)
 

@@ -18,12 +18,13 @@ from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import check, everywhere, examine, intel, openmpi
 from stretto.export.output import MODULE, SCRIPT, Export, write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.export.targets import Wishes, writer_for
 from stretto.export.users import conflicts
 from stretto.export.verdicts import RowCheck
 from stretto.files.export import EXPORT, NAME, ExportPoint
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
 from stretto.mpi.mpich import MPICH
 from stretto.mpi.openmpi import OpenMPI
 
@@ -85,7 +86,7 @@ def test_which_variables_do_not_go_with_an_export() -> None:
 
 def test_what_comes_before_the_rows_of_open_mpi_is_named(tmp_path: Path) -> None:
     """HAN's own settings, where HAN has rows, and components above coll/tuned."""
-    across = Layout(4, 2, 2)
+    across = RankLayout(2, 2, 4)
     han = (("coll_han_use_allreduce_algorithm", "2"), ("coll_han_priority", "100"))
     rows = {
         True: Rule("allreduce", across, 0, None, han),
@@ -130,7 +131,7 @@ def test_which_directories_one_node_alone_sees(directory: str, kind: str | None)
 
 def test_who_must_see_the_files_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Open MPI says nothing where it finds none, and its ranks decide otherwise."""
-    across, mounts = Layout(4, 2, 2), tmp_path / "mounts"
+    across, mounts = RankLayout(2, 2, 4), tmp_path / "mounts"
     rule = Rule("allreduce", across, 0, None, tuned("allreduce", 3))
     monkeypatch.setattr(everywhere.to_be_seen, "__defaults__", (mounts,))
 
@@ -181,7 +182,7 @@ def test_files_that_not_all_hosts_see_are_not_run(
         monkeypatch.setattr(examine, "examine", lambda *_: [])
         for hosts in (("a",), ("a", "b")):
             ran.clear()
-            found = check.check(out, check.Plan(mpi, hosts), quiet=True)
+            found = check.check(out, check.CheckPlan(mpi, hosts), quiet=True)
             wrong = [v for v in found if v.status == "wrong"]
             apart = only_a == str(out) and len(hosts) == 2
             assert bool(wrong) == apart and bool(ran) != apart
@@ -297,7 +298,7 @@ def test_what_runs_wrong_is_told_beside_what_reads_wrong(
     for status, told in (("wrong", 2), ("proven", 1), ("unproven", 1)):
         ran = {i: RowCheck(i, "w", status, "run") for i in rows}  # type: ignore[arg-type]
         monkeypatch.setattr(check, "run", lambda *_, ran=ran: ran)
-        found = check.check(out, check.Plan(object()), quiet=True)  # type: ignore[arg-type]
+        found = check.check(out, check.CheckPlan(object()), quiet=True)  # type: ignore[arg-type]
         assert len([v for v in found if v.row == 0]) == told
         assert "another algorithm" in found[0].why
 

@@ -14,9 +14,10 @@ from stretto.cli import main
 from stretto.export import openmpi, openmpi_json, plain
 from stretto.export.check import read
 from stretto.export.output import write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.files.export import EXPORT, NAME
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import discover
 
@@ -160,7 +161,7 @@ def test_a_type_that_is_none_is_named(target: str) -> None:
     assert words.startswith("scatter and alltoall: a program that gives 0 or NULL for the type")
     assert words.endswith("--without scatter,alltoall leaves these rows out")
     assert not said([rows[0], rows[2]])
-    across, priority = Layout(4, 2, 2), ("coll_han_priority", "100")
+    across, priority = RankLayout(2, 2, 4), ("coll_han_priority", "100")
     of_han = Rule("scatter", across, 0, None, (("coll_han_use_scatter_algorithm", "2"), priority))
     assert not plain.warnings([of_han]), "HAN's rows are not coll/tuned's"
 

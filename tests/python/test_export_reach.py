@@ -12,10 +12,11 @@ from exports import FOUR, mpir, result_file
 from mpis import MPIS
 from stretto.cli import main
 from stretto.export.reach import ENOUGH, held, shortage
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.export.sizes import OWN_SIZE
 from stretto.files.export import EXPORT, NAME, ExportPoint
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
 
 MPI = {
     "openmpi": MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11"),
@@ -39,7 +40,7 @@ def test_what_is_short_of_all_sizes() -> None:
 
 def test_barriers_and_rows_by_size_reach_no_further() -> None:
     setting = (("a", "b"),)
-    rules = [Rule(c, Layout(4, 2, 2), 0, None, setting) for c in ("barrier", "bcast", "scan")]
+    rules = [Rule(c, RankLayout(2, 2, 4), 0, None, setting) for c in ("barrier", "bcast", "scan")]
     kept, (lost,) = held(rules, ("barrier", "scan"), beyond=False)
     assert [r.settings for r in kept] == [setting, setting, ()]
     assert lost.startswith("scan on 4 ranks on 2 x 2: a row would hold for all sizes")

@@ -9,7 +9,8 @@ import pytest
 
 from exports import FIVE, FOUR, result_file, tuned
 from stretto.cli import main
-from stretto.export.rules import Layout, read_results
+from stretto.export.rules import read_results
+from stretto.files.layout import RankLayout
 
 Out = pytest.CaptureFixture[str]
 RING = "native:" + ",".join(f"{n}={v}" for n, v in tuned("allreduce", 4))
@@ -41,14 +42,14 @@ def test_of_some_points_a_test_is_made_and_of_others_not(tmp_path: Path, capsys:
     paths = [
         result_file(tmp_path / "5.bench.jsonl", SLOW, FIVE),
         result_file(tmp_path / "4.bench.jsonl", FAST, FOUR, launches=3),
-        result_file(tmp_path / "3.bench.jsonl", FAST, Layout(3, 1, 3), launches=5),
+        result_file(tmp_path / "3.bench.jsonl", FAST, RankLayout(1, 3, 3), launches=5),
     ]
     assert export(*paths, out=tmp_path / "out") == 0
     said = capsys.readouterr().err
     few = "at most 5 launches are too few for a test (at least 6) at 2 of 3 points: nothing can be"
     assert f"{few} called faster there" in said
     assert f"nothing was {NOTHING} at the 1 point where a test can be made" in said
-    more = result_file(tmp_path / "2.bench.jsonl", FAST, Layout(2, 1, 2))
+    more = result_file(tmp_path / "2.bench.jsonl", FAST, RankLayout(1, 2, 2))
     assert export(*paths, more, out=tmp_path / "out") == 0
     said = capsys.readouterr()
     assert "at 2 of 4 points" in said.err and NOTHING not in said.err and "1 rule in" in said.out

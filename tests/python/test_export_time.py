@@ -21,15 +21,16 @@ from mpis import alone_here, installation
 from stretto.cli import main
 from stretto.export import intel, mpich, openmpi
 from stretto.export.check import read
-from stretto.export.gain import Place, plan
+from stretto.export.gain import TimingPlace, plan
 from stretto.export.output import Export, write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.files.bench import read_bench
 from stretto.files.export import EXPORT, NAME, ExportPoint
+from stretto.files.layout import RankLayout
 from stretto.mpi.base import MPIInstallation
 
 pytestmark = pytest.mark.mpi
-TWO, FOUR_NODES = Layout(2, 1, 2), Layout(8, 4, 2)
+TWO, FOUR_NODES = RankLayout(1, 2, 2), RankLayout(4, 2, 8)
 
 #: by MPI: the target, and rows of which one begins behind the smallest sizes
 TARGETS = {"openmpi4": "openmpi-4", "openmpi5": "openmpi-5", "mpich": "mpich", "intel": "intel"}
@@ -294,7 +295,7 @@ def test_rows_that_cannot_be_timed_here(
 ) -> None:
     """Nodes that are not there, and more ranks than this machine is to have."""
     far = Rule("allreduce", FOUR_NODES, 1024, None, tuned("allreduce", 3))
-    many = Rule("bcast", Layout(64, 1, 64), 1024, None, tuned("bcast", 1))
+    many = Rule("bcast", RankLayout(1, 64, 64), 1024, None, tuned("bcast", 1))
     write(openmpi.classic([*ROWS, far, many], "4"), four.out, "t", "openmpi-4", four.mpi.identity)
     assert four.run("--json", "--launches", "1") == 0
     said = capsys.readouterr()
@@ -317,7 +318,7 @@ def test_a_layout_is_timed_on_as_many_nodes_as_it_has(four: Timed) -> None:
     """A launcher that gets more spreads the ranks over all of them."""
     far = Rule("allreduce", FOUR_NODES, 1024, None, tuned("allreduce", 3))
     write(openmpi.classic([*ROWS, far], "4"), four.out, "t", "openmpi-4", four.mpi.identity)
-    place = Place(four.mpi, ("a", "b", "c", "d", "e"), 4, 6, four.out)
+    place = TimingPlace(four.mpi, ("a", "b", "c", "d", "e"), 4, 6, four.out)
     found = {t.layout: t.settings.hosts for t in plan(four.out, place).timings}
     assert found == {TWO: ("a",), FOUR_NODES: ("a", "b", "c", "d")}
 

@@ -11,8 +11,8 @@ import pytest
 
 from exports import FOUR, preset, tuned
 from stretto.export import intel, probe
-from stretto.export.cases import Case
-from stretto.export.check import Plan, read, run
+from stretto.export.cases import CheckCase
+from stretto.export.check import CheckPlan, read, run
 from stretto.export.output import write
 from stretto.export.probe import TIMED, Print
 from stretto.export.rules import Rule
@@ -87,7 +87,7 @@ def verdicts(
 
     def take(
         _place: object,
-        cases: Sequence[Case],
+        cases: Sequence[CheckCase],
         _ranks: int,
         settings: Mapping[str, str],
         _unset: object,
@@ -98,7 +98,7 @@ def verdicts(
 
     monkeypatch.setattr(probe, "take", take)
     mpi: Any = SimpleNamespace(family="intel", libmpi=None)
-    return run(manifest, environment, Plan(mpi), quiet=True)
+    return run(manifest, environment, CheckPlan(mpi), quiet=True)
 
 
 def test_calls_without_a_row_are_looked_at_again(
@@ -139,7 +139,7 @@ def test_files_with_which_a_call_ends_the_job_are_wrong() -> None:
     rows = [ExportRow("allreduce", 4, 1, 4, 1024, None, [list(x) for x in tuned("allreduce", 3)])]
     mpi = MPIIdentity("openmpi", "openmpi", "4.1.4", "")
     manifest = ExportManifest("openmpi-4", "", mpi, {}, [], rows)
-    cases = [Case("allreduce", n, 4, 0, inside) for n, inside in ((1024, True), (1020, False))]
+    cases = [CheckCase("allreduce", n, 4, 0, inside) for n, inside in ((1024, True), (1020, False))]
     own = probe.Prints({c.call: Print({probe.COUNTED: STEADY}) for c in cases})
     for case in cases:
         files = probe.Prints({call: seen for call, seen in own.seen.items() if call != case.call})
@@ -179,7 +179,7 @@ def test_a_row_that_runs_otherwise_at_one_end_is_not_proven() -> None:
     ]
     mpi = MPIIdentity("openmpi", "openmpi", "4.1.4", "")
     manifest = ExportManifest("openmpi-4", "", mpi, {}, [], rows)
-    cases = [Case("reduce_scatter_block", size, 4, 0, True) for size in (1024, 4096)]
+    cases = [CheckCase("reduce_scatter_block", size, 4, 0, True) for size in (1024, 4096)]
 
     def prints(small: str, large: str) -> probe.Prints:
         kinds = ({probe.COUNTED: (x, x)} for x in (small, large))
@@ -248,7 +248,7 @@ def test_wrong_is_said_of_held_ranks_twice(tmp_path: Path, monkeypatch: pytest.M
     assert judged(tmp_path, monkeypatch, show).status == "proven"
 
 
-CALLS = [Case("bcast", size, 4, 0, True) for size in range(1, 8)]
+CALLS = [CheckCase("bcast", size, 4, 0, True) for size in range(1, 8)]
 
 
 def ending(monkeypatch: pytest.MonkeyPatch, *at: int | None) -> list[int]:

@@ -16,13 +16,14 @@ from stretto.export.examine import examine
 from stretto.export.layouts import for_layouts
 from stretto.export.mpich_tree import CH4, MPIR, Trees
 from stretto.export.output import write
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.files.export import EXPORT, NAME, ExportRow
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 from stretto.mpi.variables import control_variables
 
-TWO_BY_TWO = Layout(4, 2, 2)
+TWO_BY_TWO = RankLayout(2, 2, 4)
 SIZES = (8, 128, 2048, 32768, 1 << 19)
 DYNAMIC, OFF = "coll_tuned_use_dynamic_rules=1", "coll_han_priority=0"
 OPENMPI4 = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
@@ -36,7 +37,7 @@ def exported(
     target: str,
     collective: str,
     settings: Sequence[str],
-    layout: Layout = FOUR,
+    layout: RankLayout = FOUR,
     mpi: MPIIdentity = OPENMPI5,
 ) -> tuple[list[ExportRow], str]:
     """Export what was measured, each candidate faster than the next; return rows, and what is lost.
@@ -207,7 +208,7 @@ def test_what_rows_have_no_number_for_is_said(
     target: str,
     collective: str,
     given: str,
-    layout: Layout,
+    layout: RankLayout,
     mpi: MPIIdentity,
     why: str,
     tmp_path: Path,

@@ -90,7 +90,9 @@ def profiles(draw: st.DrawFn) -> profile.Profile:
     )
 
 
-GAINS = st.none() | st.tuples(TIME, TIME, TIME).map(lambda t: verdict.Gain(*sorted(t), p=0.25))
+GAINS = st.none() | st.tuples(TIME, TIME, TIME).map(
+    lambda t: verdict.GainInterval(*sorted(t), p=0.25)
+)
 VERDICTS = st.builds(
     verdict.VerdictFile,
     st.just("0.1.0"),

@@ -16,7 +16,7 @@ from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, Node, Profile, write_profile
 from stretto.model.forecast import (
     Forecast,
-    Rule,
+    ScalingRule,
     collective_bytes,
     forecast,
     work_of,
@@ -89,7 +89,7 @@ def test_every_way_of_sending_is_a_message(
 
 @pytest.mark.parametrize(("scaling", "share"), [("strong", 2 / 64), ("weak", 1.0)])
 def test_the_rule_is_applied_as_stated(scaling: str, share: float) -> None:
-    work, rule = work_of(profile(), ["allreduce"]), Rule(scaling, 2 / 3, 1.5)  # type: ignore[arg-type]
+    work, rule = work_of(profile(), ["allreduce"]), ScalingRule(scaling, 2 / 3, 1.5)  # type: ignore[arg-type]
     seen: list[tuple[float, float]] = []
 
     def message(nodes: int, ppn: int, messages: float, nbytes: float) -> float:
@@ -109,15 +109,15 @@ def test_the_rule_is_applied_as_stated(scaling: str, share: float) -> None:
 
 
 def test_blocks_shrink_with_the_ranks_and_vectors_stay() -> None:
-    work, rule = work_of(profile(), ["allreduce"]), Rule()
+    work, rule = work_of(profile(), ["allreduce"]), ScalingRule()
     assert collective_bytes("allreduce", 4096, work, rule, 16) == 4096
     assert collective_bytes("allgather", 4096, work, rule, 16) == 512
     assert collective_bytes("alltoallv", 4096, work, rule, 16) == 64
-    assert collective_bytes("alltoall", 4096, work, Rule("weak"), 16) == 512
+    assert collective_bytes("alltoall", 4096, work, ScalingRule("weak"), 16) == 512
 
 
 def test_it_turns_round_where_collectives_outgrow_the_computing() -> None:
-    work, rule = work_of(profile(), ["allreduce"]), Rule()
+    work, rule = work_of(profile(), ["allreduce"]), ScalingRule()
     work = dataclasses.replace(work, io_s=0.0, wait_s=0.0)
 
     def at(nodes: int) -> Forecast:
@@ -200,8 +200,8 @@ def test_the_report_shows_a_forecast(tmp_path: Path) -> None:
 
 
 def test_a_damaged_forecast_is_refused(tmp_path: Path) -> None:
-    work, found = outlook(profile(), Rule(), load("hpc7g"), [1, 2], 4)
-    file = file_of("a", profile(), work, found, Rule(), load("hpc7g"), "openmpi", 1.0)
+    work, found = outlook(profile(), ScalingRule(), load("hpc7g"), [1, 2], 4)
+    file = file_of("a", profile(), work, found, ScalingRule(), load("hpc7g"), "openmpi", 1.0)
     path = tmp_path / "a.forecast.json"
     write_forecast(file, path)
     assert read_forecast(path) == file
@@ -216,7 +216,7 @@ def test_a_damaged_forecast_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_faster_core_computes_faster() -> None:
-    work, found = outlook(profile(), Rule(), load("hpc7g"), [1], 4, compute=2.0)
+    work, found = outlook(profile(), ScalingRule(), load("hpc7g"), [1], 4, compute=2.0)
     assert work.compute_s == pytest.approx(4.0)
     assert found[0].native.compute == pytest.approx(2.0)
 

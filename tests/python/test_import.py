@@ -21,7 +21,7 @@ from stretto.imports import imb, osu
 from stretto.imports.mpis import identity_of
 from stretto.imports.natives import Naming
 from stretto.imports.pattern import compile_pattern, match
-from stretto.imports.printed import Line
+from stretto.imports.printed import TableLine
 from stretto.imports.templates import templates
 
 #: measured on a real cluster of 8 x 36 ranks, every algorithm of Open MPI 4.0.1 (bench/c5n.py)
@@ -236,8 +236,8 @@ def test_columns_broken_lines_and_benchmarks_that_are_none_of_ours() -> None:
     reading = osu.read(FULL, "f")
     reduce, barrier = reading.tables
     assert reduce.datatype == "MPI_INT" and reduce.tool == "OSU 7.5"
-    assert reduce.lines == [Line(4, 11.69, 18.59, 1000), Line(32, 13.21, 13.30, 1000)]
-    assert (barrier.collective, barrier.lines) == ("barrier", [Line(0, 165.70, None, None)])
+    assert reduce.lines == [TableLine(4, 11.69, 18.59, 1000), TableLine(32, 13.21, 13.30, 1000)]
+    assert (barrier.collective, barrier.lines) == ("barrier", [TableLine(0, 165.70, None, None)])
     text = "\n".join(reading.problems)
     assert "f:6" in text and "f:7" in text and "device memory" in text and "Iallreduce" in text
     assert len(reading.problems) == 4
@@ -342,7 +342,7 @@ def test_imb_has_communicators_of_several_sizes(
     assert [(t.collective, t.nranks) for t in reading.tables] == [
         ("allreduce", 2), ("allreduce", 8), ("barrier", 8),
     ]  # fmt: skip
-    assert reading.tables[0].lines[1] == Line(8, 11.69, 18.59, 1000)
+    assert reading.tables[0].lines[1] == TableLine(8, 11.69, 18.59, 1000)
     assert len(reading.problems) == 1 and "PingPong" in reading.problems[0]
     words = ["--mpi", "intel@2021.18", "--ppn", "4", "-o", str(tmp_path / "out")]
     assert main(["import", "imb", str(log), *words]) == 0

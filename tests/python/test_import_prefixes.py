@@ -11,7 +11,7 @@ import pytest
 
 from mpis import MPIS
 from stretto.imports import imb, osu
-from stretto.imports.printed import Line
+from stretto.imports.printed import TableLine
 
 TITLE = (
     "# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n"
@@ -39,7 +39,7 @@ def tagged(text: str, tag: str, rank: int = 0) -> list[str]:
     return [tag.format(rank) + line + "\n" for line in text.splitlines()]
 
 
-def lines_of(text: str) -> dict[str | None, list[Line]]:
+def lines_of(text: str) -> dict[str | None, list[TableLine]]:
     return {t.collective: t.lines for t in osu.read(text, "f").tables}
 
 

@@ -20,7 +20,7 @@ from stretto.imports import natives
 from stretto.imports.mpis import agreed, assigned, identity_of
 from stretto.imports.natives import Naming
 from stretto.imports.templates import SETTINGS, default_for, templates
-from stretto.mpi.algorithms import Algorithm
+from stretto.mpi.algorithms import NativeAlgorithm
 
 TITLE = "\n# OSU MPI Allreduce Latency Test v7.4\n"
 HEADING = "# Size       Avg Latency(us)\n"
@@ -422,7 +422,7 @@ def test_settings_that_nobody_named_are_said(
     notes: list[str] = []
     naming = Naming((), lambda text: None if text in notes else notes.append(text))
 
-    def algorithms(self: Naming, of: object, called: str | None) -> list[Algorithm]:
+    def algorithms(self: Naming, of: object, called: str | None) -> list[NativeAlgorithm]:
         out = []
         for collective in ("allreduce", "bcast"):
             text = f"{setting},{beside}" if beside else setting
@@ -432,7 +432,7 @@ def test_settings_that_nobody_named_are_said(
             pairs = [part.split("=") for part in text.split(",")]
             pairs.sort(key=lambda pair: not pair[0].lower().endswith("_algorithm"))
             settings = tuple((n, v) for n, v in pairs)
-            out.append(Algorithm(collective, algorithm, algorithm, "tuned", settings))
+            out.append(NativeAlgorithm(collective, algorithm, algorithm, "tuned", settings))
         return out
 
     monkeypatch.setattr(Naming, "_algorithms", algorithms)

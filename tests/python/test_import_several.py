@@ -14,7 +14,7 @@ from stretto.imports.mpis import identity_of
 from stretto.imports.natives import Naming
 from stretto.imports.pattern import compile_pattern, misfit
 from stretto.imports.templates import chosen, templates
-from stretto.mpi.algorithms import Algorithm
+from stretto.mpi.algorithms import NativeAlgorithm
 
 MPICH = "MPIR_CVAR_{COLLECTIVE}_INTRA_ALGORITHM={algorithm}"
 TUNED = "coll_tuned_{collective}_algorithm={algorithm}"
@@ -76,10 +76,10 @@ def test_settings_are_those_of_one_mpi(settings: list[str], tmp_path: Path, caps
 def test_the_remedy_for_one_mpi_leaves_the_other_as_it_is(
     tmp_path: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ring = Algorithm("allreduce", "linear", "3", "tuned", (("coll_tuned_x_algorithm", "3"),))
+    ring = NativeAlgorithm("allreduce", "linear", "3", "tuned", (("coll_tuned_x_algorithm", "3"),))
     real = Naming._algorithms
 
-    def algorithms(self: Naming, mpi: object, called: str | None) -> list[Algorithm]:
+    def algorithms(self: Naming, mpi: object, called: str | None) -> list[NativeAlgorithm]:
         return [ring] if called == "ompi" else real(self, mpi, called)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Naming, "_algorithms", algorithms)
@@ -136,7 +136,9 @@ def test_settings_of_an_mpi_that_no_file_is_of(tmp_path: Path, capsys: Out) -> N
 
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the MPI have a ring of allreduce, twice, and nothing of bcast."""
-    ring = Algorithm("allreduce", "ring", "4", "tuned", (("coll_tuned_allreduce_algorithm", "4"),))
+    ring = NativeAlgorithm(
+        "allreduce", "ring", "4", "tuned", (("coll_tuned_allreduce_algorithm", "4"),)
+    )
     monkeypatch.setattr(Naming, "_algorithms", lambda *_: [ring, ring])
 
 

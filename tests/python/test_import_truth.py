@@ -12,7 +12,7 @@ from stretto.cli import main
 from stretto.export.rules import read_results
 from stretto.files.bench import Bench, read_bench
 from stretto.imports import imb, osu
-from stretto.imports.printed import Line
+from stretto.imports.printed import TableLine
 
 WHERE = ["--mpi", "openmpi@5.0.6", "--nodes", "1", "--ppn", "4"]
 TITLE = "\n# OSU MPI Allreduce Latency Test v7.4\n"
@@ -390,7 +390,7 @@ def test_json_names_what_was_left_out(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_decimals_are_no_part_of_what_a_line_is() -> None:
-    assert Line(8, 1.5, None, None) == Line(8, 1.5, None, None, True, 2)
+    assert TableLine(8, 1.5, None, None) == TableLine(8, 1.5, None, None, True, 2)
 
 
 def test_imb_waits_and_keeps_its_root_from_2019_on() -> None:

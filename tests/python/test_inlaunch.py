@@ -25,16 +25,11 @@ from stretto.campaign.ledger import Ledger
 from stretto.campaign.natives import resolve
 from stretto.campaign.runner import measure
 from stretto.campaign.settings import Settings, make_case, variants_of
-from stretto.campaign.variants import (
-    apart,
-    launch_for,
-    settings_environment,
-    shared_settings,
-    single_settings,
-)
+from stretto.campaign.variants import apart, launch_for, shared_settings, single_settings
 from stretto.errors import StrettoError
 from stretto.files.bench import read_bench
 from stretto.files.identity import collect
+from stretto.mpi.algorithms.pairs import settings_environment
 from test_bench_program import bench, job, lines, program
 from test_campaign_runner import FakeMPI, clock_of_hangs, go, mpi, starts
 

@@ -10,7 +10,7 @@ import pytest
 from stretto.errors import StrettoError
 from stretto.launch.command import Application, Command, parse_command, skip_wrappers
 from stretto.launch.job import _launchers_in
-from stretto.launch.layout import Layout, find_layout, parse_hosts
+from stretto.launch.layout import JobLayout, find_layout, parse_hosts
 from stretto.launch.naming import app_name
 
 VERSIONS = {
@@ -198,7 +198,7 @@ def test_layouts(
     (machine / "plain").write_text("node1\nnode2\n")
     (machine / "one").write_text("node1\n")
     (machine / "machines").write_text("node1:2\nnode2:2\n")
-    found: Layout = find_layout(parse(machine, kind, line), env, machine)
+    found: JobLayout = find_layout(parse(machine, kind, line), env, machine)
     assert (found.nranks, found.nodes, found.ppn) == layout
 
 

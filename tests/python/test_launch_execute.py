@@ -62,7 +62,7 @@ def test_cannot_start() -> None:
 
 def test_tee(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     script = (
-        "import os; from stretto.launch import run;"
+        "import os; from stretto.launch.execute import run;"
         "r = run(['sh', '-c', 'echo a; echo b >&2'], os.environ, capture='tee');"
         "assert (r.stdout, r.stderr) == ('a\\n', 'b\\n')"
     )

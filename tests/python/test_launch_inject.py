@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, beside_others, missing
+from stretto.built import file_name, library
 from stretto.errors import StrettoError
-from stretto.launch import library, prepare, run, understand
 from stretto.launch.ask import BROKEN_PIPE
 from stretto.launch.command import parse_command
-from stretto.launch.inject import join_preload, rank_variables
-from stretto.launch.job import Job
-from stretto.launch.layout import Layout
-from stretto.launch.library import file_name
+from stretto.launch.execute import run
+from stretto.launch.inject import join_preload, prepare, rank_variables
+from stretto.launch.job import Job, understand
+from stretto.launch.layout import JobLayout
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.intel import IntelMPI
 from stretto.mpi.mpich import MPICH
@@ -54,7 +54,7 @@ def job(tmp_path: Path, kind: str, line: str, **environ: str) -> Job:
         path.chmod(0o755)
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin", **environ}
     command = parse_command(line.split(), env, tmp_path)
-    return Job(command, installation(kind), Layout(None, None, None), env, tmp_path)
+    return Job(command, installation(kind), JobLayout(None, None, None), env, tmp_path)
 
 
 def prepared(job: Job) -> tuple[str, dict[str, str]]:
@@ -323,7 +323,7 @@ def test_program_without_launcher(name: str, programs: dict[str, Path]) -> None:
     mpi = MPIS[name].require()
     found = understand([str(programs[name]), "x"], environ=mpi.environment)
     assert found.mpi.version and found.mpi.family == name.rstrip("45")
-    assert found.layout == Layout(1, 1, 1)
+    assert found.layout == JobLayout(1, 1, 1)
     assert found.mpi.launcher is not None
 
 

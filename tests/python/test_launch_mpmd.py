@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others
-from stretto.launch import Result, library_for, prepare, run, understand
+from stretto.built import Kind
 from stretto.launch.evidence import read_evidence
-from stretto.launch.library import Kind
+from stretto.launch.execute import Result, run
+from stretto.launch.inject import prepare
+from stretto.launch.job import understand
+from stretto.launch.library import library_for
 from stretto.mpi.detect import LAUNCHER_NAMES, Launcher, identify_launcher, is_launcher
 from stretto.mpi.openmpi import ENV_LIST
 

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others, missing
-from stretto.launch import prepare, run, understand
 from stretto.launch.ask import BROKEN_PIPE
+from stretto.launch.execute import run
+from stretto.launch.inject import prepare
+from stretto.launch.job import understand
 
 pytestmark = [pytest.mark.mpi, pytest.mark.root]
 

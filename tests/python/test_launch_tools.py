@@ -13,8 +13,9 @@ import pytest
 
 from mpis import MPIS, REPOSITORY
 from stretto.errors import StrettoError
-from stretto.launch import prepare, understand
 from stretto.launch.command import parse_command
+from stretto.launch.inject import prepare
+from stretto.launch.job import understand
 from stretto.launch.reach import Obstacle, dropping, in_script, obstacles
 from stretto.launch.tools import Tool, mpi_tools
 from test_launch_inject import CHOICE, LIB, job

@@ -11,7 +11,7 @@ from mpis import MPIS
 from stretto.campaign import natives
 from stretto.errors import UsageError
 from stretto.mpi import from_launcher
-from stretto.mpi.algorithms import Algorithm, discover, mpich, named, openmpi
+from stretto.mpi.algorithms import NativeAlgorithm, discover, mpich, named, openmpi
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.variables import Variable
 
@@ -66,7 +66,7 @@ def _installation(name: str) -> MPIInstallation:
     return from_launcher(Path(known.launcher(1)[0]), known.environment)
 
 
-def _of(found: list[Algorithm], component: str) -> dict[str, dict[str, str]]:
+def _of(found: list[NativeAlgorithm], component: str) -> dict[str, dict[str, str]]:
     out: dict[str, dict[str, str]] = {}
     for a in found:
         if a.component == component:
@@ -218,7 +218,9 @@ def test_a_newer_release_needs_no_edit() -> None:
 
 def test_names_that_an_mpi_has_not() -> None:
     """Of two MPIs nobody knew which, and each name stood there once for each part that has it."""
-    twice = [Algorithm("allgather", "brucks", n, c, ()) for n, c in (("1", "mpir"), ("2", "posix"))]
+    twice = [
+        NativeAlgorithm("allgather", "brucks", n, c, ()) for n, c in (("1", "mpir"), ("2", "posix"))
+    ]
     with pytest.raises(UsageError) as caught:
         named(twice, "allgather", "ring", "MPICH 5.0.2")
     assert caught.value.message == "MPICH 5.0.2 has no 'ring' for allgather"

@@ -12,10 +12,11 @@ import pytest
 import clusters
 from clusters import testbed
 from mpis import MPIS, Mpi, beside_others
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.export.targets import Wishes, writer_for
+from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
-from stretto.mpi.algorithms import Algorithm, discover
+from stretto.mpi.algorithms import NativeAlgorithm, discover
 from stretto.mpi.variables import Variable, control_variables
 
 OPENMPI = [name for name in MPIS if name.startswith("openmpi")]
@@ -74,7 +75,7 @@ def built(mpi: Mpi, directory: Path) -> Path:
     return path if path.exists() else mpi.compile(source, path)
 
 
-def algorithms(name: str) -> list[Algorithm]:
+def algorithms(name: str) -> list[NativeAlgorithm]:
     mpi = MPIS[name].require()
     return discover(from_launcher(Path(mpi.launcher(1)[0]), mpi.environment))
 
@@ -84,11 +85,11 @@ def variables(name: str) -> dict[str, Variable]:
     return control_variables(from_launcher(Path(mpi.launcher(1)[0]), mpi.environment))
 
 
-def environment(algorithm: Algorithm) -> dict[str, str]:
+def environment(algorithm: NativeAlgorithm) -> dict[str, str]:
     return {f"OMPI_MCA_{name}": value for name, value in algorithm.settings}
 
 
-def of(name: str, component: str) -> list[Algorithm]:
+def of(name: str, component: str) -> list[NativeAlgorithm]:
     return [a for a in algorithms(name) if a.component == component]
 
 
@@ -161,7 +162,7 @@ def _help(name: str, parameter: object) -> str:
 
 
 def messages(
-    nodes: testbed.Cluster, name: str, algorithm: Algorithm
+    nodes: testbed.Cluster, name: str, algorithm: NativeAlgorithm
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Bytes and messages inside nodes, and between them, by Open MPI's monitoring."""
     mpi = MPIS[name].require()
@@ -216,7 +217,7 @@ def test_hans_parameters_take_effect(nodes: testbed.Cluster) -> None:
 
 def test_what_files_of_rules_have_no_words_for_is_not_said() -> None:
     """A row for HAN's module or segment, or for another component, would say something else."""
-    layout = Layout(NODES * PPN, NODES, PPN)
+    layout = RankLayout(NODES, PPN, NODES * PPN)
     said = set()
     for name in OPENMPI:
         sayable = writer_for("openmpi-5", "5.0.11", None, Wishes(plain_calls=True)).sayable

@@ -15,7 +15,7 @@ import pytest
 
 from mpis import MPIS, Mpi, missing
 from stretto.mpi import from_launcher
-from stretto.mpi.algorithms import Algorithm, discover
+from stretto.mpi.algorithms import NativeAlgorithm, discover
 
 OPENMPI = [name for name in MPIS if name.startswith("openmpi")]
 
@@ -71,11 +71,11 @@ def listed(mpi: Mpi, directory: Path) -> Listed:
     return {name: (int(items), words) for name, items, words in rows}
 
 
-def found(mpi: Mpi) -> list[Algorithm]:
+def found(mpi: Mpi) -> list[NativeAlgorithm]:
     return discover(from_launcher(Path(mpi.launcher(1)[0]), mpi.environment))
 
 
-def numbers(algorithms: list[Algorithm], component: str) -> Counter[str]:
+def numbers(algorithms: list[NativeAlgorithm], component: str) -> Counter[str]:
     return Counter(a.collective for a in algorithms if a.component == component)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mpis import MPIS, beside_others, have
 from stretto import mpi
 from stretto.errors import StrettoError
-from stretto.launch import run
+from stretto.launch.execute import run
 from stretto.mpi import detect, library
 from stretto.mpi.base import Binding
 from stretto.mpi.elf import find_needed, read_dynamic

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from stretto import plan
 from stretto.errors import EXIT_USAGE, StrettoError
-from stretto.plan_sweep import cases, prove, values
-from stretto.plan_timeline import timeline
+from stretto.model.plan_sweep import cases, prove, values
+from stretto.model.plan_timeline import timeline
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "coll"
 ALGORITHMS = plan.algorithms()
@@ -155,7 +155,7 @@ def test_choices_worth_trying_can_be_built(
     assert len(set(found)) == len(found)
     hosts = [r * nodes // nranks for r in range(nranks)]
     for choice in found:
-        with plan.Call(collective, choice, nranks, hosts, nbytes=3000) as call:
+        with plan.CallPlans(collective, choice, nranks, hosts, nbytes=3000) as call:
             assert call.verify() is None, choice
 
 
@@ -193,29 +193,29 @@ def test_compositions_are_right_on_any_layout(
 def test_ordered_reductions_need_consecutive_ranks() -> None:
     scattered = [0, 1, 0, 1]
     with pytest.raises(StrettoError, match="do not hold consecutive ranks"):
-        plan.Call("allreduce", "shm+knomial", 4, scattered, commutative=False)
-    with plan.Call("allreduce", "shm+knomial", 4, [0, 0, 1, 1], commutative=False) as call:
+        plan.CallPlans("allreduce", "shm+knomial", 4, scattered, commutative=False)
+    with plan.CallPlans("allreduce", "shm+knomial", 4, [0, 0, 1, 1], commutative=False) as call:
         assert call.verify() is None
 
 
 @pytest.mark.parametrize("choice", ["shm", "native", "native:x=1"])
 def test_what_has_no_plan_on_two_nodes_is_refused(choice: str) -> None:
     with pytest.raises(StrettoError):
-        plan.Call("allreduce", choice, 4, [0, 0, 1, 1])
+        plan.CallPlans("allreduce", choice, 4, [0, 0, 1, 1])
 
 
 def test_one_rank_sends_nothing() -> None:
     for algorithm in ALGORITHMS:
         if "nodes" in algorithm.needs:
             continue  # as shm+X only, which on one rank is the same
-        with plan.Call(algorithm.collective, algorithm.name, 1) as call:
+        with plan.CallPlans(algorithm.collective, algorithm.name, 1) as call:
             assert call.verify() is None
             kinds = {a["kind"] for a in call.actions()["ranks"][0]["actions"]}
             assert kinds <= {"copy"}
 
 
 def test_segments_are_capped() -> None:
-    with plan.Call("bcast", "chain(256)", 3, nbytes=1 << 30) as call:
+    with plan.CallPlans("bcast", "chain(256)", 3, nbytes=1 << 30) as call:
         assert call.actions()["ranks"][0]["out"] == 1024
 
 
@@ -239,7 +239,7 @@ def test_segments_are_capped() -> None:
 def test_steps_and_messages(
     collective: str, choice: str, nranks: int, steps: int, messages: int
 ) -> None:
-    with plan.Call(collective, choice, nranks, nbytes=6 * 1024) as call:
+    with plan.CallPlans(collective, choice, nranks, nbytes=6 * 1024) as call:
         found = timeline(call.actions())
     assert (found.steps, len(found.messages)) == (steps, messages)
 
@@ -265,7 +265,7 @@ def test_wrong_layouts(text: str) -> None:
 
 
 def test_a_closed_call_says_so() -> None:
-    call = plan.Call("barrier", "dissemination", 3)
+    call = plan.CallPlans("barrier", "dissemination", 3)
     call.close()
     call.close()
     with pytest.raises(ValueError, match="closed"):
@@ -284,5 +284,5 @@ def test_hundreds_of_ranks(algorithm: plan.Algorithm) -> None:
         calls.append((f"shm+{algorithm.name}", 128 if equal else 131, True))
     for choice, nranks, composed in calls:
         hosts = tuple(r // ppn for r in range(nranks)) if composed else None
-        with plan.Call(algorithm.collective, choice, nranks, hosts, nbytes=1 << 20) as call:
+        with plan.CallPlans(algorithm.collective, choice, nranks, hosts, nbytes=1 << 20) as call:
             assert call.verify() is None

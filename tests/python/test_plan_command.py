@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from stretto import plan, plan_sweep
+from stretto import plan
 from stretto.cli import main
-from stretto.plan_picture import picture
-from stretto.plan_timeline import timeline
+from stretto.model import plan_sweep
+from stretto.model.plan_picture import picture
+from stretto.model.plan_timeline import timeline
 
 
 def stretto(
@@ -66,9 +67,9 @@ def test_verify_proves_and_counts() -> None:
 def test_a_fault_is_named_and_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def wrong_for_three(case: plan_sweep.Case) -> plan_sweep.Fault | None:
+    def wrong_for_three(case: plan_sweep.ProofCase) -> plan_sweep.Unproven | None:
         bad = case.nranks == 3 and case.choice == "dissemination(2)"
-        return plan_sweep.Fault(case, False, "rank 1: because") if bad else None
+        return plan_sweep.Unproven(case, False, "rank 1: because") if bad else None
 
     monkeypatch.setattr(plan_sweep, "prove", wrong_for_three)
     assert main(["plan", "verify", "barrier", "-n", "4"]) == 1
@@ -99,7 +100,7 @@ def test_verify_composed_with_node_phases() -> None:
 def test_the_picture_shows_every_message_and_phase(
     collective: str, choice: str, hosts: list[int] | None
 ) -> None:
-    with plan.Call(collective, choice, 6, hosts) as call:
+    with plan.CallPlans(collective, choice, 6, hosts) as call:
         actions = call.actions()
     tree = ElementTree.fromstring(picture(actions))
     titles = [t.text or "" for t in tree.iter("{http://www.w3.org/2000/svg}title")]

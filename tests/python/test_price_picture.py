@@ -11,12 +11,12 @@ import pytest
 
 from stretto.cli import main
 from stretto.model.path import critical_path
+from stretto.model.plan_gantt import MOST_LANES, gantt
+from stretto.model.plan_picture import picture
+from stretto.model.plan_timeline import grouped, timeline
 from stretto.model.platform import LEVELS, Link, Platform
 from stretto.model.price import price
-from stretto.plan import Call
-from stretto.plan_gantt import MOST_LANES, gantt
-from stretto.plan_picture import picture
-from stretto.plan_timeline import grouped, timeline
+from stretto.plan import CallPlans
 
 SVG = "{http://www.w3.org/2000/svg}"
 NEAR = Link(latency=3e-7, send_overhead=1e-7, recv_overhead=1e-7)
@@ -93,7 +93,7 @@ def test_the_critical_path_has_no_holes(collective: str, choice: str, nbytes: in
 @pytest.mark.long
 def test_many_ranks_are_put_together() -> None:
     hosts = [r // 8 for r in range(512)]
-    with Call("allreduce", "shm+recursive_doubling", 512, hosts) as call:
+    with CallPlans("allreduce", "shm+recursive_doubling", 512, hosts) as call:
         plan = call.actions()
     full = timeline(plan)
     few, names = grouped(full)
@@ -101,7 +101,7 @@ def test_many_ranks_are_put_together() -> None:
     assert len(few.messages) == len(full.messages) == 64 * 6
     assert len(few.phases) == 2 * 64
     assert inside(ElementTree.fromstring(picture(plan)))
-    with Call("bcast", "knomial", 200) as call:
+    with CallPlans("bcast", "knomial", 200) as call:
         few, names = grouped(timeline(call.actions()))
     assert (few.nranks, names[0]) == (50, "ranks 0–3")
 

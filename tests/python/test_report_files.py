@@ -10,8 +10,8 @@ import pytest
 from report_samples import make
 from stretto.cli import main
 from stretto.errors import StrettoError
+from stretto.files.layout import RankLayout
 from stretto.report.load import kind_of, load
-from stretto.report.points import Layout
 
 FILES = ("app.profile.json", "app.bench.jsonl", "app.table", "app.verdict.json")
 
@@ -38,7 +38,7 @@ def copy(small: Path, tmp_path: Path) -> Path:
 def test_a_directory_is_one_system(small: Path) -> None:
     (system,) = load([small])
     assert system.name == "small"
-    assert system.layout == Layout(1, 2, 2)
+    assert system.layout == RankLayout(1, 2, 2)
     assert system.simulated
     collectives = [p.collective for p in system.panels]
     assert collectives == ["allreduce", "barrier", "bcast", "reduce"]
@@ -100,7 +100,7 @@ def test_single_files_of_any_name(small: Path, tmp_path: Path) -> None:
 
 def test_failures_and_layouts_of_a_cluster(cluster: Path) -> None:
     (system,) = load([cluster])
-    assert system.layout == Layout(8, 8, 64)
+    assert system.layout == RankLayout(8, 8, 64)
     assert {p.layout.nranks for p in system.panels} == {8, 16, 32, 64}
     failed = {str(p.layout): p.failed for p in system.panels if p.collective == "allreduce"}
     assert failed["8 nodes \u00d7 8 ranks"] == {"lanes(2)+ring": "gave no time"}

@@ -10,7 +10,7 @@ from report_samples import make
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity, collect
 from stretto.files.settings import SettingRun, SettingsFile, Tried, write_settings
-from stretto.files.verdict import Gain, Metric
+from stretto.files.verdict import GainInterval, Metric
 from stretto.report.load import load
 from stretto.report.make import report
 
@@ -21,7 +21,12 @@ def written(path: Path, version: str = "4.1.4", chosen: bool = True) -> Path:
     """A file with a setting that helps, one that fails, and one that was never run."""
     mpi = MPIIdentity("openmpi", "openmpi", version, "Open MPI")
     helps = Tried(
-        "eager=1M", "larger eager messages", EAGER, "faster", "", Gain(0.05, 0.08, 0.12, 0.01)
+        "eager=1M",
+        "larger eager messages",
+        EAGER,
+        "faster",
+        "",
+        GainInterval(0.05, 0.08, 0.12, 0.01),
     )
     fails = Tried("han", "HAN on", {"OMPI_MCA_coll_han_priority": "60"}, "failed", "exit <1>")
     unseen = Tried("links=2", "two links", {"OMPI_MCA_btl_tcp_links": "2"})
@@ -33,7 +38,7 @@ def written(path: Path, version: str = "4.1.4", chosen: bool = True) -> Path:
     )  # fmt: skip
     if chosen:
         found.chosen, found.setting = EAGER, "eager=1M"
-        found.confirmed = Gain(0.04, 0.07, 0.1, 0.02)
+        found.confirmed = GainInterval(0.04, 0.07, 0.1, 0.02)
         found.conclusion = "eager=1M is 7% faster"
     write_settings(found, path)
     return path

@@ -14,15 +14,15 @@ import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others
 from stretto.cli import main
-from stretto.commands.apply import Applied, applied_to
 from stretto.errors import StrettoError
 from stretto.files.identity import collect_host
 from stretto.files.locate import table_path
 from stretto.files.settings import SettingsFile, Tried, write_settings
 from stretto.files.table import Row, Table, write_table
 from stretto.files.verdict import Metric, VerdictFile, write_verdict
-from stretto.launch import understand
+from stretto.launch.apply import Applied, applied_to
 from stretto.launch.ask import BROKEN_PIPE
+from stretto.launch.job import understand
 from stretto.mpi import from_launcher
 
 pytestmark = pytest.mark.mpi

@@ -22,13 +22,13 @@ from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.program import take
-from stretto.files.scale import Header, ScaleRun, ScaleWriter, parse_scale, read_scale
+from stretto.files.scale import ScaleHeader, ScaleRun, ScaleWriter, parse_scale, read_scale
 from stretto.files.verdict import Metric
 from stretto.launch.command import parse_command
 from stretto.launch.evidence import Evidence
 from stretto.launch.execute import Result
 from stretto.launch.layout import find_layout
-from stretto.launch.resize import Point, resize
+from stretto.launch.resize import RunPoint, resize
 from stretto.scaling import measure
 from stretto.scaling.analyse import analyse
 from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, steps
@@ -62,64 +62,65 @@ def machine(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("kind", "line", "point", "expected"),
     [
-        ("openmpi", "mpirun -n 8 ./app -n 9", Point(1, 2), "mpirun -n 2 ./app -n 9"),
-        ("openmpi", "mpirun ./app", Point(1, 2), "mpirun -n 2 ./app"),
+        ("openmpi", "mpirun -n 8 ./app -n 9", RunPoint(1, 2), "mpirun -n 2 ./app -n 9"),
+        ("openmpi", "mpirun ./app", RunPoint(1, 2), "mpirun -n 2 ./app"),
         (
-            "openmpi", "mpirun --np=8 --bind-to none ./app", Point(1, 2),
+            "openmpi", "mpirun --np=8 --bind-to none ./app", RunPoint(1, 2),
             "mpirun --np=2 --bind-to none ./app",
         ),
         (
-            "openmpi", "mpirun -H a:4,b:4 -n 8 ./app", Point(2, 2),
+            "openmpi", "mpirun -H a:4,b:4 -n 8 ./app", RunPoint(2, 2),
             "mpirun --map-by ppr:2:node -H a:4,b:4 -n 4 ./app",
         ),
         (
-            "openmpi", "mpirun -H a:4,b:4 -n 8 ./app", Point(1, 2),
+            "openmpi", "mpirun -H a:4,b:4 -n 8 ./app", RunPoint(1, 2),
             "mpirun --map-by ppr:2:node -H a:4,b:4 -n 2 ./app",
         ),
         (
-            "openmpi", "mpirun --map-by ppr:4:node:OVERSUBSCRIBE -n 8 ./app", Point(2, 2),
+            "openmpi", "mpirun --map-by ppr:4:node:OVERSUBSCRIBE -n 8 ./app", RunPoint(2, 2),
             "mpirun --map-by ppr:2:node:OVERSUBSCRIBE -n 4 ./app",
         ),
-        ("openmpi", "mpirun -N 4 -n 8 ./app", Point(2, 2), "mpirun -N 2 -n 4 ./app"),
+        ("openmpi", "mpirun -N 4 -n 8 ./app", RunPoint(2, 2), "mpirun -N 2 -n 4 ./app"),
         (
-            "openmpi", "mpirun -n 8 ./app", Point(1, 2, 4),
+            "openmpi", "mpirun -n 8 ./app", RunPoint(1, 2, 4),
             "mpirun --map-by ppr:2:node:pe=4 -n 2 ./app",
         ),
-        ("openmpi", "mpirun -n 8 ./app", Point(1, 8, 4), "mpirun --bind-to none -n 8 ./app"),
+        ("openmpi", "mpirun -n 8 ./app", RunPoint(1, 8, 4), "mpirun --bind-to none -n 8 ./app"),
         (
-            "openmpi", "mpirun --bind-to core -n 8 ./app", Point(1, 2, 4),
+            "openmpi", "mpirun --bind-to core -n 8 ./app", RunPoint(1, 2, 4),
             "mpirun --bind-to core -n 2 ./app",
         ),
         (
-            "openmpi", "env A=B mpirun --map-by socket:PE=2 -n 8 ./app", Point(1, 2, 4),
+            "openmpi", "env A=B mpirun --map-by socket:PE=2 -n 8 ./app", RunPoint(1, 2, 4),
             "env A=B mpirun --map-by ppr:2:node:pe=4 -n 2 ./app",
         ),
         (
-            "mpich", "mpiexec.hydra -hosts a,b -ppn 4 -n 8 ./app", Point(2, 2),
+            "mpich", "mpiexec.hydra -hosts a,b -ppn 4 -n 8 ./app", RunPoint(2, 2),
             "mpiexec.hydra -hosts a,b -ppn 2 -n 4 ./app",
         ),
-        ("mpich", "mpiexec.hydra -n 8 ./app", Point(1, 2), "mpiexec.hydra -n 2 ./app"),
+        ("mpich", "mpiexec.hydra -n 8 ./app", RunPoint(1, 2), "mpiexec.hydra -n 2 ./app"),
         (
-            "mpich", "mpiexec.hydra -f h -n 8 ./app", Point(2, 2),
+            "mpich", "mpiexec.hydra -f h -n 8 ./app", RunPoint(2, 2),
             "mpiexec.hydra -ppn 2 -f h -n 4 ./app",
         ),
         (
-            "slurm", "srun -n8 -N 2 --ntasks-per-node=4 ./app", Point(4, 1, 2),
+            "slurm", "srun -n8 -N 2 --ntasks-per-node=4 ./app", RunPoint(4, 1, 2),
             "srun -c 2 -n4 -N 4 --ntasks-per-node=1 ./app",
         ),
         (
-            "slurm", "srun --ntasks 8 ./app", Point(1, 2),
+            "slurm", "srun --ntasks 8 ./app", RunPoint(1, 2),
             "srun -N 1 --ntasks-per-node 2 --ntasks 2 ./app",
         ),
         (
-            "slurm", "srun -ln 8 -uN4 ./app", Point(2, 1),
+            "slurm", "srun -ln 8 -uN4 ./app", RunPoint(2, 1),
             "srun --ntasks-per-node 1 -ln 2 -uN2 ./app",
         ),
-        ("openmpi", "./job.sh {n} {nodes}x{ppn} -t{threads}", Point(2, 3, 4), "./job.sh 6 2x3 -t4"),
+        ("openmpi",
+         "./job.sh {n} {nodes}x{ppn} -t{threads}", RunPoint(2, 3, 4), "./job.sh 6 2x3 -t4"),
     ],
 )  # fmt: skip
 def test_commands_are_resized(
-    machine: Path, kind: str, line: str, point: Point, expected: str
+    machine: Path, kind: str, line: str, point: RunPoint, expected: str
 ) -> None:
     env = {"PATH": f"{machine / kind}:{machine}:/usr/bin:/bin"}
     assert shlex.join(resize(line.split(), point, env, machine, 16)) == shlex.join(expected.split())
@@ -131,25 +132,25 @@ def test_commands_are_resized(
 def test_what_cannot_be_resized_is_refused(machine: Path, line: str) -> None:
     env = {"PATH": f"{machine / 'openmpi'}:{machine}:/usr/bin:/bin"}
     with pytest.raises(UsageError) as caught:
-        resize(line.split(), Point(2, 2), env, machine)
+        resize(line.split(), RunPoint(2, 2), env, machine)
     assert "{n}" in str(caught.value.remedy)
 
 
 @pytest.mark.parametrize(
     ("kind", "line", "point", "nodes"),
     [
-        ("mpich", "mpiexec.hydra -n 4 ./app", Point(2, 2), 1),
-        ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", Point(4, 2), 2),
-        ("mpich", "mpiexec.hydra -hosts a,b -n {n} -ppn {ppn} ./app", Point(4, 2), 2),
-        ("openmpi", "mpirun -H a:8,b:8 ./app", Point(4, 8), 2),
-        ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", Point(2, 2), None),
-        ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", Point(1, 2), None),
-        ("openmpi", "mpirun -H a:8,b:8 ./app", Point(1, 4), None),
-        ("slurm", "srun ./app", Point(4, 2), None),
+        ("mpich", "mpiexec.hydra -n 4 ./app", RunPoint(2, 2), 1),
+        ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", RunPoint(4, 2), 2),
+        ("mpich", "mpiexec.hydra -hosts a,b -n {n} -ppn {ppn} ./app", RunPoint(4, 2), 2),
+        ("openmpi", "mpirun -H a:8,b:8 ./app", RunPoint(4, 8), 2),
+        ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", RunPoint(2, 2), None),
+        ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", RunPoint(1, 2), None),
+        ("openmpi", "mpirun -H a:8,b:8 ./app", RunPoint(1, 4), None),
+        ("slurm", "srun ./app", RunPoint(4, 2), None),
     ],
 )
 def test_a_point_runs_on_its_own_number_of_nodes(
-    machine: Path, kind: str, line: str, point: Point, nodes: int | None
+    machine: Path, kind: str, line: str, point: RunPoint, nodes: int | None
 ) -> None:
     """Hydra would run 4 x 2 as 2 x 4, and the figure would be given out as that of four nodes."""
     env = {"PATH": f"{machine / kind}:/usr/bin:/bin"}
@@ -167,8 +168,8 @@ def test_a_point_runs_on_its_own_number_of_nodes(
 def test_points() -> None:
     job = ["./job.sh", "{n}"]
     assert parse_numbers("1,2-16,3", "-n") == [1, 2, 4, 8, 16, 3]
-    assert points_of(job, "1,2", None, None, None) == [Point(1, 1), Point(1, 2)]
-    assert points_of(job, None, "1,2", "4", None) == [Point(1, 4), Point(2, 4)]
+    assert points_of(job, "1,2", None, None, None) == [RunPoint(1, 1), RunPoint(1, 2)]
+    assert points_of(job, None, "1,2", "4", None) == [RunPoint(1, 4), RunPoint(2, 4)]
     pairs = points_of(job, None, None, "1,2,4", "4,2,1")
     assert sorted((p.ppn, p.threads) for p in pairs) == [(1, 4), (2, 2), (4, 1)]
     every = points_of(job, None, None, "1,2", "1,2,4")
@@ -178,13 +179,13 @@ def test_points() -> None:
             points_of(job, *bad, None)
     with pytest.raises(UsageError, match="no list"):
         parse_numbers("1,x", "-n")
-    assert points_of(job, "2,2,1", None, None, "1,1") == [Point(1, 1, 1), Point(1, 2, 1)]
+    assert points_of(job, "2,2,1", None, None, "1,1") == [RunPoint(1, 1, 1), RunPoint(1, 2, 1)]
 
 
 def test_numbers_that_are_typed_twice_are_in_pairs_twice() -> None:
     """It ran 18 x 1 and 36 x 2, of which the second was never asked for."""
     pairs = points_of(["./job.sh", "{n}"], None, "1", "18,18,36", "1,2,1")
-    assert pairs == [Point(1, 18, 1), Point(1, 18, 2), Point(1, 36, 1)]
+    assert pairs == [RunPoint(1, 18, 1), RunPoint(1, 18, 2), RunPoint(1, 36, 1)]
 
 
 @pytest.mark.parametrize("option", ["--ranks", "--ppn", "--nodes", "--threads"])
@@ -197,7 +198,7 @@ def test_an_empty_value_is_told(option: str) -> None:
 
 
 def runs_of(
-    times: dict[Point, tuple[float, float | None]], rounds: int = 6, wall: float = 1.0
+    times: dict[RunPoint, tuple[float, float | None]], rounds: int = 6, wall: float = 1.0
 ) -> list[ScaleRun]:
     """Runs with times (native, tuned) and 0.2% of noise between rounds."""
     out = []
@@ -211,27 +212,27 @@ def runs_of(
 
 
 CURVE = {
-    Point(1, 1): (100.0, None), Point(1, 2): (55.0, 50.0), Point(1, 4): (40.0, 30.0),
-    Point(2, 4): (60.0, 29.9),
+    RunPoint(1, 1): (100.0, None), RunPoint(1, 2): (55.0, 50.0), RunPoint(1, 4): (40.0, 30.0),
+    RunPoint(2, 4): (60.0, 29.9),
 }  # fmt: skip
 
 
 def test_the_turning_point_needs_significance() -> None:
     found = analyse(runs_of(CURVE), Metric(), 3.6)
-    assert found is not None and found.reference == Point(1, 1)
+    assert found is not None and found.reference == RunPoint(1, 1)
     native, tuned = found.turns
-    assert native.best.point == Point(1, 4) and native.certain
+    assert native.best.point == RunPoint(1, 4) and native.certain
     assert native.best.speedup == pytest.approx(2.5)
     assert native.best.efficiency == pytest.approx(2.5 / 4)
-    assert [(m.point, v.outcome) for m, v in native.slower] == [(Point(2, 4), "slower")]
-    assert tuned.best.point == Point(2, 4) and not tuned.slower
+    assert [(m.point, v.outcome) for m, v in native.slower] == [(RunPoint(2, 4), "slower")]
+    assert tuned.best.point == RunPoint(2, 4) and not tuned.slower
     assert {g.point: g.verdict.outcome for g in found.gains} == {
-        Point(1, 2): "faster", Point(1, 4): "faster", Point(2, 4): "faster",
+        RunPoint(1, 2): "faster", RunPoint(1, 4): "faster", RunPoint(2, 4): "faster",
     }  # fmt: skip
-    assert found.cheapest is not None and found.cheapest.point == Point(1, 4)
+    assert found.cheapest is not None and found.cheapest.point == RunPoint(1, 4)
     assert found.cheapest.kind == "tuned"
     costs = {(m.point, m.kind): m.cost for m in found.points}
-    assert costs[Point(2, 4), "native"] == pytest.approx(2 * 3.6 * 60.3 / 3600)
+    assert costs[RunPoint(2, 4), "native"] == pytest.approx(2 * 3.6 * 60.3 / 3600)
     text = "\n".join(sentences(found, 3.6))
     assert "more cores make it slower: 2 x 4 takes 1.50 times as long" in text
     assert "1 x 4 is as fast with 4 instead of 8 cores: no significant difference" in text
@@ -247,24 +248,28 @@ def test_the_turning_point_needs_significance() -> None:
 
 def test_cores_that_change_nothing_are_no_turning_point() -> None:
     """Of points that are equally fast the one with the fewest cores is the best."""
-    flat = {Point(1, 1): (100.0, None), Point(1, 2): (50.0, None), Point(1, 4): (50.0, None)}
+    flat = {
+        RunPoint(1, 1): (100.0, None),
+        RunPoint(1, 2): (50.0, None),
+        RunPoint(1, 4): (50.0, None),
+    }
     found = analyse(runs_of(flat), Metric(), None)
     assert found is not None
     (native,) = found.turns
-    assert native.best.point == Point(1, 2) and not native.slower and not native.certain
+    assert native.best.point == RunPoint(1, 2) and not native.slower and not native.certain
 
 
 def test_fewer_cores_that_are_as_fast_are_named() -> None:
     """1 x 8 was the fastest, 1.01 times, and it had not turned round."""
     times = {
-        Point(1, 2): (20.0, None), Point(1, 4): (10.0, None), Point(1, 6): (10.05, None),
-        Point(1, 8): (9.92, None),
+        RunPoint(1, 2): (20.0, None), RunPoint(1, 4): (10.0, None), RunPoint(1, 6): (10.05, None),
+        RunPoint(1, 8): (9.92, None),
     }  # fmt: skip
     found = analyse(runs_of(times), Metric(), None)
     assert found is not None
     (native,) = found.turns
-    assert native.best.point == Point(1, 8) and native.enough is not None
-    assert (native.enough[0].point, native.enough[1].outcome) == (Point(1, 4), "same")
+    assert native.best.point == RunPoint(1, 8) and native.enough is not None
+    assert (native.enough[0].point, native.enough[1].outcome) == (RunPoint(1, 4), "same")
     text = "\n".join(sentences(found, None))
     assert "; 1 x 4 is as fast with 4 instead of 8 cores: " in text
     assert "has not turned round" not in text
@@ -275,7 +280,7 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
     assert few is not None
     text = "\n".join(sentences(few, None))
     assert "whether 1 x 4 is as fast with 4 instead of 8 cores is inconclusive: 1 run is" in text
-    scales = {Point(1, 4): (10.0, None), Point(1, 8): (5.0, None)}
+    scales = {RunPoint(1, 4): (10.0, None), RunPoint(1, 8): (5.0, None)}
     for rounds in (1, 6):
         good = analyse(runs_of(scales, rounds), Metric(), None)
         assert good is not None and good.turns[0].enough is None
@@ -284,8 +289,8 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
 
 
 def test_one_of_a_thing_is_not_several() -> None:
-    assert Point(1, 2, 1).words == "1 x 2 x 1 thread"
-    assert Point(1, 2, 2).words == "1 x 2 x 2 threads"
+    assert RunPoint(1, 2, 1).words == "1 x 2 x 1 thread"
+    assert RunPoint(1, 2, 2).words == "1 x 2 x 2 threads"
     one = Interval(1.0, None, None, 1)
     assert judge(one, None, 1).why == "1 launch is too few for a test (at least 6)"
     assert judge(one, None, 2, "run").why == "2 runs are too few for a test (at least 6)"
@@ -296,11 +301,11 @@ def test_a_rate_is_better_when_higher() -> None:
     found = analyse(runs_of(rates), Metric("m", "", "higher", "x"), None)
     assert found is not None
     (native,) = found.turns
-    assert native.best.point == Point(1, 4) and native.certain
+    assert native.best.point == RunPoint(1, 4) and native.certain
 
 
 def test_every_round_visits_everything_in_an_order_of_its_own() -> None:
-    points = [Point(1, n) for n in (1, 2, 4)]
+    points = [RunPoint(1, n) for n in (1, 2, 4)]
     table = Tuned((), {}, "t")
     plan = steps(points, {points[2]: table}, 3, 1)
     assert [s.round for s in plan] == [0] * 4 + [1] * 4 + [2] * 4
@@ -317,14 +322,14 @@ def test_every_round_visits_everything_in_an_order_of_its_own() -> None:
 
 def test_runs_with_another_table_do_not_count() -> None:
     """After tuning anew, or with another --table, old gains must not be told as the new one's."""
-    here = Point(1, 2)
+    here = RunPoint(1, 2)
     old = [ScaleRun(1, 2, None, "tuned", i, 5.0, 5.0, 0, detail="a (1)") for i in range(6)]
     native = [ScaleRun(1, 2, None, "native", i, 10.0, 10.0, 0) for i in range(6)]
     now = {here: Tuned((), {}, "a (2)")}
     assert [s.kind for s in steps([here], now, 6, 1, [*native, *old])] == ["tuned"] * 6
     assert of_table([*native, *old], now, [here]) == native
     assert of_table([*native, *old], {}, [here]) == native, "the table is gone"
-    assert of_table([*native, *old], {}, [Point(1, 4)]) == [*native, *old], "asked for earlier"
+    assert of_table([*native, *old], {}, [RunPoint(1, 4)]) == [*native, *old], "asked for earlier"
     assert of_table([*native, *old], {}, None) == native, "--native-only"
     new = ScaleRun(1, 2, None, "tuned", 0, 20.0, 20.0, 0, detail="a (2)")
     found = analyse([*native, *old, new], Metric(), None)
@@ -338,7 +343,10 @@ def test_where_no_native_run_succeeded_the_reference_is_tuned() -> None:
     runs = [r for r in runs_of(CURVE) if r.kind == "tuned"]
     runs += [ScaleRun(1, 2, None, "native", i, None, 1.0, 1, detail="it crashed") for i in range(6)]
     found = analyse(runs, Metric(), None)
-    assert found is not None and (found.reference, found.reference_kind) == (Point(1, 2), "tuned")
+    assert found is not None and (found.reference, found.reference_kind) == (
+        RunPoint(1, 2),
+        "tuned",
+    )
     assert sentences(found, None)[0] == "speed-up and efficiency against 1 x 2 (tuned)"
     assert as_json(found, Metric(), None)["reference"]["kind"] == "tuned"
     both = analyse(runs_of(CURVE), Metric(), None)
@@ -347,7 +355,7 @@ def test_where_no_native_run_succeeded_the_reference_is_tuned() -> None:
 
 def test_a_point_that_failed_is_tried_again_by_the_next_call(tmp_path: Path) -> None:
     """A node that was down is up again: the same command goes on."""
-    path, point = tmp_path / "a.scale.jsonl", Point(1, 2)
+    path, point = tmp_path / "a.scale.jsonl", RunPoint(1, 2)
     with ScaleWriter(path, header(["x"])) as writer:
         for number in range(2):
             writer.write(ScaleRun(1, 2, None, "native", number, None, 1.0, 1, detail="node down"))
@@ -368,7 +376,7 @@ def test_tuned_runs_of_another_call_are_told_with_their_table(tmp_path: Path) ->
     """A gain of 20% was printed without any table at all."""
     path, said = tmp_path / "a.scale.jsonl", list[str]()
     place = Place(tmp_path, tmp_path / "copies", None, True)
-    wanted = Wanted({Point(1, 2): ["x"]}, 1, Metric(), place, path, {}, yes=True)
+    wanted = Wanted({RunPoint(1, 2): ["x"]}, 1, Metric(), place, path, {}, yes=True)
 
     def runs() -> list[tuple[int, str]]:
         said.clear()
@@ -388,7 +396,7 @@ def test_tuned_runs_of_another_call_are_told_with_their_table(tmp_path: Path) ->
 
 def test_a_point_that_fails_twice_is_given_up(tmp_path: Path) -> None:
     place = Place(tmp_path, tmp_path / "copies", None, True)
-    points = {Point(1, 2): ["x"], Point(1, 4): ["x"]}
+    points = {RunPoint(1, 2): ["x"], RunPoint(1, 4): ["x"]}
     wanted = Wanted(points, 4, Metric(), place, tmp_path / "a.scale.jsonl", {}, yes=True)
     measuring = Measuring(wanted, lambda text: None)
 
@@ -409,7 +417,7 @@ def test_the_longest_run_of_a_point_tells_what_the_next_one_takes(tmp_path: Path
     walls = {0: 1.0, 1: 3.0, 2: 2.0}
     measuring.runs = [ScaleRun(1, 2, None, "native", i, 1.0, w, 0) for i, w in walls.items()]
     measuring.runs += [ScaleRun(1, 2, None, "native", 3, None, 9.0, 1, detail="it crashed")]
-    expected = {ppn: measuring.expected_s(Point(1, ppn)) for ppn in (1, 2, 4)}
+    expected = {ppn: measuring.expected_s(RunPoint(1, ppn)) for ppn in (1, 2, 4)}
     assert expected == {1: 2.0, 2: 3.0, 4: 1.0}
 
 
@@ -438,9 +446,9 @@ def test_a_figure_that_is_no_number_is_none() -> None:
     assert find_value(metric, Result(0, 1.0, "residual: 1D3\n")) == 1000
 
 
-def header(words: list[str]) -> Header:
+def header(words: list[str]) -> ScaleHeader:
     host, mpi = Host("h", "c", 2, "k", 1), MPIIdentity("openmpi", "openmpi", "4.1.4")
-    return Header("0", "t", host, mpi, words, Metric())
+    return ScaleHeader("0", "t", host, mpi, words, Metric())
 
 
 def test_the_file_survives_a_kill_and_refuses_strangers(tmp_path: Path) -> None:
@@ -471,7 +479,7 @@ def test_the_file_survives_a_kill_and_refuses_strangers(tmp_path: Path) -> None:
 def test_runs_of_another_program_are_not_added_to(tmp_path: Path) -> None:
     path, program = tmp_path / "a.scale.jsonl", tmp_path / "app"
 
-    def now() -> Header:
+    def now() -> ScaleHeader:
         return dataclasses.replace(header(["x"]), programs=[take(program)])
 
     program.write_text("1")

@@ -26,7 +26,7 @@ from stretto.files.settings import SettingsFile, Tried, write_settings
 from stretto.files.verdict import Metric
 from stretto.launch.command import parse_command
 from stretto.launch.naming import command_name
-from stretto.launch.resize import Point, has_placeholders, resize
+from stretto.launch.resize import RunPoint, has_placeholders, resize
 from stretto.mpi.detect import find_installation
 from stretto.scaling import measure
 from stretto.scaling.analyse import analyse
@@ -65,32 +65,34 @@ def test_points_with_threads_and_without_are_in_one_file(
     assert main([*one, "--threads", "1", *job]) == 0
     out = capsys.readouterr().out
     assert out.count("native") > 4
-    assert sorted([Point(1, 2, 1), Point(1, 2), Point(1, 1, 4)]) == [
-        Point(1, 1, 4), Point(1, 2), Point(1, 2, 1),
+    assert sorted([RunPoint(1, 2, 1), RunPoint(1, 2), RunPoint(1, 1, 4)]) == [
+        RunPoint(1, 1, 4), RunPoint(1, 2), RunPoint(1, 2, 1),
     ]  # fmt: skip
 
 
-def runs(*of: tuple[Point, float | None]) -> list[ScaleRun]:
+def runs(*of: tuple[RunPoint, float | None]) -> list[ScaleRun]:
     return [
         ScaleRun(p.nodes, p.ppn, p.threads, "native", 0, t, t or 1.0, 0 if t else 1, p.nranks)
         for p, t in of
     ]
 
 
-def told(*of: tuple[Point, float | None]) -> str:
+def told(*of: tuple[RunPoint, float | None]) -> str:
     found = analyse(runs(*of), Metric(), None)
     assert found is not None
     return "\n".join(sentences(found, None))
 
 
 def test_points_that_failed_are_no_proof_that_it_scales() -> None:
-    good = ((Point(1, 1), 9.0), (Point(1, 2), 5.0))
+    good = ((RunPoint(1, 1), 9.0), (RunPoint(1, 2), 5.0))
     assert "it has not turned round" in told(*good)
-    text = told(*good, (Point(1, 4), None))
+    text = told(*good, (RunPoint(1, 4), None))
     assert "has not turned" not in text
     assert "the most cores on which a run succeeded (1 x 4 failed)" in text
-    assert "turn" not in told((Point(1, 2), 5.0)) and "fastest" not in told((Point(1, 2), 5.0))
-    assert "has not turned round" in told(*good, (Point(1, 1, 1), None)), "fewer cores failed"
+    assert "turn" not in told((RunPoint(1, 2), 5.0)) and "fastest" not in told(
+        (RunPoint(1, 2), 5.0)
+    )
+    assert "has not turned round" in told(*good, (RunPoint(1, 1, 1), None)), "fewer cores failed"
 
 
 def timed(monkeypatch: pytest.MonkeyPatch, first_s: float) -> list[float | None]:
@@ -141,7 +143,7 @@ def test_the_shells_own_braces_are_left_alone(tmp_path: Path) -> None:
     text = "n=2; mpirun -n ${n} ./hello"
     assert not has_placeholders([text])
     words = ["bash", "-c", text + " > {n}.${nodes}"]
-    assert resize(words, Point(1, 4), os.environ, tmp_path) == [
+    assert resize(words, RunPoint(1, 4), os.environ, tmp_path) == [
         "bash",
         "-c",
         text + " > 4.${nodes}",
@@ -172,7 +174,7 @@ def test_several_programs_count_with_all_their_ranks(
     assert "-n 1 sleep 0 : -n 1" in shlex.join(found["points"][0]["command"])
     hosts = [MPIRUN[0], "-H", "a:2,b:2", *advised[1:]]
     with pytest.raises(UsageError, match="several nodes"):
-        lines_of(hosts, [Point(2, 1)], os.environ, None, None)
+        lines_of(hosts, [RunPoint(2, 1)], os.environ, None, None)
 
 
 @pytest.mark.mpi

@@ -10,7 +10,7 @@ import pytest
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.scale import Header, ScaleWriter, read_scale
+from stretto.files.scale import ScaleHeader, ScaleWriter, read_scale
 from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result
 from stretto.scaling.words import no_figure, refuse_other
@@ -18,9 +18,9 @@ from stretto.scaling.words import no_figure, refuse_other
 NEVER = r"never: (\d+)"
 
 
-def header(metric: Metric) -> Header:
+def header(metric: Metric) -> ScaleHeader:
     mpi = MPIIdentity("openmpi", "openmpi", "4.1.4")
-    return Header("0", "t", Host("h", "c", 2, "k", 1), mpi, ["./job.sh", "{n}"], metric)
+    return ScaleHeader("0", "t", Host("h", "c", 2, "k", 1), mpi, ["./job.sh", "{n}"], metric)
 
 
 def expression(pattern: str, **more: str) -> Metric:

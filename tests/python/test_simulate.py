@@ -15,7 +15,7 @@ from stretto.files.bench import read_bench
 from stretto.files.table import TUNABLE, read_table
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform_file import load
-from stretto.model.sweep import Answer, Cell, messages_of, rows, seconds_of, simulate
+from stretto.model.sweep import Answer, SimulatedCell, messages_of, rows, seconds_of, simulate
 
 
 def test_counts() -> None:
@@ -65,7 +65,7 @@ def test_the_same_command_writes_the_same_bytes_marked_simulated(
 
 
 def test_the_best_is_not_below_the_bound_and_larger_is_not_faster() -> None:
-    cells = [Cell("allreduce", n, 8, 8) for n in (2, 8, 32)]
+    cells = [SimulatedCell("allreduce", n, 8, 8) for n in (2, 8, 32)]
     answers = list(simulate(cells, load("hpc7g"), wide=False))
     for a in answers:
         assert a.bound is not None and a.seconds[a.best] >= a.bound
@@ -74,7 +74,7 @@ def test_the_best_is_not_below_the_bound_and_larger_is_not_faster() -> None:
 
 
 def test_a_hierarchy_beats_flat_trees_between_slow_nodes() -> None:
-    answer = next(simulate([Cell("allreduce", 16, 16, 8)], load("hpc7g"), wide=False))
+    answer = next(simulate([SimulatedCell("allreduce", 16, 16, 8)], load("hpc7g"), wide=False))
     assert answer.best.startswith(("shm+", "lanes"))
     assert answer.seconds["native"] > 1.5 * answer.seconds[answer.best]
 
@@ -102,7 +102,9 @@ def test_tune_for_a_platform_writes_a_table_that_is_read(
 
 def test_rows_have_no_gaps() -> None:
     def answer(size: int, best: float) -> Answer:
-        return Answer(Cell("bcast", 2, 2, size), {"native": 1.0, "knomial(4)": best}, "", None, "")
+        return Answer(
+            SimulatedCell("bcast", 2, 2, size), {"native": 1.0, "knomial(4)": best}, "", None, ""
+        )
 
     found = rows([answer(8, 0.5), answer(64, 0.99), answer(512, 0.5)])
     assert [(r.low, r.high, r.choice) for r in found] == [
@@ -113,7 +115,9 @@ def test_one_row_where_the_choice_cannot_depend_on_the_size() -> None:
     """The interposer ignores rows for some sizes of these: docs/calls.md."""
 
     def answer(nodes: int, size: int, **seconds: float) -> Answer:
-        return Answer(Cell("alltoallv", nodes, 2, size), {"native": 1.0, **seconds}, "", None, "")
+        return Answer(
+            SimulatedCell("alltoallv", nodes, 2, size), {"native": 1.0, **seconds}, "", None, ""
+        )
 
     found = rows([answer(2, 8, pairwise=0.5, shm=0.2), answer(2, 4096, pairwise=0.9, shm=1.1),
                   answer(4, 8, pairwise=1.0), answer(4, 4096, pairwise=0.99)])  # fmt: skip
@@ -133,8 +137,8 @@ def test_every_collective_with_algorithms_has_a_baseline(baseline: str) -> None:
 
 
 def test_what_would_take_minutes_is_recognised() -> None:
-    assert messages_of(Cell("allreduce", 64, 64, 8), "ring") > 1e7
-    assert messages_of(Cell("allreduce", 64, 64, 8), "recursive_doubling") < 1e5
+    assert messages_of(SimulatedCell("allreduce", 64, 64, 8), "ring") > 1e7
+    assert messages_of(SimulatedCell("allreduce", 64, 64, 8), "recursive_doubling") < 1e5
 
 
 @pytest.mark.parametrize(
@@ -182,12 +186,12 @@ def test_pricing_of_many_ranks_ends_when_told_to(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(threading.Thread, "join", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        seconds_of(Cell("allreduce", 64, 16, 8), "ring", load("hpc6a"))
+        seconds_of(SimulatedCell("allreduce", 64, 16, 8), "ring", load("hpc6a"))
     assert evaluated[0] is evaluated[1] and not evaluated[0].is_alive()
 
 
 def test_one_node_is_priced_too() -> None:
-    answer = next(simulate([Cell("allreduce", 1, 4, 8)], load("this-machine"), wide=True))
+    answer = next(simulate([SimulatedCell("allreduce", 1, 4, 8)], load("this-machine"), wide=True))
     assert answer.best == "shm" and messages_of(answer.cell, "shm") == 0
 
 

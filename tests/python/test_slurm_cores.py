@@ -12,7 +12,7 @@ import sweeps
 from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, crowd_words
 from stretto.sweep.hosts import Hosts, cores_of_job, find_hosts
 from stretto.sweep.layout import Layout
-from stretto.sweep.placement import Place
+from stretto.sweep.placement import RankPlace
 from stretto.sweep.smt import per_core
 from test_sweep_kills import small
 
@@ -71,7 +71,7 @@ def test_threads_that_slurm_counts_are_no_cores(
     if asked is not None:
         monkeypatch.setenv("SLURM_THREADS_PER_CORE", asked)
     assert cores_of_job(os.environ) == wanted
-    place = Place(0, "n1", "A CPU", 64, 128)
+    place = RankPlace(0, "n1", "A CPU", 64, 128)
     monkeypatch.setattr("stretto.sweep.hosts.probe", lambda *of: [place])
     mpi = sweeps.NoMPI()
     mpi.launcher = "mpirun"  # type: ignore[attr-defined]

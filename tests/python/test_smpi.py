@@ -54,7 +54,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def possible(case: Case, hosts: list[int]) -> bool:
     try:
-        plan.Call(case.collective, case.choice, len(hosts), hosts, nbytes=case.bytes).close()
+        plan.CallPlans(case.collective, case.choice, len(hosts), hosts, nbytes=case.bytes).close()
     except StrettoError:
         return False
     return True

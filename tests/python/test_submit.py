@@ -18,7 +18,7 @@ from stretto.files.bench import Excluded, LaunchEnd, Record, Sample, format_reco
 from stretto.sweep import run, submit
 from stretto.sweep.layout import Layout
 from stretto.sweep.limit import LEAST_S, seconds
-from stretto.sweep.submit import Job, sbatch_time, script
+from stretto.sweep.submit import SlurmJob, sbatch_time, script
 from sweeps import request_of
 
 CAMPAIGN = """#!/bin/bash
@@ -73,7 +73,7 @@ def job_of(
         f'#!/bin/sh\n[ -z "$SLURM_CLUSTERS" ] || exit 1\necho "$@" >> "{here}/requeued"\n',
     )
     request = request_of(here / "out of", layouts=(Layout(1, 2),))
-    text = script(request, here / "c.toml", Job(jobs=jobs), {})
+    text = script(request, here / "c.toml", SlurmJob(jobs=jobs), {})
     job = {"SLURM_JOB_ID": "7"} | ({"SLURM_RESTART_COUNT": str(restarts)} if restarts else {})
     if jobs > 1:
         job |= {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"}
@@ -154,7 +154,7 @@ def test_a_file_system_that_was_away_ends_no_job(
     program(here / "squeue", f'#!/bin/sh\necho "{RUNNING}"\n')
     program(here / "scontrol", f'#!/bin/sh\necho "$@" >> "{here}/requeued"\n')
     request = request_of(here / "out of", layouts=(Layout(1, 2),))
-    text = script(request, here / "c.toml", Job(), {})
+    text = script(request, here / "c.toml", SlurmJob(), {})
     job = {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(restarts)}
     env = os.environ | {"PATH": f"{here}:{os.environ['PATH']}"} | job
     done = subprocess.run(["bash", "-c", text], env=env, check=False)
@@ -173,12 +173,14 @@ def test_a_file_system_that_was_away_ends_no_job(
 def test_times_as_sbatch_takes_them(tmp_path: Path, typed: str, wanted: int | None) -> None:
     assert seconds(typed, "--time") == wanted
     request = request_of(tmp_path / "out", layouts=(Layout(1, 2),))
-    assert f"#SBATCH --time={typed.strip()}\n" in script(request, tmp_path / "c", Job(typed), {})
+    assert f"#SBATCH --time={typed.strip()}\n" in script(
+        request, tmp_path / "c", SlurmJob(typed), {}
+    )
 
 
 def test_the_job_has_room_for_every_layout(tmp_path: Path) -> None:
     request = request_of(tmp_path / "out", layouts=(Layout(1, 4), Layout(4, 2), Layout(2, 1)))
-    text = script(request, tmp_path / "c", Job(), {})
+    text = script(request, tmp_path / "c", SlurmJob(), {})
     assert "#SBATCH --nodes=4\n" in text and "#SBATCH --ntasks-per-node=4\n" in text
 
 
@@ -202,8 +204,8 @@ def test_what_is_no_time_is_refused(typed: str) -> None:
 def test_a_time_in_which_nothing_can_be_measured_is_refused(tmp_path: Path, typed: str) -> None:
     """Such a job would be put into the queue again after a launch or none, for ever."""
     request = request_of(tmp_path / "out", layouts=(Layout(1, 2),))
-    given = [("--time", Job(typed))]
-    given += [("--sbatch", Job(options=(x.format(typed),))) for x in (
+    given = [("--time", SlurmJob(typed))]
+    given += [("--sbatch", SlurmJob(options=(x.format(typed),))) for x in (
         "--time={}", "-t{}", "-t {}", "-p hpc --time '{}'", "--time-min={}")]  # fmt: skip
     for place, job in given:
         with pytest.raises(UsageError, match="too short") as error:
@@ -211,7 +213,7 @@ def test_a_time_in_which_nothing_can_be_measured_is_refused(tmp_path: Path, type
         assert error.value.place == place
         assert f"{LEAST_S // 60} minutes" in (error.value.remedy or "")
     for options in (("--partition=t",), ("-t 30",), ("--tasks-per-node=2",), ("-p short-t1",)):
-        script(request, tmp_path / "c", Job(options=options), {})
+        script(request, tmp_path / "c", SlurmJob(options=options), {})
 
 
 def test_a_short_time_is_refused_before_anything_is_written(

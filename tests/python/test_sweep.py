@@ -30,7 +30,7 @@ from stretto.sweep.interpolate import around
 from stretto.sweep.layout import Layout, guides, ordered, parse_layout
 from stretto.sweep.levelled import levelled
 from stretto.sweep.pace import pace
-from stretto.sweep.placement import Place, check_places, hang_remedy
+from stretto.sweep.placement import RankPlace, check_places, hang_remedy
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.status import read_status
@@ -330,8 +330,8 @@ def test_around() -> None:
     assert around(Layout(4, 2), crossed) == crossed and not around(Layout(4, 8), crossed)
 
 
-def places(*hosts: str, cpus: dict[str, str] | None = None) -> list[Place]:
-    return [Place(i, h, (cpus or {}).get(h, "A CPU")) for i, h in enumerate(hosts)]
+def places(*hosts: str, cpus: dict[str, str] | None = None) -> list[RankPlace]:
+    return [RankPlace(i, h, (cpus or {}).get(h, "A CPU")) for i, h in enumerate(hosts)]
 
 
 def test_ranks_must_fill_node_after_node() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import stretto.sweep.plan as plan_module
 import sweeps
-from stretto.campaign.cost import duration
+from stretto.counted import duration
 from stretto.errors import StrettoError
 from stretto.files.identity import Identity, now
 from stretto.files.table import read_table
@@ -49,7 +49,9 @@ class Starts:
         monkeypatch.setattr(run, "system_of", self.system)
         monkeypatch.setattr(run, "make_backend", lambda r, mpi, *of: self.backends[mpi.name])
 
-    def system(self, request: Request, name: str | None, *of: object, **more: object) -> run.System:
+    def system(
+        self, request: Request, name: str | None, *of: object, **more: object
+    ) -> run.CampaignMPI:
         name = name or "one"
         self.backends.setdefault(name, Measures())
         mpi = dataclasses.replace(sweeps.MPI, version=f"4.1.{len(name)}")
@@ -60,7 +62,7 @@ class Starts:
             check_plan(base / plan.layout.name, plan, identity)
         installation = type("MPI", (), {"name": name, "family": "openmpi"})()
         policy = Policy() if request.eliminate else None
-        return run.System(installation, identity, Hosts((), "A CPU"), base, plans, policy)
+        return run.CampaignMPI(installation, identity, Hosts((), "A CPU"), base, plans, policy)
 
     def __call__(self, request: Request, dry_run: bool = False) -> list[Outcome]:
         self.said.clear()

@@ -10,11 +10,11 @@ import pytest
 from stretto.errors import UsageError
 from stretto.sweep.layout import Layout
 from stretto.sweep.srun import srun_starter
-from stretto.sweep.submit import Job, host_lines, script
+from stretto.sweep.submit import SlurmJob, host_lines, script
 from sweeps import request_of
 
 
-def asked(tmp_path: Path, job: Job, hosts: tuple[str, ...] = ()) -> list[str]:
+def asked(tmp_path: Path, job: SlurmJob, hosts: tuple[str, ...] = ()) -> list[str]:
     """What a batch script asks of Slurm, in its order."""
     request = request_of(tmp_path / "out", layouts=(Layout(2, 4), Layout(3, 2)), hosts=hosts)
     lines = script(request, Path("c.toml"), job, {}).splitlines()
@@ -25,14 +25,14 @@ def asked(tmp_path: Path, job: Job, hosts: tuple[str, ...] = ()) -> list[str]:
 
 
 def test_a_job_has_its_nodes_alone_and_a_core_for_each_rank(tmp_path: Path) -> None:
-    options = asked(tmp_path, Job("10"))
+    options = asked(tmp_path, SlurmJob("10"))
     assert {"--exclusive", "--hint=nomultithread", "--cpus-per-task=1"} <= set(options)
     assert {"--nodes=3", "--ntasks-per-node=4", "--requeue"} <= set(options)
     assert not any(o.startswith(("--array", "--overlap")) for o in options)
 
 
 def test_what_the_user_asks_of_slurm_comes_last_and_counts(tmp_path: Path) -> None:
-    options = asked(tmp_path, Job("10", 2, ("--oversubscribe",)))
+    options = asked(tmp_path, SlurmJob("10", 2, ("--oversubscribe",)))
     assert options[-2:] == ["--array=1-2", "--oversubscribe"]
 
 
@@ -42,7 +42,7 @@ def test_what_the_user_asks_of_slurm_comes_last_and_counts(tmp_path: Path) -> No
 def test_fewer_nodes_than_the_largest_layout_has_are_refused(tmp_path: Path, option: str) -> None:
     """The user's line comes last and counts; the layout would be left out after the wait."""
     with pytest.raises(UsageError, match="3 x 2 would be left out") as error:
-        asked(tmp_path, Job(options=(option,)))
+        asked(tmp_path, SlurmJob(options=(option,)))
     assert error.value.place == "--sbatch" and "(-N) out" in str(error.value.remedy)
 
 
@@ -50,16 +50,18 @@ def test_fewer_nodes_than_the_largest_layout_has_are_refused(tmp_path: Path, opt
                                     "-J 'x -N1'", "--nodes=2 --nodes=3", "-p a # -N 1", "-N many",
                                     "--comment=-N1", "-p 'a"])  # fmt: skip
 def test_other_options_are_left_to_sbatch(tmp_path: Path, option: str) -> None:
-    assert asked(tmp_path, Job(options=(option,)))[-1] == option
+    assert asked(tmp_path, SlurmJob(options=(option,)))[-1] == option
 
 
 @pytest.mark.parametrize("option", ["--array=0-3", "--array 1,2", "-a0-3", "-a 0-3%2", "--arr=1"])
 def test_two_arrays_are_refused(tmp_path: Path, option: str) -> None:
     with pytest.raises(UsageError, match="sbatch takes one only") as error:
-        asked(tmp_path, Job(jobs=2, options=(option,)))
+        asked(tmp_path, SlurmJob(jobs=2, options=(option,)))
     assert error.value.place == "--sbatch" and "without --jobs" in str(error.value.remedy)
-    assert asked(tmp_path, Job(options=(option,)))[-1] == option, "alone it is what --jobs makes"
-    assert asked(tmp_path, Job(jobs=2, options=("--account=a",)))[-1] == "--account=a"
+    assert asked(tmp_path, SlurmJob(options=(option,)))[-1] == option, (
+        "alone it is what --jobs makes"
+    )
+    assert asked(tmp_path, SlurmJob(jobs=2, options=("--account=a",)))[-1] == "--account=a"
 
 
 NAMED = ("n1", "n2", "n3")
@@ -68,31 +70,31 @@ NAMED = ("n1", "n2", "n3")
 def test_a_job_of_all_nodes_that_were_named_gets_those(tmp_path: Path) -> None:
     """Others would be given to it, and it would end: 'none of the nodes that were named'."""
     line = "--nodelist=n1,n2,n3"
-    assert line in asked(tmp_path, Job(), NAMED)
-    assert not any(x.startswith("--nodelist") for x in asked(tmp_path, Job()))
+    assert line in asked(tmp_path, SlurmJob(), NAMED)
+    assert not any(x.startswith("--nodelist") for x in asked(tmp_path, SlurmJob()))
     for mine in ("--nodelist=n1", "-wn1", "-w n1", "--nodefile=f", "-F f"):
-        assert line not in asked(tmp_path, Job(options=(mine,)), NAMED), "the user says which"
+        assert line not in asked(tmp_path, SlurmJob(options=(mine,)), NAMED), "the user says which"
     for options in (("-N 4",), ("-N3-5",), ("--array=1-4%1",)):
-        assert line in asked(tmp_path, Job(options=options), NAMED)
-    assert asked(tmp_path, Job(options=("-N4",)), (*NAMED, "n4"))[-2] == f"{line},n4"
+        assert line in asked(tmp_path, SlurmJob(options=options), NAMED)
+    assert asked(tmp_path, SlurmJob(options=("-N4",)), (*NAMED, "n4"))[-2] == f"{line},n4"
 
 
 @pytest.mark.parametrize(
     ("job", "hosts", "words"),
     [
-        (Job(), 4, "the job has 3 nodes"),
-        (Job(options=("-p hpc",)), 4, "the job has 3 nodes"),
-        (Job(jobs=2), 6, "each job has 3 nodes"),
-        (Job(options=("--array=1-2",)), 6, "each job has 3 nodes"),
-        (Job(), 3, None),
-        (Job(), 0, None),
-        (Job(jobs=2), 0, None),
-        (Job(options=("-N 4",)), 4, None),
-        (Job(options=("-w n1",)), 4, None),
+        (SlurmJob(), 4, "the job has 3 nodes"),
+        (SlurmJob(options=("-p hpc",)), 4, "the job has 3 nodes"),
+        (SlurmJob(jobs=2), 6, "each job has 3 nodes"),
+        (SlurmJob(options=("--array=1-2",)), 6, "each job has 3 nodes"),
+        (SlurmJob(), 3, None),
+        (SlurmJob(), 0, None),
+        (SlurmJob(jobs=2), 0, None),
+        (SlurmJob(options=("-N 4",)), 4, None),
+        (SlurmJob(options=("-w n1",)), 4, None),
     ],
 )
 def test_where_slurm_may_give_other_nodes_than_were_named_is_said(
-    tmp_path: Path, job: Job, hosts: int, words: str | None
+    tmp_path: Path, job: SlurmJob, hosts: int, words: str | None
 ) -> None:
     names = tuple(f"n{k}" for k in range(hosts))
     request = request_of(tmp_path, layouts=(Layout(2, 4), Layout(3, 2)), hosts=names)
@@ -108,13 +110,13 @@ def test_where_slurm_may_give_other_nodes_than_were_named_is_said(
 @pytest.mark.parametrize(
     ("job", "words"),
     [
-        (Job(), "the largest layout has 3 nodes, and hosts names 2"),
-        (Job(jobs=2), "2 jobs at once have 6 nodes, and hosts names 2"),
-        (Job(options=("--array=0-8:2%3",)), "3 jobs at once have 9 nodes, and hosts names 2"),
-        (Job(options=("-w n1",)), "the largest layout has 3 nodes, and hosts names 2"),
+        (SlurmJob(), "the largest layout has 3 nodes, and hosts names 2"),
+        (SlurmJob(jobs=2), "2 jobs at once have 6 nodes, and hosts names 2"),
+        (SlurmJob(options=("--array=0-8:2%3",)), "3 jobs at once have 9 nodes, and hosts names 2"),
+        (SlurmJob(options=("-w n1",)), "the largest layout has 3 nodes, and hosts names 2"),
     ],
 )
-def test_more_nodes_than_were_named_are_refused(tmp_path: Path, job: Job, words: str) -> None:
+def test_more_nodes_than_were_named_are_refused(tmp_path: Path, job: SlurmJob, words: str) -> None:
     with pytest.raises(UsageError, match=words) as error:
         asked(tmp_path, job, NAMED[:2])
     assert error.value.place == "hosts" and "leave hosts out" in str(error.value.remedy)

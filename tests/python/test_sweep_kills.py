@@ -29,7 +29,7 @@ from stretto.sweep.claims import Claims, Holder, gone, job_ended, me
 from stretto.sweep.conclude import conclude
 from stretto.sweep.hosts import Hosts, cores_of_job, find_hosts, named_here
 from stretto.sweep.layout import Layout, ordered
-from stretto.sweep.placement import Place
+from stretto.sweep.placement import RankPlace
 from stretto.sweep.request import Request
 from stretto.sweep.status import read_status, status_lines
 from stretto.sweep.worker import Worker
@@ -554,7 +554,11 @@ def test_the_nodes_cores_count_and_not_the_starting_machines(
         assert cores_of_job({"SLURM_JOB_CPUS_PER_NODE": words}) == wanted
     for name in [n for n in os.environ if n.startswith("SLURM_")]:
         monkeypatch.delenv(name)
-    places = [Place(0, "a", "A CPU", 36), Place(1, "b", "A CPU", 32), Place(2, "c", "Another", 8)]
+    places = [
+        RankPlace(0, "a", "A CPU", 36),
+        RankPlace(1, "b", "A CPU", 32),
+        RankPlace(2, "c", "Another", 8),
+    ]
     monkeypatch.setattr("stretto.sweep.hosts.probe", lambda *of: places)
     monkeypatch.setattr("stretto.sweep.hosts.cores", lambda: 2)
     named = replace(small(tmp_path), hosts=("a", "b", "c"))

@@ -23,7 +23,7 @@ from stretto.sweep.layout import Layout
 from stretto.sweep.limit import WARNING_S
 from stretto.sweep.site import Site
 from stretto.sweep.stopping import GRACE_S, stops_gently
-from stretto.sweep.submit import Job, script
+from stretto.sweep.submit import SlurmJob, script
 from stretto.sweep.worker import Worker
 from sweeps import Fake, request_of, worker_of
 
@@ -147,7 +147,7 @@ def test_the_batch_script_lets_the_campaign_hear_interrupts(
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
     request = request_of(tmp_path / "out", layouts=(Layout(1, 2),))
-    text = script(request, tmp_path / "c.toml", Job(), {})
+    text = script(request, tmp_path / "c.toml", SlurmJob(), {})
     old = signal.signal(signal.SIGINT, signal.default_int_handler)  # pytest may have it ignored
     try:
         subprocess.run(["bash", "-c", text], check=True, timeout=600)

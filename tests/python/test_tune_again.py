@@ -22,7 +22,7 @@ from stretto.files.table import Row, Table, write_table
 from stretto.files.verdict import Metric, read_verdict, write_verdict
 from stretto.launch.evidence import Evidence
 from stretto.launch.execute import Result
-from stretto.launch.layout import Layout
+from stretto.launch.layout import JobLayout
 from stretto.tune.place import COPIES, Place
 from stretto.tune.profiled import Profiled
 from stretto.tune.settings import SettingsTuning
@@ -200,7 +200,7 @@ def test_files_of_the_case_that_changed_are_named(
 
 def on(made: Stage, nodes: int, ppn: int) -> None:
     """Let CMD's line show another layout, as the same line does in another job."""
-    made.job = dataclasses.replace(made.job, layout=Layout(nodes * ppn, nodes, ppn))
+    made.job = dataclasses.replace(made.job, layout=JobLayout(nodes * ppn, nodes, ppn))
 
 
 def test_a_profile_of_another_layout_is_refused(

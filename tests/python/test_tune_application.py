@@ -20,7 +20,7 @@ from stretto.files.identity import Host, MPIIdentity
 from stretto.files.outcome import Verdict
 from stretto.files.profile import Call, Communicator, Node, Profile
 from stretto.files.table import Row, Table
-from stretto.files.verdict import Gain, Metric, Run
+from stretto.files.verdict import GainInterval, Metric, Run
 from stretto.launch.execute import Result
 from stretto.tune.needs import find_needs
 from stretto.tune.place import COPIES, MARK, Place, check_copy, fresh, make_output
@@ -314,8 +314,8 @@ def test_what_is_too_large_is_not_copied(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_words_of_a_conclusion() -> None:
-    good = Gain(0.03, 0.05, 0.07, 0.002)
-    text = conclude(Metric(), Gain(0.04, 0.06, 0.08), good, Verdict("faster", ""))
+    good = GainInterval(0.03, 0.05, 0.07, 0.002)
+    text = conclude(Metric(), GainInterval(0.04, 0.06, 0.08), good, Verdict("faster", ""))
     assert re.search(r"measured gain in wall time: 5\.0% \(3\.0% to 7\.0%\), p=0\.002", text)
     assert "significant" in text and "Predicted in wall time: 6.0%" in text
 
@@ -365,10 +365,10 @@ def test_judged_runs_of_each_outcome_are_told_apart(
 
 
 def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
-    faster, good = Verdict("faster", ""), Gain(0.09, 0.1, 0.11, 0.002)
-    text = conclude(Metric(), Gain(0.01, 0.02, 0.03), good, faster)
+    faster, good = Verdict("faster", ""), GainInterval(0.09, 0.1, 0.11, 0.002)
+    text = conclude(Metric(), GainInterval(0.01, 0.02, 0.03), good, faster)
     assert "far above the prediction" in text
-    assert "far above" not in conclude(Metric(), Gain(0.05, 0.08, 0.1), good, faster)
+    assert "far above" not in conclude(Metric(), GainInterval(0.05, 0.08, 0.1), good, faster)
     assert "less than starting stretto run costs (90 ms" in start_words(0.03, 0.09)
     assert start_words(0.2, 0.09) == ""
     assert 0.01 < start_s() < 30

@@ -20,7 +20,7 @@ from stretto.files.table import Row
 from stretto.sweep.decide import decide_layout
 from stretto.sweep.layout import Layout
 from stretto.tune.complete import calls_of
-from stretto.tune.decide import Span, decide
+from stretto.tune.decide import SizeRange, decide
 from stretto.tune.from_results import decide_from
 
 BOTH, ALONE = {"native": 50.0, "shm": 30.0}, {"native": 50.0}
@@ -39,7 +39,7 @@ def by_sweep(path: Path) -> list[Row]:
 def by_application(path: Path) -> list[Row]:
     """As `tune -- CMD` does it, which knows sizes that a measured one stands for."""
     times = timings(read_bench(path))
-    spans = {"allreduce": {s: Span(s, 2 * s - 1) for s in (1024, 4096, 16384)}}
+    spans = {"allreduce": {s: SizeRange(s, 2 * s - 1) for s in (1024, 4096, 16384)}}
     return decide(decisive(fair(times), times), 1, 5, spans, calls=calls_of(times))
 
 

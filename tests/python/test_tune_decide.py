@@ -12,7 +12,7 @@ from stretto.campaign.compare import Cell, Comparison
 from stretto.campaign.stats import Interval
 from stretto.files.outcome import Outcome, Verdict
 from stretto.files.verdict import Metric, Run
-from stretto.tune.decide import Span, choose, decide, segments
+from stretto.tune.decide import SizeRange, choose, decide, segments
 from stretto.tune.trials import gain, longest_s
 
 RATIOS = st.dictionaries(
@@ -141,7 +141,7 @@ def test_nothing_is_concluded_over_wide_gaps() -> None:
 
 
 def test_an_applications_size_class_is_covered() -> None:
-    spans = {"allreduce": {40: Span(32, 63)}}
+    spans = {"allreduce": {40: SizeRange(32, 63)}}
     rows = decide([comparison(40, "shm", 0.5)], 1, 2, spans)
     assert find(rows, 32).choice == find(rows, 63).choice == "shm"
     assert find(rows, 31).choice == find(rows, 64).choice == "native"
@@ -173,7 +173,7 @@ def test_tables_cover_all_sizes_and_only_allow_what_was_faster(
 @given(RATIOS, st.integers(0, 3))
 @settings(max_examples=200, deadline=None)
 def test_spans_never_break_the_tiling(options: dict[int, dict[str, float]], width: int) -> None:
-    spans = {s: Span(s >> width, s << width) for s in options}
+    spans = {s: SizeRange(s >> width, s << width) for s in options}
     parts = segments(choose(options), spans)
     assert parts[0].low == 0 and parts[-1].high is None
     assert all(b.low == (a.high or 0) + 1 for a, b in itertools.pairwise(parts))

@@ -15,15 +15,15 @@ import pytest
 from looks import until_seen
 from mpis import MPIS, beside_others
 from stretto.cli import main
+from stretto.commands.tune_show import job_words
 from stretto.errors import UsageError
 from stretto.files.verdict import Metric
 from stretto.launch.command import Command, parse_command
 from stretto.mpi.settings import Setting
 from stretto.tune import seen as tune_seen
-from stretto.tune.command import job_words
 from stretto.tune.named import decided, environment_of, left, named, option_names
 from stretto.tune.place import Place
-from stretto.tune.seen import Seen, watching
+from stretto.tune.seen import RanksSeen, watching
 from stretto.tune.stage import Options
 
 EAGER = "btl_vader_eager_limit"
@@ -111,12 +111,12 @@ def test_a_setting_named_twice_is_tried_once(tmp_path: Path) -> None:
 
 
 def test_what_ranks_have_tells_what_came_through() -> None:
-    seen = Seen({2}, ({"A": "1", "B": "2"}, {"A": "3"}))
+    seen = RanksSeen({2}, ({"A": "1", "B": "2"}, {"A": "3"}))
     assert seen.missed({"A": "1", "B": "2"}) is None, "some ranks have it"
     assert seen.missed({"A": "4"}) == "A=4 did not reach the ranks: it is 1 there"
     assert "is not set there" in str(seen.missed({"C": "4"}))
     assert seen.missed({"HYDRA_BINDING": "core", "PRTE_MCA_rmaps_x": "1"}) is None, "not for ranks"
-    assert Seen(set(), ()).missed({"A": "4"}) is None, "none was seen: nothing is known"
+    assert RanksSeen(set(), ()).missed({"A": "4"}) is None, "none was seen: nothing is known"
 
 
 def test_of_a_ranks_processes_the_last_one_counts(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from stretto.campaign.compare import Cell, Comparison
 from stretto.campaign.stats import Interval
+from stretto.commands.tune_show import rows_lines
 from stretto.files.outcome import Outcome, Verdict
 from stretto.files.rows import Row
 from stretto.sweep import conclude
 from stretto.sweep.command import lines_of
-from stretto.tune.command import rows_lines
 from stretto.tune.decide import decide
 
 

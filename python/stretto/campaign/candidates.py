@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
-from typing import Any
 
+from stretto import plan
+from stretto.built import Abi
 from stretto.campaign import programs
 from stretto.campaign.baseline import with_bare
 from stretto.campaign.compare import BARE, NATIVE
 from stretto.campaign.settings import EXTRA
 from stretto.campaign.variants import variant_for
 from stretto.errors import StrettoError, UsageError
-from stretto.files.identity import Abi
 from stretto.files.table import TUNABLE
 
 
@@ -28,15 +27,7 @@ def own_choices(collective: str, nodes: int, nranks: int, most: int = 40) -> lis
     most
         Not more than so many.
     """
-    try:
-        plan: Any = importlib.import_module("stretto.plan")
-    except ImportError as error:
-        raise StrettoError(
-            "the plan library is missing, so the algorithms are not known",
-            "stretto.plan",
-            "install Stretto with its compiled parts, or name them: --candidates native,shm",
-        ) from error
-    choices: list[str] = list(plan.choices(collective, nranks=nranks, nodes=nodes))
+    choices = plan.choices(collective, nranks=nranks, nodes=nodes)
     return [c for c in choices if not c.startswith(NATIVE)][:most]
 
 
@@ -103,8 +94,6 @@ def refuse_unknown(collectives: Sequence[str], candidates: Sequence[str]) -> Non
 def choice_problem(collective: str, choice: str) -> str | None:
     """Return what the plan library has against a choice; None when nothing, or not built."""
     try:
-        plan: Any = importlib.import_module("stretto.plan")
-        found = plan.choice_problem(collective, choice)
-    except (ImportError, StrettoError):
+        return plan.choice_problem(collective, choice)
+    except StrettoError:
         return None
-    return None if found is None else str(found)

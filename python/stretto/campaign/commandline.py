@@ -7,8 +7,9 @@ from pathlib import Path
 
 from stretto.campaign import programs
 from stretto.campaign.settings import Settings
-from stretto.campaign.variants import SHARED, settings_environment
+from stretto.campaign.variants import SHARED
 from stretto.mpi.algorithms.base import FILES
+from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.base import MPIInstallation
 
 #: makes command line and environment that start a program with variables for its ranks

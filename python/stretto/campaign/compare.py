@@ -226,7 +226,7 @@ def compare_times(
     return ratio_apart(a, b), ratios, rank_sum_test(a, b) if test else None, False
 
 
-class Launches(Protocol):
+class TimesByLaunch(Protocol):
     """Times of a candidate, and of the reference, by launch."""
 
     @property
@@ -242,7 +242,7 @@ class Launches(Protocol):
         """The reference's, of the launches that timed one."""
 
 
-def put_beside(a: Launches, b: Launches) -> tuple[dict[int, float], dict[int, float]]:
+def put_beside(a: TimesByLaunch, b: TimesByLaunch) -> tuple[dict[int, float], dict[int, float]]:
     """Return two candidates' times by launch, as they can be compared.
 
     Where they do not share launches, but a reference was timed in them: as multiples of it (of a

@@ -10,15 +10,6 @@ from stretto.errors import Interrupted
 ASK_ABOVE_S = 120.0
 
 
-def duration(seconds: float) -> str:
-    """Return a time in words, with the digits that count."""
-    if seconds >= 5400:
-        return f"{seconds / 3600:.1f} hours"
-    if seconds >= 100:
-        return f"{seconds / 60:.0f} minutes"
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-
-
 def ask(seconds: float, agreed: bool) -> None:
     """Ask on a terminal whether to go on; elsewhere, having said the cost must do.
 

@@ -28,7 +28,7 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Seen:
+class BenchLine:
     """What one line of stretto-bench's says: a sample, an exclusion, or nothing to keep."""
 
     collective: str
@@ -143,7 +143,7 @@ def parse_usage(value: dict[str, Any]) -> Usage:
     )
 
 
-def parse_sample(value: dict[str, Any]) -> Seen:
+def parse_sample(value: dict[str, Any]) -> BenchLine:
     """Turn a sample line of the program into what the results file keeps of it.
 
     A candidate that was refused, gave wrong results, or was silently left to the MPI is an
@@ -158,9 +158,9 @@ def parse_sample(value: dict[str, Any]) -> Seen:
     candidate, size = str(value["candidate"]), int(value["bytes"])
     detail, done_by = str(value.get("detail", "")), str(value.get("done_by", ""))
 
-    def gone(reason: str, words: str) -> Seen:
+    def gone(reason: str, words: str) -> BenchLine:
         record = Excluded(launch, collective, candidate, size, reason, words)  # type: ignore[arg-type]
-        return Seen(collective, size, candidate, excluded=record)
+        return BenchLine(collective, size, candidate, excluded=record)
 
     if value.get("refused"):
         return gone("refused", detail)
@@ -169,7 +169,7 @@ def parse_sample(value: dict[str, Any]) -> Seen:
     if not candidate.startswith(("native", "bare")) and done_by.startswith("native"):
         return gone("not_done", f"the library left it to the MPI ({done_by})")
     if not value["times_us"]:
-        return Seen(collective, size, candidate)
+        return BenchLine(collective, size, candidate)
     sample = Sample(
         launch=launch,
         collective=collective,
@@ -185,4 +185,4 @@ def parse_sample(value: dict[str, Any]) -> Seen:
         missed=int(value.get("missed", 0)),
         reference_us=float(value["reference_us"]) if "reference_us" in value else None,
     )
-    return Seen(collective, size, candidate, sample=sample)
+    return BenchLine(collective, size, candidate, sample=sample)

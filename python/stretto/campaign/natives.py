@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from stretto.campaign.variants import settings_environment
 from stretto.errors import StrettoError
 from stretto.files.identity import Family
-from stretto.mpi.algorithms import Algorithm, discover, named
+from stretto.mpi.algorithms import NativeAlgorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.algorithms.forced import RULES, exported, forced, mark_of
 from stretto.mpi.algorithms.openmpi import hiding
+from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.known import check_settings
 from stretto.mpi.variables import control_variables
@@ -25,7 +25,7 @@ RULES_FILES = tuple(RULES)
 
 def fitting(
     installation: MPIInstallation, collective: str, nranks: int, nodes: int, every: bool = False
-) -> list[Algorithm]:
+) -> list[NativeAlgorithm]:
     """Return the MPI's algorithms for a collective that can run on a layout.
 
     Parameters
@@ -165,7 +165,7 @@ def _refuse_rules(installation: MPIInstallation) -> None:
         )
 
 
-def _by_name(installation: MPIInstallation, collective: str, name: str) -> list[Algorithm]:
+def _by_name(installation: MPIInstallation, collective: str, name: str) -> list[NativeAlgorithm]:
     algorithms = discover(installation)
     mine = [a for a in algorithms if a.collective == collective]
     if any(name in (a.label, a.name, a.value) for a in mine):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from stretto.built import Abi, library
 from stretto.errors import StrettoError
-from stretto.files.identity import Abi
-from stretto.launch.library import library
 
 
 def bench_program(abi: Abi) -> Path:

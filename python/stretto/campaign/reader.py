@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stretto.campaign.runner import Campaign
 
 
-class Reader:
+class LaunchReader:
     """Follows one launch: its lines into the campaign, its status to the watch for hangs."""
 
     def __init__(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.cost import ask, duration
+from stretto.campaign.cost import ask
 from stretto.campaign.idle import cores, crowd_words, idle_warning, threads
 from stretto.campaign.ledger import time_left
 from stretto.campaign.names import read_names
 from stretto.campaign.settings import Settings
 from stretto.campaign.show import size_words
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.errors import UsageError
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation

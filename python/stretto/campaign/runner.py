@@ -18,16 +18,15 @@ from typing import Literal
 from stretto.campaign import process
 from stretto.campaign.commandline import Starter, command_line
 from stretto.campaign.compare import NATIVE
-from stretto.campaign.cost import duration
 from stretto.campaign.fitting import check_same
 from stretto.campaign.idle import busy_note
 from stretto.campaign.inlaunch import written_in
-from stretto.campaign.job import Seen, format_job
+from stretto.campaign.job import BenchLine, format_job
 from stretto.campaign.ledger import Ledger
-from stretto.campaign.reader import Reader
+from stretto.campaign.reader import LaunchReader
 from stretto.campaign.reference import REFERENCE
 from stretto.campaign.settings import STARTUP_S, Case, Settings
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.errors import StrettoError, from_oserror, keeping
 from stretto.files.bench import (
     CRASHES,
@@ -178,7 +177,7 @@ class Campaign:
             command, environ = command_line(
                 self.settings, self.installation, launch, job, self.start
             )
-            reader = Reader(self, launch, cases, output, status, progress)
+            reader = LaunchReader(self, launch, cases, output, status, progress)
             began = time.monotonic()
             try:
                 ended = process.run(
@@ -190,7 +189,9 @@ class Campaign:
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
-    def _conclude(self, launch: int, ended: process.Ended, reader: Reader, seconds: float) -> None:
+    def _conclude(
+        self, launch: int, ended: process.Ended, reader: LaunchReader, seconds: float
+    ) -> None:
         """Write how the launch ended, and exclude the candidate that ended it."""
         if ended.status == 0 and not ended.stopped:
             self._end(LaunchEnd(launch, "ok", "", round(seconds, 2)), reader)
@@ -229,13 +230,13 @@ class Campaign:
         self.note(f"launch {launch} ({self.settings.variant_of(launch)}): {detail}")
         self._end(LaunchEnd(launch, status, detail, round(seconds, 2)), reader)
 
-    def _end(self, end: LaunchEnd, reader: Reader) -> None:
+    def _end(self, end: LaunchEnd, reader: LaunchReader) -> None:
         reader.announce()
         end = replace(end, usage=reader.usage)
         self.ledger.count(end)
         self.writer.write(end)
 
-    def keep(self, seen: Seen) -> None:
+    def keep(self, seen: BenchLine) -> None:
         """Write what was seen to the file.
 
         Parameters

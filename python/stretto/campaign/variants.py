@@ -16,13 +16,11 @@ The bare MPI shares the launches of ``natives:START`` where START changes nothin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 
 from stretto.campaign.compare import BARE
 from stretto.campaign.reference import leaves_messages
-from stretto.errors import UsageError
 from stretto.mpi.algorithms.pairs import pairs_of
 
 SHARED = "natives:"
@@ -94,26 +92,3 @@ def single_settings(candidate: str) -> dict[str, str]:
 
 def _named(text: str) -> dict[str, str]:
     return {name.removeprefix("OMPI_MCA_"): value for name, value in pairs_of(text)}
-
-
-def settings_environment(family: str, text: str) -> dict[str, str]:
-    """Return the variables for a candidate ``native:NAME=VALUE,...``.
-
-    Parameters
-    ----------
-    family
-        Of the MPI: Open MPI's parameters are set as ``OMPI_MCA_NAME``, the others' by their names.
-    text
-        What follows ``native:``.
-    """
-    if not re.match(r"[A-Za-z_]\w*=", text):
-        first = text.partition(",")[0]
-        raise UsageError(f"{first!r} is not NAME=VALUE", "--candidates", "write native:NAME=VALUE")
-    out = {}
-    for name, value in pairs_of(text):
-        if family == "openmpi" and not name.startswith("OMPI_"):
-            name = f"OMPI_MCA_{name}"
-            if name.startswith("OMPI_MCA_coll_tuned_"):
-                out["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
-        out[name] = value
-    return out

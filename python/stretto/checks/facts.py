@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from dataclasses import dataclass, field
@@ -259,8 +260,6 @@ def try_cma() -> bool:
 
     A child writes nothing but its address; another child, its sibling, reads it there.
     """
-    import ctypes
-
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "process_vm_readv"):
         return False
@@ -282,8 +281,6 @@ def try_cma() -> bool:
 
 
 def _read_memory(libc: object, pid: int, address: int) -> bytes:
-    import ctypes
-
     class Vector(ctypes.Structure):
         _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
 

@@ -6,12 +6,12 @@ import re
 import shlex
 import subprocess
 
+from stretto.built import library
 from stretto.checks.findings import Finding
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.launch.execute import Result
 from stretto.launch.job import Job
-from stretto.launch.library import library
 
 _LIMIT_S = 20
 #: the types of srun --mpi by which an MPI finds its other ranks, the best first

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import finite, print_json, say
+from stretto.commands.options import finite
 from stretto.counted import counted
 from stretto.errors import UsageError
+from stretto.output import print_json, say
 
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
 stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import print_json, say
+from stretto.output import print_json, say
 
 EXAMPLE = """stretto tune --campaign cluster.toml --dry-run     # what it would measure, how long
 stretto tune --campaign cluster.toml               # measures; the same command goes on
@@ -80,7 +80,7 @@ def submit(
     from stretto.sweep.command import request_of
     from stretto.sweep.limit import refuse_short
     from stretto.sweep.submit import (
-        Job,
+        SlurmJob,
         cost_lines,
         host_lines,
         refuse_job,
@@ -92,7 +92,7 @@ def submit(
     for option in sbatch or []:
         if not option.startswith("-") or "\n" in option:
             raise UsageError(f"{option!r} is no option", "--sbatch", "write '--partition=hpc'")
-    job = Job(sbatch_time(time), jobs, tuple(sbatch or []))
+    job = SlurmJob(sbatch_time(time), jobs, tuple(sbatch or []))
     refuse_short(job.time, job.options)
     request = request_of(file, {})
     refuse_job(request, job)

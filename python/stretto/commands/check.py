@@ -10,11 +10,12 @@ import typer
 from stretto.checks.facts import collect_facts, try_cma
 from stretto.checks.findings import Finding, judge, worst
 from stretto.checks.job import judge_installations, judge_job, probe
-from stretto.cli import CommandLine, print_json
+from stretto.commands.options import CommandLine
 from stretto.errors import EXIT_DONE, EXIT_FAULT
 from stretto.files.schema import encode
 from stretto.launch.job import understand
 from stretto.mpi.detect import installations
+from stretto.output import print_json
 
 EXAMPLE = """\
 stretto check

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from stretto.cli import print_json, say
 from stretto.errors import StrettoError
+from stretto.output import print_json, say
 
 EXAMPLE = """\
 for m in openmpi mpich intel; do

@@ -10,12 +10,13 @@ from typing import Annotated, TextIO
 import typer
 from rich.console import Console
 
-from stretto.cli import CommandLine, beside_command, finite, print_json, say
+from stretto.commands.options import CommandLine, finite
 from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
 from stretto.diagnose.programs import other_program, others_words, ranks_apart
 from stretto.errors import UsageError
 from stretto.files.profile import read_profile
 from stretto.launch.typed import typed
+from stretto.output import beside_command, print_json, say
 from stretto.profiling.record import check_result, record
 from stretto.profiling.show import seconds
 

@@ -10,14 +10,15 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import CommandLine, print_json, say
-from stretto.commands.apply import applied_to
+from stretto.commands.options import CommandLine
 from stretto.errors import UsageError
+from stretto.launch.apply import applied_to
 from stretto.launch.command import Command
 from stretto.launch.inject import rank_variables
 from stretto.launch.job import Job, understand
-from stretto.launch.layout import Layout
+from stretto.launch.layout import JobLayout
 from stretto.mpi.detect import find_installation
+from stretto.output import print_json, say
 
 EXAMPLE = """\
 stretto env -- mpirun -n 64 ./app >> job.sh
@@ -87,7 +88,7 @@ def _job(cmd: list[str] | None, mpi: str | None, nodes: int | None, ppn: int | N
     elif mpi is not None:
         environ = dict(os.environ)
         job = Job(
-            Command(()), find_installation(mpi), Layout(None, None, None), environ, Path.cwd()
+            Command(()), find_installation(mpi), JobLayout(None, None, None), environ, Path.cwd()
         )
     else:
         raise UsageError(
@@ -97,7 +98,7 @@ def _job(cmd: list[str] | None, mpi: str | None, nodes: int | None, ppn: int | N
         )
     if nodes is None and ppn is None:
         return job
-    layout = Layout(
+    layout = JobLayout(
         job.layout.nranks, nodes or job.layout.nodes, ppn or job.layout.ppn, job.layout.hosts
     )
     return replace(job, layout=layout)

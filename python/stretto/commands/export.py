@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stretto.cli import print_json, say
 from stretto.commands.export_refusals import (
     collectives,
     fits,
@@ -21,6 +20,7 @@ from stretto.commands.export_refusals import (
 )
 from stretto.errors import StrettoError, UsageError
 from stretto.files.export import OWN, TARGETS
+from stretto.output import print_json, say
 
 if TYPE_CHECKING:
     from stretto.export.targets import Wishes
@@ -368,7 +368,7 @@ def _check(
     as_json: bool,
 ) -> list[RowCheck]:
     from stretto.export import plain
-    from stretto.export.check import Plan, check
+    from stretto.export.check import CheckPlan, check
     from stretto.export.mpich import as_rule
     from stretto.export.users import conflicts
 
@@ -396,7 +396,7 @@ def _check(
             f"{installation.version}"
         )
     nodes = tuple(h for h in (hosts or "").split(",") if h)
-    verdicts = check(out, Plan(installation, nodes, most_ranks, folder), as_json)
+    verdicts = check(out, CheckPlan(installation, nodes, most_ranks, folder), as_json)
     if not as_json:
         for v in verdicts:
             print(f"{v.status:8}  {v.words}: {v.why}" + (f" [{v.place}]" if v.place else ""))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.cli import say
 from stretto.commands.export_refusals import is_free
 from stretto.files.export import OWN
+from stretto.output import say
 
 if TYPE_CHECKING:
     from stretto.export.targets import Wishes

@@ -6,9 +6,9 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.cli import say
 from stretto.errors import StrettoError, UsageError
 from stretto.files.export import OWN, TARGETS
+from stretto.output import say
 
 if TYPE_CHECKING:
     from stretto.export.rules import Results

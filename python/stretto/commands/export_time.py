@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stretto.cli import say
 from stretto.errors import StrettoError, UsageError
+from stretto.output import say
 
 if TYPE_CHECKING:
     from stretto.export import gain
@@ -59,7 +59,7 @@ def run(
             "this is a file; each layout's times have one of their own", "--output",
             f"name a directory: -o {folder}.d",
         )  # fmt: skip
-    place = gain.Place(installation, hosts, wish.most_ranks, wish.launches, folder)
+    place = gain.TimingPlace(installation, hosts, wish.most_ranks, wish.launches, folder)
     plan = gain.plan(out, place)
     _warn(plan, installation)
     if not plan.manifest.rows:
@@ -89,7 +89,7 @@ def run(
     return _measured(out, installation, plan, wish, as_json)
 
 
-def _warn(plan: gain.Plan, installation: MPIInstallation) -> None:
+def _warn(plan: gain.TimingPlan, installation: MPIInstallation) -> None:
     """Name what makes the times those of something else than a user's job with the files."""
     from stretto.export.users import conflicts
 
@@ -105,7 +105,7 @@ def _warn(plan: gain.Plan, installation: MPIInstallation) -> None:
 
 
 def _measured(
-    out: Path, installation: MPIInstallation, plan: gain.Plan, wish: Wish, as_json: bool
+    out: Path, installation: MPIInstallation, plan: gain.TimingPlan, wish: Wish, as_json: bool
 ) -> tuple[dict[str, Any], StrettoError | None]:
     from stretto.campaign.fitting import require_layout
     from stretto.campaign.runner import measure

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from stretto.cli import print_json, say
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
+from stretto.output import print_json, say
 
 EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 --ppn 36
 stretto import osu results/ -o imported \\
@@ -128,7 +128,7 @@ def _import(
     from stretto.campaign.stats import FEWEST
     from stretto.files.identity import Host
     from stretto.imports import convert, gather, mpis, natives, placing
-    from stretto.imports.pattern import Facts, compile_pattern
+    from stretto.imports.pattern import FileFacts, compile_pattern
     from stretto.imports.templates import templates
 
     if value not in (None, "max", "avg"):
@@ -136,7 +136,7 @@ def _import(
     by_name, everywhere = mpis.assigned(mpi or [])
     asked = placing.Asked(
         [compile_pattern(text) for text in pattern or []],
-        Facts(collective=collective, nodes=nodes, ppn=ppn, algorithm=algorithm),
+        FileFacts(collective=collective, nodes=nodes, ppn=ppn, algorithm=algorithm),
         by_name,
         everywhere,
         value,  # type: ignore[arg-type]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stretto.cli import print_json, say
 from stretto.commands.plan_price import formula as _formula
 from stretto.commands.plan_price import price as _price
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.io import write_atomic
+from stretto.output import print_json, say
 
 if TYPE_CHECKING:
-    from stretto.plan import Call
+    from stretto.plan import CallPlans
 
 EXAMPLE = """stretto plan list
 stretto plan show bcast "chain(64K)" -n 4 --bytes 256K --rank 1
@@ -79,8 +79,8 @@ def _build(
     in_place: bool,
     ordered: bool,
     graph: str | None,
-) -> Call:
-    from stretto.plan import Call, parse_layout
+) -> CallPlans:
+    from stretto.plan import CallPlans, parse_layout
 
     size = _nbytes(nbytes)
     hosts = None if layout is None else parse_layout(layout, round_robin)
@@ -103,7 +103,7 @@ def _build(
         raise UsageError(
             f"--root {root} is not one of {counted(p, 'rank')}", "--root", "0 is always one"
         )
-    return Call(collective, choice, p, hosts, root, in_place, not ordered, size, graph)
+    return CallPlans(collective, choice, p, hosts, root, in_place, not ordered, size, graph)
 
 
 @app.command("list")
@@ -184,8 +184,8 @@ def verify(
 
     With --layout: shm+X over that layout, every root. Neighbourhood collectives: on sample graphs.
     """
+    from stretto.model.plan_sweep import Unproven, cases, prove, selected
     from stretto.plan import neighborly, parse_layout, refuse_many
-    from stretto.plan_sweep import Fault, cases, prove, selected
     from stretto.progress import Progress
 
     if choice is not None and collective is None:
@@ -198,7 +198,7 @@ def verify(
     wanted = selected(collective, flat)
     counts = [len(hosts)] if hosts is not None else list(range(1, nranks + 1))
     total = sum(p * p * len(choices) for p in counts for _, choices in wanted)
-    faults: list[Fault] = []
+    faults: list[Unproven] = []
     results = []
     with Progress("proving", total, quiet=as_json) as progress:
         for algorithm, choices in wanted:
@@ -249,10 +249,10 @@ def verify(
         )
 
 
-def _timeline(call: Call, platform: str, nbytes: int) -> str:
+def _timeline(call: CallPlans, platform: str, nbytes: int) -> str:
+    from stretto.model.plan_gantt import gantt
     from stretto.model.platform_file import load
     from stretto.model.price import price
-    from stretto.plan_gantt import gantt
 
     hosts = call.hosts if call.hosts is not None else list(range(call.nranks))
     found = price(
@@ -295,7 +295,7 @@ def draw(
 
     With --platform: what each rank does with its time on that platform.
     """
-    from stretto.plan_picture import picture
+    from stretto.model.plan_picture import picture
 
     with _build(
         collective, choice, nranks, layout, round_robin, root, nbytes, in_place, ordered, graph

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stretto.cli import print_json
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.io import read_text
+from stretto.output import print_json
 
 if TYPE_CHECKING:
     from stretto.model.price import Price

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from stretto.cli import print_json, say
 from stretto.errors import UsageError
+from stretto.output import print_json, say
 
 EXAMPLE = """stretto platform list
 stretto platform show hpc7g
@@ -106,7 +106,8 @@ def fit_command(
     from stretto.model.fit import fit
     from stretto.model.measurements import read_series
     from stretto.model.platform_file import load, write_platform
-    from stretto.model.show import fit_lines, fit_picture
+    from stretto.model.show import fit_lines
+    from stretto.report.figures.model import fit_picture
 
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,63}", name):
         raise UsageError(f"{name!r} is not a name", None, "use letters, digits, - and _")

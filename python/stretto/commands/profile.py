@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import CommandLine, beside_command, print_json, say
+from stretto.commands.options import CommandLine
 from stretto.errors import UsageError
 from stretto.files.profile import format_profile, read_profile
+from stretto.output import beside_command, print_json, say
 from stretto.profiling.record import check_result, record
 from stretto.profiling.show import show, wide_console
 

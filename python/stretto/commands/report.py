@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from stretto.cli import print_json, say
 from stretto.errors import UsageError
+from stretto.output import print_json, say
 from stretto.progress import Progress
 
 EXAMPLE = """\

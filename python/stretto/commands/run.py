@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import CommandLine, say
-from stretto.commands.apply import applied_to
+from stretto.commands.options import CommandLine
 from stretto.errors import EXIT_COMMAND, StrettoError
+from stretto.launch.apply import applied_to
 from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import understand
+from stretto.output import say
 
 EXAMPLE = """\
 stretto run -- mpirun -n 64 ./app input.dat

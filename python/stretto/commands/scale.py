@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stretto.cli import CommandLine, print_json, say
+from stretto.commands.options import CommandLine
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.io import try_writing
+from stretto.output import print_json, say
 from stretto.scaling.words import NUMBERS
 
 if TYPE_CHECKING:
     from stretto.files.verdict import Metric
     from stretto.launch.job import Job
-    from stretto.launch.resize import Point
+    from stretto.launch.resize import RunPoint
     from stretto.scaling.measure import Tuned
-    from stretto.scaling.points import Line
+    from stretto.scaling.points import PointCommand
 
 EXAMPLE = """\
 stretto scale --ranks 1,2,4,8 -- mpirun -n 8 ./app input.dat
@@ -102,7 +103,7 @@ def command(
     from stretto.campaign.settings import parse_duration
     from stretto.files.identity import collect
     from stretto.files.program import take
-    from stretto.files.scale import Header
+    from stretto.files.scale import ScaleHeader
     from stretto.launch.command import parse_command
     from stretto.launch.naming import command_name
     from stretto.scaling.analyse import analyse
@@ -170,7 +171,7 @@ def command(
         return
     keep_input()
     identity = collect(first.mpi.identity)
-    header = Header(
+    header = ScaleHeader(
         identity.stretto, identity.created, identity.host, identity.mpi, words,
         wanted_metric, seed,
         None if reset_command else [take(p) for p in program_files(first)], environment_of(first),
@@ -254,7 +255,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-def tuned_at(lines: Mapping[Point, Line], table: Path | None) -> dict[Point, Tuned]:
+def tuned_at(lines: Mapping[RunPoint, PointCommand], table: Path | None) -> dict[RunPoint, Tuned]:
     """Return what `stretto run` would apply at each point: table, and settings of the MPI.
 
     Parameters
@@ -264,7 +265,7 @@ def tuned_at(lines: Mapping[Point, Line], table: Path | None) -> dict[Point, Tun
     table
         The user's; None: as `stretto run` finds it.
     """
-    from stretto.commands.apply import applied_to
+    from stretto.launch.apply import applied_to
     from stretto.scaling.measure import Tuned
 
     out = {}
@@ -288,7 +289,7 @@ def tuned_at(lines: Mapping[Point, Line], table: Path | None) -> dict[Point, Tun
     return out
 
 
-def _changes(table: Path, point: Point) -> bool:
+def _changes(table: Path, point: RunPoint) -> bool:
     """Tell whether some row of a table changes anything at a point."""
     from stretto.files.table import read_table
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import print_json
-from stretto.launch.library import serial_root
+from stretto.built import serial_root
+from stretto.output import print_json
 
 EXAMPLE = """\
 stretto serial

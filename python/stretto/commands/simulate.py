@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stretto.campaign.settings import parse_counts
-from stretto.cli import finite, print_json, say
+from stretto.commands.options import finite
 from stretto.errors import UsageError
+from stretto.output import print_json, say
 from stretto.progress import Progress
 
 if TYPE_CHECKING:
     from stretto.model.platform import Platform
-    from stretto.model.sweep import Cell
+    from stretto.model.sweep import SimulatedCell
 
 EXAMPLE = """stretto simulate --platform hpc7g --collective allreduce --nodes 64 --ppn 64 --bytes 8
 stretto simulate --platform c5n-efa --collective allreduce,bcast --nodes 2:32 --ppn 36 \\
@@ -103,7 +104,7 @@ def command(
            plot, top, as_json)  # fmt: skip
 
 
-def _advance(bar: Progress, cell: Cell, begun: str | None = None) -> None:
+def _advance(bar: Progress, cell: SimulatedCell, begun: str | None = None) -> None:
     """Show what is priced: one choice of a cell that is begun, or the cell as done."""
     if begun is None:
         bar.advance()
@@ -129,9 +130,10 @@ def _sweep(
     from stretto.campaign.request import split_candidates
     from stretto.campaign.settings import parse_sizes
     from stretto.files.table import read_table
-    from stretto.model.show import answer_lines, sweep_picture
-    from stretto.model.sweep import Answer, Cell, require_time, simulate, write_results
+    from stretto.model.show import answer_lines
+    from stretto.model.sweep import Answer, SimulatedCell, require_time, simulate, write_results
     from stretto.plan import canonical, collectives
+    from stretto.report.figures.model import sweep_picture
 
     wanted = parse_sizes(sizes)
     if output is not None and output.exists() and output.stat().st_size > 0:
@@ -156,7 +158,7 @@ def _sweep(
                 c if c == "native" else canonical(name, c) for c in only
             ]  # fmt: skip
             cells = [
-                Cell(name, n, p, size)
+                SimulatedCell(name, n, p, size)
                 for p in ppns for n in nodes if n * p > 1
                 for size in ([0] if name == "barrier" else wanted)
             ]  # fmt: skip
@@ -221,10 +223,11 @@ def _forecast(
 ) -> None:
     from stretto.files.forecast import format_forecast, write_forecast
     from stretto.files.profile import read_profile
-    from stretto.model.forecast import Rule
+    from stretto.model.forecast import ScalingRule
     from stretto.model.outlook import file_of, outlook
-    from stretto.model.show import forecast_lines, save
+    from stretto.model.show import forecast_lines
     from stretto.report.figures.forecast import elapsed
+    from stretto.report.figures.model import save
 
     if scaling not in ("strong", "weak"):
         raise UsageError(f"{scaling!r} is no scaling", "--scaling", "strong or weak")
@@ -232,7 +235,7 @@ def _forecast(
         raise UsageError("a forecast has one number of ranks per node", "--ppn", "give one")
     if not compute > 0:
         raise UsageError("cores cannot compute that fast", "--compute", "1 is as recorded")
-    rule = Rule("strong" if scaling == "strong" else "weak", _exponent(halo), error)
+    rule = ScalingRule("strong" if scaling == "strong" else "weak", _exponent(halo), error)
     profile = read_profile(path)
     work, found = outlook(profile, rule, where, nodes, ppns[0], baseline, compute)
     value = file_of(str(path), profile, work, found, rule, where, baseline, compute)

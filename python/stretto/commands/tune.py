@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from stretto.cli import CommandLine, say
+from stretto.commands.options import CommandLine
 from stretto.errors import UsageError
+from stretto.output import say
 
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
 stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun -n 8 ./app
@@ -144,8 +145,8 @@ def command(
     """
     from stretto.campaign.request import split_candidates
     from stretto.campaign.settings import parse_collectives, parse_duration, whole
+    from stretto.commands.tune_show import show_decided, try_settings, tune_application, tune_layout
     from stretto.files.table import TUNABLE
-    from stretto.tune.command import show_decided, try_settings, tune_application, tune_layout
 
     if cmd and cmd[0].endswith(".toml"):
         raise UsageError(
@@ -220,7 +221,7 @@ def command(
         raise UsageError(f"{ppn!r} is no number of ranks", "--ppn", "several need --nodes, too")
     each = None if ppn is None else int(ppn)
     if platform is not None or nodes is not None:
-        from stretto.model.tuning import tune_by_simulation
+        from stretto.commands.tune_simulated import tune_by_simulation
 
         for value, option in ((budget, "--budget"), (hosts, "--hosts"), (launches, "--launches"),
                               (candidates, "--candidates")):  # fmt: skip
@@ -278,9 +279,9 @@ def command(
         if unused:
             raise UsageError(f"{option} needs a command", None, "give it after --: -- mpirun ./app")
     from stretto.campaign.request import where
-    from stretto.tune.general import Request
+    from stretto.tune.general import LayoutRequest
 
-    request = Request(
+    request = LayoutRequest(
         where(nranks or 2, each, hosts, mpi), out, only, sizes or SIZES, names, launches or 10,
         seconds, seed, restart, yes, dry_run,
     )  # fmt: skip

@@ -32,7 +32,7 @@ _AGAIN = "run the campaign's command again, which makes the table anew"
 
 
 @dataclass(frozen=True)
-class Taken:
+class CampaignResults:
     """What a campaign has made of results.
 
     Attributes
@@ -62,7 +62,7 @@ class Taken:
         )
 
 
-def campaign_table(results: Sequence[Path]) -> Taken:
+def campaign_table(results: Sequence[Path]) -> CampaignResults:
     """Return the table of the campaign that results are of.
 
     Of single files of a campaign, the rows of their layouts are taken.
@@ -79,18 +79,18 @@ def campaign_table(results: Sequence[Path]) -> Taken:
     """
     found = {p.parent.resolve(): p for p in results if _of_campaign(p)}
     if not found:
-        return Taken()
+        return CampaignResults()
     if len({p.parent.resolve() for p in results}) > 1:
         words = "the results are not of one campaign, one MPI and one kind of nodes"
-        return Taken(lost=(f"{words}: {_LACKS}; name a campaign's directory alone",))
+        return CampaignResults(lost=(f"{words}: {_LACKS}; name a campaign's directory alone",))
     base = _base(results[0])
     header = read_bench(results[0]).header
     path = table_place(base, header.mpi, _cpu(header))
     late = [p.name for p in results if path.exists() and _older(path, p)]
     if not path.exists() or late:
         why = f"{path} is older than {late[0]}" if late else f"there is no {path}"
-        return Taken(lost=(f"{why}: {_LACKS}; {_AGAIN}",))
-    return _narrowed(Taken(path, _read(path, header)), results)
+        return CampaignResults(lost=(f"{why}: {_LACKS}; {_AGAIN}",))
+    return _narrowed(CampaignResults(path, _read(path, header)), results)
 
 
 def _of_campaign(path: Path) -> bool:
@@ -144,7 +144,7 @@ def _read(path: Path, header: Header) -> Table:
     return table
 
 
-def _narrowed(taken: Taken, results: Sequence[Path]) -> Taken:
+def _narrowed(taken: CampaignResults, results: Sequence[Path]) -> CampaignResults:
     """Return the table with the rows of those layouts alone that were named, where not all were."""
     assert taken.table is not None
     every = {p.resolve() for p in results[0].parent.glob(f"[!.]*{ENDING}")}
@@ -161,4 +161,4 @@ def _narrowed(taken: Taken, results: Sequence[Path]) -> Taken:
         f"{counted(left, 'row')} of the campaign's table {'is' if left == 1 else 'are'} of layouts "
         "whose results are not named: name the campaign's directory for all"
     )
-    return Taken(taken.path, replace(taken.table, rows=rows), (words,) if left else ())
+    return CampaignResults(taken.path, replace(taken.table, rows=rows), (words,) if left else ())

@@ -16,7 +16,7 @@ OTHERS = ("allreduce", "bcast", "allgather", "alltoall", "reduce")
 
 
 @dataclass(frozen=True)
-class Case:
+class CheckCase:
     """One call.
 
     Attributes
@@ -50,7 +50,7 @@ class Case:
         return f"{self.collective} of {size} on {ranks}"
 
 
-def cases_of(manifest: ExportManifest, most: int = MOST_BYTES) -> list[Case]:
+def cases_of(manifest: ExportManifest, most: int = MOST_BYTES) -> list[CheckCase]:
     """Return the cases of all rows, and of collectives without any.
 
     Parameters
@@ -60,9 +60,9 @@ def cases_of(manifest: ExportManifest, most: int = MOST_BYTES) -> list[Case]:
     most
         Bytes of all ranks' buffers together that a call may have.
     """
-    found: dict[tuple[str, int, int, int], Case] = {}
+    found: dict[tuple[str, int, int, int], CheckCase] = {}
 
-    def elsewhere(case: Case) -> bool:
+    def elsewhere(case: CheckCase) -> bool:
         """Whether what is beside one row is inside another."""
         return any(
             r.covers(*_place(case)) and (r.nodes == case.nodes or not manifest.knows_nodes)
@@ -77,31 +77,31 @@ def cases_of(manifest: ExportManifest, most: int = MOST_BYTES) -> list[Case]:
     ranks, nodes = (most_ranks.nranks, most_ranks.nodes) if most_ranks else (0, 1)
     named = {r.collective for r in manifest.rows}
     for collective in [c for c in OTHERS if c not in named][: 2 if ranks > 1 else 0]:
-        case = Case(collective, 1024, ranks, None, False, nodes)
+        case = CheckCase(collective, 1024, ranks, None, False, nodes)
         found.setdefault((*case.call, nodes), case)
     return list(found.values())
 
 
-def _place(case: Case) -> tuple[str, int, int]:
+def _place(case: CheckCase) -> tuple[str, int, int]:
     return case.collective, case.ranks, case.bytes
 
 
-def _of_row(manifest: ExportManifest, index: int, row: ExportRow, most: int) -> Iterator[Case]:
+def _of_row(manifest: ExportManifest, index: int, row: ExportRow, most: int) -> Iterator[CheckCase]:
     for size in inside(row, most):
-        yield Case(row.collective, size, row.nranks, index, True, row.nodes)
+        yield CheckCase(row.collective, size, row.nranks, index, True, row.nodes)
     unit = 4 if row.collective in REDUCTIONS else 1
     beside = [row.low - unit if row.low > unit else 0]
     beside += [] if row.high is None else [_up(row.high + 1, unit)]
     for size in beside:
         if 0 < size * row.nranks <= most:
             size = size // unit * unit
-            yield Case(row.collective, size, row.nranks, index, False, row.nodes)
+            yield CheckCase(row.collective, size, row.nranks, index, False, row.nodes)
     if manifest.bounded:
         for ranks in (row.nranks - 1, row.nranks + 1):
             for size in inside(row, most)[:1]:
                 if ranks > 1:
                     nodes = min(row.nodes, -(-ranks // row.ppn))
-                    yield Case(row.collective, size, ranks, index, False, nodes)
+                    yield CheckCase(row.collective, size, ranks, index, False, nodes)
 
 
 def inside(row: ExportRow, most: int = MOST_BYTES) -> Sequence[int]:

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stretto.campaign.settings import REDUCTIONS
-from stretto.campaign.variants import settings_environment
 from stretto.errors import StrettoError
 from stretto.export import examine, probe
-from stretto.export.cases import Case, cases_of
+from stretto.export.cases import CheckCase, cases_of
 from stretto.export.everywhere import unseen
 from stretto.export.output import SCRIPT
 from stretto.export.probe import Prints
@@ -26,6 +25,7 @@ from stretto.export.verdicts import RowCheck, Seen, prints_of, unseen_of, verdic
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest, filled
 from stretto.mpi.algorithms.forced import MARKS, settable
 from stretto.mpi.algorithms.openmpi import hiding
+from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.openmpi import OpenMPI
 from stretto.mpi.variables import control_variables
@@ -36,7 +36,7 @@ MORE_LOOKS = 2
 
 
 @dataclass(frozen=True)
-class Plan:
+class CheckPlan:
     """Where and how far to check.
 
     Attributes
@@ -90,7 +90,7 @@ def read(directory: Path) -> tuple[ExportManifest, dict[str, str]]:
     return manifest, {n: v for n, v in found.items() if n not in shells and not n.startswith(MARKS)}
 
 
-def check(directory: Path, plan: Plan, quiet: bool = False) -> list[RowCheck]:
+def check(directory: Path, plan: CheckPlan, quiet: bool = False) -> list[RowCheck]:
     """Return a verdict for each row, and for each fault besides.
 
     Parameters
@@ -130,7 +130,9 @@ def check(directory: Path, plan: Plan, quiet: bool = False) -> list[RowCheck]:
     return [replace(v, remedy=again) if v.remedy == REMEDY else v for v in verdicts]
 
 
-def _apart(manifest: ExportManifest, environment: Mapping[str, str], plan: Plan) -> RowCheck | None:
+def _apart(
+    manifest: ExportManifest, environment: Mapping[str, str], plan: CheckPlan
+) -> RowCheck | None:
     """Return the verdict on files that not all hosts see: launches there would prove nothing."""
     paths = [Path(environment.get(name, "")) for name in manifest.environment]
     files = [p for p in paths if p.name in manifest.files and p.is_absolute() and p.is_file()]
@@ -163,7 +165,7 @@ def _of_fault(manifest: ExportManifest, fault: examine.Fault) -> RowCheck:
 
 
 def run(
-    manifest: ExportManifest, environment: Mapping[str, str], plan: Plan, quiet: bool = False
+    manifest: ExportManifest, environment: Mapping[str, str], plan: CheckPlan, quiet: bool = False
 ) -> dict[int | None, RowCheck]:
     """Return the verdicts of running the MPI with the files, by row; None: what has no row.
 
@@ -177,7 +179,7 @@ def run(
         Show no progress.
     """
     out: dict[int | None, RowCheck] = {}
-    groups: dict[tuple[tuple[str, ...], int | None, int], list[Case]] = {}
+    groups: dict[tuple[tuple[str, ...], int | None, int], list[CheckCase]] = {}
     for case in cases_of(manifest):
         where = _where(manifest, case, plan)
         if isinstance(where, str):
@@ -188,7 +190,7 @@ def run(
         groups.setdefault(where, []).append(case)
     for (hosts, ppn, ranks), cases in _joined(groups).items():
         assert plan.installation is not None
-        place = probe.Place(plan.installation, hosts, ppn, plan.folder if hosts else None)
+        place = probe.ProbePlace(plan.installation, hosts, ppn, plan.folder if hosts else None)
         out |= _judge_group(manifest, environment, place, cases, ranks, quiet)
     for index, row in enumerate(manifest.rows):
         reason = "its sizes cannot be called here: too large, or no whole number of elements"
@@ -197,7 +199,7 @@ def run(
 
 
 def _where(
-    manifest: ExportManifest, case: Case, plan: Plan
+    manifest: ExportManifest, case: CheckCase, plan: CheckPlan
 ) -> tuple[tuple[str, ...], int | None, int] | str:
     """Return hosts, ranks per node and ranks of the launch for a case; or why there is none."""
     row = (
@@ -215,8 +217,8 @@ def _where(
 
 
 def _joined(
-    groups: Mapping[tuple[tuple[str, ...], int | None, int], list[Case]],
-) -> dict[tuple[tuple[str, ...], int | None, int], list[Case]]:
+    groups: Mapping[tuple[tuple[str, ...], int | None, int], list[CheckCase]],
+) -> dict[tuple[tuple[str, ...], int | None, int], list[CheckCase]]:
     """Join what runs on this machine into one launch with the most ranks."""
     here = [case for (hosts, _, _), cases in groups.items() if not hosts for case in cases]
     out = {where: cases for where, cases in groups.items() if where[0]}
@@ -228,20 +230,22 @@ def _joined(
 def _judge_group(
     manifest: ExportManifest,
     environment: Mapping[str, str],
-    place: probe.Place,
-    cases: list[Case],
+    place: probe.ProbePlace,
+    cases: list[CheckCase],
     ranks: int,
     quiet: bool,
 ) -> dict[int | None, RowCheck]:
     variants = _variants(manifest, environment, place.installation, cases)
-    seen: list[tuple[list[Case], Prints]] = [(mine, Prints()) for mine, _ in variants]
+    seen: list[tuple[list[CheckCase], Prints]] = [(mine, Prints()) for mine, _ in variants]
     # nor what another export has set in this shell, or what these files alone would wake
     others = waking(manifest.target, (), environment)
     others += settable(family_of(manifest.target))
     unset = sorted({name for _, settings in variants for name in settings}.union(others))
     strongest = probe.strongest(place.installation.family)
 
-    def look(some: Sequence[Case], hold: Sequence[Case], ms: int, longer: bool, n: int) -> None:
+    def look(
+        some: Sequence[CheckCase], hold: Sequence[CheckCase], ms: int, longer: bool, n: int
+    ) -> None:
         held = {c.call: ms for c in hold}
         progress.update(progress.done, total=progress.done + n)
         for i, (mine, settings) in enumerate(variants[:n]):
@@ -285,7 +289,7 @@ def _judge_group(
     return {index: _with_hiccups(verdict, cases, seen) for index, verdict in verdicts.items()}
 
 
-def _with_hiccups(verdict: RowCheck, cases: Sequence[Case], seen: Seen) -> RowCheck:
+def _with_hiccups(verdict: RowCheck, cases: Sequence[CheckCase], seen: Seen) -> RowCheck:
     """Say it where a launch ended before its time, and another one with the same settings did not.
 
     It may have been the machine; an algorithm that fails now and then looks the same.
@@ -298,7 +302,7 @@ def _with_hiccups(verdict: RowCheck, cases: Sequence[Case], seen: Seen) -> RowCh
     return verdict
 
 
-def _as_forced(case: Case, seen: Seen) -> bool:
+def _as_forced(case: CheckCase, seen: Seen) -> bool:
     """Tell whether a call inside a row is as when forced, as far as was seen.
 
     Many algorithms add in the same order, and not only the row's and the MPI's own decision: what
@@ -315,14 +319,14 @@ def _as_forced(case: Case, seen: Seen) -> bool:
 _OWN_AND_FORCED, _FILES_AND_FORCED, _OWN_AND_FILES = slice(0, 3, 2), slice(1, 3), slice(0, 2)
 
 
-def _told(case: Case, seen: Seen, which: slice) -> tuple[bool, bool]:
+def _told(case: CheckCase, seen: Seen, which: slice) -> tuple[bool, bool]:
     """Return whether two launches differ in a call, and whether only held ranks show it."""
     prints = prints_of(case, seen)[which]
     differ = len(prints) == 2 and prints[0].same(prints[1]) is False
     return differ, differ and prints[0].by_time_only(prints[1])
 
 
-def _failed(case: Case, seen: Seen) -> bool:
+def _failed(case: CheckCase, seen: Seen) -> bool:
     return any(case.call in prints.failed for _, prints in seen)
 
 
@@ -330,14 +334,14 @@ def _variants(
     manifest: ExportManifest,
     environment: Mapping[str, str],
     mpi: MPIInstallation,
-    cases: list[Case],
-) -> list[tuple[list[Case], dict[str, str]]]:
+    cases: list[CheckCase],
+) -> list[tuple[list[CheckCase], dict[str, str]]]:
     """Return cases and settings of the launches: by itself, with the files, with rows forced.
 
     Rows with the same settings are forced in one launch.
     """
-    out: list[tuple[list[Case], dict[str, str]]] = [(cases, {}), (cases, dict(environment))]
-    forced: list[tuple[list[Case], dict[str, str]]] = []
+    out: list[tuple[list[CheckCase], dict[str, str]]] = [(cases, {}), (cases, dict(environment))]
+    forced: list[tuple[list[CheckCase], dict[str, str]]] = []
     for index, row in enumerate(manifest.rows):
         mine = [c for c in cases if c.row == index and c.inside]
         text = ",".join(f"{name}={value}" for name, value in row.settings)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from stretto.errors import StrettoError
 from stretto.export import han, intel, mpich_reader, openmpi, openmpi_json
-from stretto.export.cases import Case, cases_of
+from stretto.export.cases import CheckCase, cases_of
 from stretto.export.output import SCRIPT
 from stretto.export.sizes import intel_bytes, openmpi_bytes
 from stretto.files.export import REMEDY, ExportManifest
@@ -55,7 +55,7 @@ class Found:
 
 
 #: answers what the files say for a call
-Lookup = Callable[[Case], Found]
+Lookup = Callable[[CheckCase], Found]
 
 
 def examine(
@@ -109,7 +109,7 @@ def examine(
     return [*faults, *strange]
 
 
-def _also_on_one_node(manifest: ExportManifest) -> Iterator[Case]:
+def _also_on_one_node(manifest: ExportManifest) -> Iterator[CheckCase]:
     """Go through the calls to look at.
 
     Where files do not know nodes, what lies beside a row on several nodes is looked at for as many
@@ -149,13 +149,13 @@ def _judge(
     directory: Path,
     environment: Mapping[str, str],
     installation: MPIInstallation | None,
-) -> Callable[[Case], tuple[str, str] | None] | None:
+) -> Callable[[CheckCase], tuple[str, str] | None] | None:
     """Return what says of a call what is wrong, and where; None: nothing can be said."""
     if manifest.knows_nodes:
         # its files are compared with the trees in the library
         if installation is None or installation.libmpi is None:
             return None
-        return mpich_reader.Reader(manifest, directory, installation).judge
+        return mpich_reader.TreeReader(manifest, directory, installation).judge
     known: dict[str, str] = {}  # what files may ask for, by number and by name, to its number
     if installation is not None:
         for a in discover(installation):
@@ -163,7 +163,7 @@ def _judge(
             known |= {f"{name}={value}": value, f"{name}={a.name}": value}
     lookup = _READERS[manifest.target](manifest, directory, environment, known)
 
-    def judge(case: Case) -> tuple[str, str] | None:
+    def judge(case: CheckCase) -> tuple[str, str] | None:
         found = lookup(case)
         words = _difference(manifest, case, found)
         return (words, found.place) if words else None
@@ -171,7 +171,7 @@ def _judge(
     return judge
 
 
-def _difference(manifest: ExportManifest, case: Case, found: Found) -> str | None:
+def _difference(manifest: ExportManifest, case: CheckCase, found: Found) -> str | None:
     if found.unknown:
         return f"{case.words} is given {found.unknown}, which this MPI does not have"
     wanted: dict[str, str] = {}
@@ -215,7 +215,7 @@ def _classic(
         tables = openmpi.read_classic(_text(path), str(path))
     of_han = _HanFile(manifest, directory, known)
 
-    def lookup(case: Case) -> Found:
+    def lookup(case: CheckCase) -> Found:
         collective, size, ranks = case.call
         by_han = of_han.found(case)
         if by_han:
@@ -238,7 +238,7 @@ class _HanFile:
         if han.RULES_FILE in manifest.files:
             self.tables = han.read_rules_file(_text(self.path), str(self.path))
 
-    def found(self, case: Case) -> Found | None:
+    def found(self, case: CheckCase) -> Found | None:
         """Return what it says for a call; None: nothing, or that coll/tuned is to decide."""
         table = self.tables.get(openmpi.IDS.get(case.collective, -1))
         if case.nodes == 1 or not table:
@@ -284,7 +284,7 @@ def _json(
         )
     of_han = _HanFile(manifest, directory, known)
 
-    def lookup(case: Case) -> Found:
+    def lookup(case: CheckCase) -> Found:
         collective, size, ranks = case.call
         by_han = of_han.found(case)
         if by_han:
@@ -328,7 +328,7 @@ def _intel(
         for name in manifest.environment
     }
 
-    def lookup(case: Case) -> Found:
+    def lookup(case: CheckCase) -> Found:
         collective, size, ranks = case.call
         for row in manifest.rows:
             name = row.settings[0][0] if row.settings else ""

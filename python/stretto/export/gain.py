@@ -19,9 +19,9 @@ from stretto.errors import StrettoError, from_oserror
 from stretto.export import examine
 from stretto.export.cases import MOST_BYTES, OTHERS, cases_of, inside
 from stretto.export.check import read
-from stretto.export.rules import Layout
 from stretto.files.bench import read_bench
 from stretto.files.export import REMEDY, ExportManifest, ExportRow, filled
+from stretto.files.layout import RankLayout
 from stretto.mpi.algorithms.base import FILES
 from stretto.mpi.base import MPIInstallation
 
@@ -29,7 +29,7 @@ CANDIDATES = (BARE, FILES)
 
 
 @dataclass(frozen=True)
-class Call:
+class TimedCall:
     """A call that is timed.
 
     Attributes
@@ -52,17 +52,17 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Timing:
+class LayoutTiming:
     """All calls of one layout, how they are measured, and into which file."""
 
-    layout: Layout
-    calls: tuple[Call, ...]
+    layout: RankLayout
+    calls: tuple[TimedCall, ...]
     settings: s.Settings
     path: Path
 
 
 @dataclass(frozen=True)
-class Place:
+class TimingPlace:
     """Where to time.
 
     Attributes
@@ -87,20 +87,20 @@ class Place:
 
 
 @dataclass
-class Plan:
+class TimingPlan:
     """What is timed, and why some rows are not, by layout."""
 
     manifest: ExportManifest
-    timings: list[Timing] = field(default_factory=list)
-    left: dict[Layout, str] = field(default_factory=dict)
+    timings: list[LayoutTiming] = field(default_factory=list)
+    left: dict[RankLayout, str] = field(default_factory=dict)
 
 
-def layout_of(row: ExportRow) -> Layout:
+def layout_of(row: ExportRow) -> RankLayout:
     """Return where a row holds."""
-    return Layout(row.nranks, row.nodes, row.ppn)
+    return RankLayout(row.nodes, row.ppn, row.nranks)
 
 
-def plan(directory: Path, place: Place) -> Plan:
+def plan(directory: Path, place: TimingPlace) -> TimingPlan:
     """Return what is to be timed; an export that does not say what it should is an error.
 
     Parameters
@@ -115,7 +115,7 @@ def plan(directory: Path, place: Place) -> Plan:
         again = filled(fault.remedy, manifest.target, directory)
         raise StrettoError(f"these files are not timed: {fault.message}", fault.place, again)
     files = s.Files(tuple(sorted(variables.items())), _digest(manifest, directory))
-    out = Plan(manifest)
+    out = TimingPlan(manifest)
     for layout in dict.fromkeys(layout_of(r) for r in manifest.rows):
         reason = _not_here(layout, place)
         if reason is not None:
@@ -135,7 +135,7 @@ def plan(directory: Path, place: Place) -> Plan:
             oversubscribed=layout.nranks > cores() * layout.nodes,
             files=files,
         )
-        out.timings.append(Timing(layout, calls, settings, path))
+        out.timings.append(LayoutTiming(layout, calls, settings, path))
     return out
 
 
@@ -151,7 +151,7 @@ def _digest(manifest: ExportManifest, directory: Path) -> str:
     return found.hexdigest()[:16]
 
 
-def _not_here(layout: Layout, place: Place) -> str | None:
+def _not_here(layout: RankLayout, place: TimingPlace) -> str | None:
     """Return why a layout cannot be timed, with what to say so that it can."""
     if layout.nodes > 1 and len(place.hosts) < layout.nodes:
         return f"{layout.words} need {layout.nodes} nodes: --hosts A,B,..."
@@ -163,7 +163,7 @@ def _not_here(layout: Layout, place: Place) -> str | None:
     return None
 
 
-def calls_of(manifest: ExportManifest, layout: Layout) -> tuple[Call, ...]:
+def calls_of(manifest: ExportManifest, layout: RankLayout) -> tuple[TimedCall, ...]:
     """Return the calls of a layout: what was measured of each row, and what is beside the rows.
 
     Beside a row are the sizes next to it, and other collectives without rows at the smallest and
@@ -176,7 +176,7 @@ def calls_of(manifest: ExportManifest, layout: Layout) -> tuple[Call, ...]:
     layout
         Of some of its rows.
     """
-    out: dict[s.Case, Call] = {}
+    out: dict[s.Case, TimedCall] = {}
     rows = [(i, r) for i, r in enumerate(manifest.rows) if layout_of(r) == layout]
     for index, row in rows:
         for p in row.measured:
@@ -184,16 +184,16 @@ def calls_of(manifest: ExportManifest, layout: Layout) -> tuple[Call, ...]:
             operation = p.operation if row.collective in s.REDUCTIONS else None
             shape = p.datatype or None, operation or None, root
             case = s.make_case(row.collective, p.bytes, CANDIDATES, *shape)
-            out.setdefault(case, Call(case, index, p.ratio, p.ratio is None))
+            out.setdefault(case, TimedCall(case, index, p.ratio, p.ratio is None))
         for size in () if row.measured else inside(row):  # exports of before say no more
             case = s.make_case(row.collective, size, CANDIDATES)
-            out.setdefault(case, Call(case, index))
+            out.setdefault(case, TimedCall(case, index))
     sizes = [c.case.bytes for c in out.values() if c.case.collective != "barrier"]
     for beside in cases_of(manifest):
         its = None if beside.row is None else layout_of(manifest.rows[beside.row])
         if its == layout and beside.ranks == layout.nranks and not beside.inside:
             case = s.make_case(beside.collective, beside.bytes, CANDIDATES)
-            out.setdefault(case, Call(case, None))
+            out.setdefault(case, TimedCall(case, None))
     # where other communicators are not left alone, a row of another layout may hold here
     named = {r.collective for r in (manifest.rows if not manifest.bounded else dict(rows).values())}
     for collective in (c for c in OTHERS if c not in named):
@@ -201,7 +201,7 @@ def calls_of(manifest: ExportManifest, layout: Layout) -> tuple[Call, ...]:
         for size in sorted(ends):
             if size * layout.nranks <= MOST_BYTES:
                 case = s.make_case(collective, size, CANDIDATES)
-                out.setdefault(case, Call(case, None))
+                out.setdefault(case, TimedCall(case, None))
     return tuple(out.values())
 
 
@@ -211,7 +211,7 @@ def _whole(collective: str, size: int) -> int:
     return max(unit, size // unit * unit)
 
 
-def refuse_others(timings: Sequence[Timing]) -> None:
+def refuse_others(timings: Sequence[LayoutTiming]) -> None:
     """Refuse to go on with times of other files, which are in the way.
 
     Parameters

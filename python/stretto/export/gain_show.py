@@ -7,22 +7,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.cost import duration
 from stretto.campaign.idle import crowd_words, threads
 from stretto.campaign.ledger import time_left
 from stretto.campaign.show import comparison_json, size_words, us
 from stretto.campaign.stats import FEWEST
 from stretto.campaign.verdict import THRESHOLD
-from stretto.counted import counted
-from stretto.export.gain import Plan
-from stretto.export.gained import Found, Gain
+from stretto.counted import counted, duration
+from stretto.export.gain import TimingPlan
+from stretto.export.gained import CallGain, ExportGain
 
 _HEAD = (
     "collective", "ranks", "bytes", "without us", "with us", "x", "95%", "promised x", "result",
 )  # fmt: skip
 
 
-def announce(plan: Plan, name: str, say: Callable[[str], None], restart: bool) -> float:
+def announce(plan: TimingPlan, name: str, say: Callable[[str], None], restart: bool) -> float:
     """Say what will be timed and how long that takes; return the seconds.
 
     Parameters
@@ -67,7 +66,7 @@ def announce(plan: Plan, name: str, say: Callable[[str], None], restart: bool) -
     return total
 
 
-def lines(gain: Gain) -> list[str]:
+def lines(gain: ExportGain) -> list[str]:
     """Return what was found: a table of the rows, and a line each for what is beside and for all.
 
     Parameters
@@ -107,7 +106,7 @@ def lines(gain: Gain) -> list[str]:
     return out
 
 
-def untouched(beside: Sequence[Found]) -> str:
+def untouched(beside: Sequence[CallGain]) -> str:
     """Return the line on calls of no row."""
     timed = [f for f in beside if f.comparison is not None]
     worse = [f for f in beside if f.slower or f.failed]
@@ -121,7 +120,7 @@ def untouched(beside: Sequence[Found]) -> str:
     return f"untouched: {counted(len(beside), 'call')} beside the rows, {words}{more}"
 
 
-def _line(f: Found) -> tuple[str, ...]:
+def _line(f: CallGain) -> tuple[str, ...]:
     case, layout = f.call.case, f.layout
     ranks = f"{layout.nranks}" + (f" ({layout.nodes} x {layout.ppn})" if layout.nodes > 1 else "")
     size = "" if case.collective == "barrier" else size_words(case.bytes)
@@ -142,7 +141,7 @@ def _line(f: Found) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def as_json(gain: Gain, name: str, files: Sequence[Path]) -> dict[str, Any]:
+def as_json(gain: ExportGain, name: str, files: Sequence[Path]) -> dict[str, Any]:
     """Return what was found as plain values.
 
     Parameters
@@ -174,7 +173,7 @@ def as_json(gain: Gain, name: str, files: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def _call(f: Found) -> dict[str, Any]:
+def _call(f: CallGain) -> dict[str, Any]:
     case, layout, c = f.call.case, f.layout, f.comparison
     return {
         "collective": case.collective,

@@ -19,9 +19,9 @@ from stretto.campaign.show import size_words
 from stretto.campaign.stats import benjamini_hochberg, geometric_mean
 from stretto.campaign.verdict import judge
 from stretto.counted import counted
-from stretto.export.gain import Call, Plan, Timing, layout_of
-from stretto.export.rules import Layout
+from stretto.export.gain import LayoutTiming, TimedCall, TimingPlan, layout_of
 from stretto.files.bench import Bench, Excluded, standing_exclusions
+from stretto.files.layout import RankLayout
 from stretto.mpi.algorithms.base import FILES
 
 #: the worst first
@@ -31,7 +31,7 @@ Status = Literal[
 
 
 @dataclass(frozen=True)
-class Found:
+class CallGain:
     """What was seen of one call.
 
     Attributes
@@ -44,8 +44,8 @@ class Found:
         What ended the launches with the files, or what was wrong with their results.
     """
 
-    call: Call
-    layout: Layout
+    call: TimedCall
+    layout: RankLayout
     us: tuple[float, float] | None = None
     comparison: Comparison | None = None
     failed: str | None = None
@@ -79,11 +79,11 @@ class OfRow:
     words: str
     status: Status
     why: str
-    calls: tuple[Found, ...] = ()
+    calls: tuple[CallGain, ...] = ()
 
 
 @dataclass(frozen=True)
-class Gain:
+class ExportGain:
     """What is said of an export.
 
     Attributes
@@ -93,7 +93,7 @@ class Gain:
     """
 
     rows: tuple[OfRow, ...]
-    beside: tuple[Found, ...]
+    beside: tuple[CallGain, ...]
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -125,7 +125,7 @@ class Gain:
         return geometric_mean([m for m, _ in both]), geometric_mean([p for _, p in both]), len(both)
 
 
-def gained(plan: Plan, benches: Sequence[Bench], notes: Sequence[str] = ()) -> Gain:
+def gained(plan: TimingPlan, benches: Sequence[Bench], notes: Sequence[str] = ()) -> ExportGain:
     """Return what is said of all rows.
 
     Parameters
@@ -145,10 +145,10 @@ def gained(plan: Plan, benches: Sequence[Bench], notes: Sequence[str] = ()) -> G
         said: tuple[Status, str] = ("not timed", reason) if reason else _of_row(mine)
         rows.append(OfRow(index, row.words, *said, mine))
     beside = tuple(f for f in found if f.call.row is None)
-    return Gain(tuple(rows), beside, tuple(notes))
+    return ExportGain(tuple(rows), beside, tuple(notes))
 
 
-def _found(plans: Sequence[Timing], benches: Sequence[Bench]) -> list[Found]:
+def _found(plans: Sequence[LayoutTiming], benches: Sequence[Bench]) -> list[CallGain]:
     """Judge all calls; the tests of all layouts form one family."""
     times = [timings(b) for b in benches]
     compared = _one_family([compare(t, BARE) for t in times])
@@ -162,7 +162,7 @@ def _found(plans: Sequence[Timing], benches: Sequence[Bench]) -> list[Found]:
             c = chosen.get(key)
             failed = _failure(gone.get((case.collective, FILES)), case.bytes)
             us = None if c is None else _us(measured[c.cell])
-            out.append(Found(call, plan.layout, us, c, failed))
+            out.append(CallGain(call, plan.layout, us, c, failed))
     return out
 
 
@@ -190,7 +190,7 @@ def _one_family(by_layout: Sequence[Sequence[Comparison]]) -> list[list[Comparis
     return out
 
 
-def _of_row(mine: Sequence[Found]) -> tuple[Status, str]:
+def _of_row(mine: Sequence[CallGain]) -> tuple[Status, str]:
     """Judge a row by its calls: the worst of them counts."""
     failed = [f for f in mine if f.failed]
     if failed:

@@ -19,7 +19,7 @@ _ABOVE = 4
 
 
 @dataclass(frozen=True)
-class Taken:
+class TargetMPI:
     """An installation, None where there is none; and what to tell the user of the choice."""
 
     installation: MPIInstallation | None
@@ -56,7 +56,7 @@ def take(
     wanted: str | None,
     major: str = "",
     places: Sequence[str] = (),
-) -> Taken:
+) -> TargetMPI:
     """Return the installation that was measured, or the one that the user names.
 
     Parameters
@@ -76,15 +76,15 @@ def take(
         Where only other versions are here: what is slow or wrong in one need not be in another.
     """
     if wanted is not None and wanted != family:
-        return Taken(find_installation(wanted))
+        return TargetMPI(find_installation(wanted))
     here = [i for i in installations() if i.family == family and i.version.startswith(major)]
     if not any(i.version == measured.version for i in here):
         for place in places:
             found = _measured_at(place, measured)
             if found is not None and measured.version.startswith(major):
-                return Taken(found, f"{_words(found)} is taken, which the results name")
+                return TargetMPI(found, f"{_words(found)} is taken, which the results name")
     if not here:
-        return Taken(None if wanted is None else find_installation(wanted))
+        return TargetMPI(None if wanted is None else find_installation(wanted))
     same = [i for i in here if i.version == measured.version]
     built = [i for i in same if measured.library and i.library == measured.library]
     title = TITLES[family]
@@ -98,14 +98,14 @@ def take(
         )
     chosen = (built or same or here)[0]
     if len(here) == 1:
-        return Taken(chosen)
+        return TargetMPI(chosen)
     why = "whose version was measured" if same else f"none is the {measured.version} measured"
     if built:
         why = "whose version and build were measured"
         if len(built) > 1:
             why += f", as {len(built) - 1} of the others'"
     others = ", ".join(_words(i) for i in here if i is not chosen)
-    return Taken(
+    return TargetMPI(
         chosen,
         f"several {title} are here: {_words(chosen)} is taken, {why}; --mpi PREFIX names another "
         f"({others})",

@@ -26,9 +26,10 @@ from stretto.errors import StrettoError
 from stretto.export import order, reach
 from stretto.export.layouts import merged
 from stretto.export.output import Export
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.export.sizes import intel_bytes
 from stretto.files.export import REMEDY
+from stretto.files.layout import RankLayout
 from stretto.files.table import WITHOUT_SIZE
 from stretto.tune.decide import GAP
 
@@ -168,7 +169,7 @@ def _asked_for(
     return [r for r in rules if r.layout in asked]
 
 
-def _largest(rules: Sequence[Rule], layout: Layout) -> int:
+def _largest(rules: Sequence[Rule], layout: RankLayout) -> int:
     """Return where a layout's last rule that is no default begins.
 
     What was not measured behind it gets what that one says.
@@ -178,7 +179,7 @@ def _largest(rules: Sequence[Rule], layout: Layout) -> int:
 
 def _measured_to(rules: Sequence[Rule]) -> int | None:
     """Return the largest size that was measured on all layouts; None: sizes do not count."""
-    by_layout: dict[Layout, list[Rule]] = defaultdict(list)
+    by_layout: dict[RankLayout, list[Rule]] = defaultdict(list)
     for rule in rules:
         by_layout[rule.layout].append(rule)
     last = [max(mine, key=lambda r: r.low).high for mine in by_layout.values()]

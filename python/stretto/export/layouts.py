@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
+from stretto.files.layout import RankLayout
 
 
 def for_layouts(
@@ -32,12 +33,12 @@ def for_layouts(
     tuple
         The rules, and a sentence for each layout of a collective that was left out.
     """
-    by_ranks: dict[tuple[str, int, bool], set[Layout]] = defaultdict(set)
+    by_ranks: dict[tuple[str, int, bool], set[RankLayout]] = defaultdict(set)
     rules = list(rules)
     for rule in rules:
         one_node = one_node_apart and rule.layout.nodes == 1
         by_ranks[rule.collective, rule.layout.nranks, one_node].add(rule.layout)
-    kept: set[tuple[str, Layout]] = set()
+    kept: set[tuple[str, RankLayout]] = set()
     lost: list[str] = []
     for (collective, *_), layouts in by_ranks.items():
         wanted = [

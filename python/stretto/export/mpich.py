@@ -29,8 +29,9 @@ from stretto.export.mpich_tree import (
     text_of,
 )
 from stretto.export.output import HERE, Export
-from stretto.export.rules import Layout, Rule
+from stretto.export.rules import Rule
 from stretto.files.export import ExportRow
+from stretto.files.layout import RankLayout
 from stretto.files.table import TUNABLE
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.variables import Variable, control_variables
@@ -83,7 +84,7 @@ def trees(
     return export
 
 
-def reaches_parts(layout: Layout, version: str) -> str | None:
+def reaches_parts(layout: RankLayout, version: str) -> str | None:
     """Return in words why rows of a layout would hold inside other calls; None: they would not.
 
     Before 5 the first ranks of all nodes are a communicator of one rank a node for the trees, too:
@@ -142,8 +143,8 @@ def put_in(
 ) -> None:
     """Put one collective's rules into the trees."""
     by_layout = _told_apart(rules, prefer, export)
-    leaves: dict[str, dict[tuple[Layout, int], Tree]] = defaultdict(dict)
-    sized: dict[Layout, list[Rule]] = {}
+    leaves: dict[str, dict[tuple[RankLayout, int], Tree]] = defaultdict(dict)
+    sized: dict[RankLayout, list[Rule]] = {}
     for layout, mine in by_layout.items():
         sized[layout] = _sized(mine, export)
         for rule in sized[layout]:
@@ -179,12 +180,12 @@ def _is_own(collective: str, layer: str, leaf: Tree, library: Trees) -> bool:
 
 def _told_apart(
     rules: Sequence[Rule], prefer: tuple[int | None, int | None], export: Export
-) -> dict[Layout, list[Rule]]:
+) -> dict[RankLayout, list[Rule]]:
     """Return rules by layout; of layouts with as many ranks and most ranks a node, one."""
-    kept: dict[tuple[int, int], Layout] = {}
+    kept: dict[tuple[int, int], RankLayout] = {}
     nodes, ppn = prefer
 
-    def rank(layout: Layout) -> tuple[bool, bool, int]:
+    def rank(layout: RankLayout) -> tuple[bool, bool, int]:
         return (
             nodes is not None and layout.nodes != nodes,
             ppn is not None and layout.ppn != ppn,
@@ -199,7 +200,7 @@ def _told_apart(
                 f"{rules[0].collective} on {layout.words}: MPICH's files cannot tell it from "
                 f"{other.words}"
             )
-    out: dict[Layout, list[Rule]] = {layout: [] for layout in kept.values()}
+    out: dict[RankLayout, list[Rule]] = {layout: [] for layout in kept.values()}
     for rule in rules:
         if rule.layout in out:
             out[rule.layout].append(rule)
@@ -252,11 +253,11 @@ def _within(rules: Sequence[Rule], export: Export) -> list[Rule]:
 def _by_ranks(
     collective: str,
     default: Tree,
-    sized: Mapping[Layout, Sequence[Rule]],
-    places: Mapping[tuple[Layout, int], Tree],
+    sized: Mapping[RankLayout, Sequence[Rule]],
+    places: Mapping[tuple[RankLayout, int], Tree],
 ) -> Tree:
     out: Tree = {}
-    by_ranks: dict[int, list[Layout]] = defaultdict(list)
+    by_ranks: dict[int, list[RankLayout]] = defaultdict(list)
     for layout, rules in sized.items():
         if any((layout, r.low) in places for r in rules):
             by_ranks[layout.nranks].append(layout)
@@ -280,9 +281,9 @@ def _by_ranks(
 def _by_operation(
     collective: str,
     default: Tree,
-    layout: Layout,
+    layout: RankLayout,
     rules: Sequence[Rule],
-    places: Mapping[tuple[Layout, int], Tree],
+    places: Mapping[tuple[RankLayout, int], Tree],
 ) -> Tree:
     """Keep what was measured to what it was measured with; algorithms here do not check it."""
     tree = _by_size(collective, default, layout, rules, places)
@@ -296,9 +297,9 @@ def _by_operation(
 def _by_size(
     collective: str,
     default: Tree,
-    layout: Layout,
+    layout: RankLayout,
     rules: Sequence[Rule],
-    places: Mapping[tuple[Layout, int], Tree],
+    places: Mapping[tuple[RankLayout, int], Tree],
 ) -> Tree:
     name = "avg_msg_size" if collective in AVERAGE else "total_msg_size"
     out: Tree = {}
@@ -318,5 +319,5 @@ def _by_size(
 def as_rule(row: ExportRow) -> Rule:
     """Return a row of an export as the rule that it was."""
     settings = tuple((name, value) for name, value in row.settings)
-    layout = Layout(row.nranks, row.nodes, row.ppn)
+    layout = RankLayout(row.nodes, row.ppn, row.nranks)
     return Rule(row.collective, layout, row.low, row.high, settings)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stretto.export.mpich_tree import Tree, is_leaf
-from stretto.export.rules import Layout
+from stretto.files.layout import RankLayout
 
 #: what an algorithm may need of a call, where it was measured -> all other calls
 _OTHERWISE = {
@@ -73,7 +73,7 @@ def _ways(tree: Tree, keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, .
         yield from _ways(below, (*keys, key) if told else keys)
 
 
-def refusal(leaf: str, tree: Tree, layout: Layout) -> str | None:
+def refusal(leaf: str, tree: Tree, layout: RankLayout) -> str | None:
     """Return why a leaf is not for a layout; None: it is.
 
     Parameters

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stretto.export.cases import Case
+from stretto.export.cases import CheckCase
 from stretto.export.mpich import as_rule
 from stretto.export.mpich_guards import needs_of
 from stretto.export.mpich_leaves import leaves_of
-from stretto.export.mpich_tree import FILES, Call, Tree, leaf_for, read_file, read_library
+from stretto.export.mpich_tree import FILES, Tree, TreeCall, leaf_for, read_file, read_library
 from stretto.files.export import REMEDY, ExportManifest
 from stretto.files.io import read_text
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.variables import control_variables
 
 
-class Reader:
+class TreeReader:
     """Looks up calls in an export's files, and in the library's own trees."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Reader:
                 self.trees[layer] = read_file(text, str(path), self.library.leaves)
                 self.places[layer] = str(path)
 
-    def judge(self, case: Case) -> tuple[str, str] | None:
+    def judge(self, case: CheckCase) -> tuple[str, str] | None:
         """Return what is wrong with a call's leaves, and where; None: nothing.
 
         Parameters
@@ -42,7 +42,7 @@ class Reader:
         case
             A call inside a row, or beside one.
         """
-        call = Call(case.collective, case.bytes, case.ranks, case.nodes)
+        call = TreeCall(case.collective, case.bytes, case.ranks, case.nodes)
         wanted: dict[str, Tree] = {}
         if case.inside and case.row is not None:
             found = leaves_of(as_rule(self.rows[case.row]), self.library, self.variables)

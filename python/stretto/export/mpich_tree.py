@@ -162,7 +162,7 @@ def is_leaf(key: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Call:
+class TreeCall:
     """A call with a built-in commutative operation, not in place, of a process with one thread."""
 
     collective: str
@@ -207,7 +207,7 @@ class Call:
         return each.get(name, self.bytes * self.nranks)
 
 
-def leaf_for(tree: Tree, call: Call) -> tuple[str, ...] | None:
+def leaf_for(tree: Tree, call: TreeCall) -> tuple[str, ...] | None:
     """Return the leaf that a tree gives for a call, with its parameters; None: none.
 
     Parameters

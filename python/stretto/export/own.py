@@ -18,13 +18,14 @@ from stretto.campaign.compare import NATIVE, timings
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.export.campaign_table import campaign_table
-from stretto.export.tested import Point, nothing, points_in, too_few
+from stretto.export.tested import TestedPoint, nothing, points_in, too_few
 from stretto.files.bench import read_bench
 from stretto.files.identity import Family
 from stretto.files.io import write_atomic
 from stretto.files.results import results_in
 from stretto.files.table import Row, Table, write_table
 from stretto.mpi.algorithms.base import PREFIX
+from stretto.tune.from_results import table_from
 
 if TYPE_CHECKING:
     from stretto.export.targets import Wishes
@@ -93,7 +94,7 @@ def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
     taken = campaign_table(results)
     notes: list[str] = []
     lost = [*taken.lost]
-    points: list[Point] = []
+    points: list[TestedPoint] = []
     if taken.table is None:
         table, more, points = _decided(results)
         lost += more
@@ -131,10 +132,8 @@ def _chooses(row: Row) -> bool:
     return row.choice != NATIVE and not row.choice.startswith(PREFIX)
 
 
-def _decided(results: Sequence[Path]) -> tuple[Table, list[str], list[Point]]:
+def _decided(results: Sequence[Path]) -> tuple[Table, list[str], list[TestedPoint]]:
     """Return the table that results give, what it lacks, and where anything was compared."""
-    from stretto.tune.from_results import table_from
-
     found, table = table_from(results)
     lost = [
         f"{words}: the baseline is missing, so nothing is compared there"
@@ -150,8 +149,8 @@ def _decided(results: Sequence[Path]) -> tuple[Table, list[str], list[Point]]:
     return table, lost, points
 
 
-def _points(results: Sequence[Path]) -> list[Point]:
-    out: list[Point] = []
+def _points(results: Sequence[Path]) -> list[TestedPoint]:
+    out: list[TestedPoint] = []
     for path in results:
         bench = read_bench(path)
         times = timings(bench)

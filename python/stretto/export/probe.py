@@ -14,7 +14,7 @@ from stretto.campaign import process, programs
 from stretto.campaign.job import read_status
 from stretto.campaign.settings import REDUCTIONS
 from stretto.errors import StrettoError
-from stretto.export.cases import Case
+from stretto.export.cases import CheckCase
 from stretto.files.identity import Family
 from stretto.files.parse import json_value
 from stretto.mpi.base import MPIInstallation
@@ -132,7 +132,7 @@ class Prints:
 
 
 @dataclass(frozen=True)
-class Place:
+class ProbePlace:
     """Where the launches run: this machine, or `hosts` with `ppn` ranks each.
 
     `folder` is a directory that all of them see, for small files; None: the temporary one.
@@ -145,8 +145,8 @@ class Place:
 
 
 def take(
-    place: Place,
-    cases: Sequence[Case],
+    place: ProbePlace,
+    cases: Sequence[CheckCase],
     ranks: int,
     settings: Mapping[str, str],
     unset: Sequence[str],
@@ -196,7 +196,7 @@ def take(
 
 
 def _launch(
-    place: Place,
+    place: ProbePlace,
     calls: Sequence[tuple[str, int, int]],
     ranks: int,
     settings: Mapping[str, str],

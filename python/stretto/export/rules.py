@@ -24,11 +24,12 @@ from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export.promised import points_of
 from stretto.export.sizes import OWN_SIZE
-from stretto.export.tested import Point, points_in
+from stretto.export.tested import TestedPoint, points_in
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import all_cold
 from stretto.files.export import ExportPoint
 from stretto.files.identity import Host, MPIIdentity, other_cpu
+from stretto.files.layout import RankLayout
 from stretto.files.table import WITHOUT_SIZE
 from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.mpi.algorithms.pairs import pairs_of
@@ -41,20 +42,6 @@ from stretto.tune.decide import (
     segments_of,
     ties,
 )
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Ranks of a communicator, the nodes that they are on, and the most on one of them."""
-
-    nranks: int
-    nodes: int
-    ppn: int
-
-    @property
-    def words(self) -> str:
-        """``16 ranks on 4 x 4``."""
-        return f"{self.nranks} ranks on {self.nodes} x {self.ppn}"
 
 
 @dataclass(frozen=True)
@@ -82,7 +69,7 @@ class Rule:
     """
 
     collective: str
-    layout: Layout
+    layout: RankLayout
     low: int
     high: int | None
     settings: tuple[tuple[str, str], ...]
@@ -101,7 +88,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRules:
     """Rules, and the MPI that they were measured with; `lost`: what is faster and has no words.
 
     `points` are those where an algorithm of the MPI's was compared with its own decision.
@@ -110,7 +97,7 @@ class Measured:
     mpi: MPIIdentity
     rules: tuple[Rule, ...]
     lost: tuple[str, ...] = ()
-    points: tuple[Point, ...] = ()
+    points: tuple[TestedPoint, ...] = ()
 
 
 #: whether an MPI's files have words for a rule, whatever its sizes
@@ -129,7 +116,7 @@ class Results:
     """Results files, and the MPI that all of them are of; `cold`: with buffers in no cache."""
 
     mpi: MPIIdentity
-    benches: tuple[tuple[Layout, Bench], ...]
+    benches: tuple[tuple[RankLayout, Bench], ...]
     cold: bool = False
 
     def rules(
@@ -137,7 +124,7 @@ class Results:
         sayable: Sayable = lambda rule: True,
         sizeless: Collection[str] = (),
         reason: Reason = no_reason,
-    ) -> Measured:
+    ) -> MeasuredRules:
         """Return the rules that the results amount to.
 
         Parameters
@@ -151,13 +138,13 @@ class Results:
         reason
             Why what is faster is not for the files, for the sentence about it.
         """
-        by_place: dict[tuple[Layout, str], list[Rule]] = {}
-        lost: dict[tuple[Layout, str], list[str]] = {}
-        points: dict[tuple[Layout, str], list[Point]] = {}
+        by_place: dict[tuple[RankLayout, str], list[Rule]] = {}
+        lost: dict[tuple[RankLayout, str], list[str]] = {}
+        points: dict[tuple[RankLayout, str], list[TestedPoint]] = {}
         for layout, bench in self.benches:
             times, base = _natives(bench)
             compared = decisive(compare(times, base), times)
-            here: dict[tuple[Layout, str], list[Point]] = defaultdict(list)
+            here: dict[tuple[RankLayout, str], list[TestedPoint]] = defaultdict(list)
             for point in points_in(bench, times, compared):
                 here[layout, point.collective].append(point)
             points |= here
@@ -174,7 +161,7 @@ class Results:
                         *sentences,
                     ]
                 by_place[layout, collective], lost[layout, collective] = rules, sentences
-        return Measured(
+        return MeasuredRules(
             self.mpi,
             tuple(r for rules in by_place.values() for r in rules),
             tuple(x for sentences in lost.values() for x in sentences),
@@ -182,7 +169,7 @@ class Results:
         )
 
 
-def layout_of(bench: Bench, path: Path) -> Layout:
+def layout_of(bench: Bench, path: Path) -> RankLayout:
     """Return the layout of a results file, which must be the same in all launches.
 
     Parameters
@@ -191,7 +178,7 @@ def layout_of(bench: Bench, path: Path) -> Layout:
         The file.
     """
     measured = {s.launch for s in bench.samples}
-    found = {Layout(r.nranks, r.nodes, r.ppn) for r in bench.launches if r.launch in measured}
+    found = {RankLayout(r.nodes, r.ppn, r.nranks) for r in bench.launches if r.launch in measured}
     if len(found) != 1:
         words = ", ".join(sorted(x.words for x in found)) or "no launch that measured anything"
         raise StrettoError(
@@ -213,7 +200,7 @@ def read_results(paths: Sequence[Path]) -> Results:
     """
     mpi: MPIIdentity | None = None
     hosts: list[Host] = []
-    benches: list[tuple[Layout, Bench]] = []
+    benches: list[tuple[RankLayout, Bench]] = []
     for path in paths:
         bench = read_bench(path)
         if mpi is not None and (mpi.family, mpi.version) != (
@@ -268,7 +255,7 @@ def _natives(bench: Bench) -> tuple[dict[Cell, dict[str, Timing]], str]:
 
 def _rules(
     by_collective: Mapping[str, Mapping[int, Sequence[Comparison]]],
-    layout: Layout,
+    layout: RankLayout,
     sayable: Sayable,
     sizeless: Collection[str],
     reason: Reason,
@@ -315,7 +302,7 @@ def _rules(
 
 
 def _alone(
-    native: Mapping[Cell, Mapping[str, object]], base: str, layout: Layout
+    native: Mapping[Cell, Mapping[str, object]], base: str, layout: RankLayout
 ) -> dict[str, str]:
     """Return, by collective, a sentence where the MPI by itself was not measured at some sizes.
 
@@ -332,7 +319,7 @@ def _alone(
     }
 
 
-def _not_by_size(collective: str, layout: Layout) -> str:
+def _not_by_size(collective: str, layout: RankLayout) -> str:
     """Return the sentence where something is faster at some sizes, and one row is for all."""
     what, remedy = "these files do not look at its size", ""
     if collective in OWN_SIZE:
@@ -344,13 +331,13 @@ def _not_by_size(collective: str, layout: Layout) -> str:
     )
 
 
-def _rule_for(collective: str, layout: Layout, candidate: str) -> Rule:
+def _rule_for(collective: str, layout: RankLayout, candidate: str) -> Rule:
     return Rule(collective, layout, 0, None, settings_of(candidate))
 
 
 def _lost(
     collective: str,
-    layout: Layout,
+    layout: RankLayout,
     size: int,
     found: Sequence[Comparison],
     unsaid: set[str],

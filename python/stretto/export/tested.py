@@ -16,7 +16,7 @@ _CALLED = "can be called faster"
 
 
 @dataclass(frozen=True)
-class Point:
+class TestedPoint:
     """A collective and size on one layout.
 
     Attributes
@@ -41,7 +41,7 @@ def points_in(
     bench: Bench,
     times: Mapping[Cell, Mapping[str, Timing]],
     comparisons: Iterable[Comparison],
-) -> list[Point]:
+) -> list[TestedPoint]:
     """Return the points of a results file at which anything was compared.
 
     A campaign gives up candidates that lose after a few launches: there a point was tested where
@@ -68,7 +68,7 @@ def points_in(
         tested = any(c.verdict.tested for c in one_shape_each(found))
         if campaign and not tested:
             tested = all(_of_baseline(times[c.cell]) >= FEWEST for c in found)
-        out.append(Point(collective, max(c.launches for c in found), tested, remedy))
+        out.append(TestedPoint(collective, max(c.launches for c in found), tested, remedy))
     return out
 
 
@@ -76,7 +76,7 @@ def _of_baseline(candidates: Mapping[str, Timing]) -> int:
     return max((len(t.by_launch) for n, t in candidates.items() if n in (NATIVE, BARE)), default=0)
 
 
-def too_few(points: Sequence[Point]) -> list[str]:
+def too_few(points: Sequence[TestedPoint]) -> list[str]:
     """Return the sentence on points where no test can be made, none where there are none.
 
     Parameters
@@ -99,7 +99,7 @@ def too_few(points: Sequence[Point]) -> list[str]:
     return [f"{words}; {few[0].remedy}"]
 
 
-def nothing(points: Sequence[Point], what: str) -> str | None:
+def nothing(points: Sequence[TestedPoint], what: str) -> str | None:
     """Return the sentence where nothing was faster; None where nothing could be tested.
 
     Parameters

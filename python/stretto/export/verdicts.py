@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stretto.counted import counted
-from stretto.export.cases import Case
+from stretto.export.cases import CheckCase
 from stretto.export.openmpi_words import COMPOUND
 from stretto.export.probe import Print, Prints
 from stretto.files.export import REMEDY, ExportManifest
 
 Status = Literal["proven", "unproven", "wrong"]
 #: what was seen of a launch's calls, by its settings
-Seen = Sequence[tuple[list[Case], Prints]]
+Seen = Sequence[tuple[list[CheckCase], Prints]]
 
 #: how a reason ends where evidence is missing without which nothing is proven
 UNSEEN = "cannot be told: what shows it was not seen, or not the same twice (is the machine busy?)"
@@ -35,7 +35,7 @@ class RowCheck:
     place: str | None = None
 
 
-def prints_of(case: Case, seen: Seen) -> list[Print]:
+def prints_of(case: CheckCase, seen: Seen) -> list[Print]:
     """Return what was seen of a call: by itself, with the files, and (inside a row) forced.
 
     Parameters
@@ -49,7 +49,7 @@ def prints_of(case: Case, seen: Seen) -> list[Print]:
 
 
 def verdicts_of(
-    manifest: ExportManifest, cases: Sequence[Case], seen: Seen, strongest: str
+    manifest: ExportManifest, cases: Sequence[CheckCase], seen: Seen, strongest: str
 ) -> dict[int | None, RowCheck]:
     """Return the verdicts of rows; None: of what has no row.
 
@@ -78,7 +78,7 @@ def verdicts_of(
     return out
 
 
-def unseen_of(cases: Sequence[Case], seen: Seen, strongest: str) -> list[Case]:
+def unseen_of(cases: Sequence[CheckCase], seen: Seen, strongest: str) -> list[CheckCase]:
     """Return the calls of which too little was seen, or not the same twice.
 
     Parameters
@@ -91,7 +91,9 @@ def unseen_of(cases: Sequence[Case], seen: Seen, strongest: str) -> list[Case]:
     return [c for found in each for c, _, why in found if why.endswith(UNSEEN)]
 
 
-def _found(mine: Sequence[Case], seen: Seen, strongest: str) -> list[tuple[Case, Status, str]]:
+def _found(
+    mine: Sequence[CheckCase], seen: Seen, strongest: str
+) -> list[tuple[CheckCase, Status, str]]:
     """Judge the calls of one row one by one."""
     default, files = seen[0][1], seen[1][1]
     forced = [p for some, p in seen[2:] if any(c in some for c in mine)]
@@ -99,7 +101,9 @@ def _found(mine: Sequence[Case], seen: Seen, strongest: str) -> list[tuple[Case,
     return [(c, *_one(c, *launches, strongest)) for c in mine]
 
 
-def _joined(index: int | None, words: str, found: Sequence[tuple[Case, Status, str]]) -> RowCheck:
+def _joined(
+    index: int | None, words: str, found: Sequence[tuple[CheckCase, Status, str]]
+) -> RowCheck:
     """Return the verdict on a row whose calls were judged one by one."""
     wrong = [f"{c.words}: {why}" for c, status, why in found if status == "wrong"]
     if wrong:
@@ -134,7 +138,7 @@ def _compound(manifest: ExportManifest, index: int) -> bool:
 
 
 def _one(
-    case: Case, default: Prints, files: Prints, forced: Prints, strongest: str
+    case: CheckCase, default: Prints, files: Prints, forced: Prints, strongest: str
 ) -> tuple[Status, str]:
     """Judge one call."""
     call = case.call

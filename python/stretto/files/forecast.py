@@ -31,7 +31,7 @@ class Times:
 
 
 @dataclass
-class Scale:
+class ForecastScale:
     """One layout: native and tuned, each with the interval of the model's error.
 
     `gain` is the part of the native time that tuning saves, `collectives` the part of it that
@@ -55,7 +55,7 @@ class Scale:
 
 
 @dataclass
-class Recorded:
+class RecordedRun:
     """The run that it rests on, seconds of an average rank."""
 
     ranks: int
@@ -77,14 +77,14 @@ class ForecastFile:
     platform: str
     profile: str
     command: list[str]
-    recorded: Recorded
+    recorded: RecordedRun
     scaling: Literal["strong", "weak"]
     halo: float
     speed: float
     error: float
     baseline: str
     unpriced: list[str]
-    scales: list[Scale]
+    scales: list[ForecastScale]
 
     @property
     def name(self) -> str:
@@ -100,7 +100,7 @@ class ForecastFile:
             f"by x{self.error:g}"
         )
 
-    def turning_point(self, tuned: bool) -> Scale | None:
+    def turning_point(self, tuned: bool) -> ForecastScale | None:
         """Return the fastest layout, when more ranks make it slower; None when it never turns.
 
         Parameters

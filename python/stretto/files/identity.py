@@ -9,10 +9,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
 
-from stretto import __version__
+from stretto.built import Abi
+from stretto.version import __version__
 
 Family = Literal["openmpi", "mpich", "intel"]
-Abi = Literal["openmpi", "mpich", "mpi5"]
 Source = Literal["measured", "simulated"]
 
 

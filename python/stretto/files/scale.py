@@ -23,7 +23,7 @@ _ANEW = "begin again with --restart (the old file is kept), or name another --ou
 
 
 @dataclass
-class Header:
+class ScaleHeader:
     """The first line: what was measured, where, and with which command (as it was typed).
 
     Attributes
@@ -87,10 +87,10 @@ class ScaleRun:
 
 
 @dataclass
-class Scale:
+class ScaleFile:
     """A whole file; `truncated`: a half-written last line was dropped."""
 
-    header: Header
+    header: ScaleHeader
     runs: list[ScaleRun] = field(default_factory=list)
     truncated: bool = False
 
@@ -99,7 +99,7 @@ def _line(value: Any, **more: Any) -> str:
     return json.dumps({**more, **encode(value)}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def parse_scale(text: str, place: str) -> Scale:
+def parse_scale(text: str, place: str) -> ScaleFile:
     """Parse a file's text; `place` is its name for error messages."""
     complete, _, rest = text.rpartition("\n")
     lines = complete.split("\n") if complete else []
@@ -111,7 +111,7 @@ def parse_scale(text: str, place: str) -> Scale:
     value = parse_json(lines[0], place, WHAT)
     check_schema(value, SCHEMA, VERSION, place, WHAT)
     body = {k: v for k, v in value.items() if k not in ("schema", "version")}
-    scale = Scale(decode(Header, body, f"{place}:1"), truncated=bool(rest))
+    scale = ScaleFile(decode(ScaleHeader, body, f"{place}:1"), truncated=bool(rest))
     for number, line in enumerate(lines[1:], start=2):
         where = f"{place}:{number}"
         run = decode(ScaleRun, parse_json(line, place, "a run", number), where)
@@ -121,7 +121,7 @@ def parse_scale(text: str, place: str) -> Scale:
     return scale
 
 
-def read_scale(path: Path) -> Scale:
+def read_scale(path: Path) -> ScaleFile:
     """Read a file, or raise a `StrettoError` that names file, line and remedy."""
     return parse_scale(read_text(path, WHAT, "make one with: stretto scale -- CMD"), str(path))
 
@@ -142,8 +142,8 @@ class ScaleWriter(LineFile):
         What the file held.
     """
 
-    def __init__(self, path: Path, header: Header) -> None:
-        self.previous = Scale(header)
+    def __init__(self, path: Path, header: ScaleHeader) -> None:
+        self.previous = ScaleFile(header)
         super().__init__(path, "another stretto scale", "a run")
         try:
             text = read_text(path, WHAT)
@@ -156,7 +156,7 @@ class ScaleWriter(LineFile):
             self.close()
             raise
 
-    def _resume(self, text: str, header: Header) -> None:
+    def _resume(self, text: str, header: ScaleHeader) -> None:
         self.previous = parse_scale(text, str(self.path))
         old = self.previous.header
         for name, a, b in (

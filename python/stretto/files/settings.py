@@ -9,7 +9,7 @@ from stretto.files.document import Document
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.outcome import Outcome
 from stretto.files.program import ProgramFile
-from stretto.files.verdict import Compared, Gain, Metric
+from stretto.files.verdict import Compared, GainInterval, Metric
 
 SCHEMA = "stretto-settings"
 VERSION = 1
@@ -71,7 +71,7 @@ class Tried:
     environment: dict[str, str]
     outcome: str = "inconclusive"
     why: str = ""
-    gain: Gain | None = None
+    gain: GainInterval | None = None
     parts: list[str] = field(default_factory=list)
 
 
@@ -109,7 +109,7 @@ class SettingsFile:
     runs: list[SettingRun] = field(default_factory=list)
     chosen: dict[str, str] = field(default_factory=dict)
     setting: str | None = None
-    confirmed: Gain | None = None
+    confirmed: GainInterval | None = None
     confirmed_of: str | None = None
     outputs: str | None = None
     compared: list[Compared] = field(default_factory=list)

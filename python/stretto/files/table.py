@@ -10,6 +10,7 @@ import shlex
 from pathlib import Path
 from typing import cast, get_args
 
+from stretto import plan
 from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError
 from stretto.files.identity import Family
@@ -143,8 +144,6 @@ def check_choices(text: str, place: str = "--choice") -> None:
 
 def _plan_says(collective: str, choice: str) -> str | None:
     """Return what the plan library has against a choice; None when nothing, or not built."""
-    from stretto import plan  # loads ctypes; only tables need it
-
     try:
         return plan.choice_problem(collective, choice)
     except StrettoError:

@@ -85,7 +85,7 @@ class Compared:
 
 
 @dataclass
-class Gain:
+class GainInterval:
     """A gain with its interval, as a fraction: 0.05 is 5% less time (or 5% more of the metric).
 
     `p` is the rank test's, None for a prediction or where no test could be made.
@@ -111,8 +111,8 @@ class VerdictFile:
     command: list[str]
     metric: Metric
     runs: list[Run]
-    predicted: Gain | None
-    measured: Gain | None
+    predicted: GainInterval | None
+    measured: GainInterval | None
     outputs_equal: bool | None
     conclusion: str
     table: str | None = None

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stretto import __version__
 from stretto.campaign.compare import cell_of
 from stretto.campaign.show import size_words
 from stretto.counted import counted
@@ -18,8 +17,9 @@ from stretto.files.bench import Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import now
 from stretto.imports.mpis import UNKNOWN, written
-from stretto.imports.placing import Asked, Item, Layout, Which
-from stretto.imports.printed import REDUCTIONS, Line
+from stretto.imports.placing import Asked, FileLayout, Item, Which
+from stretto.imports.printed import REDUCTIONS, TableLine
+from stretto.version import __version__
 
 
 @dataclass
@@ -111,7 +111,7 @@ def found_wrong(items: Sequence[Item]) -> list[str]:
     items
         All tables.
     """
-    places: dict[tuple[Layout, str, str], dict[int, str]] = defaultdict(dict)
+    places: dict[tuple[FileLayout, str, str], dict[int, str]] = defaultdict(dict)
     for item in items:
         for line in item.table.lines:
             if not line.correct and not _sends_nothing(item, line):
@@ -130,7 +130,7 @@ def _sizes(sizes: Sequence[int]) -> str:
     return f"{', '.join(size_words(n) for n in sizes[:3])} B{more}"
 
 
-def _sends_nothing(item: Item, line: Line) -> bool:
+def _sends_nothing(item: Item, line: TableLine) -> bool:
     return line.bytes == 0 and item.collective != "barrier"
 
 
@@ -160,7 +160,7 @@ def write(
         For the headers.
     """
     done = Imported(value=value)
-    groups: dict[Layout, list[Item]] = defaultdict(list)
+    groups: dict[FileLayout, list[Item]] = defaultdict(list)
     for item in items:
         if _samples(0, item, value):
             groups[item.layout].append(item)
@@ -219,9 +219,9 @@ def _refuse_no_directory(out: Path) -> None:
         )  # fmt: skip
 
 
-def _refuse_taken(groups: Mapping[Layout, Sequence[Item]], out: Path) -> None:
+def _refuse_taken(groups: Mapping[FileLayout, Sequence[Item]], out: Path) -> None:
     """Refuse, before anything is written, a file that exists or that two MPIs would both be."""
-    mine: dict[str, Layout] = {}
+    mine: dict[str, FileLayout] = {}
     for layout in groups:
         path, other = out / layout.name, mine.setdefault(layout.name, layout)
         if other is not layout:
@@ -285,7 +285,7 @@ def _samples(number: int, item: Item, value: Which) -> list[Sample]:
 
 
 def _header(
-    layout: Layout,
+    layout: FileLayout,
     members: Sequence[Item],
     asked: Asked,
     value: Which,

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from stretto.imports.pattern import Facts
+from stretto.imports.pattern import FileFacts
 from stretto.imports.printed import Printed
 
 #: two launches do not print so many digits of times alike; a table of one line they might
 DIGITS = 20
 
 
-def copied(files: Sequence[tuple[Facts, Sequence[Printed]]]) -> dict[str, str]:
+def copied(files: Sequence[tuple[FileFacts, Sequence[Printed]]]) -> dict[str, str]:
     """Return, by its place, each table that is a copy, and the place of what it is a copy of.
 
     A table of many digits is told by itself. Of a short one (a barrier has one line) chance can
@@ -67,7 +67,7 @@ def _is_long(table: Printed) -> bool:
     return table.date is not None or _digits(table) >= DIGITS
 
 
-def _key(table: Printed, facts: Facts) -> object:
+def _key(table: Printed, facts: FileFacts) -> object:
     """Return what two tables share that are of one measurement, whatever launch they are called."""
     what = (table.collective, table.nranks, table.datatype, table.mode, table.cold, table.date)
     return replace(facts, launch=None), what, tuple(table.lines)

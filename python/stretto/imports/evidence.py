@@ -157,7 +157,7 @@ class _Command:
     shown: bool  # by the shell as it ran it
 
 
-class Evidence:
+class StreamEvidence:
     """Gathers what one stream's lines say; `at_table` gives what holds for the next table."""
 
     def __init__(self) -> None:

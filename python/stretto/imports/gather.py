@@ -19,7 +19,7 @@ from stretto.imports.alike import refuse_unlike
 from stretto.imports.copies import copied
 from stretto.imports.mpis import written
 from stretto.imports.natives import Naming, NoSuchAlgorithm
-from stretto.imports.pattern import Facts, Pattern, match, misfit
+from stretto.imports.pattern import FileFacts, Pattern, match, misfit
 from stretto.imports.placing import Asked, Item, Placing, refuse_several
 from stretto.imports.printed import Printed, Reading
 from stretto.imports.unsaid import refuse_other_mpi, refuse_unlike_sizes, refuse_unsaid
@@ -34,7 +34,7 @@ class _File:
     """A file that was read, with what its place says."""
 
     path: Path
-    facts: Facts
+    facts: FileFacts
     reading: Reading
 
     @property
@@ -109,7 +109,7 @@ def _read_all(
     unfit: list[Path] = []
     unread: dict[str, list[Path]] = defaultdict(list)
     for path in files_in(paths, left_out):
-        facts = match(asked.patterns, path) if asked.patterns else Facts()
+        facts = match(asked.patterns, path) if asked.patterns else FileFacts()
         if facts is None:
             unfit.append(path)
             continue
@@ -296,7 +296,7 @@ def _as_warm(items: list[Item], left_out: list[str]) -> list[Item]:
     return [i for i in items if not i.table.cold]
 
 
-def _twin(path: Path, text: str, facts: Facts, seen: dict[object, Path]) -> Path | None:
+def _twin(path: Path, text: str, facts: FileFacts, seen: dict[object, Path]) -> Path | None:
     """Return the file that was read already, by this name or as a copy that says the same."""
     keys: list[object] = [path.resolve()]
     if sum(c.isdecimal() for c in text) >= DIGITS:

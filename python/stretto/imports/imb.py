@@ -17,15 +17,15 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from stretto.imports.evidence import Evidence
+from stretto.imports.evidence import StreamEvidence
 from stretto.imports.prefixes import Stream, streams
 from stretto.imports.printed import (
     REDUCTIONS,
     ROOTED,
     SAME_SIZES,
-    Line,
     Printed,
     Reading,
+    TableLine,
     conclude,
     count,
     decimals,
@@ -109,7 +109,7 @@ class _Reader:
 
     out: Reading
     file: str
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: StreamEvidence = field(default_factory=StreamEvidence)
     facts: dict[str, str] = field(default_factory=dict)
     table: Printed | None = None
     columns: list[str] | None = None
@@ -247,7 +247,7 @@ def _mode(collective: str, facts: dict[str, str]) -> Literal["latency", "through
     return "latency" if met and collective != "barrier" else "throughput"
 
 
-def _line(words: list[str], columns: list[str]) -> Line | None:
+def _line(words: list[str], columns: list[str]) -> TableLine | None:
     if len(words) != len(columns):
         return None
     row = dict(zip(columns, words, strict=True))
@@ -261,4 +261,4 @@ def _line(words: list[str], columns: list[str]) -> Line | None:
     except ValueError:
         return None
     digits = min(decimals(row[c]) for c in (_AVERAGE, _LARGEST) if c in row)
-    return Line(size, average, number(row[_LARGEST]), times, correct, digits)
+    return TableLine(size, average, number(row[_LARGEST]), times, correct, digits)

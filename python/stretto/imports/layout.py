@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.imports.pattern import Facts
+from stretto.imports.pattern import FileFacts
 from stretto.imports.printed import Printed
 
 
-def layout_of(table: Printed, facts: Facts) -> tuple[int, int, int]:
+def layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
     """Return ranks, nodes and ranks per node; smaller communicators fill node after node.
 
     Parameters

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from stretto.built import Abi
 from stretto.errors import UsageError
-from stretto.files.identity import Abi, Family, MPIIdentity
+from stretto.files.identity import Family, MPIIdentity
 from stretto.files.product import product
 
 UNKNOWN = "unknown"

@@ -11,7 +11,7 @@ from stretto.files.identity import MPIIdentity
 from stretto.files.product import product, product_of
 from stretto.imports.mpis import UNKNOWN
 from stretto.imports.templates import BESIDE, SETTINGS, Template, chosen, default_for
-from stretto.mpi.algorithms import Algorithm, discover
+from stretto.mpi.algorithms import NativeAlgorithm, discover
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import installations
@@ -50,7 +50,7 @@ class Naming:
     named: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self._known: dict[MPIIdentity, list[Algorithm]] = {}
+        self._known: dict[MPIIdentity, list[NativeAlgorithm]] = {}
         self._used: dict[Template, str | None] = {}
 
     def candidate(
@@ -131,7 +131,7 @@ class Naming:
                     "{mpi}: --setting NAME=..., as --mpi NAME= says what it is",
                 )
 
-    def _say_assumed(self, mpi: MPIIdentity, algorithm: Algorithm) -> None:
+    def _say_assumed(self, mpi: MPIIdentity, algorithm: NativeAlgorithm) -> None:
         """Say which settings nobody has named: what ran without them is another candidate."""
         beside = [x for x in algorithm.settings[1:] if x[0] != "coll_tuned_use_dynamic_rules"]
         if not beside:
@@ -159,7 +159,7 @@ class Naming:
                 )
         return template.filled(collective, algorithm)
 
-    def _algorithms(self, mpi: MPIIdentity, called: str | None) -> list[Algorithm]:
+    def _algorithms(self, mpi: MPIIdentity, called: str | None) -> list[NativeAlgorithm]:
         if mpi not in self._known:
             self._known[mpi] = discover(self._installation(mpi, called))
         return self._known[mpi]

@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from stretto.imports.evidence import Evidence
+from stretto.imports.evidence import StreamEvidence
 from stretto.imports.prefixes import streams
 from stretto.imports.printed import (
     REDUCTIONS,
     SAME_SIZES,
-    Line,
     Printed,
     Reading,
+    TableLine,
     conclude,
     count,
     decimals,
@@ -80,7 +80,7 @@ class _Reader:
     """
 
     out: Reading
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: StreamEvidence = field(default_factory=StreamEvidence)
     run: Printed | None = None
     table: Printed | None = None
     columns: tuple[str, ...] | None = None
@@ -296,7 +296,7 @@ def _guess(words: list[str], table: Printed | None) -> tuple[str, ...] | None:
     return {len(_PLAIN): _PLAIN, len(_FULL): _FULL}.get(len(words))
 
 
-def _line(words: list[str], columns: tuple[str, ...] | None) -> Line | None:
+def _line(words: list[str], columns: tuple[str, ...] | None) -> TableLine | None:
     if columns is None or len(words) != len(columns):
         return None
     row = dict(zip(columns, words, strict=True))
@@ -308,4 +308,4 @@ def _line(words: list[str], columns: tuple[str, ...] | None) -> Line | None:
     if _LARGEST in row and largest is None:
         return None
     correct = row.get("validation", "pass").lower() == "pass"
-    return Line(size, average, largest, calls, correct, decimals(row[_AVERAGE]))
+    return TableLine(size, average, largest, calls, correct, decimals(row[_AVERAGE]))

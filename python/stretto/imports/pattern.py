@@ -14,7 +14,7 @@ FIELDS = (*NUMBERS, "collective", "mpi", "version", "algorithm")
 
 
 @dataclass(frozen=True)
-class Facts:
+class FileFacts:
     """What is known of a file before it is read; None: it was not said."""
 
     collective: str | None = None
@@ -87,7 +87,7 @@ def _expression(parts: Sequence[str]) -> str:
     return out
 
 
-def match(patterns: Sequence[Pattern], path: Path) -> Facts | None:
+def match(patterns: Sequence[Pattern], path: Path) -> FileFacts | None:
     """Return what a path says by the first pattern that fits, None when none does.
 
     Parameters
@@ -102,7 +102,7 @@ def match(patterns: Sequence[Pattern], path: Path) -> Facts | None:
     if found is None:
         return None
     values = {k: int(v) if k in NUMBERS else v for k, v in found.groupdict().items()}
-    return Facts(**values)  # type: ignore[arg-type]
+    return FileFacts(**values)  # type: ignore[arg-type]
 
 
 def misfit(pattern: Pattern, path: Path) -> Misfit:

@@ -20,7 +20,7 @@ from stretto.imports.evidence import DEFAULT_WORDS, Said
 from stretto.imports.layout import layout_of
 from stretto.imports.mpis import agreed, identity_of, plainly, version_of, versioned, written
 from stretto.imports.natives import Naming, NoSuchAlgorithm
-from stretto.imports.pattern import Facts, Pattern
+from stretto.imports.pattern import FileFacts, Pattern
 from stretto.imports.printed import Printed
 from stretto.imports.templates import default_for
 from stretto.mpi.algorithms.base import PREFIX
@@ -47,7 +47,7 @@ class Asked:
     """
 
     patterns: Sequence[Pattern]
-    facts: Facts
+    facts: FileFacts
     by_name: Mapping[str, MPIIdentity]
     mpi: MPIIdentity | None
     value: Which | None
@@ -55,7 +55,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """MPI, nodes, ranks on a node and ranks: what makes a file of its own."""
 
     mpi: MPIIdentity
@@ -85,7 +85,7 @@ class Item:
     """
 
     table: Printed
-    layout: Layout
+    layout: FileLayout
     collective: str
     candidate: str
     order: tuple[int, str]
@@ -110,7 +110,7 @@ class Placing:
         self._naming = naming
         self._parts: list[_Part] = []
 
-    def add(self, table: Printed, own: Facts) -> None:
+    def add(self, table: Printed, own: FileFacts) -> None:
         """Place one table.
 
         Parameters
@@ -141,7 +141,7 @@ class Placing:
             place = error.place or table.place
             raise StrettoError(error.message, place, error.remedy, error.exit_code) from error
         order = (facts.launch if facts.launch is not None else -1, table.place.rpartition(":")[0])
-        layout = Layout(mpi, nodes, ppn, nranks)
+        layout = FileLayout(mpi, nodes, ppn, nranks)
         item = Item(
             table, layout, collective, candidate, order, facts.mpi,
             said=facts.algorithm is not None,
@@ -171,7 +171,7 @@ class Placing:
         return out
 
     def _candidate(
-        self, table: Printed, facts: Facts, mpi: MPIIdentity, collective: str
+        self, table: Printed, facts: FileFacts, mpi: MPIIdentity, collective: str
     ) -> tuple[str, tuple[tuple[str, str], ...]]:
         """Return the candidate of a table, and the settings beside it."""
         named = bool(table.context.mpis)
@@ -224,7 +224,7 @@ class Placing:
             "leave out --algorithm: the settings in the log say which it is; or correct --pattern",
         )
 
-    def _mpi(self, table: Printed, facts: Facts) -> MPIIdentity:
+    def _mpi(self, table: Printed, facts: FileFacts) -> MPIIdentity:
         """Return the MPI of a table, from what is said of it and from the log."""
         said = _said_mpi(facts, self._asked, table.place)
         named = _distinct(table.context.mpis)
@@ -301,7 +301,7 @@ def _agree(one: MPIIdentity, other: MPIIdentity) -> bool:
     return product(one) == product(other) and agreed(one.version, other.version) is not None
 
 
-def _collective(table: Printed, own: Facts, everywhere: Facts) -> str:
+def _collective(table: Printed, own: FileFacts, everywhere: FileFacts) -> str:
     """Return a table's collective, as its title, its command, its place or the user say."""
     said = own.collective or everywhere.collective
     collective = table.collective or said
@@ -322,7 +322,7 @@ def _collective(table: Printed, own: Facts, everywhere: Facts) -> str:
     return collective
 
 
-def _facts(table: Printed, own: Facts, everywhere: Facts) -> Facts:
+def _facts(table: Printed, own: FileFacts, everywhere: FileFacts) -> FileFacts:
     """Return all that is known: of the place, then of the log, then of the options."""
     launch = table.context.launch
     known = {k: v for k, v in vars(own).items() if v is not None}
@@ -355,7 +355,7 @@ def _facts(table: Printed, own: Facts, everywhere: Facts) -> Facts:
     return replace(everywhere, **known)
 
 
-def _said_mpi(facts: Facts, asked: Asked, place: str) -> MPIIdentity | None:
+def _said_mpi(facts: FileFacts, asked: Asked, place: str) -> MPIIdentity | None:
     """Return the MPI as the user and the file's place say it, None where neither does.
 
     What is said of the name goes before the name, and must fit what is for all. Of what --mpi says
@@ -383,7 +383,7 @@ def _said_mpi(facts: Facts, asked: Asked, place: str) -> MPIIdentity | None:
     )  # fmt: skip
 
 
-def _of(mpi: MPIIdentity, facts: Facts, place: str, by: str, name: str) -> MPIIdentity:
+def _of(mpi: MPIIdentity, facts: FileFacts, place: str, by: str, name: str) -> MPIIdentity:
     """Return an MPI that --mpi or the place names with the version that the place says."""
     if facts.version is None:
         return mpi

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from stretto.imports.evidence import Context, Evidence
+from stretto.imports.evidence import Context, StreamEvidence
 
 #: whose sizes other benchmarks count as Stretto does (type size x count; of one block for
 #: allgather, alltoall, gather and scatter)
@@ -34,7 +34,7 @@ _OWN: dict[Form, tuple[str, re.Pattern[str]]] = {
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """One size of a table.
 
     Attributes
@@ -94,14 +94,14 @@ class Printed:
     mode: Literal["latency", "throughput"]
     tool: str
     place: str
-    lines: list[Line] = field(default_factory=list)
+    lines: list[TableLine] = field(default_factory=list)
     kernel: str | None = None
     date: str | None = None
     cold: bool = False
     waiting: int = 0
     context: Context = field(default_factory=Context)
 
-    def goes_on_with(self, line: Line, any_order: bool = False) -> bool:
+    def goes_on_with(self, line: TableLine, any_order: bool = False) -> bool:
         """Return whether a line can be this table's next: benchmarks print sizes that rise.
 
         Parameters
@@ -113,7 +113,7 @@ class Printed:
         """
         return any_order or not self.lines or self.lines[-1].bytes < line.bytes
 
-    def is_cut(self, line: Line) -> bool:
+    def is_cut(self, line: TableLine) -> bool:
         """Return whether a number's end is missing: another file's begin gave it a line feed."""
         return bool(self.lines) and line.decimals < self.lines[0].decimals
 
@@ -137,7 +137,7 @@ class Reading:
         )
 
 
-def conclude(evidence: Evidence, tables: Sequence[Printed]) -> None:
+def conclude(evidence: StreamEvidence, tables: Sequence[Printed]) -> None:
     """Mark tables of which the text behind them says what was expected before.
 
     Parameters

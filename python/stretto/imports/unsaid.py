@@ -16,7 +16,7 @@ from stretto.files.identity import MPIIdentity
 from stretto.files.product import product
 from stretto.imports.evidence import ALGORITHM_NAMES, sizes_in
 from stretto.imports.mpis import NAMED, agreed, identity_of, written
-from stretto.imports.pattern import Facts, compile_pattern, match
+from stretto.imports.pattern import FileFacts, compile_pattern, match
 
 _DEFAULT = r"default|native|auto|bare"
 #: algo7, alg_2, algorithm-binomial, algdefault
@@ -40,7 +40,7 @@ MOST_PATTERNS = 3
 def refuse_unsaid(
     files: Sequence[tuple[Path, str | None]],
     paths: Sequence[Path],
-    facts: Facts,
+    facts: FileFacts,
     mpi: MPIIdentity | None,
     note: Callable[[str], None],
 ) -> None:
@@ -105,7 +105,7 @@ def _algorithm(path: Path, paths: Sequence[Path]) -> str | None:
 def _patterns(
     files: Sequence[tuple[Path, str | None]],
     paths: Sequence[Path],
-    facts: Facts,
+    facts: FileFacts,
     mpi: MPIIdentity | None,
 ) -> list[str]:
     """Return patterns that fit the files, those with an algorithm's mark first."""
@@ -121,7 +121,7 @@ def _patterns(
     return [p.text for p in fits if id(p) in used]
 
 
-def _pattern(shown: Path, collective: str | None, facts: Facts, mpi: MPIIdentity | None) -> str:
+def _pattern(shown: Path, collective: str | None, facts: FileFacts, mpi: MPIIdentity | None) -> str:
     """Return the pattern that one path has: fields where they are sure, * for other numbers."""
     whole = shown.as_posix().lstrip("/")
     forms = (_ALGORITHM, _KNOWN, _BY_ITSELF)
@@ -144,7 +144,7 @@ def _pattern(shown: Path, collective: str | None, facts: Facts, mpi: MPIIdentity
     return "/".join(parts).replace("\0", "{algorithm}")
 
 
-def _part(part: str, facts: Facts, mpi: MPIIdentity | None) -> str:
+def _part(part: str, facts: FileFacts, mpi: MPIIdentity | None) -> str:
     """Return a directory's or file's name with fields for numbers that tell a launch or layout."""
     if _names_mpi(part, mpi):
         return "{mpi}"
@@ -160,7 +160,7 @@ def _part(part: str, facts: Facts, mpi: MPIIdentity | None) -> str:
     )
 
 
-def _fits(fields: str, nodes: int, other: int, facts: Facts) -> bool:
+def _fits(fields: str, nodes: int, other: int, facts: FileFacts) -> bool:
     """Whether two numbers can be what they look like, and contradict nothing that was said."""
     ppn = other if "{ppn}" in fields else -(-other // nodes) if nodes else 0
     return nodes > 0 < ppn and facts.nodes in (None, nodes) and facts.ppn in (None, ppn)

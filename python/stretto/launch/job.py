@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.built import Abi
 from stretto.errors import StrettoError
-from stretto.files.identity import Abi
 from stretto.files.regular import open_to_read
 from stretto.launch.command import Application, Command, parse_command
-from stretto.launch.layout import Layout, find_layout
+from stretto.launch.layout import JobLayout, find_layout
 from stretto.launch.reach import in_script, obstacles
 from stretto.launch.tools import SANITIZER_OPTION, mpi_tools, sanitized
 from stretto.mpi.base import MPIInstallation
@@ -65,7 +65,7 @@ class Job:
 
     command: Command
     mpi: MPIInstallation
-    layout: Layout
+    layout: JobLayout
     environ: dict[str, str]
     cwd: Path
     library_path: bool = False
@@ -108,7 +108,7 @@ def understand(
     else:
         installation = _direct(command, told, seen, where, notes)
         if command.launcher is None and not _single(command, seen, where):
-            layout = Layout(None, None, None)
+            layout = JobLayout(None, None, None)
     lost = any("library path" in note for note in notes)
     tools = mpi_tools(command, seen, where)
     notes += [tool.words for tool in tools]

@@ -12,7 +12,7 @@ from stretto.launch.command import Command, Option
 
 
 @dataclass(frozen=True)
-class Layout:
+class JobLayout:
     """Ranks, nodes and the largest number of ranks on a node; None where it is not known."""
 
     nranks: int | None
@@ -71,7 +71,7 @@ def read_hostfile(path: Path) -> list[tuple[str, int | None]]:
     return parse_hosts(words)
 
 
-def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None = None) -> Layout:
+def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None = None) -> JobLayout:
     """Return what a command and its environment say about ranks and nodes.
 
     Parameters
@@ -84,7 +84,7 @@ def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None =
         Where relative host files lie.
     """
     if command.launcher is None:
-        return Layout(1, 1, 1)
+        return JobLayout(1, 1, 1)
     if command.kind == "slurm":
         return _slurm(command, environ)
     counts = [
@@ -114,7 +114,7 @@ def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None =
         if nranks is None and nodes is not None and told is not None:
             nranks = nodes * told
         if nodes == 1:
-            return Layout(nranks, 1, nranks or told)
+            return JobLayout(nranks, 1, nranks or told)
         slots = told or _slurm_ppn(environ.get("SLURM_TASKS_PER_NODE"))
         if in_turn and nranks is not None and nodes is not None:
             slots = -(-nranks // nodes)
@@ -132,7 +132,7 @@ def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None =
         nranks = sum(s or ppn for _, s in hosts)
     if ppn is None:
         alone = len(names) == 1
-        return Layout(nranks, 1 if alone else None, nranks if alone else None, names)
+        return JobLayout(nranks, 1 if alone else None, nranks if alone else None, names)
     return _filled(nranks, len(names), ppn, names)
 
 
@@ -170,18 +170,18 @@ def _hosts(
 
 def _filled(
     nranks: int | None, nodes: int | None, ppn: int | None, hosts: tuple[str, ...]
-) -> Layout:
+) -> JobLayout:
     """Return the layout when nodes are filled one after another."""
     if nranks is not None and ppn is not None:
         used = -(-nranks // ppn)
         if nodes is None or used <= nodes:
-            return Layout(nranks, used, min(ppn, nranks), hosts)
+            return JobLayout(nranks, used, min(ppn, nranks), hosts)
         if nodes is not None:  # oversubscribed
-            return Layout(nranks, nodes, -(-nranks // nodes), hosts)
-    return Layout(nranks, nodes, ppn, hosts)
+            return JobLayout(nranks, nodes, -(-nranks // nodes), hosts)
+    return JobLayout(nranks, nodes, ppn, hosts)
 
 
-def _slurm(command: Command, environ: Mapping[str, str]) -> Layout:
+def _slurm(command: Command, environ: Mapping[str, str]) -> JobLayout:
     """Return the ranks of a step of srun's, or of the components of a heterogeneous one.
 
     These never share a node, inside an allocation or not (seen on Slurm 22.05). What their sizes
@@ -194,14 +194,14 @@ def _slurm(command: Command, environ: Mapping[str, str]) -> Layout:
     nodes = [s.nodes for s in steps if s.nodes is not None]
     ppn = [s.ppn for s in steps if s.ppn is not None]
     everywhere = len(nodes) == len(ppn) == len(steps)
-    return Layout(
+    return JobLayout(
         sum(nranks) if len(nranks) == len(steps) else None,
         sum(nodes) if everywhere else None,
         max(ppn) if everywhere else None,
     )
 
 
-def _step(options: Sequence[Option], environ: Mapping[str, str] | None) -> Layout:
+def _step(options: Sequence[Option], environ: Mapping[str, str] | None) -> JobLayout:
     """Return the ranks of one component; `environ` is None where no variable is of it."""
 
     def number(names: tuple[str, ...], variable: str) -> int | None:
@@ -220,4 +220,4 @@ def _step(options: Sequence[Option], environ: Mapping[str, str] | None) -> Layou
         ppn = -(-nranks // nodes)  # it warns of another --ntasks-per-node, and ignores it
     elif nranks is not None and ppn is not None:
         nodes = -(-nranks // ppn)
-    return Layout(nranks, nodes, ppn)
+    return JobLayout(nranks, nodes, ppn)

@@ -21,7 +21,7 @@ _MAPPING = re.compile(r"(?P<policy>ppr:\d+:\w+|[a-z0-9]*)(?P<rest>(?::.*)?)\Z", 
 
 @functools.total_ordering
 @dataclass(frozen=True)
-class Point:
+class RunPoint:
     """Where a command runs: so many nodes, ranks on each, and OpenMP threads of each rank.
 
     Points are in order by their numbers; one that says nothing of threads stands first.
@@ -36,7 +36,7 @@ class Point:
     ppn: int
     threads: int | None = None
 
-    def __lt__(self, other: Point) -> bool:
+    def __lt__(self, other: RunPoint) -> bool:
         """Stand before another one; results may hold points with threads and without."""
         mine, theirs = ((p.nodes, p.ppn, p.threads or 0) for p in (self, other))
         return mine < theirs
@@ -60,7 +60,7 @@ class Point:
 
 def resize(
     words: Sequence[str],
-    point: Point,
+    point: RunPoint,
     environ: Mapping[str, str],
     cwd: Path,
     cores: int | None = None,
@@ -123,7 +123,7 @@ def has_placeholders(words: Sequence[str]) -> bool:
     return any(_PLACEHOLDER.search(w) for w in words)
 
 
-def _filled(word: str, point: Point) -> str:
+def _filled(word: str, point: RunPoint) -> str:
     values = {
         "n": point.nranks, "nodes": point.nodes, "ppn": point.ppn, "threads": point.threads or 1,
     }  # fmt: skip
@@ -133,7 +133,7 @@ def _filled(word: str, point: Point) -> str:
 class _Change:
     """Values of options that are replaced, and options that are put in."""
 
-    def __init__(self, command: Command, point: Point) -> None:
+    def __init__(self, command: Command, point: RunPoint) -> None:
         self.command, self.point = command, point
         self.words = list(command.words)
         self.new: list[str] = []

@@ -17,29 +17,13 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from stretto.errors import StrettoError
-from stretto.model.measurements import Series
+from stretto.model.fit_node import fit_node
+from stretto.model.measurements import Residual, Series
 from stretto.model.platform import Link, Platform
 
 #: parameters of a link that point-to-point curves determine (overheads and costs per byte are taken
 #: as equal on both sides: these curves cannot tell them apart)
 _LINK = ("latency", "overhead", "byte", "gap_byte", "rendezvous")
-
-
-@dataclass(frozen=True)
-class Residual:
-    """One measured value beside the fitted one."""
-
-    kind: str
-    place: str
-    bytes: int
-    measured: float
-    fitted: float
-
-    @property
-    def ratio(self) -> float:
-        """Fitted / measured; of bandwidths the other way round, so that above 1 is too slow."""
-        bandwidth = self.kind in ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
-        return self.measured / self.fitted if bandwidth else self.fitted / self.measured
 
 
 @dataclass(frozen=True)
@@ -231,8 +215,6 @@ def fit(name: str, curves: Sequence[Series], base: Platform, when: str) -> Fit:
     when
         Date and place of the measurements, for the sources.
     """
-    from stretto.model.fit_node import fit_node
-
     levels, sources = dict(base.levels), dict(base.sources)
     changed: dict[str, float] = {}
     residuals: list[Residual] = []

@@ -6,16 +6,13 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import least_squares
 
-from stretto.model.measurements import Series
+from stretto.model.measurements import Residual, Series
 from stretto.model.platform import Platform
-
-if TYPE_CHECKING:
-    from stretto.model.fit import Residual
+from stretto.model.price import price
 
 #: the parameters of node phases that times of bcast and allreduce determine
 _NAMES = ("flag", "flag_next", "line_byte", "copy_byte", "reduce_byte", "memory_byte")
@@ -46,8 +43,6 @@ def node_time(series: Series, platform: Platform, nbytes: int) -> float:
     platform, nbytes
         Where, and how long the vector is.
     """
-    from stretto.model.price import price
-
     name = series.kind.removeprefix("node_")
     return 1e6 * price(name, "shm", [0] * series.pairs, nbytes, platform, element=1).seconds
 
@@ -66,8 +61,6 @@ def fit_node(
     when
         Date and place of the measurements.
     """
-    from stretto.model.fit import Residual
-
     points = [(s, n, v) for s in curves for n, v in _thinned(s)]
 
     def difference(x: np.ndarray) -> np.ndarray:

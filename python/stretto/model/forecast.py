@@ -35,7 +35,7 @@ _COMPLETE = ("MPI_Send", "MPI_Ssend", "MPI_Sendrecv", "MPI_Sendrecv_replace")
 
 
 @dataclass(frozen=True)
-class Rule:
+class ScalingRule:
     """How the work follows the ranks, as the user states it.
 
     Attributes
@@ -189,12 +189,14 @@ def _mean_bytes(call: Call) -> int:
     return round(sum(call.bytes) / total) if total else call.bytes_min
 
 
-def shrunk(work: Work, rule: Rule, ranks: int) -> float:
+def shrunk(work: Work, rule: ScalingRule, ranks: int) -> float:
     """Return a rank's share of the problem, relative to the recorded one."""
     return work.nranks / ranks if rule.scaling == "strong" else 1.0
 
 
-def collective_bytes(collective: str, nbytes: int, work: Work, rule: Rule, ranks: int) -> int:
+def collective_bytes(
+    collective: str, nbytes: int, work: Work, rule: ScalingRule, ranks: int
+) -> int:
     """Return the size of a collective at another scale, as choices count it.
 
     Parameters
@@ -214,7 +216,7 @@ def collective_bytes(collective: str, nbytes: int, work: Work, rule: Rule, ranks
 
 def forecast(
     work: Work,
-    rule: Rule,
+    rule: ScalingRule,
     nodes: int,
     ppn: int,
     native: PriceCall,
@@ -270,7 +272,7 @@ def forecast(
     return Forecast(nodes, ppn, a, b, low, high, (min(gains), max(gains)))
 
 
-def _bounds(parts: Parts, work: Work, rule: Rule) -> tuple[float, float]:
+def _bounds(parts: Parts, work: Work, rule: ScalingRule) -> tuple[float, float]:
     """Return the interval: the model's error on communication, the imbalance on computing."""
     priced = parts.messages + parts.collectives
     own = parts.compute + parts.waiting + parts.files

@@ -6,6 +6,7 @@ import ctypes
 from dataclasses import dataclass
 
 from stretto.errors import EXIT_USAGE, StrettoError
+from stretto.plan import _bytes, _library, refuse_many
 
 _ERROR_SIZE = 2000
 
@@ -44,8 +45,6 @@ def formula(collective: str, choice: str, nranks: int, nbytes: int) -> Formula:
     nbytes
         Of the vector or block.
     """
-    from stretto.plan import _bytes, _library, refuse_many
-
     refuse_many(nranks, "--ranks")
 
     lib = _library()

@@ -10,9 +10,11 @@ import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Literal, get_args
 
 from stretto.errors import StrettoError
+from stretto.files.bench import read_bench
 from stretto.files.io import read_text
 
 Kind = Literal[
@@ -208,10 +210,6 @@ def _from_csv(
 
 def _from_bench(path: Path, kind: str | None, column: str | None) -> Series:
     """Take the median over launches of one candidate on one node."""
-    from statistics import median
-
-    from stretto.files.bench import read_bench
-
     if kind not in ("node_bcast", "node_allreduce"):
         raise StrettoError(
             "results of stretto bench give the node's collectives",
@@ -229,3 +227,20 @@ def _from_bench(path: Path, kind: str | None, column: str | None) -> Series:
             values.setdefault(s.bytes, []).append(median(s.times_us))
     points = [(size, median(found)) for size, found in values.items() if median(found) > 0]
     return _make(kind, points, ranks.pop(), 1, f"{path} ({candidate})")
+
+
+@dataclass(frozen=True)
+class Residual:
+    """One measured value beside the fitted one."""
+
+    kind: str
+    place: str
+    bytes: int
+    measured: float
+    fitted: float
+
+    @property
+    def ratio(self) -> float:
+        """Fitted / measured; of bandwidths the other way round, so that above 1 is too slow."""
+        bandwidth = self.kind in ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
+        return self.measured / self.fitted if bandwidth else self.fitted / self.measured

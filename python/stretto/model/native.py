@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stretto.errors import EXIT_USAGE, StrettoError
+from stretto.plan import choice_problem, choices
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,6 @@ def native_choice(baseline: str, collective: str, nranks: int, nodes: int, nbyte
     collective, nranks, nodes, nbytes
         The call.
     """
-    from stretto.plan import choice_problem, choices
-
     if baseline not in BASELINES:
         raise StrettoError(
             f"there is no baseline {baseline!r}", "--baseline", f"there are {', '.join(BASELINES)}",

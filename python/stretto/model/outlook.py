@@ -6,16 +6,16 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
-from stretto import __version__
 from stretto.errors import StrettoError
-from stretto.files.forecast import ForecastFile, Recorded, Scale, Times
+from stretto.files.forecast import ForecastFile, ForecastScale, RecordedRun, Times
 from stretto.files.profile import Profile
 from stretto.model.fit import one_way
-from stretto.model.forecast import Forecast, Parts, Rule, Work, forecast, work_of
+from stretto.model.forecast import Forecast, Parts, ScalingRule, Work, forecast, work_of
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
-from stretto.model.sweep import Cell, candidates_of, messages_of, seconds_of
+from stretto.model.sweep import SimulatedCell, candidates_of, messages_of, seconds_of
 from stretto.plan import collectives, neighborly
+from stretto.version import __version__
 
 #: messages of one call beyond which a candidate is not tried: forecasts price many calls
 _MANY = 1e5
@@ -54,7 +54,7 @@ def exchange_seconds(
 
 def outlook(
     profile: Profile,
-    rule: Rule,
+    rule: ScalingRule,
     platform: Platform,
     nodes: Sequence[int],
     ppn: int,
@@ -88,7 +88,7 @@ def outlook(
     def native(name: str, across: int, each: int, size: int) -> float:
         name = _LIKE.get(name, name)
         choice = native_choice(baseline, name, across * each, across, size)
-        return seconds_of(Cell(name, across, each, size), choice, platform, calls=1)
+        return seconds_of(SimulatedCell(name, across, each, size), choice, platform, calls=1)
 
     @functools.cache
     def tuned(name: str, across: int, each: int, size: int) -> float:
@@ -96,7 +96,7 @@ def outlook(
         best = native(name, across, each, size)
         for choice in candidates_of(name, across, each, wide=False):
             try:
-                cell = Cell(name, across, each, size)
+                cell = SimulatedCell(name, across, each, size)
                 if messages_of(cell, choice) > _MANY:
                     continue
                 best = min(best, seconds_of(cell, choice, platform, calls=1))
@@ -117,7 +117,7 @@ def file_of(
     profile: Profile,
     work: Work,
     found: Sequence[Forecast],
-    rule: Rule,
+    rule: ScalingRule,
     platform: Platform,
     baseline: str,
     compute: float,
@@ -136,10 +136,10 @@ def file_of(
     return ForecastFile(
         __version__, "simulated", platform.name, name, profile.command,
         # `work` is as the platform's cores would have computed it
-        Recorded(work.nranks, work.wall_s, work.compute_s * compute), rule.scaling, rule.halo,
+        RecordedRun(work.nranks, work.wall_s, work.compute_s * compute), rule.scaling, rule.halo,
         compute, rule.error, baseline, list(work.unpriced),
         [
-            Scale(f.nodes, f.ppn, _times(f.native), _times(f.tuned), f.native_interval,
+            ForecastScale(f.nodes, f.ppn, _times(f.native), _times(f.tuned), f.native_interval,
                   f.tuned_interval, f.gain, f.gain_interval, f.share)
             for f in found
         ],

@@ -16,6 +16,8 @@ from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.model.platform import LEVELS, Platform
+from stretto.plan import _bytes
+from stretto.plan import _library as plan_library
 
 #: ``stretto_part`` and ``stretto_span_kind`` (src/plan/price.h), in order
 PARTS = (
@@ -84,8 +86,6 @@ class _Pricing(ctypes.Structure):
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    from stretto.plan import _library as plan_library
-
     lib = plan_library()
     error = [ctypes.c_char_p, ctypes.c_size_t]
     pricing = ctypes.POINTER(_Pricing)
@@ -227,10 +227,8 @@ def price(
     trace
         Also return what happened, for pictures.
     graph
-        Of neighbourhood collectives, as in `stretto.plan.Call`.
+        Of neighbourhood collectives, as in `stretto.plan.CallPlans`.
     """
-    from stretto.plan import _bytes
-
     lib = _library()
     given = _pricing(collective, choice, hosts, nbytes, platform, element, root)
     given.in_place = in_place
@@ -326,8 +324,6 @@ def _pricing(
     element: int | None,
     root: int,
 ) -> _Pricing:
-    from stretto.plan import _bytes
-
     numbers = platform.numbers()
     if element is None:
         element = math.gcd(8, nbytes) if nbytes else 1

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-import altair as alt
-
+from stretto.campaign.show import size_words
 from stretto.counted import counted
-from stretto.errors import StrettoError
 from stretto.files.forecast import ForecastFile
-from stretto.files.io import write_bytes
 from stretto.model.fit import Fit
 from stretto.model.parameters import WORDS
 from stretto.model.sweep import NATIVE, Answer, crossovers
-from stretto.report import theme
-from stretto.report.render import Figure
 
 
 def word_of(name: str, value: float) -> float | str:
@@ -65,78 +57,12 @@ def fit_lines(fit: Fit) -> list[str]:
     ]
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a picture, by its ending: SVG, PNG or a self-contained HTML page."""
-    import vl_convert as vlc
-
-    from stretto.report import render
-
-    chart = figure.chart
-    subtitle = [line for line in (figure.note,) if line]
-    if figure.simulated:
-        subtitle.append(render.SIMULATED)
-    chart = chart.properties(title=alt.TitleParams(text=figure.title, subtitle=subtitle))
-    spec = render.drawable(chart.to_dict())
-    spec["config"] = theme.config()
-    kinds = {".svg": "svg", ".png": "png", ".html": "html"}
-    kind = kinds.get(path.suffix.lower())
-    if kind is None:
-        raise StrettoError(
-            "a picture is written as .svg, .png or .html", path, "name it so: picture.svg"
-        )
-    data: bytes
-    if kind == "png":
-        data = vlc.vegalite_to_png(spec, scale=2)
-    else:
-        svg = str(vlc.vegalite_to_svg(spec))
-        title = html.escape(figure.title)
-        page = f"<!doctype html><meta charset=utf-8><title>{title}</title>{svg}\n"
-        data = (page if kind == "html" else svg).encode(errors="backslashreplace")
-    write_bytes(path, data, "the picture")
-
-
-_SIZE = alt.X(
-    "bytes:Q", title="bytes", scale=alt.Scale(type="log", base=2), axis=alt.Axis(format="~s")
-)
-
-
-def fit_picture(fit: Fit, path: Path) -> None:
-    """Draw measurements as points and the fit as lines."""
-    panels = []
-    for kind in dict.fromkeys(r.kind for r in fit.residuals):
-        unit = "MB/s" if "bandwidth" in kind or kind == "multi_pair" else "us"
-        rows = [
-            {"bytes": max(r.bytes, 1), "value": v, "what": what}
-            for r in fit.residuals if r.kind == kind
-            for what, v in (("measured", r.measured), ("fitted", r.fitted))
-        ]  # fmt: skip
-        base = alt.Chart(alt.InlineData(values=rows)).encode(
-            x=_SIZE,
-            y=alt.Y("value:Q", title=f"{kind} ({unit})", scale=alt.Scale(type="log")),
-            color=alt.Color(
-                "what:N", title=None,
-                scale=alt.Scale(
-                    domain=["measured", "fitted"],
-                    range=[theme.colour("native"), theme.colour("blue")],
-                ),
-            ),
-        )  # fmt: skip
-        points = base.transform_filter("datum.what == 'measured'").mark_square(size=30)
-        line = base.transform_filter("datum.what == 'fitted'").mark_line()
-        panels.append((line + points).properties(width=260, height=200))
-    chart: Any = alt.vconcat(*(alt.hconcat(*panels[i : i + 3]) for i in range(0, len(panels), 3)))
-    note = f"median factor {fit.median_factor:.2f}"
-    save(Figure("fit", f"Fit of {fit.platform.name}", chart, note), path)
-
-
 def _us(seconds: float) -> str:
     return f"{seconds * 1e6:.3g}" if seconds < 1e-3 else f"{seconds * 1e6:.0f}"
 
 
 def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
     """Return the simulated times: best, native, the next ones, and where the best one changes."""
-    from stretto.campaign.show import size_words
-
     shown = "best" if all(a.chosen is None for a in answers) else "table"
     rows = [["collective", "nodes x ppn", "bytes", shown, "us", "native", "us", "gain", "bound"]]
     for a in answers:
@@ -159,42 +85,6 @@ def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
             f"{size_words(a.cell.bytes)}, {b.taken} from {size_words(b.cell.bytes)}"
         )
     return out
-
-
-def _panel(answer: Answer, by_size: bool) -> str:
-    c = answer.cell
-    return f"{c.collective} " + (f"{c.nodes} x {c.ppn}" if by_size else f"{c.bytes} B, ppn {c.ppn}")
-
-
-def sweep_picture(answers: Sequence[Answer], platform: str, path: Path, top: int = 6) -> None:
-    """Draw time against size (or nodes): native, and the candidates that are best somewhere."""
-    cells = [a.cell for a in answers]
-    by_size = len({c.bytes for c in cells}) >= len({c.nodes for c in cells})
-    wins: dict[str, int] = {}
-    for a in answers:
-        wins[a.taken] = wins.get(a.taken, 0) + 1
-    chosen = [c for c, _ in sorted(wins.items(), key=lambda i: (-i[1], i[0])) if c != NATIVE][:top]
-    rows = [
-        {"bytes": max(a.cell.bytes, 1), "nodes": a.cell.nodes, "us": a.seconds[c] * 1e6, "what": c,
-         "panel": _panel(a, by_size)}
-        for a in answers for c in [NATIVE, *chosen] if c in a.seconds
-    ]  # fmt: skip
-    colours = [theme.colour("native"), *(theme.chosen_colour(i) for i in range(len(chosen)))]
-    x = _SIZE if by_size else alt.X("nodes:Q", title="nodes", scale=alt.Scale(type="log", base=2))
-    chart: Any = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_line(point=True)
-        .encode(
-            x=x,
-            y=alt.Y("us:Q", title="time per call (us)", scale=alt.Scale(type="log")),
-            color=alt.Color(
-                "what:N", title=None, scale=alt.Scale(domain=[NATIVE, *chosen], range=colours)
-            ),
-        )
-        .properties(width=300, height=220)
-        .facet(facet=alt.Facet("panel:N", title=None), columns=3)
-    )
-    save(Figure("simulated", f"Simulated on {platform}", chart, "", True), path)
 
 
 def forecast_lines(forecast: ForecastFile) -> list[str]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto import __version__
-from stretto.campaign.cost import duration
+from stretto import plan
 from stretto.campaign.stats import geometric_mean
+from stretto.counted import duration
 from stretto.errors import EXIT_USAGE, StrettoError, UsageError
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
@@ -21,7 +21,9 @@ from stretto.files.rows import Row, merge_rows
 from stretto.files.table import WITHOUT_SIZE
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
+from stretto.model.price import bound, price
 from stretto.plan import refuse_many
+from stretto.version import __version__
 
 NATIVE = "native"
 #: a simulated file is of no moment and no machine: the same input gives the same bytes
@@ -31,7 +33,7 @@ _REDUCING = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "s
 
 
 @dataclass(frozen=True)
-class Cell:
+class SimulatedCell:
     """One question: a collective of one size on one layout."""
 
     collective: str
@@ -47,7 +49,7 @@ class Answer:
     `chosen` is what a table takes, where one is priced: it may be slower than native.
     """
 
-    cell: Cell
+    cell: SimulatedCell
     seconds: dict[str, float]
     native_is: str
     bound: float | None
@@ -81,13 +83,11 @@ MOST = 1e8
 
 @functools.cache
 def _messages(collective: str, choice: str, nodes: int, ppn: int, nbytes: int) -> float:
-    from stretto.model.price import price
-
     hosts = hosts_of(nodes, ppn)
     return sum(price(collective, choice, hosts, nbytes, Platform()).messages.values())
 
 
-def messages_of(cell: Cell, choice: str) -> float:
+def messages_of(cell: SimulatedCell, choice: str) -> float:
     """Estimate the messages of a call: counted up to 128 ranks, then carried on by their growth.
 
     Parameters
@@ -110,7 +110,7 @@ def messages_of(cell: Cell, choice: str) -> float:
     return float(high * (size / 128) ** math.log2(max(high, 1.0) / max(low, 1.0)))
 
 
-def _refuse_long(cell: Cell, choice: str) -> None:
+def _refuse_long(cell: SimulatedCell, choice: str) -> None:
     if (messages := messages_of(cell, choice)) > MOST:
         raise UsageError(
             f"{cell.collective} by {choice} on {cell.nodes} x {cell.ppn} ranks sends "
@@ -121,7 +121,9 @@ def _refuse_long(cell: Cell, choice: str) -> None:
         )
 
 
-def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls: int = 1) -> float:
+def seconds_of(
+    cell: SimulatedCell, choice: str, platform: Platform, seed: int = 1, calls: int = 1
+) -> float:
     """Price one choice: one call that all ranks begin together.
 
     Calls in a row would show how fast a root can issue broadcasts, not how long one takes.
@@ -138,8 +140,6 @@ def seconds_of(cell: Cell, choice: str, platform: Platform, seed: int = 1, calls
     UsageError
         It would take minutes.
     """
-    from stretto.model.price import price
-
     _refuse_long(cell, choice)
     hosts = hosts_of(cell.nodes, cell.ppn)
     element = 8 if cell.bytes % 8 == 0 else 1
@@ -164,8 +164,6 @@ def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> l
     wide
         Every radix up to the ranks (or nodes) instead of a few.
     """
-    from stretto import plan
-
     found = plan.choices(collective, nodes * ppn, nodes)
     if not wide:
         return found
@@ -185,7 +183,9 @@ def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> l
     return list(dict.fromkeys(plan.canonical(collective, c) for c in out))
 
 
-def require_time(cells: Sequence[Cell], candidates: Sequence[str] | None, baseline: str) -> None:
+def require_time(
+    cells: Sequence[SimulatedCell], candidates: Sequence[str] | None, baseline: str
+) -> None:
     """Raise before anything is priced where pricing one of the choices would take minutes.
 
     Parameters
@@ -201,15 +201,15 @@ def require_time(cells: Sequence[Cell], candidates: Sequence[str] | None, baseli
 
 
 def simulate(
-    cells: Sequence[Cell],
+    cells: Sequence[SimulatedCell],
     platform: Platform,
     *,
     candidates: Sequence[str] | None = None,
     baseline: str = "openmpi",
     seed: int = 1,
     wide: bool = True,
-    done: Callable[[Cell], None] = lambda cell: None,
-    begun: Callable[[Cell, str], None] = lambda cell, choice: None,
+    done: Callable[[SimulatedCell], None] = lambda cell: None,
+    begun: Callable[[SimulatedCell, str], None] = lambda cell, choice: None,
 ) -> Iterator[Answer]:
     """Price every cell; a choice that cannot be used for a cell is left out of it.
 
@@ -265,9 +265,7 @@ def simulate(
         yield Answer(cell, times, native, low, why)
 
 
-def _bound(cell: Cell, platform: Platform) -> tuple[float | None, str]:
-    from stretto.model.price import bound
-
+def _bound(cell: SimulatedCell, platform: Platform) -> tuple[float | None, str]:
     found = bound(cell.collective, hosts_of(cell.nodes, cell.ppn), cell.bytes, platform)
     return found or (None, "")
 
@@ -309,7 +307,7 @@ def write_results(
             out.write(LaunchEnd(number, "ok"))
 
 
-def _sample(number: int, cell: Cell, choice: str, seconds: float) -> Sample:
+def _sample(number: int, cell: SimulatedCell, choice: str, seconds: float) -> Sample:
     reducing = cell.collective in _REDUCING
     return Sample(
         number, cell.collective, choice, cell.bytes,

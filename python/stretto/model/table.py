@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from stretto import __version__
 from stretto.errors import UsageError
 from stretto.files.identity import Family
 from stretto.files.rows import Table
@@ -15,11 +14,12 @@ from stretto.model.sweep import (
     CREATED,
     NATIVE,
     Answer,
-    Cell,
+    SimulatedCell,
     rows,
     seconds_of,
     simulate,
 )
+from stretto.version import __version__
 
 
 def simulated_table(
@@ -33,7 +33,7 @@ def simulated_table(
     *,
     baseline: str = "openmpi",
     seed: int = 1,
-    done: Callable[[Cell], None] = lambda cell: None,
+    done: Callable[[SimulatedCell], None] = lambda cell: None,
 ) -> tuple[Table, list[Answer]]:
     """Make a table for a platform; every row's evidence says ``source=simulated``.
 
@@ -54,7 +54,7 @@ def simulated_table(
         See `stretto.model.sweep.simulate`.
     """
     cells = [
-        Cell(name, n, p, size)
+        SimulatedCell(name, n, p, size)
         for name in collectives for n in nodes for p in ppns if n * p > 1
         for size in ([0] if name == "barrier" else sizes)
     ]  # fmt: skip
@@ -100,7 +100,7 @@ def priced_table(
                     row = table.find(name, n, p, size)
                     if row is None or n * p < 2:
                         continue
-                    cell = Cell(name, n, p, size)
+                    cell = SimulatedCell(name, n, p, size)
                     native = native_choice(baseline, name, n * p, n, size)
                     times = {NATIVE: seconds_of(cell, native, platform, seed)}
                     chosen = NATIVE if row.choice.startswith(NATIVE) else row.choice

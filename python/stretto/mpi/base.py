@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from stretto.built import Abi
 from stretto.errors import StrettoError
-from stretto.files.identity import Abi, Family, MPIIdentity
+from stretto.files.identity import Family, MPIIdentity
 from stretto.files.product import titled
 
 Binding = Literal["core", "none", "default"]

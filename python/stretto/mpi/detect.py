@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from stretto.built import Abi
 from stretto.errors import StrettoError
 from stretto.files import product
-from stretto.files.identity import Abi, Family, MPIIdentity
+from stretto.files.identity import Family, MPIIdentity
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.elf import Needed, find_needed, is_elf, system_directories
 from stretto.mpi.intel import IntelMPI

@@ -16,8 +16,9 @@ import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from stretto.built import Abi
 from stretto.errors import StrettoError
-from stretto.files.identity import Abi, Family, MPIIdentity
+from stretto.files.identity import Family, MPIIdentity
 from stretto.files.io import write_atomic
 from stretto.files.parse import json_value
 from stretto.files.regular import read_regular

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stretto.built import Abi
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.files.identity import Abi, Family, MPIIdentity, collect
+from stretto.files.identity import Family, MPIIdentity, collect
 from stretto.files.profile import (
     CALL_KINDS,
     Call,
@@ -59,7 +60,7 @@ class Joined:
     notes: list[str] = field(default_factory=list)
 
 
-class Run(list[RawFile]):
+class RawRun(list[RawFile]):
     """The files of one run that could be read, and what is wrong with the others."""
 
     def __init__(self, files: Iterable[RawFile] = ()) -> None:
@@ -67,8 +68,8 @@ class Run(list[RawFile]):
         self.problems: list[str] = []
 
 
-def _read_run(paths: Sequence[Path], failed: list[StrettoError]) -> Run:
-    run = Run()
+def _read_run(paths: Sequence[Path], failed: list[StrettoError]) -> RawRun:
+    run = RawRun()
     for path in paths:
         try:
             raw = read_raw(path)
@@ -82,7 +83,7 @@ def _read_run(paths: Sequence[Path], failed: list[StrettoError]) -> Run:
     return run
 
 
-def load_runs(directory: Path) -> list[Run]:
+def load_runs(directory: Path) -> list[RawRun]:
     """Read all raw files of a directory, a list for each run, the longest run first.
 
     A file that cannot be read costs its rank, not the run: the run's `problems` name it. Only where
@@ -359,7 +360,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         file_bytes=[file_bytes(present[r]) if r in present else 0 for r in range(nranks)],
         file_uses=join_files(run),
     )
-    notes = list(run.problems) if isinstance(run, Run) else []
+    notes = list(run.problems) if isinstance(run, RawRun) else []
     if unrecorded:
         notes.append(
             f"of {len(unrecorded)} of {nranks} ranks nothing was recorded ({_ranks(unrecorded)}): "

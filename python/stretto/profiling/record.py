@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.commands.apply import settings_for
 from stretto.errors import (
     EXIT_COMMAND,
     CommandFailedError,
@@ -21,6 +20,7 @@ from stretto.errors import (
 )
 from stretto.files.io import look_for_room
 from stretto.files.profile import Profile, write_profile
+from stretto.launch.apply import settings_for
 from stretto.launch.execute import Capture, Result, run
 from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import Job, understand

@@ -39,7 +39,7 @@ def tools_note(profile: Profile) -> str | None:
 
 
 @dataclass
-class Part:
+class TimePart:
     """One part of the run's time, per rank."""
 
     name: str
@@ -103,7 +103,7 @@ def threads_note(profile: Profile) -> str | None:
     )
 
 
-def parts(profile: Profile) -> list[Part]:
+def parts(profile: Profile) -> list[TimePart]:
     """Return where the time goes; the parts of a rank with one thread sum up to its wall time.
 
     Parameters
@@ -113,21 +113,21 @@ def parts(profile: Profile) -> list[Part]:
     """
     n = profile.nranks
     groups: dict[str, list[Call]] = {}
-    out: list[Part] = []
+    out: list[TimePart] = []
     for call in profile.calls:
         groups.setdefault(group_of(call), []).append(call)
-    out.append(Part("computing, outside MPI", compute_s(profile)))
+    out.append(TimePart("computing, outside MPI", compute_s(profile)))
     split = [c for c in groups.get("collective", []) if c.wait_s is not None]
     rest = [c for c in groups.get("collective", []) if c.wait_s is None]
     out.append(
-        Part(
+        TimePart(
             "collectives: waiting for the last",
             _sum(split, lambda c: c.wait_s or c.time_s, n),
             sum(c.total_calls for c in split),
         )
     )
     out.append(
-        Part(
+        TimePart(
             "collectives: the operation",
             _sum(split, lambda c: c.transfer_s or c.time_s, n),
             sum(c.total_calls for c in split),
@@ -144,12 +144,12 @@ def parts(profile: Profile) -> list[Part]:
         ("other", "other MPI calls"),
     ):
         out.append(_part(title, groups.get(group, []), n))
-    out.append(Part("files", profile.io_s, sum(c.total_calls for c in groups.get("io", []))))
+    out.append(TimePart("files", profile.io_s, sum(c.total_calls for c in groups.get("io", []))))
     return [p for p in out if max(p.seconds) > 0]
 
 
-def _part(name: str, calls: list[Call], n: int) -> Part:
-    return Part(name, _sum(calls, lambda c: c.time_s, n), sum(c.total_calls for c in calls))
+def _part(name: str, calls: list[Call], n: int) -> TimePart:
+    return TimePart(name, _sum(calls, lambda c: c.time_s, n), sum(c.total_calls for c in calls))
 
 
 def awaits_message(call: Call) -> bool:

@@ -38,7 +38,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeSum:
     """One call shape, summed up for the table.
 
     Attributes
@@ -67,7 +67,7 @@ class Breakdown:
 
     parts: list[Part]
     wall_s: np.ndarray
-    shapes: list[Shape]
+    shapes: list[ShapeSum]
     sampled: bool
     #: rank in MPI_COMM_WORLD of an index of the parts; ranks without a recording have none
     number: Callable[[int], int] = int
@@ -171,7 +171,7 @@ def breakdown(profile: Profile) -> Breakdown:
     return replace(out, shapes=sorted(shapes, key=lambda s: -s.time_s))
 
 
-def _shape(call: Call, wall: float) -> Shape | None:
+def _shape(call: Call, wall: float) -> ShapeSum | None:
     calls = call.total_calls
     if calls == 0:
         return None
@@ -179,7 +179,7 @@ def _shape(call: Call, wall: float) -> Shape | None:
     wait = None
     if call.wait_s is not None and time.sum() > 0:
         wait = min(1.0, float(np.sum(call.wait_s) / time.sum()))
-    return Shape(
+    return ShapeSum(
         call,
         calls,
         float(time.mean()),

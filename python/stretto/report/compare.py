@@ -7,19 +7,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from stretto.files.layout import RankLayout
 from stretto.files.product import product
 from stretto.report import facts, findings, page
 from stretto.report import format as fmt
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import compare as draw
 from stretto.report.load import System
-from stretto.report.points import NATIVE, Layout, Panel
+from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
 from stretto.report.tables import importance
 
 
 @dataclass
-class Comparison:
+class SystemsCompared:
     """What the page of two systems shows."""
 
     systems: tuple[System, System]
@@ -47,7 +48,7 @@ def _pairs(a: System, b: System) -> tuple[list[tuple[Panel, Panel]], bool]:
     here, there = ({(p.layout, p.collective, p.mode) for p in s.panels} for s in (a, b))
     shared = {layout for layout, *_ in here & there}
     same = bool(shared)
-    own: tuple[Layout | None, Layout | None] = (a.layout, b.layout)
+    own: tuple[RankLayout | None, RankLayout | None] = (a.layout, b.layout)
     if shared:
         largest = max(shared, key=lambda q: (q == a.layout, q == b.layout, q.nranks, q))
         own = (largest, largest)
@@ -64,15 +65,16 @@ def _pairs(a: System, b: System) -> tuple[list[tuple[Panel, Panel]], bool]:
     return [(left[k], right[found[k]]) for k in keys], same
 
 
-def build(a: System, b: System) -> Comparison:
+def build(a: System, b: System) -> SystemsCompared:
     """Work out everything that the comparison shows."""
     pairs, same = _pairs(a, b)
     names = (a.name, b.name)
     notes = []
     if pairs and not same:
         notes.append(
-            f"The layouts differ: {a.name} was measured on {pairs[0][0].layout}, {b.name} on "
-            f"{pairs[0][1].layout}. Their times are those of different numbers of ranks."
+            f"The layouts differ: {a.name} was measured on {fmt.layout(pairs[0][0].layout)}, "
+            f"{b.name} on {fmt.layout(pairs[0][1].layout)}. Their times are those of different "
+            "numbers of ranks."
         )
     notes += [
         f"{p.collective}: {a.name} was measured with {p.variant or 'no data'}, "
@@ -89,7 +91,7 @@ def build(a: System, b: System) -> Comparison:
     if a.profile and b.profile:
         time.append(draw.times([breakdown(a.profile), breakdown(b.profile)], names))
     rows = [row for pair in pairs for row in _rows(*pair)]
-    return Comparison(
+    return SystemsCompared(
         (a, b),
         pairs,
         same,
@@ -162,7 +164,7 @@ def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
     return text[:1].upper() + text[1:] + "."
 
 
-def _side_by_side(both: Comparison) -> list[tuple[str, list[str]]]:
+def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
     """Return rows of facts: a name, and what it is on each system."""
     columns = []
     for s in both.systems:
@@ -174,7 +176,7 @@ def _side_by_side(both: Comparison) -> list[tuple[str, list[str]]]:
     return [(name, [c.get(name, fmt.NONE) for c in columns]) for name in order]
 
 
-def headline(both: Comparison) -> str:
+def headline(both: SystemsCompared) -> str:
     """Return what is compared, in one line."""
     words = []
     for s in both.systems:
@@ -188,7 +190,7 @@ def headline(both: Comparison) -> str:
     return " compared with ".join(words)
 
 
-def html(both: Comparison, drawn: Callable[[str], None] | None = None) -> str:
+def html(both: SystemsCompared, drawn: Callable[[str], None] | None = None) -> str:
     """Return the page of two systems."""
     return (
         page.environment(drawn)
@@ -206,7 +208,7 @@ def html(both: Comparison, drawn: Callable[[str], None] | None = None) -> str:
     )
 
 
-def summary(both: Comparison) -> dict[str, Any]:
+def summary(both: SystemsCompared) -> dict[str, Any]:
     """Return what the comparison says, as plain values."""
     return {
         "verdict": both.finding,

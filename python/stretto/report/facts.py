@@ -24,7 +24,9 @@ def identity(system: System) -> list[tuple[str, str]]:
     elif system.benches:
         out.append(("command", findings.command_line(system.benches[0].header.command)))
     if system.layout is not None:
-        out.append(("layout", f"{system.layout} ({fmt.plural(system.layout.nranks, 'rank')})"))
+        out.append(
+            ("layout", f"{fmt.layout(system.layout)} ({fmt.plural(system.layout.nranks, 'rank')})")
+        )
     if system.identities:
         one = system.identities[0]
         out.append(("machine", _machine(system)))
@@ -96,7 +98,7 @@ def method(system: System) -> list[str]:
         found = f", found in the output by /{m.pattern}/" if m.pattern else ""
         out.append(
             "The application was run native and tuned in turn; compared is "
-            f"{findings.metric_name(m)}{found} ({m.better} is better)."
+            f"{fmt.metric_name(m)}{found} ({m.better} is better)."
         )
     p = system.profile
     if p is not None:

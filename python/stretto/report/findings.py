@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 
@@ -10,27 +9,20 @@ from stretto.campaign.idle import busy_before, busy_note
 from stretto.campaign.verdict import ALPHA
 from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
-from stretto.files.verdict import Metric, VerdictFile
+from stretto.files.verdict import VerdictFile
 from stretto.profiling.join import rank_words
 from stretto.profiling.show import threads_note, tools_note
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown, breakdown
+from stretto.report.format import gain_text, metric_name, value_text
 from stretto.report.load import System
 from stretto.report.points import NATIVE
+from stretto.report.stats import estimate, usable
 
 
 def command_line(words: Sequence[str]) -> str:
     """Return a command as one would type it."""
     return shlex.join(words)
-
-
-def metric_name(metric: Metric) -> str:
-    """Return what was compared, for people: a pattern such as ``speed: ([0-9.]+)`` is ``speed``."""
-    if metric.pattern is None or metric.name != metric.pattern:
-        return metric.name
-    words = re.sub(r"\(.*|\[.*|\\[a-zA-Z][*+?]?", " ", metric.pattern)
-    words = re.sub(r"[\^$*+?|\\]|[:=]\s*$", " ", words.strip())
-    return " ".join(words.split()) or "the metric"
 
 
 def conclusion(verdict: VerdictFile) -> str:
@@ -157,9 +149,6 @@ OUTCOMES = {
 
 def gain_facts(system: System) -> list[tuple[str, str]]:
     """Return the figures of the verdict: medians, gain, test, outputs."""
-    from stretto.report.figures.runs import gain_text, usable, value_text
-    from stretto.report.stats import estimate
-
     v = system.verdict
     if v is None:
         return []
@@ -273,6 +262,8 @@ def notes(system: System) -> list[str]:
     failed: dict[str, set[str]] = {}
     for panel in system.panels:
         for name, why in panel.failed.items():
-            failed.setdefault(f"{name} for {panel.collective} {why}", set()).add(str(panel.layout))
+            failed.setdefault(f"{name} for {panel.collective} {why}", set()).add(
+                fmt.layout(panel.layout)
+            )
     out += [f"{what} ({', '.join(sorted(where))})." for what, where in sorted(failed.items())]
     return out + system.notes

@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 import re
 
+from stretto.files.layout import RankLayout
+from stretto.files.verdict import GainInterval, Metric, VerdictFile
+
 DASH = "\u2013"
 NONE = "\u2014"
 TIMES = "\u00d7"
@@ -135,11 +138,11 @@ def slowest_left_out(number: int, total: int, noun: str) -> str:
     return f"the {who} of {plural(total, noun)} {verb} left out"
 
 
-def layout(nodes: int, ppn: int, nranks: int | None = None) -> str:
+def layout(where: RankLayout) -> str:
     """Return a layout: ``4 nodes x 8 ranks`` (nodes times ranks on each)."""
-    if nranks is not None and nranks != nodes * ppn:
-        return f"{plural(nranks, 'rank')} on {plural(nodes, 'node')}"
-    return f"{plural(nodes, 'node')} {TIMES} {plural(ppn, 'rank')}"
+    if where.nranks != where.nodes * where.ppn:
+        return f"{plural(where.nranks, 'rank')} on {plural(where.nodes, 'node')}"
+    return f"{plural(where.nodes, 'node')} {TIMES} {plural(where.ppn, 'rank')}"
 
 
 def identifier(text: str) -> str:
@@ -168,3 +171,25 @@ def choice(name: str, limit: int = 24) -> str:
             words.append(f"{key.split('_')[-1].lower()} {value}".strip())
         name = f"native ({', '.join(words)})"
     return name if len(name) <= limit else name[: limit - 1] + "\u2026"
+
+
+def metric_name(metric: Metric) -> str:
+    """Return what was compared, for people: a pattern such as ``speed: ([0-9.]+)`` is ``speed``."""
+    if metric.pattern is None or metric.name != metric.pattern:
+        return metric.name
+    words = re.sub(r"\(.*|\[.*|\\[a-zA-Z][*+?]?", " ", metric.pattern)
+    words = re.sub(r"[\^$*+?|\\]|[:=]\s*$", " ", words.strip())
+    return " ".join(words.split()) or "the metric"
+
+
+def value_text(verdict: VerdictFile, value: float) -> str:
+    """Return a value of the metric with its unit."""
+    if verdict.metric.unit == "s":
+        return seconds(value)
+    text = significant(value, 4) if abs(value) < 1000 else count(round(value))
+    return f"{text} {verdict.metric.unit}".strip()
+
+
+def gain_text(g: GainInterval) -> str:
+    """Return a gain with its interval in words."""
+    return f"{percent(g.median)} ({percent(g.low)} to {percent(g.high)})"

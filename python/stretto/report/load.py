@@ -12,13 +12,14 @@ from stretto.files.bench import Bench, Header, read_bench
 from stretto.files.caches import COLD, all_cold
 from stretto.files.forecast import ForecastFile, read_forecast
 from stretto.files.identity import Host, Identity
+from stretto.files.layout import RankLayout
 from stretto.files.profile import Profile, read_profile
 from stretto.files.settings import SettingsFile, read_settings
 from stretto.files.table import Table, read_table
 from stretto.files.verdict import VerdictFile, read_verdict
 from stretto.report import campaigns, sums
 from stretto.report.machines import is_node, listed, nodes_of
-from stretto.report.points import Layout, Panel, panels
+from stretto.report.points import Panel, panels
 
 PATTERNS = {
     "profile": "*.profile.json",
@@ -97,16 +98,16 @@ class System:
         return out | {h.cpu for h in others if is_node(h, self.nodes)}
 
     @property
-    def layout(self) -> Layout | None:
+    def layout(self) -> RankLayout | None:
         """Return the layout that the report is about: the profile's, else the largest measured."""
         if self.profile is not None:
-            return Layout(self.profile.node_count, self.profile.ppn, self.profile.nranks)
+            return RankLayout(self.profile.node_count, self.profile.ppn, self.profile.nranks)
         found = sorted({p.layout for p in self.panels}, key=lambda q: q.nranks)
         if found:
             return found[-1]
         for table in self.tables:
             if table.nodes is not None and table.ppn is not None:
-                return Layout(table.nodes, table.ppn, table.nodes * table.ppn)
+                return RankLayout(table.nodes, table.ppn, table.nodes * table.ppn)
         return None
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 from stretto.errors import UsageError, from_oserror
 from stretto.report import compare as comparing
 from stretto.report import findings, page, render, sections
+from stretto.report.breakdown import breakdown
 from stretto.report.figures import picture
 from stretto.report.load import System, load
 from stretto.report.render import Figure
@@ -92,8 +93,6 @@ def _make_directory(directory: Path) -> None:
 
 def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
     """Return what a report says of one system, as plain values."""
-    from stretto.report.breakdown import breakdown
-
     sentence, kind = findings.headline(system)
     parts = breakdown(system.profile) if system.profile else None
     v = system.verdict

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import jinja2
 from markupsafe import Markup
 
-from stretto import __version__
 from stretto.files.identity import now
 from stretto.report import facts, findings, render, theme
 from stretto.report import format as fmt
@@ -17,6 +16,7 @@ from stretto.report.points import Panel
 from stretto.report.render import Figure
 from stretto.report.sections import Content
 from stretto.report.tables import FOREST_TOP, forest_bottom
+from stretto.version import __version__
 
 Progress = Callable[[str], None]
 
@@ -128,7 +128,7 @@ def _row_views(content: Content, shown: set[str]) -> list[tuple[str, str]]:
     seen: dict[str, tuple[str, str]] = {}
     for v in content.views:
         if v.key in shown:
-            seen.setdefault(str(v.layout), (v.key, str(v.layout)))
+            seen.setdefault(fmt.layout(v.layout), (v.key, fmt.layout(v.layout)))
     layouts = {row["layout"] for row in content.rows}
     return list(seen.values()) if len(layouts) > 1 else []
 

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stretto.errors import StrettoError
+from stretto.files.layout import RankLayout
 from stretto.files.rows import Row
+from stretto.model.plan_gantt import gantt
+from stretto.model.plan_picture import picture
+from stretto.model.platform_file import load, locate
+from stretto.model.price import price
+from stretto.model.sweep import hosts_of
+from stretto.plan import CallPlans
 from stretto.report import format as fmt
 from stretto.report.load import System
 from stretto.report.points import NATIVE
@@ -58,8 +65,6 @@ def _layout(row: Row, system: System, most: int) -> tuple[int, int]:
 
 def platform_name(system: System) -> str:
     """Return the platform that the files were simulated on, or a stand-in."""
-    from stretto.model.platform_file import locate
-
     names = [t.host for t in system.tables if any(r.simulated for r in t.rows)]
     # a machine may be called as a platform is
     heads = [b.header for b in system.benches]
@@ -90,13 +95,6 @@ def _rows(system: System) -> Iterator[Row]:
 
 
 def _draw(row: Row, system: System, platform: str, most: int) -> Drawn | None:
-    from stretto.model.platform_file import load
-    from stretto.model.price import price
-    from stretto.model.sweep import hosts_of
-    from stretto.plan import Call
-    from stretto.plan_gantt import gantt
-    from stretto.plan_picture import picture
-
     nodes, ppn = _layout(row, system, most)
     if nodes * ppn < 2:
         return None
@@ -105,7 +103,7 @@ def _draw(row: Row, system: System, platform: str, most: int) -> Drawn | None:
     if row.collective == "barrier":
         size = 0
     try:
-        with Call(row.collective, row.choice, nodes * ppn, hosts, nbytes=size) as call:
+        with CallPlans(row.collective, row.choice, nodes * ppn, hosts, nbytes=size) as call:
             actions = call.actions()
         if sum(len(rank["actions"]) for rank in actions["ranks"]) > MOST_ACTIONS:
             return None
@@ -114,7 +112,7 @@ def _draw(row: Row, system: System, platform: str, most: int) -> Drawn | None:
         return None  # not for the layout that can be drawn, or no library
     return Drawn(
         f"{row.collective}: {row.choice}, {fmt.size(size)}",
-        fmt.layout(nodes, ppn, nodes * ppn),
+        fmt.layout(RankLayout(nodes, ppn, nodes * ppn)),
         f"{fmt.microseconds(found.seconds * 1e6)} on {platform}",
         _url(picture(actions)),
         _url(gantt(found, hosts, size)),

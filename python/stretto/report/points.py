@@ -9,32 +9,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from stretto.files.layout import RankLayout
 from stretto.report import format as fmt
-from stretto.report.stats import Estimate
+from stretto.report.stats import MedianInterval
 
 NATIVE = "native"
 
 
-@dataclass(frozen=True, order=True)
-class Layout:
-    """Nodes, ranks on a node (the most where they differ), ranks."""
-
-    nodes: int
-    ppn: int
-    nranks: int
-
-    def __str__(self) -> str:
-        return fmt.layout(self.nodes, self.ppn, self.nranks)
-
-    @property
-    def slug(self) -> str:
-        """Return it as a part of file names."""
-        text = f"{self.nodes}x{self.ppn}"
-        return text if self.nranks == self.nodes * self.ppn else f"{text}-{self.nranks}ranks"
-
-
 @dataclass(frozen=True)
-class Point:
+class CandidatePoint:
     """What was measured (or simulated) for one candidate at one size.
 
     Attributes
@@ -52,14 +35,14 @@ class Point:
 
     collective: str
     candidate: str
-    layout: Layout
+    layout: RankLayout
     bytes: int
     mode: str
-    estimate: Estimate
+    estimate: MedianInterval
     source: str
     correct: bool = True
     variant: str = ""
-    relative: Estimate | None = None
+    relative: MedianInterval | None = None
 
     @property
     def simulated(self) -> bool:
@@ -86,9 +69,9 @@ class Panel:
     """
 
     collective: str
-    layout: Layout
+    layout: RankLayout
     mode: str
-    points: list[Point]
+    points: list[CandidatePoint]
     variant: str = ""
     chosen: dict[int, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -106,7 +89,7 @@ class Panel:
     @property
     def setting(self) -> str:
         """Return layout, datatype, operation and mode, as under a chart's title."""
-        return ", ".join(w for w in (str(self.layout), self.variant, self.mode) if w)
+        return ", ".join(w for w in (fmt.layout(self.layout), self.variant, self.mode) if w)
 
     @property
     def simulated(self) -> bool:
@@ -124,17 +107,17 @@ class Panel:
         names = {p.candidate for p in self.points}
         return sorted(names, key=lambda n: (n != NATIVE, n))
 
-    def at(self, number: int) -> list[Point]:
+    def at(self, number: int) -> list[CandidatePoint]:
         """Return the points of one size, fastest first."""
         return sorted(
             (p for p in self.points if p.bytes == number), key=lambda p: p.estimate.median
         )
 
-    def of(self, candidate: str) -> list[Point]:
+    def of(self, candidate: str) -> list[CandidatePoint]:
         """Return the points of one candidate, by size."""
         return sorted((p for p in self.points if p.candidate == candidate), key=lambda p: p.bytes)
 
-    def point(self, candidate: str, number: int) -> Point | None:
+    def point(self, candidate: str, number: int) -> CandidatePoint | None:
         """Return the one point, or None."""
         for p in self.points:
             if p.bytes == number and p.candidate == candidate:
@@ -159,9 +142,9 @@ class Panel:
         return sorted(times, key=lambda n: (-times[n], n))
 
 
-def panels(points: Iterable[Point]) -> list[Panel]:
+def panels(points: Iterable[CandidatePoint]) -> list[Panel]:
     """Sort points into panels, by collective, then layout, mode and variant."""
-    groups: dict[tuple[str, Layout, str, str], list[Point]] = defaultdict(list)
+    groups: dict[tuple[str, RankLayout, str, str], list[CandidatePoint]] = defaultdict(list)
     for p in points:
         groups[(p.collective, p.layout, p.mode, p.variant)].append(p)
     return [

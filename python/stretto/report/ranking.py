@@ -43,7 +43,7 @@ _ENABLING = re.compile(r"DEVICE_COLLECTIVES?=|use_dynamic_rules=|coll_han_priori
 
 
 @dataclass(frozen=True, order=True)
-class Place:
+class RankedCall:
     """One call on one layout; `shape` is datatype and operation where they matter.
 
     The datatype matters to reductions, and wherever one MPI was measured with several in one call.
@@ -59,7 +59,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Entry:
+class RankingEntry:
     """One algorithm of one MPI (or Stretto's, under that MPI) at one place.
 
     Attributes
@@ -119,7 +119,7 @@ class Gap:
         to compare it with.
     """
 
-    best: Entry
+    best: RankingEntry
     ratio: float
     verdict: Verdict
 
@@ -134,7 +134,7 @@ class Distance:
     """An MPI's default, from its own best algorithm, and from the best of all."""
 
     mpi: str
-    default: Entry
+    default: RankingEntry
     own: Gap
     every: Gap
 
@@ -143,9 +143,9 @@ class Distance:
 class Ranking:
     """One place: all entries, the fastest first, and how far each MPI's default is."""
 
-    place: Place
+    place: RankedCall
     mode: str
-    entries: tuple[Entry, ...]
+    entries: tuple[RankingEntry, ...]
     distances: tuple[Distance, ...]
     #: MPIs that were measured there in another mode only
     missing: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ def _several_types(files: Iterable[Source]) -> set[str]:
 
 def _entries(
     source: Source, labels: Mapping[str, str], typed: Collection[str]
-) -> dict[Place, list[Entry]]:
+) -> dict[RankedCall, list[RankingEntry]]:
     """Return all entries of a file, layout by layout: launches of several are not mixed.
 
     Parameters
@@ -185,7 +185,7 @@ def _entries(
     typed
         Collectives whose datatypes are told apart.
     """
-    out: dict[Place, list[Entry]] = defaultdict(list)
+    out: dict[RankedCall, list[RankingEntry]] = defaultdict(list)
     layouts: dict[tuple[int, int, int], set[int]] = defaultdict(set)
     for r in source.bench.launches:
         layouts[r.nodes, r.ppn, r.nranks].add(r.launch)
@@ -199,7 +199,7 @@ def _entries(
             shape = f"{cell.datatype} {cell.operation}".strip() if reduction else ""
             if cell.collective in typed and not reduction:
                 shape = cell.datatype or ""
-            place = Place(cell.collective, nodes, ppn, nranks, shape, cell.root, cell.bytes)
+            place = RankedCall(cell.collective, nodes, ppn, nranks, shape, cell.root, cell.bytes)
             out[place] += [
                 _entry(source, cell, t, labels, (cell.collective, name) in simulated, nodes)
                 for name, t in timed.items()
@@ -209,12 +209,12 @@ def _entries(
 
 def _entry(
     source: Source, cell: Cell, timing: Timing, labels: Mapping[str, str], sim: bool, nodes: int
-) -> Entry:
+) -> RankingEntry:
     name = timing.candidate
     words = {BARE: "default", NATIVE: "default, through Stretto", FILES: "an export's files"}
     label = words.get(name) or labelled(name, source.bench.header.mpi, nodes, labels)
     own = timing.interval, timing.by_launch, sim, timing.kinds, str(source.path), timing.reference
-    return Entry(source.mpi, name, label, _kind(name), cell.mode, *own, busy=timing.busy)
+    return RankingEntry(source.mpi, name, label, _kind(name), cell.mode, *own, busy=timing.busy)
 
 
 def labelled(
@@ -265,7 +265,7 @@ def rank(
         ``latency`` or ``throughput``; None: the one that decides (`deciding_mode`), of those that
         most MPIs have.
     """
-    places: dict[Place, list[Entry]] = defaultdict(list)
+    places: dict[RankedCall, list[RankingEntry]] = defaultdict(list)
     typed = _several_types(files)
     for source in files:
         for place, entries in _entries(source, labels.get(source.mpi, {}), typed).items():
@@ -280,11 +280,11 @@ def rank(
     return _with_distances(drafts)
 
 
-def _by_time(entry: Entry) -> tuple[float, str, str]:
+def _by_time(entry: RankingEntry) -> tuple[float, str, str]:
     return entry.time.median, entry.mpi, entry.candidate
 
 
-def _mode(entries: Iterable[Entry]) -> str:
+def _mode(entries: Iterable[RankingEntry]) -> str:
     """Return the mode that the most MPIs share; of several, the one that decides."""
     mpis: dict[str, set[str]] = defaultdict(set)
     defaults: dict[str, float] = {}
@@ -297,13 +297,13 @@ def _mode(entries: Iterable[Entry]) -> str:
     return deciding_mode(shared)
 
 
-def default_of(entries: Iterable[Entry], mpi: str) -> Entry | None:
+def default_of(entries: Iterable[RankingEntry], mpi: str) -> RankingEntry | None:
     """Return an MPI's default: bare where it was measured, else native; None without either."""
     found = {e.candidate: e for e in entries if e.mpi == mpi}
     return found.get(BARE) or found.get(NATIVE)
 
 
-def fastest(entries: Iterable[Entry]) -> Entry:
+def fastest(entries: Iterable[RankingEntry]) -> RankingEntry:
     """Return the fastest of those with launches enough for a test; of all where there is none such.
 
     Times are those beside the MPIs' defaults: a candidate that was dropped after one launch has
@@ -317,7 +317,7 @@ def fastest(entries: Iterable[Entry]) -> Entry:
     return min(entries, key=lambda e: (e.few, e.beside_us, e.kind != "default", *_by_time(e)))
 
 
-def _beside_defaults(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def _beside_defaults(entries: Sequence[RankingEntry]) -> tuple[RankingEntry, ...]:
     """Put each entry beside its MPI's default."""
     defaults = {mpi: default_of(entries, mpi) for mpi in {e.mpi for e in entries}}
     out = []
@@ -332,7 +332,7 @@ def _beside_defaults(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 def _with_distances(drafts: Sequence[Ranking]) -> list[Ranking]:
     """Add the distances; all tests of all places form one family."""
-    pairs: list[tuple[int, Entry, list[Entry]]] = []
+    pairs: list[tuple[int, RankingEntry, list[RankingEntry]]] = []
     for i, ranking in enumerate(drafts):
         for mpi in dict.fromkeys(e.mpi for e in ranking.entries):
             default = default_of(ranking.entries, mpi)
@@ -364,7 +364,9 @@ def _with_distances(drafts: Sequence[Ranking]) -> list[Ranking]:
     ]
 
 
-def _compared(default: Entry, best: Entry, test: bool = True) -> tuple[Interval, float | None]:
+def _compared(
+    default: RankingEntry, best: RankingEntry, test: bool = True
+) -> tuple[Interval, float | None]:
     """Return the default's time / the best's, and p; None also where they are the same."""
     if default is best:
         return Interval(1.0, 1.0, 1.0, default.time.n), None
@@ -378,9 +380,9 @@ def _compared(default: Entry, best: Entry, test: bool = True) -> tuple[Interval,
 
 
 def _gap(
-    default: Entry,
-    best: Entry,
-    rivals: Sequence[Entry],
+    default: RankingEntry,
+    best: RankingEntry,
+    rivals: Sequence[RankingEntry],
     ratio: Interval,
     p: float | None,
     q: float | None,

@@ -10,7 +10,7 @@ from stretto.errors import from_oserror
 from stretto.report import format as fmt
 from stretto.report import page, render
 from stretto.report.figures import ranking as draw
-from stretto.report.ranking import Place, Ranking
+from stretto.report.ranking import RankedCall, Ranking
 from stretto.report.ranking_show import place_words
 from stretto.report.render import Figure
 from stretto.report.sources import Source
@@ -30,7 +30,7 @@ def figures(rankings: Sequence[Ranking]) -> tuple[list[Figure], list[Figure]]:
     return over, [draw.dots(r, colours) for r in rankings] if few else []
 
 
-def _series(place: Place) -> tuple[object, ...]:
+def _series(place: RankedCall) -> tuple[object, ...]:
     return place.collective, place.nodes, place.ppn, place.nranks, place.shape, place.root
 
 

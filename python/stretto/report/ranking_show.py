@@ -10,16 +10,16 @@ from stretto.campaign.stats import FEWEST
 from stretto.report.ranking import (
     NOTHING_FASTER,
     Distance,
-    Entry,
     Gap,
-    Place,
+    RankedCall,
     Ranking,
+    RankingEntry,
     default_of,
     fastest,
 )
 
 
-def place_words(place: Place, mode: str) -> str:
+def place_words(place: RankedCall, mode: str) -> str:
     """Return a place in words: ``allreduce of 8 B (MPI_DOUBLE MPI_SUM) on 4 x 36, latency``."""
     size = "" if place.collective == "barrier" else f" of {size_words(place.bytes)} B"
     shape = f" ({place.shape})" if place.shape.strip() else ""
@@ -65,12 +65,12 @@ def entry_lines(ranking: Ranking) -> list[str]:
     ]
 
 
-def _ratio(entry: Entry, to_us: float, itself: bool) -> str:
+def _ratio(entry: RankingEntry, to_us: float, itself: bool) -> str:
     """Return a ratio of times; of too few launches for a test, that there is none."""
     return f"{entry.beside_us / to_us:.2f}" if itself or not entry.few else "not tested"
 
 
-def gap_words(gap: Gap, default: Entry) -> str:
+def gap_words(gap: Gap, default: RankingEntry) -> str:
     """Say a gap: ``x1.42 of tuned ring, 42% slower (p=0.002)``."""
     if not gap.known:
         return gap.verdict.why
@@ -160,7 +160,7 @@ def as_json(rankings: Sequence[Ranking]) -> list[dict[str, Any]]:
     ]
 
 
-def _entry_json(ranking: Ranking, e: Entry) -> dict[str, Any]:
+def _entry_json(ranking: Ranking, e: RankingEntry) -> dict[str, Any]:
     default = default_of(ranking.entries, e.mpi)
     return {
         "mpi": e.mpi,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stretto.errors import from_oserror
 from stretto.files.product import titled
-from stretto.files.scale import Scale
+from stretto.files.scale import ScaleFile
 from stretto.report import format as fmt
 from stretto.report import page, render
 from stretto.report.figures import scaling as draw
@@ -16,7 +16,7 @@ from stretto.scaling.show import number, sentences
 
 
 def write(
-    scale: Scale,
+    scale: ScaleFile,
     found: Findings,
     price: float | None,
     source: Path,

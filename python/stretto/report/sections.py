@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from stretto.files.layout import RankLayout
 from stretto.files.settings import SettingRun
 from stretto.files.settings import Tried as SettingTried
 from stretto.report import format as fmt
@@ -26,7 +27,7 @@ from stretto.report.figures import (
 )
 from stretto.report.load import System
 from stretto.report.plans import Drawn, plans
-from stretto.report.points import NATIVE, Layout, Panel
+from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
 from stretto.report.tables import View, importance
 
@@ -56,7 +57,7 @@ class Outlook:
 
 
 @dataclass
-class Tried:
+class TriedSettings:
     """Settings of the MPI tried on the command: the picture, what came of it, each one."""
 
     figure: Figure | None
@@ -83,7 +84,7 @@ class Content:
     rows: list[dict[str, Any]]
     plans: list[Drawn]
     forecasts: list[Outlook]
-    settings: list[Tried]
+    settings: list[TriedSettings]
     left_out: str
 
     def figures(self) -> Iterable[Figure]:
@@ -114,7 +115,7 @@ def candidate_colours(system: System) -> dict[str, str]:
 def views_of(system: System) -> tuple[list[View], str]:
     """Return the layouts and modes to show, the report's own first, and what is left out."""
     key = importance(system)
-    groups: dict[tuple[Layout, str], list[Panel]] = {}
+    groups: dict[tuple[RankLayout, str], list[Panel]] = {}
     for panel in system.panels:
         groups.setdefault((panel.layout, panel.mode), []).append(panel)
     modes = {mode for _, mode in groups}
@@ -134,7 +135,7 @@ def views_of(system: System) -> tuple[list[View], str]:
         )
     out = []
     for number, (layout, mode) in enumerate(ordered):
-        label = str(layout) + (f", {mode}" if len(modes) > 1 else "")
+        label = fmt.layout(layout) + (f", {mode}" if len(modes) > 1 else "")
         group = sorted(groups[(layout, mode)], key=lambda p: (key(p.collective), p.variant))
         out.append(View(f"view{number}", label, layout, mode, group))
     return out, left_out
@@ -245,10 +246,10 @@ def _counts(run: SettingRun, tried: SettingTried) -> bool:
 def _gain(tried: SettingTried) -> str:
     if tried.gain is None:
         return fmt.NONE
-    return runs.gain_text(tried.gain) if tried.gain.p is not None else "not tested"
+    return fmt.gain_text(tried.gain) if tried.gain.p is not None else "not tested"
 
 
-def _settings(system: System) -> list[Tried]:
+def _settings(system: System) -> list[TriedSettings]:
     out = []
     for number, f in enumerate(system.settings, start=1):
         rows = [
@@ -266,7 +267,7 @@ def _settings(system: System) -> list[Tried]:
             for t in f.tried
         ]
         finding = f.conclusion or "No setting has been decided on yet: the runs are not complete."
-        out.append(Tried(settings.gains(f, number), finding, shlex.join(f.command), rows))
+        out.append(TriedSettings(settings.gains(f, number), finding, shlex.join(f.command), rows))
     return out
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from stretto.campaign.stats import order_rank
+from stretto.files.verdict import Run
 
 Kind = Literal["launches", "range", "calls", "none"]
 
@@ -27,7 +28,7 @@ KIND_TEXT: dict[Kind, str] = {
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MedianInterval:
     """A median and what is known of its uncertainty.
 
     Attributes
@@ -57,7 +58,7 @@ def _order_interval(values: np.ndarray) -> tuple[float, float] | None:
     return float(ordered[k - 1]), float(ordered[-k])
 
 
-def estimate(launches: Sequence[Sequence[float]]) -> Estimate | None:
+def estimate(launches: Sequence[Sequence[float]]) -> MedianInterval | None:
     """Return the median over launches with its interval.
 
     Parameters
@@ -78,14 +79,21 @@ def estimate(launches: Sequence[Sequence[float]]) -> Estimate | None:
     total = sum(len(a) for a in arrays)
     found = _order_interval(medians)
     if found is not None:
-        return Estimate(middle, *found, "launches", len(arrays), total)
+        return MedianInterval(middle, *found, "launches", len(arrays), total)
     if len(arrays) > 1:
-        return Estimate(
+        return MedianInterval(
             middle, float(medians.min()), float(medians.max()), "range", len(arrays), total
         )
     found = _order_interval(arrays[0])
     if found is not None:
-        return Estimate(middle, *found, "calls", 1, total)
+        return MedianInterval(middle, *found, "calls", 1, total)
     if total > 1:
-        return Estimate(middle, float(arrays[0].min()), float(arrays[0].max()), "range", 1, total)
-    return Estimate(middle, middle, middle, "none", 1, 1)
+        return MedianInterval(
+            middle, float(arrays[0].min()), float(arrays[0].max()), "range", 1, total
+        )
+    return MedianInterval(middle, middle, middle, "none", 1, 1)
+
+
+def usable(runs: Sequence[Run], kind: str) -> list[Run]:
+    """Return the runs of a kind that ended well and gave a value."""
+    return [r for r in runs if r.kind == kind and r.value is not None and r.exit == 0]

@@ -8,18 +8,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from stretto.files.bench import Bench, Excluded, standing_exclusions
+from stretto.files.layout import RankLayout
 from stretto.files.table import Table
 from stretto.report import format as fmt
-from stretto.report.points import NATIVE, Layout, Panel, Point
-from stretto.report.stats import Estimate, estimate
+from stretto.report.points import NATIVE, CandidatePoint, Panel
+from stretto.report.stats import MedianInterval, estimate
 
-_Key = tuple[str, str, Layout, int, str, str, str]
-_Place = tuple[str, Layout]
+_Key = tuple[str, str, RankLayout, int, str, str, str]
+_Place = tuple[str, RankLayout]
 _Launches = dict[tuple[int, int], list[float]]
 Failed = dict[_Place, dict[str, str]]
 
 
-def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
+def points_of(benches: Sequence[Bench]) -> tuple[list[CandidatePoint], Failed]:
     """Sum samples up into points, and tell which candidates gave none."""
     key: _Key
     times: dict[_Key, _Launches] = defaultdict(lambda: defaultdict(list))
@@ -27,7 +28,7 @@ def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
     wanted: dict[_Place, set[str]] = defaultdict(set)
     dropped: dict[_Place, dict[str, str]] = defaultdict(dict)
     for number, bench in enumerate(benches):
-        where = {q.launch: Layout(q.nodes, q.ppn, q.nranks) for q in bench.launches}
+        where = {q.launch: RankLayout(q.nodes, q.ppn, q.nranks) for q in bench.launches}
         for launch in bench.launches:
             for collective, names in launch.candidates.items():
                 wanted[(collective, where[launch.launch])] |= set(names)
@@ -41,7 +42,7 @@ def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
         for e in standing_exclusions(bench.records).values():
             # its times are shown, and no decision rests on them
             dropped[(e.collective, where[e.launch])][e.candidate] = _why(e)
-    out: list[Point] = []
+    out: list[CandidatePoint] = []
     got: dict[_Place, set[str]] = defaultdict(set)
     bad: dict[_Place, set[str]] = defaultdict(set)
     for key, by_launch in times.items():
@@ -55,7 +56,7 @@ def points_of(benches: Sequence[Bench]) -> tuple[list[Point], Failed]:
         if key in wrong:
             bad[(collective, layout)].add(candidate)
         out.append(
-            Point(
+            CandidatePoint(
                 collective,
                 candidate,
                 layout,
@@ -88,7 +89,7 @@ def _why(excluded: Excluded) -> str:
     return f"{words[excluded.reason]}{at}{detail}"
 
 
-def _relative(mine: _Launches, native: _Launches) -> Estimate | None:
+def _relative(mine: _Launches, native: _Launches) -> MedianInterval | None:
     """Return the ratio to native, launch by launch.
 
     What makes one launch slower than another (placement, the machine's mood) touches both of its

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stretto.files.layout import RankLayout
 from stretto.files.table import TUNABLE, Row
 from stretto.report import format as fmt
-from stretto.report.breakdown import COLLECTIVE, Breakdown, Shape
+from stretto.report.breakdown import COLLECTIVE, Breakdown, ShapeSum
 from stretto.report.load import System
-from stretto.report.points import NATIVE, Layout, Panel
+from stretto.report.points import NATIVE, Panel
 
 MOST_SHAPES = 15
 MEASURED = "measured"
@@ -26,9 +27,14 @@ class View:
 
     key: str
     label: str
-    layout: Layout
+    layout: RankLayout
     mode: str
     panels: list[Panel]
+
+    @property
+    def where(self) -> str:
+        """Return the layout in words."""
+        return fmt.layout(self.layout)
 
 
 def importance(system: System) -> Callable[[str], tuple[float, str]]:
@@ -88,7 +94,7 @@ def shapes(system: System, parts: Breakdown | None) -> list[dict[str, Any]]:
     return out
 
 
-def _advice(system: System, s: Shape, nodes: int | None, ppn: int | None) -> str:
+def _advice(system: System, s: ShapeSum, nodes: int | None, ppn: int | None) -> str:
     """Return what tuning does for a call shape, in a few words."""
     call = s.call
     if call.kind not in COLLECTIVE:

@@ -13,11 +13,11 @@ from stretto.campaign.verdict import THRESHOLD, judge
 from stretto.files.outcome import Verdict
 from stretto.files.scale import Kind, ScaleRun
 from stretto.files.verdict import Metric
-from stretto.launch.resize import Point
+from stretto.launch.resize import RunPoint
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPoint:
     """One point, native or tuned.
 
     Attributes
@@ -34,7 +34,7 @@ class Measured:
         Of one run, in the price's unit; None without a price.
     """
 
-    point: Point
+    point: RunPoint
     kind: Kind
     value: Interval
     wall_s: float
@@ -45,10 +45,10 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Gain:
+class PointGain:
     """Tuned against native at one point; `ratio` is time / time, below 1 is faster."""
 
-    point: Point
+    point: RunPoint
     ratio: Interval
     verdict: Verdict
 
@@ -69,9 +69,9 @@ class Turn:
     """
 
     kind: Kind
-    best: Measured
-    slower: tuple[tuple[Measured, Verdict], ...]
-    enough: tuple[Measured, Verdict] | None = None
+    best: MeasuredPoint
+    slower: tuple[tuple[MeasuredPoint, Verdict], ...]
+    enough: tuple[MeasuredPoint, Verdict] | None = None
 
     @property
     def certain(self) -> bool:
@@ -95,18 +95,18 @@ class Findings:
         That the machine was busy, in words; None: it was not, or it is not known.
     """
 
-    reference: Point
+    reference: RunPoint
     reference_kind: Kind
-    points: tuple[Measured, ...]
-    gains: tuple[Gain, ...]
+    points: tuple[MeasuredPoint, ...]
+    gains: tuple[PointGain, ...]
     turns: tuple[Turn, ...]
-    cheapest: Measured | None
-    failed: tuple[tuple[Point, Kind, str], ...]
-    unverified: tuple[Point, ...] = ()
-    unseen_threads: tuple[Point, ...] = ()
+    cheapest: MeasuredPoint | None
+    failed: tuple[tuple[RunPoint, Kind, str], ...]
+    unverified: tuple[RunPoint, ...] = ()
+    unseen_threads: tuple[RunPoint, ...] = ()
     busy: str | None = None
 
-    def of(self, kind: Kind) -> list[Measured]:
+    def of(self, kind: Kind) -> list[MeasuredPoint]:
         """Return the points of a kind, fewest cores first."""
         return [m for m in self.points if m.kind == kind]
 
@@ -123,14 +123,14 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
     price
         Of a node for an hour; None: nothing is said of cost.
     """
-    values: dict[tuple[Point, Kind], dict[int, ScaleRun]] = defaultdict(dict)
-    last: dict[tuple[Point, Kind], str] = {}
+    values: dict[tuple[RunPoint, Kind], dict[int, ScaleRun]] = defaultdict(dict)
+    last: dict[tuple[RunPoint, Kind], str] = {}
     tables = {  # the latest one of each point
-        Point(r.nodes, r.ppn, r.threads): r.detail
+        RunPoint(r.nodes, r.ppn, r.threads): r.detail
         for r in runs if r.kind == "tuned" and r.status == 0
     }  # fmt: skip
     for r in runs:
-        key = Point(r.nodes, r.ppn, r.threads), r.kind
+        key = RunPoint(r.nodes, r.ppn, r.threads), r.kind
         if r.status == 0 and r.value is not None:
             if r.kind == "native" or r.detail == tables[key[0]]:
                 values[key][r.round] = r
@@ -149,7 +149,7 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
         speedup = base / median_interval(list(times[point, kind].values())).median
         wall = median_interval([r.wall_s for r in found.values()]).median
         points.append(
-            Measured(
+            MeasuredPoint(
                 point,
                 kind,
                 median_interval([r.value for r in found.values() if r.value is not None]),
@@ -186,13 +186,13 @@ def _time(run: ScaleRun, metric: Metric) -> float:
     return run.value if metric.better == "lower" else 1 / run.value
 
 
-def _tests(points: Sequence[Measured], busy: str | None) -> tuple[list[Gain], list[Turn]]:
+def _tests(points: Sequence[MeasuredPoint], busy: str | None) -> tuple[list[PointGain], list[Turn]]:
     """Make all rank tests together, so that their p are adjusted for one another."""
     by_key = {(m.point, m.kind): m for m in points}
     pairs = [(m, by_key[m.point, "native"]) for m in points
              if m.kind == "tuned" and (m.point, "native") in by_key]  # fmt: skip
-    others: list[tuple[Measured, Measured]] = []
-    bests: dict[Kind, Measured] = {}
+    others: list[tuple[MeasuredPoint, MeasuredPoint]] = []
+    bests: dict[Kind, MeasuredPoint] = {}
     for kind in ("native", "tuned"):
         mine = [m for m in points if m.kind == kind]
         if mine:
@@ -204,9 +204,9 @@ def _tests(points: Sequence[Measured], busy: str | None) -> tuple[list[Gain], li
         (ratio, judge(ratio, q, ratio.n, "run", p=p, busy=busy))
         for (ratio, _, p, _), q in zip(raw, adjusted, strict=True)
     ]
-    gains = [Gain(a.point, *verdict) for (a, _), verdict in zip(pairs, verdicts, strict=False)]
-    later: Mapping[Kind, list[tuple[Measured, Verdict]]] = defaultdict(list)
-    enough: dict[Kind, tuple[Measured, Verdict]] = {}
+    gains = [PointGain(a.point, *verdict) for (a, _), verdict in zip(pairs, verdicts, strict=False)]
+    later: Mapping[Kind, list[tuple[MeasuredPoint, Verdict]]] = defaultdict(list)
+    enough: dict[Kind, tuple[MeasuredPoint, Verdict]] = {}
     for (m, best), (ratio, verdict) in zip(others, verdicts[len(pairs) :], strict=True):
         if m.point.cores > best.point.cores:
             if ratio.median > 1:

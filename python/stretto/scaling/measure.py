@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from stretto.campaign.cost import ask, duration
-from stretto.counted import counted
+from stretto.campaign.cost import ask
+from stretto.counted import counted, duration
 from stretto.errors import (
     CommandFailedError,
     Interrupted,
@@ -20,10 +20,10 @@ from stretto.errors import (
     from_oserror,
     keeping,
 )
-from stretto.files.scale import Header, Kind, Scale, ScaleRun, ScaleWriter
+from stretto.files.scale import Kind, ScaleFile, ScaleHeader, ScaleRun, ScaleWriter
 from stretto.files.verdict import Metric
 from stretto.launch.evidence import require_native, require_tuned
-from stretto.launch.resize import Point
+from stretto.launch.resize import RunPoint
 from stretto.progress import Progress
 from stretto.scaling.words import no_figure, refuse_other
 from stretto.tune.outside import for_copies, variables_for
@@ -72,22 +72,22 @@ class Wanted:
         No tuned runs are wanted, nor those of earlier calls.
     """
 
-    lines: Mapping[Point, Sequence[str]]
+    lines: Mapping[RunPoint, Sequence[str]]
     rounds: int
     metric: Metric
     place: Place
     path: Path
-    tuned: Mapping[Point, Tuned]
+    tuned: Mapping[RunPoint, Tuned]
     mpi: str | None = None
     budget_s: float | None = None
     timeout_s: float | None = None
     seed: int = 1
     yes: bool = False
-    unshown: Collection[Point] = ()
+    unshown: Collection[RunPoint] = ()
     native_only: bool = False
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[RunPoint]:
         """Where it runs."""
         return list(self.lines)
 
@@ -97,13 +97,13 @@ class Step:
     """One run that is still to be made."""
 
     round: int
-    point: Point
+    point: RunPoint
     kind: Kind
 
 
 def steps(
-    points: Sequence[Point],
-    tuned: Mapping[Point, Tuned],
+    points: Sequence[RunPoint],
+    tuned: Mapping[RunPoint, Tuned],
     rounds: int,
     seed: int,
     done: Sequence[ScaleRun] = (),
@@ -122,7 +122,7 @@ def steps(
         Runs that are there already, the failed ones among them.
     """
     made = {
-        (r.round, Point(r.nodes, r.ppn, r.threads), r.kind)
+        (r.round, RunPoint(r.nodes, r.ppn, r.threads), r.kind)
         for r in of_table(done, tuned, points) if r.status == 0
     }  # fmt: skip
     out: list[Step] = []
@@ -135,7 +135,7 @@ def steps(
 
 
 def of_table(
-    runs: Sequence[ScaleRun], tuned: Mapping[Point, Tuned], points: Collection[Point] | None
+    runs: Sequence[ScaleRun], tuned: Mapping[RunPoint, Tuned], points: Collection[RunPoint] | None
 ) -> list[ScaleRun]:
     """Leave out tuned runs that were not made with what is applied at their point now.
 
@@ -151,7 +151,7 @@ def of_table(
     """
 
     def other(run: ScaleRun) -> bool:
-        point = Point(run.nodes, run.ppn, run.threads)
+        point = RunPoint(run.nodes, run.ppn, run.threads)
         if run.kind == "native" or run.status != 0 or (points is not None and point not in points):
             return False
         now = tuned.get(point)
@@ -178,7 +178,7 @@ class Measuring:
         self.runs: list[ScaleRun] = []
         self.before = 0  # of them, from earlier calls
 
-    def run(self, header: Header) -> Scale:
+    def run(self, header: ScaleHeader) -> ScaleFile:
         """Make all runs that are missing, as far as the budget goes."""
         threads = all(p.threads is not None for p in self.w.points)
         refuse_other(self.w.path, header, ("OMP_NUM_THREADS",) if threads else ())
@@ -200,13 +200,13 @@ class Measuring:
                 progress.update(progress.done + 1)
                 self._cost(plan)
                 self._rest(plan, writer, progress)
-        return Scale(header, self.runs)
+        return ScaleFile(header, self.runs)
 
     def _say_tables(self) -> None:
         """Tell of which tables the tuned runs are that stay, at points not asked for now."""
         others: dict[str, dict[str, None]] = {}
         for r in self.runs:
-            point = Point(r.nodes, r.ppn, r.threads)
+            point = RunPoint(r.nodes, r.ppn, r.threads)
             if r.kind == "tuned" and r.status == 0 and point not in self.w.lines:
                 others.setdefault(r.detail, {})[point.words] = None
         for table, points in others.items():
@@ -227,10 +227,10 @@ class Measuring:
         self._keep(step, writer)
         return [s for s in plan if s != step]
 
-    def expected_s(self, point: Point) -> float:
+    def expected_s(self, point: RunPoint) -> float:
         """Return about how long a run takes, from the runs so far: at worst it scales perfectly."""
         good = [r for r in self.runs if r.status == 0]
-        mine = [r.wall_s for r in good if Point(r.nodes, r.ppn, r.threads) == point]
+        mine = [r.wall_s for r in good if RunPoint(r.nodes, r.ppn, r.threads) == point]
         if mine:
             return max(mine)
         others = [r.wall_s * max(1.0, _cores(r) / point.cores) for r in good]
@@ -285,7 +285,7 @@ class Measuring:
             return None
         return max(0.0, self.w.budget_s - (time.monotonic() - self.begin))
 
-    def _limit_s(self, point: Point) -> float | None:
+    def _limit_s(self, point: RunPoint) -> float | None:
         """Return how long a run may take; None: no run tells yet, and the user does not."""
         limits = (self.w.timeout_s or longest_s(self.expected_s(point)), self._left_s())
         return min((s for s in limits if s is not None), default=None)
@@ -293,7 +293,7 @@ class Measuring:
     def _failed_often(self, step: Step) -> bool:
         """Whether a point is given up; what failed in an earlier call may have been mended."""
         failures = Counter(
-            (Point(r.nodes, r.ppn, r.threads), r.kind)
+            (RunPoint(r.nodes, r.ppn, r.threads), r.kind)
             for r in self.runs[self.before :]
             if r.status != 0
         )
@@ -397,8 +397,8 @@ class Measuring:
 
 
 def _is_of(run: ScaleRun, step: Step) -> bool:
-    return (Point(run.nodes, run.ppn, run.threads), run.kind) == (step.point, step.kind)
+    return (RunPoint(run.nodes, run.ppn, run.threads), run.kind) == (step.point, step.kind)
 
 
 def _cores(run: ScaleRun) -> int:
-    return Point(run.nodes, run.ppn, run.threads).cores
+    return RunPoint(run.nodes, run.ppn, run.threads).cores

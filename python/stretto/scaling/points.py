@@ -16,7 +16,7 @@ from stretto.errors import StrettoError, UsageError
 from stretto.launch.command import parse_command
 from stretto.launch.job import Job, understand
 from stretto.launch.layout import find_layout
-from stretto.launch.resize import Point, has_placeholders, resize
+from stretto.launch.resize import RunPoint, has_placeholders, resize
 from stretto.mpi.detect import which
 from stretto.scaling.words import NUMBERS
 
@@ -25,7 +25,7 @@ _SHELLS = re.compile(r"\$\{(n|nodes|ppn|threads)\}")
 
 
 @dataclass(frozen=True)
-class Line:
+class PointCommand:
     """What runs at one point.
 
     Attributes
@@ -45,7 +45,7 @@ class Line:
 
 def points_of(
     words: list[str], ranks: str | None, nodes: str | None, ppn: str | None, threads: str | None
-) -> list[Point]:
+) -> list[RunPoint]:
     """Return the points that the options mean; without any: doubling up to CMD's own ranks.
 
     Parameters
@@ -83,7 +83,9 @@ def points_of(
         shapes = list(zip(per, each, strict=True))  # ranks x threads that fill a node alike
     else:
         shapes = list(itertools.product(per, each))
-    return sorted({Point(n, p, t) for n in on for p, t in shapes}, key=lambda q: (q.cores, str(q)))
+    return sorted(
+        {RunPoint(n, p, t) for n in on for p, t in shapes}, key=lambda q: (q.cores, str(q))
+    )
 
 
 def _refuse_shells(words: list[str]) -> None:
@@ -99,12 +101,12 @@ def _refuse_shells(words: list[str]) -> None:
         )
 
 
-def _doubling(nodes: int, ppn: int, threads: list[int | None]) -> list[Point]:
+def _doubling(nodes: int, ppn: int, threads: list[int | None]) -> list[RunPoint]:
     def up_to(most: int) -> list[int]:
         return [*(1 << i for i in range(most.bit_length()) if 1 << i < most), most]
 
     shapes = [(1, p) for p in up_to(ppn)] if nodes == 1 else [(n, ppn) for n in up_to(nodes)]
-    return list(dict.fromkeys(Point(n, p, t) for n, p in shapes for t in threads))
+    return list(dict.fromkeys(RunPoint(n, p, t) for n, p in shapes for t in threads))
 
 
 def parse_numbers(text: str, option: str) -> list[int]:
@@ -136,11 +138,11 @@ def parse_numbers(text: str, option: str) -> list[int]:
 
 def lines_of(
     words: Sequence[str],
-    points: Sequence[Point],
+    points: Sequence[RunPoint],
     environ: Mapping[str, str],
     cores: int | None,
     mpi: str | None,
-) -> dict[Point, Line]:
+) -> dict[RunPoint, PointCommand]:
     """Return what runs at each point; refuse what would not run there.
 
     Where the command starts several programs (``A : B``), a point is what its line says: the
@@ -157,8 +159,8 @@ def lines_of(
     mpi
         What the user says the MPI is.
     """
-    out: dict[Point, Line] = {}
-    made: dict[tuple[tuple[str, ...], int | None], Point] = {}
+    out: dict[RunPoint, PointCommand] = {}
+    made: dict[tuple[tuple[str, ...], int | None], RunPoint] = {}
     for asked in points:
         line = tuple(resize(words, asked, environ, Path.cwd(), cores))
         job = understand(line, mpi=mpi)
@@ -173,11 +175,11 @@ def lines_of(
                 "{n} is the number of ranks, {nodes} of nodes and {ppn} of ranks on each: write "
                 "those that differ into the command",
             )
-        out[point] = Line(line, job)
+        out[point] = PointCommand(line, job)
     return out
 
 
-def _of_several(job: Job, point: Point) -> Point:
+def _of_several(job: Job, point: RunPoint) -> RunPoint:
     """Return where a line with several programs runs: on one node its ranks are all that counts."""
     if job.layout.nranks is None or job.layout.nodes != 1 or point.nodes != 1:
         raise UsageError(
@@ -185,10 +187,10 @@ def _of_several(job: Job, point: Point) -> Point:
             "is not known", shlex.join(job.command.words),
             "measure it on one node (--ranks), or start one program",
         )  # fmt: skip
-    return Point(1, job.layout.nranks, point.threads)
+    return RunPoint(1, job.layout.nranks, point.threads)
 
 
-def _fitting(job: Job, point: Point) -> Point:
+def _fitting(job: Job, point: RunPoint) -> RunPoint:
     """Refuse a line that asks for another number of ranks or nodes than it was to."""
     if job.command.launcher is None:
         return point

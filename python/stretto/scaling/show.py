@@ -7,7 +7,7 @@ from typing import Any
 from stretto.campaign.stats import FEWEST
 from stretto.counted import counted
 from stretto.files.verdict import Metric
-from stretto.scaling.analyse import Findings, Measured, Turn
+from stretto.scaling.analyse import Findings, MeasuredPoint, Turn
 
 
 def number(value: float) -> str:
@@ -166,7 +166,7 @@ def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, A
     }  # fmt: skip
 
 
-def _point(m: Measured) -> dict[str, Any]:
+def _point(m: MeasuredPoint) -> dict[str, Any]:
     return {
         **vars(m.point),
         "nranks": m.point.nranks,

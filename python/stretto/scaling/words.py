@@ -10,7 +10,7 @@ from pathlib import Path
 from stretto.errors import StrettoError
 from stretto.files.io import read_text
 from stretto.files.product import titled
-from stretto.files.scale import WHAT, Header, parse_scale
+from stretto.files.scale import WHAT, ScaleHeader, parse_scale
 from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
@@ -51,7 +51,7 @@ def _short(text: str) -> str:
     return f"'{text}'" if len(text) <= 60 else f"'{text[:60]}...'"
 
 
-def refuse_other(path: Path, header: Header, set_here: Collection[str] = ()) -> None:
+def refuse_other(path: Path, header: ScaleHeader, set_here: Collection[str] = ()) -> None:
     """Refuse results of another command, metric, MPI or environment, before they are gone on with.
 
     Parameters

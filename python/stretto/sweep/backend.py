@@ -19,7 +19,7 @@ from stretto.mpi.base import MPIInstallation
 from stretto.progress import Progress
 from stretto.sweep.greeting import greet
 from stretto.sweep.layout import Layout
-from stretto.sweep.placement import Place, check_places, probe
+from stretto.sweep.placement import RankPlace, check_places, probe
 
 #: s: that a batch of a cell may take on the average. Slower ones (of ranks that poll, more of them
 #: than cores) get fewer: the fewest of the round as a rule, three where even those take long.
@@ -106,7 +106,9 @@ class Launches:
             greet(self.installation, layout, hosts, starter, oversubscribed, self.place)
             return cpu
 
-    def _places(self, layout: Layout, hosts: Sequence[str], oversubscribed: bool) -> list[Place]:
+    def _places(
+        self, layout: Layout, hosts: Sequence[str], oversubscribed: bool
+    ) -> list[RankPlace]:
         starter = self.start(layout, hosts) if self.start is not None else None
         return probe(self.installation, layout, hosts, starter, oversubscribed)
 

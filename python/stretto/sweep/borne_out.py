@@ -24,7 +24,7 @@ from stretto.campaign.verdict import ALPHA, THRESHOLD
 from stretto.files.table import WITHOUT_SIZE
 from stretto.sweep.layout import Layout
 from stretto.sweep.location import middle
-from stretto.tune.complete import Call, complete
+from stretto.tune.complete import CallShape, complete
 from stretto.tune.decide import GAP
 
 #: how much a gain usually changes with each doubling of nodes, ranks per node and bytes (of a
@@ -128,7 +128,7 @@ class Expected:
         return most + 1
 
 
-def gains_of(comparisons: Iterable[Comparison], calls: Iterable[Call]) -> Gains:
+def gains_of(comparisons: Iterable[Comparison], calls: Iterable[CallShape]) -> Gains:
     """Return what candidates gain on a layout, where a test was made of all shapes.
 
     Parameters

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from stretto.campaign.request import split_candidates
-from stretto.cli import print_json
 from stretto.errors import EXIT_INTERRUPTED, StrettoError, UsageError
+from stretto.output import print_json
 from stretto.sweep.conclude import Outcome
 from stretto.sweep.outlook import budget_lines
 from stretto.sweep.request import Request, make_request, read_values

@@ -15,6 +15,7 @@ from stretto.files.bench import Bench, format_record, standing_exclusions
 from stretto.files.identity import Identity, MPIIdentity, cpu_slug
 from stretto.files.io import write_atomic
 from stretto.files.table import Row, Table, read_table, write_table
+from stretto.model.platform_file import load
 from stretto.sweep.alone import in_turn
 from stretto.sweep.begun import earlier, launches_of
 from stretto.sweep.claims import Claims
@@ -24,6 +25,7 @@ from stretto.sweep.folder import Folder
 from stretto.sweep.interpolate import around, interpolated
 from stretto.sweep.layout import Layout
 from stretto.sweep.plan import FILE, read_plan
+from stretto.sweep.priced import priced
 from stretto.sweep.refine import read_simulated, refined
 from stretto.sweep.request import Request
 from stretto.sweep.said import regret_words, untested
@@ -192,9 +194,6 @@ def _between(
     for layout in sorted(set(request.interpolate) - set(decided)):
         mine = interpolated(layout, decided, found.gone)
         if request.platform is not None:
-            from stretto.model.platform_file import load
-            from stretto.sweep.priced import priced
-
             family = standing.identity.mpi.family
             mine, refused = priced(mine, load(request.platform), family, Policy().priced)
             found.left_out += refused

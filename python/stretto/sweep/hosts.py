@@ -16,7 +16,7 @@ from stretto.errors import StrettoError
 from stretto.mpi.base import MPIInstallation
 from stretto.sweep.backend import Launches
 from stretto.sweep.layout import Layout
-from stretto.sweep.placement import InterfaceError, Place, StartError, probe
+from stretto.sweep.placement import InterfaceError, RankPlace, StartError, probe
 from stretto.sweep.request import Request
 from stretto.sweep.smt import per_core
 from stretto.sweep.srun import find_mpi_type, srun_starter
@@ -185,7 +185,7 @@ def find_hosts(
         return Hosts(names, None, mpi_type, mine, lent)
     starter = srun_starter(mpi_type) if mpi_type else None
     kinds: dict[str, list[str]] = defaultdict(list)
-    have: dict[str, Place] = {}
+    have: dict[str, RankPlace] = {}
     for name, place in _kinds(installation, names, starter, say):
         kinds[place.cpu].append(name)
         have[name] = place
@@ -216,10 +216,10 @@ def _kinds(
     names: Sequence[str],
     starter: Callable[[Layout, Sequence[str]], Starter] | None,
     say: Callable[[str], None],
-) -> list[tuple[str, Place]]:
+) -> list[tuple[str, RankPlace]]:
     """Return each node that answers, with what it says: all at once, or else one by one."""
 
-    def ask(hosts: Sequence[str]) -> list[Place]:
+    def ask(hosts: Sequence[str]) -> list[RankPlace]:
         layout = Layout(len(hosts), 1)
         start = starter(layout, hosts) if starter is not None else None
         return probe(installation, layout, hosts, start)
@@ -238,7 +238,7 @@ def _kinds(
         if len(names) == 1:
             raise _silent(names, error) from error
         first = error
-    out: list[tuple[str, Place]] = []
+    out: list[tuple[str, RankPlace]] = []
     lost: list[str] = []
     warnings: list[str] = []
     for at, name in enumerate(names):
@@ -278,7 +278,7 @@ class DoubleError(StrettoError):
     """One node was named twice, by different names."""
 
 
-def _double(found: Sequence[tuple[str, Place]]) -> tuple[str, str] | None:
+def _double(found: Sequence[tuple[str, RankPlace]]) -> tuple[str, str] | None:
     """Return two names whose nodes call themselves the same, None where there are none."""
     names: dict[str, str] = {}
     for name, place in found:
@@ -288,7 +288,7 @@ def _double(found: Sequence[tuple[str, Place]]) -> tuple[str, str] | None:
     return None
 
 
-def _refuse_double(found: Sequence[tuple[str, Place]]) -> None:
+def _refuse_double(found: Sequence[tuple[str, RankPlace]]) -> None:
     """Refuse two names of one node: its ranks would be no ranks of two nodes."""
     pair = _double(found)
     if pair is not None:

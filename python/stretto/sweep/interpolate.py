@@ -11,7 +11,7 @@ from stretto.campaign.compare import NATIVE
 from stretto.errors import StrettoError
 from stretto.files.rows import Row
 from stretto.files.table import WITHOUT_SIZE
-from stretto.plan import Call, choices
+from stretto.plan import CallPlans, choices
 from stretto.sweep.decide import Chosen, Decided, smooth
 from stretto.sweep.layout import Layout
 from stretto.tune.decide import segments_of
@@ -138,7 +138,7 @@ def can_run(collective: str, choice: str, layout: Layout) -> bool:
         if layout.nranks > MOST_BUILT:
             return False
         hosts = [rank // layout.ppn for rank in range(layout.nranks)]
-        with Call(collective, choice, layout.nranks, hosts):
+        with CallPlans(collective, choice, layout.nranks, hosts):
             return True
     except StrettoError:
         return False

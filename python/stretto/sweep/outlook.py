@@ -7,11 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from stretto.campaign.cost import duration
 from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, crowd_words
 from stretto.campaign.show import size_words
 from stretto.campaign.stats import FEWEST
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.files.bench import Sample
 from stretto.sweep.begun import earlier
 from stretto.sweep.expected import at_most_s
@@ -23,10 +22,10 @@ from stretto.sweep.said import few_words
 from stretto.sweep.status import SLOW, left_words
 
 if TYPE_CHECKING:
-    from stretto.sweep.run import System
+    from stretto.sweep.run import CampaignMPI
 
 
-def hopeless(request: Request, system: System) -> list[str]:
+def hopeless(request: Request, system: CampaignMPI) -> list[str]:
     """Return a sentence for everything in a request that nothing can come of.
 
     Parameters
@@ -75,7 +74,7 @@ def _lost_sizes(request: Request) -> list[str]:
     ]
 
 
-def _without_candidates(request: Request, system: System) -> list[str]:
+def _without_candidates(request: Request, system: CampaignMPI) -> list[str]:
     """Return a sentence for collectives of which there is nothing to compare on some layouts."""
     lost: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for collective in request.collectives:
@@ -110,7 +109,7 @@ def _outside(request: Request) -> list[str]:
     ]
 
 
-def plan_lines(request: Request, system: System) -> list[str]:
+def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
     """Return the plan of the measurements with the expected time, for people.
 
     Parameters
@@ -202,7 +201,7 @@ def budget_lines(request: Request, needed_s: float) -> list[str]:
     return out
 
 
-def plan_json(request: Request, system: System) -> dict[str, Any]:
+def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
     """Return the plan of one MPI as plain values.
 
     Parameters

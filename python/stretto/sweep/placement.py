@@ -48,7 +48,7 @@ _AROUND_SRUN = (*_AROUND, "PMIX_RANK")
 
 
 @dataclass(frozen=True)
-class Place:
+class RankPlace:
     """One rank: its host, that host's processor, its cores and threads (0: it does not say)."""
 
     rank: int
@@ -87,7 +87,7 @@ def probe(
     start: Starter | None,
     oversubscribe: bool = False,
     limit_s: float = LIMIT_S,
-) -> list[Place]:
+) -> list[RankPlace]:
     """Start a line of shell on every rank of a layout and return what each says.
 
     Parameters
@@ -187,7 +187,7 @@ def hang_remedy(command: Sequence[str]) -> str:
     )
 
 
-def _parse(said: str) -> list[Place]:
+def _parse(said: str) -> list[RankPlace]:
     out = {}
     for line in said.splitlines():
         text, whole, _ = line.partition("stretto-rank ")[2].rpartition(" stretto-end")
@@ -195,11 +195,13 @@ def _parse(said: str) -> list[Place]:
         if len(words) == 5 and words[0].isdecimal():
             cpu = cpu_model("\n".join(words[4].split(";")))
             cores, threads = (int(w) if w.isdecimal() else 0 for w in words[2:4])
-            out[int(words[0])] = Place(int(words[0]), words[1].split(".")[0], cpu, cores, threads)
+            out[int(words[0])] = RankPlace(
+                int(words[0]), words[1].split(".")[0], cpu, cores, threads
+            )
     return [out[k] for k in sorted(out)]
 
 
-def check_places(places: Sequence[Place], layout: Layout) -> str:
+def check_places(places: Sequence[RankPlace], layout: Layout) -> str:
     """Return the nodes' processor, or refuse ranks that are not where the layout says.
 
     Ranks fill node after node: the first half of the ranks of two nodes is on the first, which

@@ -22,12 +22,14 @@ from stretto.files.identity import Identity
 from stretto.files.io import check_schema, parse_json, read_text
 from stretto.files.once import write_once
 from stretto.files.schema import decode, encode
+from stretto.model.platform_file import load
+from stretto.model.sweep import TOO_MANY, SimulatedCell, messages_of, seconds_of
 from stretto.mpi.base import MPIInstallation
+from stretto.mpi.surroundings import deciding, differing
 from stretto.sweep.differs import other_plan
 from stretto.sweep.elimination import Policy, shape_of
 from stretto.sweep.layout import Layout
 from stretto.sweep.request import OWN, Request
-from stretto.sweep.surroundings import deciding, differing
 from stretto.sweep.times import Shape
 
 SCHEMA, VERSION = "stretto-layout", 1
@@ -178,13 +180,11 @@ def _unlikely(
     """Return what the model finds hopeless at a size and its neighbours; no price: it stays."""
     if request.platform is None or not request.eliminate:
         return {}
-    from stretto.model.platform_file import load
-    from stretto.model.sweep import TOO_MANY, Cell, messages_of, seconds_of
 
     platform, limit = load(request.platform), Policy().priced
     costs: dict[Shape, dict[str, float]] = {}
     for case in cases:
-        cell = Cell(case.collective, layout.nodes, layout.ppn, case.bytes)
+        cell = SimulatedCell(case.collective, layout.nodes, layout.ppn, case.bytes)
         priced = {}
         for name in case.candidates:
             if name.startswith(("native", BARE)):

@@ -11,7 +11,7 @@ from stretto.files.identity import Family
 from stretto.files.rows import Row
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
-from stretto.model.sweep import TOO_MANY, Cell, messages_of, seconds_of
+from stretto.model.sweep import TOO_MANY, SimulatedCell, messages_of, seconds_of
 
 #: what stands for an MPI that the model has no decisions of
 STAND_IN = "openmpi"
@@ -67,7 +67,7 @@ def _ratio(row: Row, platform: Platform, family: Family) -> float | None:
     baseline = family if family in BASELINES else STAND_IN
     found: list[float] = []
     for size in map(int, row.evidence["sizes"].split(",")):
-        cell = Cell(row.collective, row.nodes, row.ppn, size)
+        cell = SimulatedCell(row.collective, row.nodes, row.ppn, size)
         if messages_of(cell, row.choice) > TOO_MANY:
             return None
         own = seconds_of(cell, row.choice, platform)

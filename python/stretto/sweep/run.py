@@ -39,7 +39,7 @@ from stretto.sweep.worker import Worker
 
 
 @dataclass(frozen=True)
-class System:
+class CampaignMPI:
     """One MPI of a campaign on one kind of node.
 
     Attributes
@@ -128,7 +128,7 @@ def system_of(
     say: Callable[[str], None],
     ask_nodes: bool,
     away: bool = False,
-) -> System:
+) -> CampaignMPI:
     """Return the MPI, its nodes and the plans of a campaign.
 
     Parameters
@@ -140,7 +140,7 @@ def system_of(
     ask_nodes
         Start a line of shell on every node to see what it is (not in a dry run).
     away
-        As in `System`.
+        As in `CampaignMPI`.
     """
     installation = find_installation(mpi)
     if request.refine is not None:
@@ -166,10 +166,10 @@ def system_of(
             )
         check_plan(base / layout.name, plans[-1], identity)
     policy = Policy() if request.eliminate else None
-    return System(installation, identity, hosts, base, plans, policy, away)
+    return CampaignMPI(installation, identity, hosts, base, plans, policy, away)
 
 
-def alike(systems: Sequence[System]) -> list[System]:
+def alike(systems: Sequence[CampaignMPI]) -> list[CampaignMPI]:
     """Return a campaign's MPIs; those that have told no time of a launch have the others' pace.
 
     Parameters
@@ -250,7 +250,7 @@ def run_campaign(
 
 def measure_system(
     request: Request,
-    system: System,
+    system: CampaignMPI,
     command: list[str],
     say: Callable[[str], None],
     stop_at: float | None,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.cost import duration
 from stretto.campaign.ledger import Ledger
+from stretto.counted import duration
 from stretto.errors import StrettoError
 from stretto.files.bench import LaunchEnd, Record, standing_exclusions
 from stretto.files.identity import Identity

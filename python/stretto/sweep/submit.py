@@ -42,7 +42,7 @@ _QUEUE = (
 
 
 @dataclass(frozen=True)
-class Job:
+class SlurmJob:
     """What is asked of Slurm.
 
     Attributes
@@ -65,7 +65,7 @@ class Job:
         return self.jobs if self.jobs > 1 else array_asked(self.options) or 1
 
 
-def refuse_job(request: Request, job: Job) -> None:
+def refuse_job(request: Request, job: SlurmJob) -> None:
     """Refuse jobs in which the campaign could not be measured as it is.
 
     Parameters
@@ -101,7 +101,7 @@ def refuse_job(request: Request, job: Job) -> None:
         )
 
 
-def host_lines(request: Request, job: Job) -> list[str]:
+def host_lines(request: Request, job: SlurmJob) -> list[str]:
     """Return a warning where Slurm may give other nodes than those that were named.
 
     Parameters
@@ -121,18 +121,18 @@ def host_lines(request: Request, job: Job) -> list[str]:
     ]
 
 
-def _nodes(request: Request, job: Job) -> tuple[int, int]:
+def _nodes(request: Request, job: SlurmJob) -> tuple[int, int]:
     """Return the fewest and the most nodes of a job."""
     need = max(x.nodes for x in request.layouts)
     return nodes_asked(job.options) or (need, need)
 
 
-def _all_named(request: Request, job: Job) -> bool:
+def _all_named(request: Request, job: SlurmJob) -> bool:
     """Return whether one job has all nodes of hosts: ``--nodelist`` gives no fewer of them."""
     return job.at_once == 1 and 0 < len(request.hosts) <= _nodes(request, job)[1]
 
 
-def script(request: Request, file: Path, job: Job, environ: Mapping[str, str]) -> str:
+def script(request: Request, file: Path, job: SlurmJob, environ: Mapping[str, str]) -> str:
     """Return the batch script of a campaign.
 
     The campaign runs in the background, so that the shell hears Slurm's warning before the end of
@@ -277,7 +277,7 @@ def _no_mpi(name: str) -> bool:
     return not may_be and not Path(name).is_dir() and which(name, os.environ) is None
 
 
-def submit(request: Request, file: Path, job: Job) -> tuple[Path, str]:
+def submit(request: Request, file: Path, job: SlurmJob) -> tuple[Path, str]:
     """Write the script into the campaign's directory and submit it; return it and the job's number.
 
     Parameters

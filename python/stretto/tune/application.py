@@ -17,7 +17,7 @@ from stretto.files.outcome import Verdict
 from stretto.files.profile import Profile
 from stretto.files.table import TUNABLE, Table, write_table
 from stretto.files.usage import busy_words, usage_of
-from stretto.files.verdict import Gain
+from stretto.files.verdict import GainInterval
 from stretto.launch.library import library_for
 from stretto.tune.alone import alone_in
 from stretto.tune.needs import find_needs
@@ -142,7 +142,7 @@ class Tuning(Verifying):
         return self.outcome(reason, False, benches, found=found)
 
     def tiny(
-        self, profile: Profile, table: Table, predicted: Gain, benches: Sequence[Path]
+        self, profile: Profile, table: Table, predicted: GainInterval, benches: Sequence[Path]
     ) -> TuneResult:
         """Write the verdict that the table is good, but CMD has too little of it to show."""
         text = (

@@ -17,7 +17,7 @@ Layout = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Call:
+class CallShape:
     """A call in which something was measured, in whatever mode; `layout` as in `Comparison`."""
 
     collective: str
@@ -28,7 +28,7 @@ class Call:
     layout: Layout | None = None
 
 
-def call_of(cell: Cell, layout: Layout | None = None) -> Call:
+def call_of(cell: Cell, layout: Layout | None = None) -> CallShape:
     """Return a cell's call.
 
     Parameters
@@ -36,14 +36,14 @@ def call_of(cell: Cell, layout: Layout | None = None) -> Call:
     cell, layout
         Where it was measured.
     """
-    return Call(cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root, layout)
+    return CallShape(cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root, layout)
 
 
 def calls_of(
     times: Mapping[Cell, Mapping[str, object]],
     layout: Layout | None = None,
     baselines: Collection[str] = (NATIVE, BARE),
-) -> list[Call]:
+) -> list[CallShape]:
     """Return the calls in which the MPI by itself was measured, each once and in their order.
 
     Parameters
@@ -60,7 +60,7 @@ def calls_of(
 
 
 def complete(
-    comparisons: Iterable[Comparison], calls: Iterable[Call]
+    comparisons: Iterable[Comparison], calls: Iterable[CallShape]
 ) -> dict[str, dict[int, list[Comparison]]]:
     """Return the comparisons that may become rows, by collective and size.
 
@@ -75,8 +75,8 @@ def complete(
         From `calls_of`; those of the comparisons count, too.
     """
     found: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
-    wanted: dict[tuple[str, int], set[Call]] = defaultdict(set)
-    have: dict[tuple[str, int, str], set[Call]] = defaultdict(set)
+    wanted: dict[tuple[str, int], set[CallShape]] = defaultdict(set)
+    have: dict[tuple[str, int, str], set[CallShape]] = defaultdict(set)
     for call in calls:
         wanted[call.collective, call.bytes].add(call)
     for c in comparisons:

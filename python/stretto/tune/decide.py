@@ -18,7 +18,7 @@ from stretto.campaign.compare import BARE, NATIVE, Comparison
 from stretto.campaign.stats import geometric_mean, paired_test, rank_sum_test
 from stretto.campaign.verdict import ALPHA
 from stretto.files.table import WITHOUT_SIZE, Row
-from stretto.tune.complete import Call, complete
+from stretto.tune.complete import CallShape, complete
 from stretto.tune.evidence import evidence_of, shapes_of
 
 #: a change of choice must gain more than this (sum of log ratios over the sizes)
@@ -40,7 +40,7 @@ Options = Mapping[int, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
-class Span:
+class SizeRange:
     """Sizes that a measured one stands for, both included (an application's size class)."""
 
     low: int
@@ -125,7 +125,7 @@ def ties(sizes: Mapping[int, Sequence[Comparison]], options: Options) -> dict[in
     return out
 
 
-def segments(chosen: Mapping[int, str], spans: Mapping[int, Span]) -> list[Segment]:
+def segments(chosen: Mapping[int, str], spans: Mapping[int, SizeRange]) -> list[Segment]:
     """Turn choices at measured sizes into ranges that cover all sizes.
 
     Between two measured sizes with one choice, not more than 16 times apart, that choice holds;
@@ -142,7 +142,7 @@ def segments(chosen: Mapping[int, str], spans: Mapping[int, Span]) -> list[Segme
     sizes = sorted(chosen)
     if not sizes:
         return [Segment(0, None, NATIVE, ())]
-    owns = [spans.get(size, Span(size, size)) for size in sizes]
+    owns = [spans.get(size, SizeRange(size, size)) for size in sizes]
     low = [min(span.low, size) for span, size in zip(owns, sizes, strict=True)]
     high = [max(span.high, size) for span, size in zip(owns, sizes, strict=True)]
     if sizes[0] <= SMALLEST:
@@ -163,7 +163,7 @@ def segments(chosen: Mapping[int, str], spans: Mapping[int, Span]) -> list[Segme
 
 
 def segments_of(
-    collective: str, chosen: dict[int, str], options: Options, spans: Mapping[int, Span]
+    collective: str, chosen: dict[int, str], options: Options, spans: Mapping[int, SizeRange]
 ) -> list[Segment]:
     """Return `segments`, or one for all sizes where the choice cannot depend on the size.
 
@@ -280,11 +280,11 @@ def decide(
     comparisons: Iterable[Comparison],
     nodes: int | None,
     ppn: int | None,
-    spans: Mapping[str, Mapping[int, Span]] | None = None,
+    spans: Mapping[str, Mapping[int, SizeRange]] | None = None,
     source: str = "measured",
     choose: Callable[[str, Options], dict[int, str]] | None = None,
     usable: Callable[[str], bool] = _own,
-    calls: Iterable[Call] = (),
+    calls: Iterable[CallShape] = (),
 ) -> list[Row]:
     """Return the rows of the table, for each collective from 0 bytes without end.
 

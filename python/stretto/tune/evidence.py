@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from stretto.campaign.compare import BARE, NATIVE, Comparison
 from stretto.campaign.settings import REDUCTIONS, ROOTED
+from stretto.campaign.show import size_words
 from stretto.campaign.stats import geometric_mean
 from stretto.files.table import WITHOUT_SIZE
 
@@ -88,8 +89,6 @@ def weaker_words(evidence: Mapping[str, str]) -> str:
     evidence
         Of the row.
     """
-    from stretto.campaign.show import size_words  # it loads what prints results
-
     words = {"borne_out": "borne out beside its neighbours' proof", "harmless": "no slower"}
     out = ""
     for key, text in words.items():

@@ -24,7 +24,7 @@ from stretto.tune.decide import decide
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecidedFile:
     """What came of one results file.
 
     Attributes
@@ -47,7 +47,7 @@ class Decided:
     alone: list[str]
 
 
-def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[Decided], Path]:
+def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[DecidedFile], Path]:
     """Decide from results files of one MPI, and write the table.
 
     Parameters
@@ -79,7 +79,7 @@ def table_beside(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".bench.jsonl") + ".table")
 
 
-def table_from(paths: Sequence[Path]) -> tuple[list[Decided], Table]:
+def table_from(paths: Sequence[Path]) -> tuple[list[DecidedFile], Table]:
     """Return what each results file gives, and the table of all of them; nothing is written.
 
     Parameters
@@ -87,7 +87,7 @@ def table_from(paths: Sequence[Path]) -> tuple[list[Decided], Table]:
     paths
         As for `decide_from`.
     """
-    found: list[Decided] = []
+    found: list[DecidedFile] = []
     read: list[tuple[Path, Bench]] = []
     seen: dict[tuple[int, int, str], Path] = {}
     for path in paths:
@@ -158,7 +158,7 @@ def _simulated(path: Path) -> StrettoError:
     )  # fmt: skip
 
 
-def _decide(bench: Bench, nodes: int, ppn: int) -> Decided:
+def _decide(bench: Bench, nodes: int, ppn: int) -> DecidedFile:
     times = timings(bench)
     comparisons = fair(times)
     deciding = decisive(comparisons, times)
@@ -183,4 +183,4 @@ def _decide(bench: Bench, nodes: int, ppn: int) -> Decided:
         if not {NATIVE, BARE} & set(found):
             alone[cell.collective].add(cell.bytes)
     words = [f"{c} of {', '.join(map(size_words, sorted(s)))} B" for c, s in alone.items()]
-    return Decided(bench, times, comparisons, deciding, rows, natives, words)
+    return DecidedFile(bench, times, comparisons, deciding, rows, natives, words)

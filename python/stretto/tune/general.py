@@ -23,7 +23,7 @@ from stretto.tune.decide import decide
 
 
 @dataclass(frozen=True)
-class Request:
+class LayoutRequest:
     """What the user asked for."""
 
     where: Where
@@ -40,7 +40,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Found:
+class TunedLayout:
     """What came of it."""
 
     times: Mapping[Cell, Mapping[str, Timing]]
@@ -52,7 +52,7 @@ class Found:
     results: Path
 
 
-def settings_of(request: Request) -> s.Settings:
+def settings_of(request: LayoutRequest) -> s.Settings:
     """Return the campaign for a request.
 
     Parameters
@@ -86,8 +86,8 @@ def settings_of(request: Request) -> s.Settings:
 
 
 def tune_generally(
-    request: Request, command: list[str], say: Callable[[str], None]
-) -> Found | None:
+    request: LayoutRequest, command: list[str], say: Callable[[str], None]
+) -> TunedLayout | None:
     """Measure, decide and write the table; None in a dry run.
 
     Parameters
@@ -124,4 +124,4 @@ def tune_generally(
         identity.stretto, identity.host.name, identity.host.cpu, rows,
     )  # fmt: skip
     write_table(table, path)
-    return Found(times, comparisons, deciding, rows, notes, path, results)
+    return TunedLayout(times, comparisons, deciding, rows, notes, path, results)

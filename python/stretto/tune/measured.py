@@ -11,20 +11,20 @@ from stretto.campaign.baseline import fair, with_bare
 from stretto.campaign.candidates import default_candidates
 from stretto.campaign.commandline import Starter
 from stretto.campaign.compare import NATIVE, Comparison, decisive, timings
-from stretto.campaign.cost import ask, duration
+from stretto.campaign.cost import ask
 from stretto.campaign.fitting import require_layout
 from stretto.campaign.idle import cores
 from stretto.campaign.ledger import time_left
 from stretto.campaign.runner import measure
 from stretto.campaign.settings import ROOTED, STARTUP_S, Case, Settings, make_case, variants_of
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.files.identity import collect
 from stretto.files.profile import Profile
 from stretto.files.table import Row, Table
 from stretto.launch.inject import prepare
 from stretto.launch.job import understand
-from stretto.tune.complete import Call, calls_of
-from stretto.tune.decide import Span, decide
+from stretto.tune.complete import CallShape, calls_of
+from stretto.tune.decide import SizeRange, decide
 from stretto.tune.needs import Need, Needs
 from stretto.tune.profiled import Profiled
 from stretto.tune.stage import PAIRS
@@ -51,7 +51,7 @@ class Planned:
         )
 
 
-class Measured(Profiled):
+class MeasuredNeeds(Profiled):
     """Campaigns for the needs of an application, and the table that follows."""
 
     def planned(self, needs: Needs) -> list[Planned]:
@@ -90,10 +90,10 @@ class Measured(Profiled):
         comparisons: list[Comparison] = []
         plans = self.planned(needs)
         # A table tells nodes x ppn apart, not 7 ranks of 2 x 4 from 8: they decide together.
-        spans: dict[tuple[int, int], dict[str, dict[int, Span]]] = defaultdict(
+        spans: dict[tuple[int, int], dict[str, dict[int, SizeRange]]] = defaultdict(
             lambda: defaultdict(dict)
         )
-        calls: dict[tuple[int, int], list[Call]] = defaultdict(list)
+        calls: dict[tuple[int, int], list[CallShape]] = defaultdict(list)
         for plan in plans:
             nranks, nodes, ppn = plan.layout
             left = time_left(plan.settings, plan.path, self.o.restart)
@@ -204,11 +204,11 @@ class Measured(Profiled):
         )
 
 
-def _wider(span: Span, other: Span | None) -> Span:
+def _wider(span: SizeRange, other: SizeRange | None) -> SizeRange:
     """Return the span that holds both."""
     if other is None:
         return span
-    return Span(min(span.low, other.low), max(span.high, other.high))
+    return SizeRange(min(span.low, other.low), max(span.high, other.high))
 
 
 def _launches(cases: Sequence[Case], variants: int, share: float | None) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from stretto.files.profile import Call, Profile
 from stretto.files.table import TUNABLE
-from stretto.tune.decide import Span
+from stretto.tune.decide import SizeRange
 from stretto.tune.shapes import MOST_SHAPES, Shape, shapes_of, width_of
 
 #: the needs that are measured cover so much of the time in tunable collectives
@@ -48,7 +48,7 @@ class Need:
     nodes: int
     ppn: int
     bytes: int
-    span: Span
+    span: SizeRange
     shapes: tuple[Shape, ...]
     calls: int
     transfer_s: float
@@ -184,7 +184,7 @@ def _need(name: str, size: int, nodes: int, ppn: int, rows: Sequence[Call]) -> N
         nodes,
         ppn,
         measured,
-        Span(min(low, measured), max(high, measured)),
+        SizeRange(min(low, measured), max(high, measured)),
         shapes,
         calls,
         sum(p[0] for p in parts),
@@ -216,7 +216,7 @@ def _joined(needs: Sequence[Need]) -> list[Need]:
         waits = [w for w in (old.wait_s, n.wait_s) if w is not None]
         out[key] = Need(
             *key,
-            Span(min(old.span.low, n.span.low), max(old.span.high, n.span.high)),
+            SizeRange(min(old.span.low, n.span.low), max(old.span.high, n.span.high)),
             tuple(dict.fromkeys([*old.shapes, *n.shapes]))[:MOST_SHAPES],
             old.calls + n.calls,
             old.transfer_s + n.transfer_s,

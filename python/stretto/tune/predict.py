@@ -9,7 +9,7 @@ import numpy as np
 from stretto.campaign.compare import NATIVE, Comparison
 from stretto.campaign.stats import bootstrap_medians
 from stretto.files.table import Table
-from stretto.files.verdict import Gain
+from stretto.files.verdict import GainInterval
 from stretto.tune.needs import Need, Needs
 
 DRAWS = 4000
@@ -21,7 +21,7 @@ def predict(
     comparisons: Sequence[Comparison],
     seed: int = 1,
     wall_s: float | None = None,
-) -> Gain | None:
+) -> GainInterval | None:
     """Return the predicted gain in wall time: time in the collective x (1 - ratio) / wall time.
 
     Only what the table changes counts. The time in the collective is uncertain: the profile's
@@ -76,7 +76,7 @@ def predict(
     gains = saved / wall
     low, high = np.percentile(gains, [2.5, 97.5])
     median = middle / wall
-    return Gain(float(min(low, median)), float(median), float(max(high, median)))
+    return GainInterval(float(min(low, median)), float(median), float(max(high, median)))
 
 
 def applied(need: Need, table: Table, comparisons: Sequence[Comparison]) -> Comparison | None:

@@ -15,6 +15,7 @@ from stretto.files.profile import Profile, read_profile, write_profile
 from stretto.files.program import take
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
+from stretto.profiling.record import check_result, record
 from stretto.profiling.show import tools_note
 from stretto.tune.place import fresh, make_output
 from stretto.tune.stage import Stage
@@ -60,7 +61,6 @@ class Profiled(Stage):
                 self.going_on(found.programs, found.created)
                 return found
             self.say(f"stretto: {path} is of a run that did not end well; CMD runs again")
-        from stretto.profiling.record import check_result, record
 
         make_output(self.o.out)
         self.programs = [take(p) for p in program_files(self.job)]

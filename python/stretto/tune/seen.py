@@ -29,7 +29,7 @@ _PART = 0.1
 
 
 @dataclass
-class Seen:
+class RanksSeen:
     """What was seen of a run's ranks.
 
     Attributes
@@ -98,7 +98,7 @@ def _look(
 
 
 @contextmanager
-def watching(mark: str, value: str, enough: int | None = None) -> Iterator[Seen]:
+def watching(mark: str, value: str, enough: int | None = None) -> Iterator[RanksSeen]:
     """Look at the ranks of what is run meanwhile; afterwards the result is complete.
 
     Parameters
@@ -108,7 +108,7 @@ def watching(mark: str, value: str, enough: int | None = None) -> Iterator[Seen]
     enough
         A number of ranks: once it is seen, no more is looked for.
     """
-    seen, stop, begin = Seen(set(), ()), threading.Event(), time.monotonic()
+    seen, stop, begin = RanksSeen(set(), ()), threading.Event(), time.monotonic()
     others = _numbers()
     starters: set[tuple[int, bytes]] = set()
 

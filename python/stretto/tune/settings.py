@@ -11,11 +11,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from stretto.campaign.cost import ask, duration
+from stretto.campaign.cost import ask
 from stretto.campaign.idle import busy_before
 from stretto.campaign.stats import benjamini_hochberg
 from stretto.campaign.verdict import judge
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.errors import StrettoError, keeping
 from stretto.files.identity import collect
 from stretto.files.outcome import Outcome

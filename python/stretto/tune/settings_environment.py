@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.launch.job import Job
-from stretto.sweep.surroundings import deciding, differing
+from stretto.mpi.surroundings import deciding, differing
 
 #: the threads of each rank and where they are, for GCC's, Intel's and LLVM's OpenMP
 _THREADS = re.compile(r"(OMP|GOMP|KMP)_(?!DISPLAY|VERSION|SETTINGS|WARNINGS)\w+")

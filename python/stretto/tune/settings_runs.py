@@ -11,7 +11,7 @@ from stretto.campaign.stats import Interval, median_interval
 from stretto.errors import CommandFailedError, from_oserror
 from stretto.files.io import write_atomic
 from stretto.files.settings import NATIVE, SettingRun, SettingsFile, write_settings
-from stretto.files.verdict import Gain, Run, as_typed
+from stretto.files.verdict import GainInterval, Run, as_typed
 from stretto.launch.evidence import require_native
 from stretto.mpi.settings import Setting
 from stretto.tune.outputs import Outputs, stamps
@@ -74,13 +74,13 @@ class SettingRuns(Stage):
         )
         return ratio, ratios, p
 
-    def _gain(self, ratio: Interval, ratios: Sequence[float], p: float | None) -> Gain:
+    def _gain(self, ratio: Interval, ratios: Sequence[float], p: float | None) -> GainInterval:
         """Return a comparison of times as a gain of the metric, with its interval or extremes."""
         low = ratio.low if ratio.low is not None else min(ratios)
         high = ratio.high if ratio.high is not None else max(ratios)
         if self.o.metric.better == "higher":
-            return Gain(1 / high - 1, 1 / ratio.median - 1, 1 / low - 1, p)
-        return Gain(1 - high, 1 - ratio.median, 1 - low, p)
+            return GainInterval(1 / high - 1, 1 / ratio.median - 1, 1 / low - 1, p)
+        return GainInterval(1 - high, 1 - ratio.median, 1 - low, p)
 
     def _outputs(self, name: str) -> Outputs:
         """Return what was put out by the runs that confirm a setting or combination."""

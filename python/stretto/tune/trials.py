@@ -18,12 +18,12 @@ from stretto.campaign.stats import FEWEST, Interval
 from stretto.campaign.verdict import inconclusive, judge
 from stretto.errors import UsageError
 from stretto.files.outcome import Verdict
-from stretto.files.verdict import Gain, Metric, Run
+from stretto.files.verdict import GainInterval, Metric, Run
 from stretto.launch.evidence import VARIABLE, Evidence, read_evidence
 from stretto.launch.execute import Result, run
 from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import understand
-from stretto.tune.seen import Seen, watching
+from stretto.tune.seen import RanksSeen, watching
 
 Kind = Literal["native", "tuned"]
 #: how long the machine is looked at before each run (s)
@@ -37,7 +37,7 @@ class Trial:
     result: Result
     evidence: Evidence
     #: what was seen of its ranks; None: they were not watched
-    seen: Seen | None = None
+    seen: RanksSeen | None = None
     #: numbers of ranks that ranks told, whoever asked them; empty: none did
     sizes: frozenset[int] = frozenset()
     #: share of the processors' time that others used just before; None: not known
@@ -208,7 +208,7 @@ def _sides(runs: Sequence[Run]) -> tuple[dict[int, float], dict[int, float]]:
     return {i: sides["tuned"][i] for i in both}, {i: sides["native"][i] for i in both}
 
 
-def gain(runs: Sequence[Run], metric: Metric) -> Gain | None:
+def gain(runs: Sequence[Run], metric: Metric) -> GainInterval | None:
     """Return the measured gain with its interval and p; None without a pair.
 
     Parameters
@@ -248,9 +248,11 @@ def judged(runs: Sequence[Run], metric: Metric) -> Verdict:
     return found
 
 
-def _gain_of(ratio: Interval, ratios: Sequence[float], p: float | None, metric: Metric) -> Gain:
+def _gain_of(
+    ratio: Interval, ratios: Sequence[float], p: float | None, metric: Metric
+) -> GainInterval:
     low = ratio.low if ratio.low is not None else min(ratios)
     high = ratio.high if ratio.high is not None else max(ratios)
     if metric.better == "higher":
-        return Gain(low - 1, ratio.median - 1, high - 1, p)
-    return Gain(1 - high, 1 - ratio.median, 1 - low, p)
+        return GainInterval(low - 1, ratio.median - 1, high - 1, p)
+    return GainInterval(1 - high, 1 - ratio.median, 1 - low, p)

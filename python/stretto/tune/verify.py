@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from stretto.campaign.cost import duration
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
 from stretto.files.identity import collect
 from stretto.files.io import write_atomic
@@ -18,7 +17,7 @@ from stretto.files.profile import Profile
 from stretto.files.table import Row, Table
 from stretto.files.verdict import (
     Compared,
-    Gain,
+    GainInterval,
     Run,
     VerdictFile,
     as_typed,
@@ -29,7 +28,7 @@ from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.library import library_for
 from stretto.progress import Progress
 from stretto.tune import outputs
-from stretto.tune.measured import Measured
+from stretto.tune.measured import MeasuredNeeds
 from stretto.tune.outputs import Outputs, stamps
 from stretto.tune.place import case_files, fresh
 from stretto.tune.stage import PAIRS
@@ -57,11 +56,11 @@ class TuneResult:
     profile: Path | None = None
     bench: list[Path] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
-    predicted: Gain | None = None
-    measured: Gain | None = None
+    predicted: GainInterval | None = None
+    measured: GainInterval | None = None
 
 
-class Verifying(Measured):
+class Verifying(MeasuredNeeds):
     """Runs of CMD with the table and without, each proven to be what it is taken for."""
 
     #: when the verdict that is gone on with was written; None: a run was made since
@@ -73,8 +72,8 @@ class Verifying(Measured):
         conclusion: str,
         benches: Sequence[Path],
         runs: Sequence[Run] = (),
-        predicted: Gain | None = None,
-        measured: Gain | None = None,
+        predicted: GainInterval | None = None,
+        measured: GainInterval | None = None,
         compared: Sequence[Compared] = (),
         found: Verdict | None = None,
     ) -> Path:
@@ -120,8 +119,8 @@ class Verifying(Measured):
         helps: bool,
         benches: Sequence[Path],
         table: Table | None = None,
-        predicted: Gain | None = None,
-        measured: Gain | None = None,
+        predicted: GainInterval | None = None,
+        measured: GainInterval | None = None,
         found: Verdict | None = None,
     ) -> TuneResult:
         """Return what came of it.
@@ -146,7 +145,11 @@ class Verifying(Measured):
         )
 
     def verify(
-        self, profile: Profile, table: Table, predicted: Gain | None, benches: Sequence[Path]
+        self,
+        profile: Profile,
+        table: Table,
+        predicted: GainInterval | None,
+        benches: Sequence[Path],
     ) -> TuneResult:
         """Run CMD native and tuned in turn, and conclude."""
         runs = self._earlier(profile)
@@ -201,7 +204,9 @@ class Verifying(Measured):
         helps = found.outcome != "slower"
         return self.outcome(text, helps, benches, table, predicted, measured, found)
 
-    def _cost_words(self, measured: Gain | None, found: Verdict, runs: Sequence[Run]) -> str:
+    def _cost_words(
+        self, measured: GainInterval | None, found: Verdict, runs: Sequence[Run]
+    ) -> str:
         """Say where a gain in wall time is less than what starting stretto run costs."""
         if measured is None or found.outcome != "faster" or self.o.metric.pattern is not None:
             return ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stretto.counted import counted
 from stretto.files.outcome import Verdict
-from stretto.files.verdict import Gain, Metric, Run
+from stretto.files.verdict import GainInterval, Metric, Run
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
 from stretto.tune.needs import Needs
@@ -37,7 +37,7 @@ def ended(result: Result) -> str:
     return f"it ended with {result.status}; {said}"
 
 
-def gain_words(gain: Gain) -> str:
+def gain_words(gain: GainInterval) -> str:
     """Return a gain with its interval (and p)."""
     text = f"{percent(gain.median)} ({percent(gain.low)} to {percent(gain.high)})"
     return text if gain.p is None else f"{text}, p={gain.p:.2g}"
@@ -72,7 +72,9 @@ def no_help(needs: Needs) -> str | None:
     )
 
 
-def conclude(metric: Metric, predicted: Gain | None, measured: Gain | None, found: Verdict) -> str:
+def conclude(
+    metric: Metric, predicted: GainInterval | None, measured: GainInterval | None, found: Verdict
+) -> str:
     """Return the conclusion.
 
     Parameters

@@ -23,7 +23,7 @@ from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity, Source
 from stretto.files.profile import Call, Communicator, Matrix, Node, Profile, write_profile
 from stretto.files.table import Row, Table, write_table
-from stretto.files.verdict import Gain, Metric, Run, VerdictFile, write_verdict
+from stretto.files.verdict import GainInterval, Metric, Run, VerdictFile, write_verdict
 
 CREATED = "2026-11-21T20:00:00Z"
 OPENMPI = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4, package: Debian OpenMPI")
@@ -307,7 +307,7 @@ def verdict(case: Case, path: Path, significant: bool = True) -> None:
         runs.append(Run(kind, i, round(float(value), 3), round(float(value) + 0.4, 3), 0))
     runs.append(Run("native", 16, None, 3.1, 1))
     p = 0.00016 if significant else 0.44
-    measured = Gain(gain - 0.009, gain, gain + 0.008, p)
+    measured = GainInterval(gain - 0.009, gain, gain + 0.008, p)
     text = (
         f"(simulated) Stretto made this command {100 * gain:.1f} % faster "
         f"({100 * measured.low:.1f} % to {100 * measured.high:.1f} %)."
@@ -323,7 +323,7 @@ def verdict(case: Case, path: Path, significant: bool = True) -> None:
             case.command,
             Metric(),
             runs,
-            Gain(gain * 0.8, gain * 1.1, gain * 1.5),
+            GainInterval(gain * 0.8, gain * 1.1, gain * 1.5),
             measured,
             True,
             text,

@@ -4,7 +4,7 @@
 which algorithms there are, and their numbers, the installed MPI tells.
 """
 
-from stretto.mpi.algorithms.base import Algorithm, Parameter
+from stretto.mpi.algorithms.base import AlgorithmParameter, NativeAlgorithm
 from stretto.mpi.algorithms.discover import discover, named
 
-__all__ = ["Algorithm", "Parameter", "discover", "named"]
+__all__ = ["AlgorithmParameter", "NativeAlgorithm", "discover", "named"]

@@ -12,7 +12,7 @@ FILES = f"{PREFIX}files"
 
 
 @dataclass(frozen=True)
-class Parameter:
+class AlgorithmParameter:
     """A number or word that an algorithm takes.
 
     Attributes
@@ -31,7 +31,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class NativeAlgorithm:
     """One algorithm of an MPI for one collective.
 
     Attributes
@@ -63,7 +63,7 @@ class Algorithm:
     value: str
     component: str
     settings: tuple[tuple[str, str], ...]
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[AlgorithmParameter, ...] = ()
     exactly: int | None = None
     nodes: bool | None = None
     shared: bool = False
@@ -88,7 +88,7 @@ class Algorithm:
             return False
         return self.nodes is None or self.nodes == (nodes > 1)
 
-    def having(self, values: Mapping[str, str]) -> Algorithm:
+    def having(self, values: Mapping[str, str]) -> NativeAlgorithm:
         """Return the algorithm with values for some of its parameters.
 
         Parameters
@@ -104,7 +104,7 @@ class Algorithm:
             chosen=self.chosen + tuple((p.name, values[p.name]) for p in mine),
         )
 
-    def variations(self) -> list[Algorithm]:
+    def variations(self) -> list[NativeAlgorithm]:
         """Return it by itself and with each value of each parameter, one parameter at a time.
 
         All combinations would be too many to measure, and what one parameter is worth shows with

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Mapping
 from stretto.errors import UsageError
 from stretto.files.identity import Family
 from stretto.mpi.algorithms import intel, mpich, openmpi
-from stretto.mpi.algorithms.base import Algorithm
+from stretto.mpi.algorithms.base import NativeAlgorithm
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.variables import Variable, control_variables
 
-_FINDERS: dict[Family, Callable[[Mapping[str, Variable]], list[Algorithm]]] = {
+_FINDERS: dict[Family, Callable[[Mapping[str, Variable]], list[NativeAlgorithm]]] = {
     "openmpi": openmpi.find,
     "mpich": mpich.find,
     "intel": intel.find,
 }
 
 
-def discover(installation: MPIInstallation) -> list[Algorithm]:
+def discover(installation: MPIInstallation) -> list[NativeAlgorithm]:
     """Return all algorithms of all blocking collectives that an installed MPI has.
 
     In the MPI's own order, by collective; without values for their parameters
@@ -35,8 +35,8 @@ def discover(installation: MPIInstallation) -> list[Algorithm]:
 
 
 def named(
-    algorithms: Iterable[Algorithm], collective: str, name: str, mpi: str = "this MPI"
-) -> Algorithm:
+    algorithms: Iterable[NativeAlgorithm], collective: str, name: str, mpi: str = "this MPI"
+) -> NativeAlgorithm:
     """Return the algorithm of a collective by its name, label or number.
 
     Parameters

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from stretto.mpi.algorithms.base import Algorithm
+from stretto.mpi.algorithms.base import NativeAlgorithm
 from stretto.mpi.variables import Variable
 
 _ALIAS = re.compile(r"@Alias:#\s*I_MPI_ADJUST_(\w+)")
@@ -19,7 +19,7 @@ _LEVELS = ("COMPOSITION", "NETWORK", "NODE")
 _OTHER = ("SENDRECV_REPLACE",)
 
 
-def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
+def find(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:
     """Return the presets of an Intel MPI.
 
     Parameters
@@ -28,7 +28,7 @@ def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
         From `control_variables`.
     """
     names = {m.group(1) for v in variables.values() if (m := _ALIAS.search(v.help))}
-    out: list[Algorithm] = []
+    out: list[NativeAlgorithm] = []
     for variable in variables.values():
         alias, span = _ALIAS.search(variable.help), _RANGE.search(variable.help)
         if not alias or not span:
@@ -40,7 +40,7 @@ def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
             continue
         component = level.lower() if level else "preset"
         out += [
-            Algorithm(
+            NativeAlgorithm(
                 collective.lower(),
                 str(number),
                 str(number),

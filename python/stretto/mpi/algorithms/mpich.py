@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from stretto.mpi.algorithms.base import Algorithm, Parameter
+from stretto.mpi.algorithms.base import AlgorithmParameter, NativeAlgorithm
 from stretto.mpi.variables import Variable
 
 _CVAR = "MPIR_CVAR_"
@@ -59,7 +59,7 @@ _INTRANODE_VALUES = {
 # all of them together) and its threshold, how many calls come before it (none is faster).
 
 
-def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
+def find(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:
     """Return the algorithms of an MPICH.
 
     Parameters
@@ -67,7 +67,7 @@ def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
     variables
         From `control_variables`.
     """
-    out: list[Algorithm] = []
+    out: list[NativeAlgorithm] = []
     for name, variable in variables.items():
         found = re.fullmatch(_CVAR + r"([A-Z_]+?)(_POSIX)?_INTRA_ALGORITHM", name)
         if found and not found.group(1).endswith("_OFI"):
@@ -94,7 +94,9 @@ def _blocking(collective: str, variables: Mapping[str, Variable]) -> bool:
     )
 
 
-def _flat(collective: str, name: str, item: str, variables: Mapping[str, Variable]) -> Algorithm:
+def _flat(
+    collective: str, name: str, item: str, variables: Mapping[str, Variable]
+) -> NativeAlgorithm:
     upper = collective.upper()
     settings = [(name, item)]
     if f"{_CVAR}{upper}_DEVICE_COLLECTIVE" in variables:
@@ -102,7 +104,7 @@ def _flat(collective: str, name: str, item: str, variables: Mapping[str, Variabl
             (f"{_CVAR}DEVICE_COLLECTIVES", "percoll"),
             (f"{_CVAR}{upper}_DEVICE_COLLECTIVE", "0"),
         ]
-    return Algorithm(
+    return NativeAlgorithm(
         collective, item, item, "mpir", tuple(settings), _parameters(upper, item, variables),
         nodes=True if item == "smp" else None,
     )  # fmt: skip
@@ -110,9 +112,9 @@ def _flat(collective: str, name: str, item: str, variables: Mapping[str, Variabl
 
 def _parameters(
     collective: str, item: str, variables: Mapping[str, Variable]
-) -> tuple[Parameter, ...]:
+) -> tuple[AlgorithmParameter, ...]:
     """Return what an algorithm of the MPIR layer takes, of the variables that there are."""
-    out: list[Parameter] = []
+    out: list[AlgorithmParameter] = []
     for name in variables:
         for suffix, (word, values) in _VALUES.items():
             found = re.fullmatch(f"{_CVAR}{collective}_(?:(\\w+)_)?{suffix}", name)
@@ -139,13 +141,15 @@ def _looks(
 
 def _parameter(
     word: str, name: str, values: Sequence[str], variables: Mapping[str, Variable]
-) -> Parameter:
+) -> AlgorithmParameter:
     """Return a parameter without the value that it has anyway."""
-    return Parameter(word, name, tuple(v for v in values if v != variables[name].value))
+    return AlgorithmParameter(word, name, tuple(v for v in values if v != variables[name].value))
 
 
-def _posix(collective: str, name: str, item: str, variables: Mapping[str, Variable]) -> Algorithm:
-    out: list[Parameter] = []
+def _posix(
+    collective: str, name: str, item: str, variables: Mapping[str, Variable]
+) -> NativeAlgorithm:
+    out: list[AlgorithmParameter] = []
     trees = _INTRANODE.get(collective, ()) if item == "release_gather" else ()
     for at, tree in enumerate(trees):
         for end, (word, values) in _INTRANODE_VALUES.items():
@@ -153,15 +157,17 @@ def _posix(collective: str, name: str, item: str, variables: Mapping[str, Variab
             if variable in variables:
                 word = word if at == 0 else f"release_{word}"
                 out.append(_parameter(word, variable, values, variables))
-    return Algorithm(collective, item, item, "posix", ((name, item),), tuple(out), nodes=False)
+    return NativeAlgorithm(
+        collective, item, item, "posix", ((name, item),), tuple(out), nodes=False
+    )
 
 
-def _compositions(collective: str, variable: Variable) -> list[Algorithm]:
+def _compositions(collective: str, variable: Variable) -> list[NativeAlgorithm]:
     """Return the device's compositions: ``0 Auto selection 1 NM + SHM 2 NM only``."""
     body = variable.help.partition("0 Auto selection")[2]
     found = re.findall(r"(?:^|\s)([1-9])\s+([A-Z].*?)(?=\s[1-9]\s+[A-Z]|$)", body)
     return [
-        Algorithm(
+        NativeAlgorithm(
             collective,
             "_".join(re.findall(r"[a-z0-9]+", words.lower())),
             number,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from stretto.mpi.algorithms.base import Algorithm, Parameter
+from stretto.mpi.algorithms.base import AlgorithmParameter, NativeAlgorithm
 from stretto.mpi.algorithms.forced import OFF
 from stretto.mpi.variables import Variable
 
@@ -67,7 +67,7 @@ _TUNED_PRIORITY = 30
 _SM_TREE = ("allreduce", "barrier", "bcast")
 
 
-def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
+def find(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:
     """Return the algorithms of an Open MPI.
 
     Parameters
@@ -78,12 +78,12 @@ def find(variables: Mapping[str, Variable]) -> list[Algorithm]:
     flat: tuple[Setting, ...] = (("coll_tuned_use_dynamic_rules", "1"),)
     if _HAN_OFF[0] in variables:
         flat += (_HAN_OFF,)
-    out: list[Algorithm] = []
+    out: list[NativeAlgorithm] = []
     for name, variable in variables.items():
         found = re.fullmatch(r"coll_tuned_(\w+)_algorithm", name)
         if found:
             out += [
-                Algorithm(
+                NativeAlgorithm(
                     found.group(1),
                     item,
                     str(value),
@@ -131,8 +131,8 @@ def hiding(variables: Mapping[str, Variable], environ: Mapping[str, str]) -> lis
 
 def _parameters(
     collective: str, item: str, variables: Mapping[str, Variable]
-) -> tuple[Parameter, ...]:
-    out: list[Parameter] = []
+) -> tuple[AlgorithmParameter, ...]:
+    out: list[AlgorithmParameter] = []
     for pattern, takes in _TAKES:
         if not re.search(pattern, item):
             continue
@@ -147,14 +147,14 @@ def _parameters(
                 continue
             if variable in variables:
                 name, values = _NAMES[suffix]
-                out.append(Parameter(name, variable, values))
+                out.append(AlgorithmParameter(name, variable, values))
         break
     return tuple(out)
 
 
-def _hierarchies(variables: Mapping[str, Variable]) -> list[Algorithm]:
+def _hierarchies(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:
     """Return HAN's algorithms: by number, or by a switch in releases that have no numbers yet."""
-    out: list[Algorithm] = []
+    out: list[NativeAlgorithm] = []
     for name, variable in variables.items():
         found = re.fullmatch(r"coll_han_use_(\w+)_algorithm", name)
         if found:
@@ -179,31 +179,33 @@ def _hierarchies(variables: Mapping[str, Variable]) -> list[Algorithm]:
 
 def _han(
     collective: str, item: str, value: str, variables: Mapping[str, Variable], *choice: Setting
-) -> Algorithm:
+) -> NativeAlgorithm:
     takes = _simple(collective, variables) if item == "simple" else ()
     if item in ("intra", "levels") and collective in _HAN_LEVELED:
         takes = (*_leveled(collective, variables), *_segments(collective, variables))
-    return Algorithm(
+    return NativeAlgorithm(
         collective, item, value, "han", (*choice, _HAN_ON), takes, nodes=True, shared=True
     )
 
 
-def _leveled(collective: str, variables: Mapping[str, Variable]) -> Iterator[Parameter]:
+def _leveled(collective: str, variables: Mapping[str, Variable]) -> Iterator[AlgorithmParameter]:
     """Yield what HAN's pipelined algorithms take: ``up level module ..., 0 libnbc, 1 adapt``."""
     for level in ("up", "low"):
         name = f"coll_han_{collective}_{level}_module"
         if name in variables:
             numbers = re.findall(r"\b(\d+) \w+", variables[name].help)
-            yield Parameter(level, name, tuple(n for n in numbers if n != "0"))  # 0: as it is
+            yield AlgorithmParameter(
+                level, name, tuple(n for n in numbers if n != "0")
+            )  # 0: as it is
 
 
-def _segments(collective: str, variables: Mapping[str, Variable]) -> Iterator[Parameter]:
+def _segments(collective: str, variables: Mapping[str, Variable]) -> Iterator[AlgorithmParameter]:
     name = f"coll_han_{collective}_segsize"
     if name in variables:
-        yield Parameter("segment", name, _HAN_SEGMENTS)
+        yield AlgorithmParameter("segment", name, _HAN_SEGMENTS)
 
 
-def _simple(collective: str, variables: Mapping[str, Variable]) -> tuple[Parameter, ...]:
+def _simple(collective: str, variables: Mapping[str, Variable]) -> tuple[AlgorithmParameter, ...]:
     """Return what HAN's simple algorithms take: ``...: 0 = self; 1 = basic; 2 = libnbc; ...``."""
     if collective == "reduce":
         return tuple(_leveled(collective, variables))  # unlike the others
@@ -211,13 +213,15 @@ def _simple(collective: str, variables: Mapping[str, Variable]) -> tuple[Paramet
     if name not in variables:
         return ()
     numbers = re.findall(r"\b(\d+) = (\w+)", variables[name].help)
-    return (Parameter("up", name, tuple(n for n, module in numbers if module in _HAN_BETWEEN)),)
+    return (
+        AlgorithmParameter("up", name, tuple(n for n, module in numbers if module in _HAN_BETWEEN)),
+    )
 
 
-def _components(variables: Mapping[str, Variable]) -> list[Algorithm]:
+def _components(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:
     """Return what other components do that are built into this Open MPI."""
     return [
-        Algorithm(
+        NativeAlgorithm(
             collective,
             "by_priority",
             component,
@@ -234,16 +238,16 @@ def _components(variables: Mapping[str, Variable]) -> list[Algorithm]:
 
 def _of_component(
     component: str, collective: str, variables: Mapping[str, Variable]
-) -> Iterator[Parameter]:
+) -> Iterator[AlgorithmParameter]:
     if component == "sm" and collective in _SM_TREE and "coll_sm_tree_degree" in variables:
-        yield Parameter("radix", "coll_sm_tree_degree", ("2", "8", "16"))
+        yield AlgorithmParameter("radix", "coll_sm_tree_degree", ("2", "8", "16"))
     if component == "adapt":
         choice = variables.get(f"coll_adapt_{collective}_algorithm")
         if choice is not None:
             # "0: tuned, 1: binomial, ...": the first is not written, the second the default
             numbers = re.findall(r"\b(\d+): \w+", choice.help)
             values = tuple(n for n in numbers if int(n) > 1)
-            yield Parameter("tree", f"coll_adapt_{collective}_algorithm", values)
+            yield AlgorithmParameter("tree", f"coll_adapt_{collective}_algorithm", values)
         name = f"coll_adapt_{collective}_segment_size"
         if name in variables:
-            yield Parameter("segment", name, SEGMENTS)
+            yield AlgorithmParameter("segment", name, SEGMENTS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from stretto.errors import UsageError
+
 _BEGINS = re.compile(r"[A-Za-z_]\w*=")
 
 
@@ -25,4 +27,27 @@ def pairs_of(text: str) -> list[tuple[str, str]]:
             out.append((name, value))
         else:
             out[-1] = out[-1][0], f"{out[-1][1]},{part}"
+    return out
+
+
+def settings_environment(family: str, text: str) -> dict[str, str]:
+    """Return the variables for a candidate ``native:NAME=VALUE,...``.
+
+    Parameters
+    ----------
+    family
+        Of the MPI: Open MPI's parameters are set as ``OMPI_MCA_NAME``, the others' by their names.
+    text
+        What follows ``native:``.
+    """
+    if not _BEGINS.match(text):
+        first = text.partition(",")[0]
+        raise UsageError(f"{first!r} is not NAME=VALUE", "--candidates", "write native:NAME=VALUE")
+    out = {}
+    for name, value in pairs_of(text):
+        if family == "openmpi" and not name.startswith("OMPI_"):
+            name = f"OMPI_MCA_{name}"
+            if name.startswith("OMPI_MCA_coll_tuned_"):
+                out["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
+        out[name] = value
     return out

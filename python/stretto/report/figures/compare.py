@@ -15,11 +15,11 @@ from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer
 from stretto.report.figures.lines import MICRO, Line
 from stretto.report.figures.lines import chart as line_chart
-from stretto.report.figures.runs import KINDS, usable, value_text
-from stretto.report.findings import metric_name
+from stretto.report.figures.runs import KINDS
+from stretto.report.format import metric_name, value_text
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
-from stretto.report.stats import estimate
+from stretto.report.stats import estimate, usable
 
 HUES = ("blue", "green")
 
@@ -56,7 +56,7 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
     low = min(p.estimate.low for p in points) * MICRO
     high = max(p.estimate.high for p in points) * MICRO
     y = axes.log_time_y("t", low, high, "Time per call")
-    layouts = str(a.layout) if a.layout == b.layout else f"{a.layout} and {b.layout}"
+    layouts = " and ".join(dict.fromkeys((fmt.layout(a.layout), fmt.layout(b.layout))))
     return Figure(
         f"compare-{a.name}",
         f"MPI_{a.collective.capitalize()} on both systems",

@@ -20,7 +20,7 @@ from stretto.report.figures.lines import (
     chart,
     in_seconds,
 )
-from stretto.report.points import NATIVE, Panel, Point
+from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
 
 MOST_LINES = 18  # as many names as fit beside a chart
@@ -106,7 +106,7 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     ]
     native = {p.bytes: p.estimate.median * MICRO for p in drawn.of(NATIVE)}
 
-    def relative(point: Point) -> Values | None:
+    def relative(point: CandidatePoint) -> Values | None:
         r = point.relative
         if r is not None and point.candidate != NATIVE:
             return r.median, r.low, r.high

@@ -62,7 +62,8 @@ class Composed:
         altair.utils.schemapi.SchemaValidationError
             When it is checked and not valid.
         """
-        parts, datasets = [], {}
+        parts: list[dict[str, Any]] = []
+        datasets: dict[str, Any] = {}
         for part in self.parts:
             described = part.to_dict(validate=False)
             for top_level in ("$schema", "config"):

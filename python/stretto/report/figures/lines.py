@@ -14,7 +14,7 @@ from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.data import Composed, layer
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.points import NATIVE, Panel, Point
+from stretto.report.points import NATIVE, CandidatePoint, Panel
 
 LABEL_GAP = 13
 MICRO = 1e-6
@@ -32,10 +32,10 @@ LARGE, SMALL = Room(330, 250), Room(210, 180)
 Colours = Mapping[str, str]
 Row = dict[str, object]
 Values = tuple[float, float, float]
-Scale = Callable[[Point], Values | None]
+Scale = Callable[[CandidatePoint], Values | None]
 
 
-def in_seconds(point: Point) -> Values | None:
+def in_seconds(point: CandidatePoint) -> Values | None:
     """Return what is drawn of a point: median, low, high; here, its times in seconds."""
     e = point.estimate
     return e.median * MICRO, e.low * MICRO, e.high * MICRO
@@ -53,7 +53,7 @@ class Line:
     colour: str
     emphasis: int  # 0 context, 1 chosen somewhere, 2 native
     xs: list[float]
-    points: list[Point]
+    points: list[CandidatePoint]
     who: str = ""
 
 
@@ -64,10 +64,10 @@ def _domain(axis: alt.Y) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _describe(point: Point, chosen: bool) -> str:
+def _describe(point: CandidatePoint, chosen: bool) -> str:
     e = point.estimate
     words = [
-        f"{point.candidate}, {fmt.size(point.bytes)}, {point.layout}",
+        f"{point.candidate}, {fmt.size(point.bytes)}, {fmt.layout(point.layout)}",
         f"median {fmt.microseconds(e.median)}"
         + (
             f" ({fmt.microseconds(e.low)} to {fmt.microseconds(e.high)})"

@@ -92,7 +92,7 @@ def picture(system: System) -> Figure:
     if system.verdict is not None:
         facts.append(findings.command_line(system.verdict.command))
     if system.layout is not None:
-        facts.append(str(system.layout))
+        facts.append(fmt.layout(system.layout))
     if system.identities:
         one = system.identities[0]
         facts.append(f"{product(one.mpi)} {one.mpi.version}")

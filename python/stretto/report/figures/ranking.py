@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
+from stretto.files.layout import RankLayout
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer, looked_up
-from stretto.report.ranking import Entry, Ranking, default_of
+from stretto.report.ranking import Ranking, RankingEntry, default_of
 from stretto.report.render import Figure
 
 MICRO = 1e-6
@@ -44,7 +45,7 @@ def name_of(ranking: Ranking) -> str:
     return fmt.identifier("-".join(w.removeprefix("MPI_").lower() for w in words))
 
 
-def kept(ranking: Ranking) -> tuple[list[Entry], int]:
+def kept(ranking: Ranking) -> tuple[list[RankingEntry], int]:
     """Return the entries to draw (all defaults among them), and how many were left out."""
     entries = ranking.entries
     if len(entries) <= MOST_ROWS:
@@ -112,8 +113,9 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
         ),
     )  # fmt: skip
     p = ranking.place
+    where = fmt.layout(RankLayout(p.nodes, p.ppn, p.nranks))
     size = "" if p.collective == "barrier" else f" of {fmt.size(p.bytes)}"
-    note = f"{fmt.layout(p.nodes, p.ppn, p.nranks)}, {p.shape or 'any type'}, {ranking.mode}; "
+    note = f"{where}, {p.shape or 'any type'}, {ranking.mode}; "
     note += "squares: the MPI's default; bars: 95% intervals"
     if left:
         note += "; the slowest " + ("is left out" if left == 1 else f"{left} are left out")
@@ -184,7 +186,7 @@ def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure |
         ),
         f"MPI_{p.collective.capitalize()}: how far each MPI's default is from the best",
         picture.properties(width=560, height=280),
-        f"{fmt.layout(p.nodes, p.ppn, p.nranks)}, {p.shape or 'any type'}; solid: best of all, "
-        "dashed: its own best",
+        f"{fmt.layout(RankLayout(p.nodes, p.ppn, p.nranks))}, {p.shape or 'any type'}; solid: best "
+        "of all, dashed: its own best",
         any(r.simulated for r in rankings),
     )

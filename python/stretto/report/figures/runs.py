@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import altair as alt
 
-from stretto.files.verdict import Gain, Run, VerdictFile
+from stretto.files.verdict import VerdictFile
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer
-from stretto.report.findings import metric_name
+from stretto.report.format import gain_text, metric_name, value_text
 from stretto.report.render import Figure
-from stretto.report.stats import estimate
+from stretto.report.stats import estimate, usable
 
 WIDTH, BAND = 400, 64
 KINDS = ("native", "tuned")
 HUES = {"native": "native", "tuned": "blue"}
 BANDS = {"native": "native-band", "tuned": "blue-band"}
-
-
-def value_text(verdict: VerdictFile, value: float) -> str:
-    """Return a value of the metric with its unit."""
-    if verdict.metric.unit == "s":
-        return fmt.seconds(value)
-    text = fmt.significant(value, 4) if abs(value) < 1000 else fmt.count(round(value))
-    return f"{text} {verdict.metric.unit}".strip()
-
-
-def usable(runs: Sequence[Run], kind: str) -> list[Run]:
-    """Return the runs of a kind that ended well and gave a value."""
-    return [r for r in runs if r.kind == kind and r.value is not None and r.exit == 0]
 
 
 def dots(verdict: VerdictFile, band: int = BAND) -> Figure | None:
@@ -201,8 +186,3 @@ def gain(verdict: VerdictFile) -> Figure | None:
         layer(*layers).properties(width=300, height=alt.Step(BAND + 16)),
         "dot: median; bar: 95 % interval; the dashed line is no gain",
     )
-
-
-def gain_text(g: Gain) -> str:
-    """Return a gain with its interval in words."""
-    return f"{fmt.percent(g.median)} ({fmt.percent(g.low)} to {fmt.percent(g.high)})"

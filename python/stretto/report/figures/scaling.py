@@ -10,7 +10,7 @@ from stretto.report.figures import axes
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer
 from stretto.report.render import Figure
-from stretto.scaling.analyse import Findings, Measured
+from stretto.scaling.analyse import Findings, MeasuredPoint
 
 HUES = {"native": "native", "tuned": "blue"}
 
@@ -29,7 +29,7 @@ def _shape() -> alt.Shape:
     )
 
 
-def _series(m: Measured) -> str:
+def _series(m: MeasuredPoint) -> str:
     """Return what a line joins: points of one kind, number of threads, and ranks per node."""
     return f"{m.kind} {m.point.threads or ''}"
 

@@ -8,8 +8,7 @@ from stretto.files.settings import SettingsFile
 from stretto.report import theme
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer
-from stretto.report.figures.runs import gain_text
-from stretto.report.findings import metric_name
+from stretto.report.format import gain_text, metric_name
 from stretto.report.render import Figure
 
 BAND = 26

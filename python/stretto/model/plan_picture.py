@@ -11,7 +11,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from stretto.counted import counted
-from stretto.plan_timeline import Message, Phase, Timeline, Work, grouped, timeline
+from stretto.model.plan_timeline import LocalWork, Message, Phase, Timeline, grouped, timeline
 
 WIDEST_STEP, NARROWEST_STEP = 104, 58  # px from one step to the next
 STEPS_WIDTH = 1250  # px that all steps should fit in
@@ -181,7 +181,7 @@ def _message(c: _Canvas, m: Message, widest: int, label: bool) -> None:
         c.text(x1 + 1, y, _blocks(m), f"{line}fill", 10)
 
 
-def _work(c: _Canvas, w: Work) -> None:
+def _work(c: _Canvas, w: LocalWork) -> None:
     x, y = c.x(w.at), c.y[w.rank]
     c.add(
         f"<g><title>rank {w.rank}: {w.count} local reductions</title>"

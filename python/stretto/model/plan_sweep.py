@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.plan import Algorithm, Call, algorithms, canonical, collectives, neighborly
+from stretto.plan import Algorithm, CallPlans, algorithms, canonical, collectives, neighborly
 
 #: collectives whose call has a root, or whose operation matters
 _ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
@@ -21,8 +21,8 @@ _WITHOUT_IN_PLACE = ("bcast", "barrier", "reduce_scatter", "reduce_scatter_block
 
 
 @dataclass(frozen=True)
-class Case:
-    """One call: the arguments of `stretto.plan.Call`, and the algorithm."""
+class ProofCase:
+    """One call: the arguments of `stretto.plan.CallPlans`, and the algorithm."""
 
     algorithm: Algorithm
     choice: str
@@ -36,10 +36,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Unproven:
     """A call that is not proven: refused (it cannot be done), or with plans that are wrong."""
 
-    case: Case
+    case: ProofCase
     refused: bool
     reason: str
 
@@ -118,7 +118,7 @@ def selected(collective: str | None, choice: str | None) -> list[tuple[Algorithm
 
 def cases(
     algorithm: Algorithm, choice: str, nranks: int, hosts: list[int] | None = None
-) -> Iterator[Case]:
+) -> Iterator[ProofCase]:
     """Yield all calls of one rank count: every root, in place or not, commutative or not.
 
     Of neighbourhood collectives: every sample graph.
@@ -141,12 +141,12 @@ def cases(
     on = None if hosts is None else tuple(hosts)
     if neighborly(collective):
         for graph in GRAPHS:
-            yield Case(algorithm, choice, nranks, on, 0, False, True, nbytes, graph)
+            yield ProofCase(algorithm, choice, nranks, on, 0, False, True, nbytes, graph)
         return
     for root in range(nranks if collective in _ROOTED else 1):
         for in_place in (False,) if collective in _WITHOUT_IN_PLACE else (False, True):
             for commutative in orders:
-                yield Case(
+                yield ProofCase(
                     algorithm,
                     choice if hosts is None else f"shm+{choice}",
                     nranks,
@@ -158,7 +158,7 @@ def cases(
                 )
 
 
-def prove(case: Case) -> Fault | None:
+def prove(case: ProofCase) -> Unproven | None:
     """Build and prove one call; what stands against it, or None.
 
     Parameters
@@ -167,7 +167,7 @@ def prove(case: Case) -> Fault | None:
         The call.
     """
     try:
-        call = Call(
+        call = CallPlans(
             case.algorithm.collective,
             case.choice,
             case.nranks,
@@ -179,7 +179,7 @@ def prove(case: Case) -> Fault | None:
             case.graph,
         )
     except StrettoError as error:
-        return Fault(case, True, error.message)
+        return Unproven(case, True, error.message)
     with call:
         reason = call.verify()
-    return None if reason is None else Fault(case, False, reason)
+    return None if reason is None else Unproven(case, False, reason)

@@ -8,14 +8,14 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stretto.cli import print_json, say
 from stretto.files.product import product
 from stretto.launch.typed import typed
+from stretto.output import print_json, say
 
 if TYPE_CHECKING:
     from stretto.files.identity import MPIIdentity
-    from stretto.tune.from_results import Decided
-    from stretto.tune.general import Request
+    from stretto.tune.from_results import DecidedFile
+    from stretto.tune.general import LayoutRequest
     from stretto.tune.stage import Options
 
 
@@ -89,7 +89,7 @@ def show_decided(results: list[Path], out: Path | None, as_json: bool) -> None:
         print(f"next: stretto export --to {target} --out tuning {files}")
 
 
-def _labels(one: Decided) -> dict[str, str]:
+def _labels(one: DecidedFile) -> dict[str, str]:
     """Return the candidates in short, where this tells them apart."""
     from stretto.report.ranking import labelled
 
@@ -229,7 +229,7 @@ def _outcome_json(outcome: Any) -> dict[str, Any]:
     return value
 
 
-def tune_layout(request: Request, as_json: bool) -> None:
+def tune_layout(request: LayoutRequest, as_json: bool) -> None:
     """Make a table for all applications on a layout.
 
     Parameters

@@ -38,7 +38,7 @@ class Phase:
 
 
 @dataclass
-class Work:
+class LocalWork:
     """Local reductions of a rank at one moment that are not part of a receive."""
 
     rank: int
@@ -54,7 +54,7 @@ class Timeline:
     node_of: list[int]
     messages: list[Message] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
-    work: list[Work] = field(default_factory=list)
+    work: list[LocalWork] = field(default_factory=list)
     steps: int = 0
 
 
@@ -187,7 +187,7 @@ class _Run:
         if work and work[-1].rank == r and work[-1].at == rank.clock:
             work[-1].count += 1
         else:
-            work.append(Work(r, rank.clock, 1))
+            work.append(LocalWork(r, rank.clock, 1))
 
     def _node(self, r: int, kind: str) -> bool:
         """Arrive at a node phase; True when it has been carried out."""

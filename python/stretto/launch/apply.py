@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from stretto.cli import say
-from stretto.commands.choices import split_choices
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, collect_host, other_model
@@ -18,10 +16,12 @@ from stretto.files.settings import SettingsFile, read_settings
 from stretto.files.table import Table, read_table
 from stretto.files.trust import distrust
 from stretto.files.verdict import read_verdict
+from stretto.launch.choices import split_choices
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
 from stretto.launch.naming import INTERPRETER, app_name, tuned_directory
 from stretto.mpi.settings import NAMES
+from stretto.output import say
 
 #: with one of them the library has something to do without a table, too
 _SWITCHES = ("STRETTO_API", "STRETTO_CHECK_CALLS", "STRETTO_REPRODUCIBLE")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from stretto.cli import say
 from stretto.errors import UsageError
 from stretto.files.table import check_choices
 from stretto.launch.job import Job
 from stretto.mpi.algorithms import discover, named
 from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.known import check_settings
+from stretto.output import say
 
 
 def split_choices(job: Job, choice: str, place: str) -> tuple[str, dict[str, str]]:
@@ -50,8 +51,6 @@ def _settings(job: Job, collective: str, name: str, place: str) -> dict[str, str
             error.remedy = (error.remedy or "").partition(";")[0]
             raise
         name = found.candidate.removeprefix(PREFIX)
-    from stretto.campaign.variants import settings_environment  # brings NumPy: only where needed
-
     settings = settings_environment(job.mpi.family, name)
     for doubt in check_settings(job.mpi, settings, place):
         say(f"stretto: note: {doubt}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from stretto.cli import print_json, say
 from stretto.counted import counted
 from stretto.errors import UsageError
+from stretto.output import print_json, say
 
 
 def tune_by_simulation(

@@ -1,0 +1,86 @@
+"""Where the built parts lie: the preloaded libraries, the measuring program, the plan library."""
+
+from __future__ import annotations
+
+import os
+import site
+from pathlib import Path
+from typing import Literal
+
+from stretto.errors import StrettoError
+
+Abi = Literal["openmpi", "mpich", "mpi5"]
+Kind = Literal["interposer", "record", "bench", "plan"]
+
+
+def library_directories() -> list[Path]:
+    """Return where the built parts are looked for, in order.
+
+    ``$STRETTO_LIB_DIR`` alone when it is set; else beside this package, and where an editable
+    installation puts them.
+    """
+    chosen = os.environ.get("STRETTO_LIB_DIR")
+    if chosen:
+        return [Path(chosen)]
+    beside = Path(__file__).resolve().parent / "lib"
+    return [beside, *(Path(p) / "stretto" / "lib" for p in site.getsitepackages())]
+
+
+def file_name(kind: Kind, abi: Abi, mpi_major: int | None = None) -> str:
+    """Return a part's file name.
+
+    Parameters
+    ----------
+    kind
+        Which part.
+    abi
+        The ABI family (of no importance for the plan library).
+    mpi_major
+        First number of the MPI's version: Open MPI 4 has a recorder of its own, which does not
+        export the persistent collectives that it lacks, and Open MPI 5 an interposer that does. The
+        family's interposer serves both.
+    """
+    if kind == "plan":
+        return "libstretto-plan.so"
+    if kind == "bench":
+        return f"stretto-bench-{abi}"
+    if kind == "record":
+        old = abi == "openmpi" and mpi_major is not None and mpi_major < 5
+        return f"libstretto-record-{abi}{'4' if old else ''}.so"
+    new = abi == "openmpi" and mpi_major is not None and mpi_major >= 5
+    return f"libstretto-{abi}{'5' if new else ''}.so"
+
+
+def library(kind: Kind, abi: Abi, mpi_major: int | None = None) -> Path:
+    """Return a built part, or raise an error that says how to get it.
+
+    Parameters
+    ----------
+    kind, abi, mpi_major
+        See `file_name`.
+    """
+    name = file_name(kind, abi, mpi_major)
+    directories = library_directories()
+    for directory in directories:
+        path = directory / name
+        if path.is_file():
+            return path.resolve()
+    raise StrettoError(
+        f"{name} is not built",
+        " or ".join(str(d) for d in directories),
+        "install Stretto with: pip install . (or set STRETTO_LIB_DIR to a build directory)",
+    )
+
+
+def serial_root() -> Path:
+    """Return where the MPI for one process lies: ``bin``, ``include`` and ``lib``."""
+    directories = library_directories()
+    for directory in directories:
+        root = directory / "serial"
+        if (root / "bin" / "mpicc").is_file():
+            return root.resolve()
+    raise StrettoError(
+        "the MPI for one process is not built",
+        " or ".join(str(d / "serial") for d in directories),
+        "install Stretto with: pip install . (or set STRETTO_LIB_DIR to a build directory)",
+    )

@@ -1,0 +1,1 @@
+"""Platforms, prices, fits, sweeps and forecasts: simulated, never measured."""

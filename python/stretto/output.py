@@ -1,0 +1,27 @@
+"""Printing: results to stdout, sentences for people to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, TextIO
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document to stdout (the whole of a command's output with ``--json``)."""
+    plain = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
+    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=plain, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Print a sentence for people to stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def beside_command() -> TextIO:
+    """Return where a result goes after a run of CMD: to stdout on a terminal, else to stderr.
+
+    A file or pipe at stdout is for CMD's own output.
+    """
+    return sys.stdout if sys.stdout.isatty() else sys.stderr

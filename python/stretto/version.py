@@ -1,0 +1,3 @@
+"""Of what version this is."""
+
+__version__ = "0.1.0"
