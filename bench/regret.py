@@ -53,12 +53,10 @@ from stretto.campaign.settings import (
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, Identity, MPIIdentity, now
-from stretto.sweep.closing import Closing
-from stretto.sweep.contest import Memory, contest
 from stretto.sweep.decide import decide_all
-from stretto.sweep.elimination import Policy
+from stretto.sweep.elimination import Policy, remaining
 from stretto.sweep.expected import expected_s
-from stretto.sweep.layout import Layout, guides, ordered, teachers
+from stretto.sweep.layout import Layout, ordered, teachers
 from stretto.sweep.plan import LayoutPlan, make_plan
 from stretto.sweep.request import Request
 from stretto.sweep.times import Medians, medians
@@ -199,22 +197,16 @@ def in_memory(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> d
     times: dict[Layout, Medians] = {}
     out: dict[Layout, Kept] = {}
     for plan in plans:
-        here, memory, kept = plan.layout, Memory(), Kept(plan.settings)
+        here, kept = plan.layout, Kept(plan.settings)
         times[here] = {}
+        others = {x: times[x] for x in teachers(here, order)}
         for turn in range(plan.settings.launches):
-            found = contest(
-                plan.settings, here, times[here], {x: times[x] for x in teachers(here, order)},
-                [times[x] for x in guides(here, order)], turn, policy, plan.unlikely, memory,
-            )  # fmt: skip
+            found = remaining(plan.settings, here, times[here], others, policy, plan.unlikely)
+            if not found.cases:
+                break
             one_round(plan, turn, found.cases, backend, kept, policy)
             times[here] = medians(kept.bench, plan.nvariants)
         out[here] = kept
-    closing = Closing(plans, policy)
-    while closing.advance({x: k.bench for x, k in out.items()}):
-        for plan in plans:
-            for turn in closing.turns(plan.layout):
-                cases = closing.cases(plan.layout, turn)
-                one_round(plan, turn, cases, backend, out[plan.layout], policy)
     return {x: k.bench for x, k in out.items()}
 
 
@@ -311,7 +303,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", default="1-5", help="surfaces: 3, 1-5 or 1,4")
     parser.add_argument("--held-out", default="", help="surfaces that nobody looked at: 11-14")
-    parser.add_argument("--launches", type=int, default=12, help="of each candidate that lasts")
+    parser.add_argument("--launches", type=int, default=24, help="of each candidate that lasts")
     parser.add_argument(
         "--apart", action="store_true", help="each native algorithm in launches of its own"
     )

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sweeps
-from stretto.campaign.settings import Settings, make_case, variants_of
+from stretto.campaign.settings import make_case, variants_of
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
 from stretto.files.bench import Bench, Excluded, Header, LaunchEnd, Sample
@@ -22,9 +22,8 @@ from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
 from stretto.sweep.conclude import conclude
-from stretto.sweep.contenders import share_of_wins
 from stretto.sweep.decide import complexity, smooth
-from stretto.sweep.elimination import Policy, not_begun, proven, shape_of, state
+from stretto.sweep.elimination import Policy, proven
 from stretto.sweep.expected import at_most_s, expected_s
 from stretto.sweep.interpolate import around
 from stretto.sweep.layout import Layout, guides, ordered, parse_layout
@@ -34,7 +33,7 @@ from stretto.sweep.placement import RankPlace, check_places, hang_remedy
 from stretto.sweep.refine import read_simulated
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.status import read_status
-from stretto.sweep.times import Medians, Seen, medians
+from stretto.sweep.times import Seen, medians
 from stretto.tune.decide import LOSS
 from sweeps import Fake, worker_of
 
@@ -117,94 +116,6 @@ def test_extremes_first_and_guides_enclose() -> None:
     assert parse_layout("3x2") == Layout(3, 2)
 
 
-NAMES = ("native", "a", "b", "c", "d", "e", "f")
-CASES = tuple(make_case("allreduce", size, NAMES) for size in (8, 64, 512, 4096))
-SETTINGS = Settings(nranks=4, cases=CASES, variants=variants_of(CASES))
-
-
-def medians_of(table: dict[str, list[float]], rounds: int, noise: float = 0.0) -> Medians:
-    return {
-        shape_of(case): {
-            name: {r: us[i] * (1 + noise * ((r * 7 + i * 3) % 5 - 2)) for r in range(rounds)}
-            for name, us in table.items()
-        }
-        for i, case in enumerate(CASES)
-    }
-
-
-TIMES = {
-    "native": [100.0, 100, 100, 100],
-    "a": [10.0, 20, 40, 80],
-    "b": [40.0, 40, 41, 42],  # best for large ones
-    "c": [500.0, 500, 500, 500],  # hopeless
-    "d": [10.5, 21, 80, 500],  # good for small ones
-    "e": [11.0, 22, 43, 82],
-    "f": [12.0, 23, 44, 84],
-}
-
-
-def left(turn: int, times: Medians, policy: Policy | None = None) -> dict[int, tuple[str, ...]]:
-    found = state(SETTINGS, times, turn, policy or Policy())
-    return {c.bytes: c.candidates for c in found.cases}
-
-
-def test_hopeless_candidates_go_and_crossings_stay() -> None:
-    times = medians_of(TIMES, 6, 0.01)
-    assert left(0, times) == {c.bytes: NAMES for c in CASES}
-    first = left(1, times)
-    assert all("c" not in names and "native" in names for names in first.values())
-    third = left(3, times)
-    assert "b" in third[512] and "b" in third[4096], "it is best nearby"
-    assert "b" not in third[8] and "f" not in third[8] and "d" not in third[4096]
-    last = left(5, times)
-    assert set(last[8]) == {"native", "a", "d"} and "b" in last[4096] and "a" in last[4096]
-    assert all(len(names) <= 1 + 2 + 2 for names in last.values())
-    assert left(6, times) == {}, "all is decided: the best is significantly faster everywhere"
-    dropped = state(SETTINGS, times, 6, Policy()).dropped
-    assert len({(d.bytes, d.candidate) for d in dropped}) == len(dropped)
-    assert all(d.why for d in dropped)
-
-
-def test_what_was_dropped_stays_dropped_whatever_comes_later() -> None:
-    for turn in range(1, 6):
-        early = state(SETTINGS, medians_of(TIMES, turn, 0.03), turn, Policy())
-        late = state(SETTINGS, medians_of(TIMES, 6, 0.03), turn, Policy())
-        assert early == late, "rounds to come do not count"
-
-
-def test_noise_does_not_drop_the_best() -> None:
-    close = {"native": [100.0] * 4, **{n: [50 + 3 * i] * 4 for i, n in enumerate("abcdef")}}
-    found = left(5, medians_of(close, 5, 0.02))
-    assert len(found) == 4 and all("a" in names for names in found.values())
-    unlucky = medians_of(close, 5, 0.02)
-    for seen in unlucky.values():  # its first launch: one of eight on a busy machine is like that
-        seen["a"][0] *= 2.3  # type: ignore[index]
-    assert all("a" in names for names in left(1, unlucky).values())
-    assert all("a" in names for names in left(5, unlucky).values())
-
-
-def test_a_size_where_nothing_is_better_is_measured_no_longer() -> None:
-    same = {"native": [50.0] * 4, **{n: [50 + i] * 4 for i, n in enumerate("abcdef")}}
-    assert len(left(5, medians_of(same, 6, 0.01))) == 4 and left(6, medians_of(same, 6, 0.01)) == {}
-    # Launches of native spread so widely that no test can tell: it goes on.
-    wide = {
-        shape: {**t, "native": {r: 100.0 if r % 2 else 40.0 for r in range(6)}}
-        for shape, t in medians_of(same, 6, 0.01).items()
-    }
-    assert len(left(6, wide)) == 4
-
-
-def test_layouts_around_spare_what_is_hopeless_there() -> None:
-    far = {**TIMES, "d": [10.0, 20, 40, 80]}
-    out = not_begun(CASES, [medians_of(TIMES, 3), medians_of(far, 3)], Policy())
-    assert all("c" in names and "a" not in names for names in out.values())
-    assert "d" not in out.get(shape_of(CASES[3]), {}), "good on one of them"
-    assert not_begun(CASES, [medians_of(TIMES, 3)], Policy()) == {}
-    less = {n: t for n, t in TIMES.items() if n != "f"}
-    out = not_begun(CASES, [medians_of(less, 3)] * 2, Policy())
-    assert "f" in out[shape_of(CASES[1])]
-
-
 @given(
     st.lists(
         st.dictionaries(st.sampled_from(["ring", "shm", "shm+ring", "native:coll_A=1"]),
@@ -241,7 +152,7 @@ def test_a_table_of_all_layouts_and_some_between(tmp_path: Path) -> None:
     assert worker.run()
     # What layouts learn from one another knows who shared launches: it is put side by side.
     for site in worker.sites.values():
-        learned = worker.searched(site)
+        learned = worker.times(site)
         assert isinstance(learned, Seen) and learned and all(learned.together.values())
         # by the reference, what has launches of its own, too
         assert all(rounds.keys() == learned[s].keys() for s, rounds in learned.together.items())
@@ -403,11 +314,12 @@ def test_natives_that_share_the_bare_launch_are_paired_with_it() -> None:
         "bare": {r: 100.0 * 1.5 ** (r % 5) for r in range(12)},
         "native:coll_A=1": {r: 90.0 * 1.5 ** (r % 5) for r in range(12)},
     }
-    assert proven(seen, names, 12, 0.004, ("bare",)), "faster in each pair"
-    assert proven(seen, names, 12, 0.004, variants_of((case,))), "and in launches apart: each round"
+    name = "native:coll_A=1"
+    assert proven(name, seen, 0.004, ("bare",)), "faster in each pair"
+    assert proven(name, seen, 0.004, variants_of((case,))), "and in launches apart: each round"
     late = {**seen, "native:coll_A=1": {r: 90.0 for r in range(10, 16)}}
     late["bare"] = {r: 900.0 if r < 10 else 85.0 for r in range(16)}
-    assert not proven(late, names, 16, 0.004, variants_of((case,))), "faster only than hours before"
+    assert not proven(name, late, 0.004, variants_of((case,))), "faster only than hours before"
 
 
 def bench_of(launches: Mapping[int, Mapping[str, float]], size: int = 1024) -> Bench:
@@ -538,17 +450,6 @@ def test_the_regret_told_is_of_the_same_rounds() -> None:
     assert regrets_of(bench, 2, {"allreduce": {1024: "native"}}) == {"allreduce": {1024: 0.0}}
     told = regrets_of(bench, 2, {"allreduce": {1024: "native:coll_A=1"}})
     assert told["allreduce"][1024] == pytest.approx(0.2)
-
-
-def test_wins_are_counted_in_pairs_where_launches_are_shared() -> None:
-    luck = [1.0, 1.9, 1.2, 3.0, 1.1, 1.5]
-    base = {r: 100.0 * x for r, x in enumerate(luck)}
-    mine = {r: 95.0 * x for r, x in enumerate(luck)}
-    assert share_of_wins(mine, base, paired=True) == 1.0
-    assert 0.5 < share_of_wins(mine, base) < 0.7
-    assert share_of_wins(base, mine, paired=True) == 0.0
-    assert share_of_wins({}, base, paired=True) == 0.0
-    assert share_of_wins({0: 1.0}, {1: 2.0}, paired=True) == 1.0, "no round in common: all pairs"
 
 
 def test_a_launch_that_did_not_end_well_says_nothing_of_the_pace(tmp_path: Path) -> None:

@@ -133,19 +133,14 @@ def test_the_parts_of_the_time_left_and_the_pace_of_others(starts: Starts, tmp_p
     begun, idle = status["systems"]
     assert begun["pace"] == pytest.approx(7) and idle["pace"] == pytest.approx(begun["pace"])
     assert idle["left_s"] == pytest.approx(expected)
-    for system in (begun, idle):
-        search = sum(x["left_s"] for x in system["layouts"])
-        assert 0 < system["closing_left_s"] == pytest.approx(system["left_s"] - search)
-    lines = status_lines(status)
-    assert "of rounds asked for, at most" in lines[-1] and lines[-1].startswith("about ")
-    assert sum("closing rounds: at most" in x for x in lines) == 2
+    assert status_lines(status)[-1].startswith("about ")
     # and a start that goes on counts alike: what is left is no more than all of it
     system = starts.system(request, "one")
-    assert system.limit_s is not None and system.pace == pytest.approx(7)
+    assert system.pace == pytest.approx(7)
     assert system.left_s == pytest.approx(begun["left_s"])
-    assert system.left_s <= system.pace * system.limit_s * 1.001
+    assert system.left_s <= system.pace * sum(system.expected_s) * 1.001
     lines = run.plan_lines(request, system)
-    assert f"about {duration(7 * sum(system.expected_s))};" in " ".join(lines)
+    assert f"about {duration(7 * sum(system.expected_s))}" in " ".join(lines)
     assert any("times are 7.0 times what was estimated" in x for x in lines)
     # an MPI that has told no time is taken to be as slow, as `campaign status` takes it
     plans: list[dict[str, object]] = []

@@ -61,7 +61,7 @@ def _system(value: object) -> bool:
     return (
         isinstance(value, dict)
         and all(isinstance(value.get(k), str) for k in ("mpi", "directory"))
-        and all(isinstance(value.get(k), int | float) for k in ("search_s", "closing_s"))
+        and isinstance(value.get("expected_s"), int | float)
     )
 
 

@@ -241,7 +241,7 @@ def _earlier(standing: Standing, request: Request, say: Callable[[str], None]) -
         if plan.layout in standing.sites:
             continue
         folder = Folder(path.parent, standing.identity, plan.settings.modes, standing.node_cpu)
-        site = Site(plan, folder, Claims(path.parent / "claims", glance=True), [], [])
+        site = Site(plan, folder, Claims(path.parent / "claims", glance=True), [])
         word = site.left_out()
         if word is not None and not site.measured():
             site.closed = word["why"] + (f"; {word['remedy']}" if word.get("remedy") else "")

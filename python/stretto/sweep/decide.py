@@ -1,52 +1,45 @@
 """From the measurements of all layouts to one table: smooth, short, and honest about its losses.
 
 Per collective, layout and size a candidate may be chosen that is significantly faster than what the
-MPI does by itself (or proven all around, with launches here that bear it out: `borne_out`), and not
-more than 2% slower than the fastest of those. Among these choices a shortest path takes the fewest
-rows, the simplest choice, and what the layout before it has.
+MPI does by itself, or that the fit over all sizes and layouts finds faster beyond its uncertainty
+while launches here do not speak against it, and that is not more than 2% slower than the fastest of
+those. Among these choices a shortest path takes the fewest rows, the simplest choice, and what the
+layout before it has.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
-from stretto.campaign.baseline import beside_another, fair
-from stretto.campaign.compare import (
-    BARE,
-    NATIVE,
-    Cell,
-    Comparison,
-    Timing,
-    compare_times,
-    decisive,
-    timings,
-)
-from stretto.campaign.verdict import ALPHA
+from stretto.campaign.baseline import fair
+from stretto.campaign.compare import BARE, NATIVE, Comparison, decisive, timings
+from stretto.campaign.verdict import THRESHOLD
 from stretto.files.bench import Bench
 from stretto.files.rows import Row
+from stretto.files.table import WITHOUT_SIZE
 from stretto.mpi.algorithms.base import PREFIX
-from stretto.sweep.borne_out import Expected, Gains, borne_out, expected, gains_of
-from stretto.sweep.kriged import Estimate, Point
+from stretto.sweep.kriged import Estimate
 from stretto.sweep.layout import Layout
-from stretto.sweep.levelled import levelled
-from stretto.sweep.pooled import estimates
+from stretto.sweep.pooled import estimate
 from stretto.sweep.regret import regrets_of
-from stretto.sweep.times import Medians, Shape, medians
+from stretto.sweep.times import Shape, medians
 from stretto.tune.complete import calls_of
-from stretto.tune.decide import LOSS, TIED, decide, one_choice
+from stretto.tune.decide import LOSS, TIED, decide, one_choice, ties
 
 #: what the shortest path pays: for a change of choice, for a choice other than the layout's before
 #: it, for each step of complexity; the loss itself is at most LOSS
 CHANGE, STRANGER, COMPLEX = 1.0, 0.05, 0.01
 
+#: a gain by the fit counts as one from so many of its standard deviations on
+SURE = 3.0
+
 Chosen = dict[str, dict[int, str]]  # collective -> size -> choice
-Fitted = Mapping[str, Mapping[int, Mapping[str, Estimate]]]  # collective -> size -> candidate
-Times = Mapping[Cell, Mapping[str, Timing]]
-#: of each layout, how many records were compared, and what came of it
-Compared = dict[Layout, tuple[int, Times, list[Comparison]]]
+#: what all layouts together say of the candidates' times at the shapes of one
+Fitted = Mapping[Shape, Mapping[str, Estimate]]
 
 
 def complexity(choice: str) -> int:
@@ -122,12 +115,6 @@ class Decided:
     ----------
     ratios
         By collective, size and candidate: time / native's, of what is significantly faster.
-    borne
-        As ``ratios``, of what is proven at neighbours and borne out by the launches here.
-    expected
-        By collective, size and candidate: the gain that neighbours lead one to expect.
-    gains
-        What was measured, by collective, size and candidate.
     regrets
         From `regrets_of`: by collective and size.
     """
@@ -138,39 +125,10 @@ class Decided:
     ratios: dict[str, dict[int, dict[str, float]]]
     regrets: dict[str, dict[int, float]] = field(default_factory=dict)
     comparisons: list[Comparison] = field(default_factory=list)
-    borne: dict[str, dict[int, dict[str, float]]] = field(default_factory=dict)
-    expected: dict[str, dict[int, dict[str, Expected]]] = field(default_factory=dict)
-    gains: Gains = field(default_factory=dict)
-
-
-def compare_layout(
-    bench: Bench, layout: Layout, compared: Compared | None = None
-) -> tuple[Times, list[Comparison]]:
-    """Return the times on a layout, and every candidate's comparison with the MPI.
-
-    Parameters
-    ----------
-    bench, layout, compared
-        As for `decide_layout`.
-    """
-    known = compared.get(layout) if compared is not None else None
-    if known is not None and known[0] == len(bench.records):
-        return known[1:]
-    times = timings(bench)
-    comparisons = decisive(fair(times), times)
-    if compared is not None:
-        compared[layout] = len(bench.records), times, comparisons
-    return times, comparisons
 
 
 def decide_layout(
-    bench: Bench,
-    layout: Layout,
-    nvariants: int,
-    before: Decided | None = None,
-    fitted: Fitted | None = None,
-    compared: Compared | None = None,
-    gains: Mapping[Layout, Gains] | None = None,
+    bench: Bench, layout: Layout, nvariants: int, fitted: Fitted, before: Decided | None = None
 ) -> Decided:
     """Decide on one layout.
 
@@ -182,163 +140,114 @@ def decide_layout(
         It.
     nvariants
         Launches of a round.
+    fitted
+        What all layouts together say of the candidates' times here.
     before
         The nearest layout that was decided already.
-    fitted
-        By collective and size, what all layouts together say of the candidates' times here.
-    compared
-        What earlier calls have worked out; it changes the time that this takes, and nothing else.
-    gains
-        Of all layouts, this one among them; by default it stands alone.
     """
-    times, comparisons = compare_layout(bench, layout, compared)
-    if gains is None:
-        gains = {layout: gains_of(comparisons, calls_of(times))}
-    around = expected(layout, gains)
-    borne = borne_out(gains[layout], around)
+    times = timings(bench)
+    comparisons = decisive(fair(times), times)
+    slowest = _slowest(fitted)
+    more = borne_out(comparisons, slowest)
+    found: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
+    for c in comparisons:
+        found[c.cell.collective][c.cell.bytes].append(c)
     chosen: Chosen = {}
     ratios: dict[str, dict[int, dict[str, float]]] = {}
 
     def choose(collective: str, options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
         ratios[collective] = {size: dict(found) for size, found in options.items()}
-        here = (fitted or {}).get(collective, {})
+        seen = {s: {**more.get((collective, s), {}), **known} for s, known in options.items()}
+        equal = ties(found[collective], seen)
         told, tied = {}, {}
-        for size, proven in options.items():
-            more = borne.get(collective, {}).get(size, {})
-            seen = {**_unbeaten(times, collective, size, more, proven), **proven}
-            told[size], tied[size] = _judged(times, collective, size, seen, here.get(size, {}))
-        found = smooth(told, before.chosen.get(collective) if before is not None else None, tied)
-        chosen[collective] = one_choice(collective, found, options)
+        for size, mine in seen.items():
+            here = slowest.get((collective, size), {})
+            told[size], tied[size] = _judged(mine, equal[size], here)
+        smoothed = smooth(told, before.chosen.get(collective) if before is not None else None, tied)
+        chosen[collective] = one_choice(collective, smoothed, options)
         return chosen[collective]
 
     rows = decide(
-        comparisons,
-        layout.nodes,
-        layout.ppn,
-        choose=choose,
-        usable=lambda c: c not in (NATIVE, BARE),
-        calls=calls_of(times),
-    )
-    return Decided(
-        layout,
-        rows,
-        chosen,
-        ratios,
-        regrets_of(bench, nvariants, chosen),
-        list(comparisons),
-        borne,
-        around,
-        gains[layout],
-    )
+        comparisons, layout.nodes, layout.ppn, choose=choose,
+        usable=lambda c: c not in (NATIVE, BARE), calls=calls_of(times),
+    )  # fmt: skip
+    regrets = regrets_of(bench, nvariants, chosen)
+    return Decided(layout, rows, chosen, ratios, regrets, list(comparisons))
+
+
+def _slowest(fitted: Fitted) -> dict[tuple[str, int], dict[str, Estimate]]:
+    """Return estimates by collective and size: where roots or datatypes differ, the slowest."""
+    out: dict[tuple[str, int], dict[str, Estimate]] = defaultdict(dict)
+    for shape, found in fitted.items():
+        here = out[shape[:2]]
+        for name, e in found.items():
+            if name not in here or here[name].mean < e.mean:
+                here[name] = e
+    return out
+
+
+def borne_out(
+    comparisons: Sequence[Comparison], fitted: Mapping[tuple[str, int], Mapping[str, Estimate]]
+) -> dict[tuple[str, int], dict[str, float]]:
+    """Return time / native's of what the fit finds faster where no test does, by its doubt.
+
+    At restless points launches of one candidate differ by 30 to 45%, and a test would need hundreds
+    of them. A candidate needs a test there, in each of its shapes, that does not find it slower,
+    and half of the launches on its side.
+
+    Parameters
+    ----------
+    comparisons
+        Of a layout.
+    fitted
+        By collective and size.
+    """
+    found: dict[tuple[str, int, str], list[Comparison]] = defaultdict(list)
+    for c in comparisons:
+        if c.candidate not in (NATIVE, BARE) and c.cell.collective not in WITHOUT_SIZE:
+            found[c.cell.collective, c.cell.bytes, c.candidate].append(c)
+    out: dict[tuple[str, int], dict[str, float]] = defaultdict(dict)
+    for (collective, size, name), shapes in found.items():
+        here = fitted.get((collective, size), {})
+        own = here.get(NATIVE) or here.get(BARE)
+        against = any(
+            c.outcome == "slower" or c.slower_elsewhere or c.q is None or median(c.ratios) > 1
+            for c in shapes
+        )
+        if against or own is None or name not in here:
+            continue
+        gain = own.mean - here[name].mean
+        doubt = math.hypot(own.sd, here[name].sd)
+        if gain > max(-math.log(1 - THRESHOLD), SURE * doubt):
+            out[collective, size][name] = math.exp(-gain)
+    return out
 
 
 def _judged(
-    times: Mapping[Cell, Mapping[str, Timing]],
-    collective: str,
-    size: int,
-    ratios: Mapping[str, float],
-    fitted: Mapping[str, Estimate],
+    ratios: Mapping[str, float], equal: Collection[str], fitted: Mapping[str, Estimate]
 ) -> tuple[dict[str, float], set[str]]:
     """Return what counts as each candidate's ratio to native, and who is tied with the fastest.
 
-    Where a fit knows all of them, it says who is fastest and by how much, except of those that the
-    rank test finds slower than its choice: they keep what was measured, if that is more.
+    The fit says who of those that no test tells from the fastest is the fastest, and by how much.
     """
     if len(ratios) < 2 or not all(n in fitted for n in ratios):
-        best = min(ratios, key=lambda n: (ratios[n], n), default="")
-        return dict(ratios), _tied(times, collective, size, ratios, best)
-    order = sorted(ratios, key=lambda n: (fitted[n].mean, n))
-    # A candidate that the test finds slower than another one is not the fastest, fit or not.
-    best = next((n for n in order if not _beaten(times, collective, size, ratios, n)), order[0])
-    tied = _tied(times, collective, size, ratios, best)
-    out = {}
+        return dict(ratios), set(equal)
+    best = min(equal, key=lambda n: (fitted[n].mean, n))
+    out, tied = {}, set()
     for name in ratios:
         lag = fitted[name].mean - fitted[best].mean
         out[name] = min(ratios[best] * math.exp(lag), 1.0)
-        if name not in tied:
+        if name not in equal:
             out[name] = max(out[name], ratios[name], ratios[best])
-        elif lag + math.hypot(fitted[name].sd, fitted[best].sd) > math.log1p(TIED):
-            tied.discard(name)
+        elif lag + math.hypot(fitted[name].sd, fitted[best].sd) <= math.log1p(TIED):
+            tied.add(name)
     return out, tied
 
 
-def _unbeaten(
-    times: Times,
-    collective: str,
-    size: int,
-    borne: Mapping[str, float],
-    proven: Collection[str],
-) -> dict[str, float]:
-    """Return those of the borne out candidates that no test finds slower than a proven one."""
-    out = dict(borne)
-    for cell, found in times.items():
-        if (cell.collective, cell.bytes) != (collective, size):
-            continue
-        for name in [n for n in out if n in found]:
-            for other in [p for p in proven if p in found and p != name]:
-                ratio, p = _against(found, name, other)
-                if p is not None and p < ALPHA and ratio > 1:
-                    out.pop(name, None)
-    return out
-
-
-def _beaten(
-    times: Mapping[Cell, Mapping[str, Timing]],
-    collective: str,
-    size: int,
-    ratios: Mapping[str, float],
-    name: str,
-) -> bool:
-    """Return whether a test finds a candidate slower than the one with the least ratio."""
-    least = min(ratios, key=lambda n: (ratios[n], n))
-    for cell, found in times.items():
-        here = (cell.collective, cell.bytes) == (collective, size) and least in found
-        if here and name != least and name in found:
-            p = _told_apart(found, name, least)
-            if p is not None and p < ALPHA:
-                return True
-    return False
-
-
-def _tied(
-    times: Mapping[Cell, Mapping[str, Timing]],
-    collective: str,
-    size: int,
-    ratios: Mapping[str, float],
-    best: str,
-) -> set[str]:
-    """Return the candidates that no rank test tells from the best, in any mode or shape."""
-    if len(ratios) < 2:
-        return set(ratios)
-    out = set(ratios)
-    for cell, found in times.items():
-        if (cell.collective, cell.bytes) != (collective, size) or best not in found:
-            continue
-        for name in [n for n in out if n != best and n in found]:
-            p = _told_apart(found, name, best)
-            if p is None or p < ALPHA:
-                out.discard(name)
-    return out
-
-
-def _told_apart(found: Mapping[str, Timing], name: str, other: str) -> float | None:
-    """Return the p of a test of two candidates; None where none can be made."""
-    return _against(found, name, other)[1]
-
-
-def _against(found: Mapping[str, Timing], name: str, other: str) -> tuple[float, float | None]:
-    """Return a candidate's time / another's, and the p of `_told_apart`."""
-    ratio, _, p, _ = compare_times(*beside_another(found, name, other), found[name].kinds)
-    return ratio.median, p
-
-
 def decide_all(
-    benches: Mapping[Layout, Bench],
-    nvariants: Mapping[Layout, int],
-    fitted: Mapping[Layout, Fitted] | None = None,
-    compared: Compared | None = None,
+    benches: Mapping[Layout, Bench], nvariants: Mapping[Layout, int]
 ) -> dict[Layout, Decided]:
-    """Decide on all layouts, each with its neighbours and the nearest one before it in mind.
+    """Decide on all layouts, each with what all tell and the nearest one before it in mind.
 
     Parameters
     ----------
@@ -346,71 +255,14 @@ def decide_all(
         What was measured on each.
     nvariants
         Launches of a round on each.
-    fitted
-        From `fit_all`; by default it is made here.
-    compared
-        As for `decide_layout`.
     """
-    if fitted is None:
-        fitted = fit_all({x: medians(b, nvariants[x]) for x, b in benches.items()})
-    compared = {} if compared is None else compared
-    gains = {}
-    for layout, bench in benches.items():
-        times, comparisons = compare_layout(bench, layout, compared)
-        gains[layout] = gains_of(comparisons, calls_of(times))
+    times = {x: medians(b, nvariants[x]) for x, b in benches.items()}
+    fitted = estimate(times, times)
     out: dict[Layout, Decided] = {}
     for layout in sorted(benches):
         near = min(out, key=lambda x: (x.distance(layout), x), default=None)
+        before = out[near] if near is not None else None
         out[layout] = decide_layout(
-            benches[layout],
-            layout,
-            nvariants[layout],
-            out[near] if near is not None else None,
-            fitted[layout],
-            compared,
-            gains,
+            benches[layout], layout, nvariants[layout], fitted[layout], before
         )
-    return out
-
-
-def fit_all(
-    times: Mapping[Layout, Medians], wanted: Mapping[Layout, Iterable[Shape]] | None = None
-) -> Mapping[Layout, Fitted]:
-    """Return what all sizes and layouts together say of each point.
-
-    Where roots or datatypes differ at one size, the slowest counts.
-
-    Parameters
-    ----------
-    times
-        What was measured on each layout.
-    wanted
-        On each layout, the shapes at which all candidates are estimated; by default each is where
-        it was measured.
-    """
-    out: dict[Layout, dict[str, dict[int, dict[str, Estimate]]]]
-    out = {x: defaultdict(lambda: defaultdict(dict)) for x in times}
-    seen: dict[tuple[str, str, int], dict[str, dict[Point, tuple[float, ...]]]]
-    seen = defaultdict(lambda: defaultdict(dict))
-    for layout, shapes in times.items():
-        for shape in shapes:
-            collective, size, _, operation, root = shape
-            at = Point(layout.nodes, layout.ppn, size)
-            for name, launches in levelled(shapes, shape).items():
-                mine = seen[collective, operation, root][name]
-                mine[at] = (*mine.get(at, ()), *(t for _, t in sorted(launches.items())))
-    asked: dict[tuple[str, str, int], set[Point]] = defaultdict(set)
-    for layout, shapes_here in (wanted or {}).items():
-        for collective, size, _, operation, root in shapes_here:
-            asked[collective, operation, root].add(Point(layout.nodes, layout.ppn, size))
-    for chain, names in seen.items():
-        collective = chain[0]
-        # the MPI's own choice changes its algorithm where it likes: nothing smooth
-        names = {n: p for n, p in names.items() if n not in (NATIVE, BARE)}
-        where = sorted(asked[chain].union(*names.values()))
-        for name, estimated in estimates(names, where).items():
-            for at, found in estimated.items():
-                known = out[Layout(at.nodes, at.ppn)][collective][at.bytes]
-                if name not in known or known[name].mean < found.mean:
-                    known[name] = found
     return out

@@ -19,7 +19,7 @@ from stretto.sweep.layout import parse_layout
 from stretto.sweep.plan import LayoutPlan
 from stretto.sweep.request import ELEMENT, Request
 from stretto.sweep.said import few_words
-from stretto.sweep.status import SLOW, left_words
+from stretto.sweep.status import SLOW
 
 if TYPE_CHECKING:
     from stretto.sweep.run import CampaignMPI
@@ -130,11 +130,7 @@ def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
             f"  {plan.layout.words:>9}  {plan.layout.nranks:>6}  {cells:>6}  "
             f"{plan.settings.total():>7}  {duration(pace * guess):>12}  {most}"
         )
-    closing = ""
-    if system.limit_s is not None:
-        limit = duration(pace * system.limit_s)
-        closing = f"; with closing rounds, as far as they are worth it, at most {limit}"
-    out.append(f"  expected in all: about {duration(pace * sum(system.expected_s))}{closing}")
+    out.append(f"  expected in all: about {duration(pace * sum(system.expected_s))}")
     if not 1 / SLOW <= pace <= SLOW:
         out.append(
             f"  these times are {pace:.1f} times what was estimated before the first launch: so "
@@ -145,7 +141,7 @@ def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
         if not any(isinstance(r, Sample) for _, found in system.ahead.measured for r in found):
             words = "nothing yet"
         elif system.left_s:
-            words = f"all but {left_words(system.left_s, pace * system.ahead.closing_s)}"
+            words = f"all but about {duration(system.left_s)}"
         out.append(f"  measured already: {words}")
     if request.shared_cores:
         out.append(
@@ -234,6 +230,5 @@ def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
         "pace": pace,
         "expected_s": pace * sum(system.expected_s),
         "left_s": system.ahead_s,
-        "with_closing_s": None if system.limit_s is None else pace * system.limit_s,
         "warnings": hopeless(request, system),
     }

@@ -75,7 +75,7 @@ def side_by_side(
         while True:
             before = _state(whole)
             for nodes, layouts in levels(whole.sites):
-                left = [x for x in layouts if not whole.finished(whole.sites[x])]
+                left = [x for x in layouts if not whole.settled(whole.sites[x])]
                 if not left or whole.enough():
                     continue
                 parts = cut(names, nodes)
@@ -86,7 +86,7 @@ def side_by_side(
                 lanes = [lane_of(p, _turned(left, at)) for at, p in enumerate(parts)]
                 _together(whole, lanes, progress)
                 _learn(whole, lanes, left)
-            if all(whole.finished(s) for s in whole.all()):
+            if all(whole.settled(s) for s in whole.all()):
                 if all(s.over for s in whole.all()):
                     progress.word = "done"
                 return True
@@ -104,7 +104,7 @@ def _turned(layouts: Sequence[Layout], at: int) -> tuple[Layout, ...]:
 
 def _state(whole: Worker) -> tuple[int, int, int]:
     """Return what grows whenever something comes of a lane."""
-    claimed = sum(len(s.claims.listing()) for s in whole.all())  # closing rounds as well
+    claimed = sum(len(s.claims.listing()) for s in whole.all())
     lost = sum(len(s.given_up) + (s.closed is not None) for s in whole.all())
     return whole.done(), claimed, lost
 
@@ -122,7 +122,7 @@ def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> Non
 
     threads = []
     for lane in lanes:
-        lane.stopping, lane.ended, lane.closing = whole.stopping, whole.ended, whole.closing
+        lane.stopping, lane.ended = whole.stopping, whole.ended
         for site in whole.all():
             lane.sites[site.plan.layout].closed = site.closed
             lane.sites[site.plan.layout].given_up |= site.given_up
@@ -134,7 +134,7 @@ def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> Non
             while thread.is_alive():
                 thread.join(LOOK_S)
                 done, total = whole.progress()
-                progress.most = whole.closes
+                progress.most = whole.policy is not None
                 progress.update(done, f"{len(lanes)} at once", total)
     except BaseException:
         told.set()

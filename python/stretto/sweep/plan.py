@@ -35,8 +35,6 @@ from stretto.sweep.times import Shape
 SCHEMA, VERSION = "stretto-layout", 1
 FILE = "layout.json"
 WHAT = "the plan of a layout"
-#: how long a call of a candidate takes, in us; None: nobody knows
-Known = Callable[[s.Case, str], float | None]
 #: of a plan, what is kept with the results
 FROZEN = ("seed", "variants", "cases", "modes", "oversubscribed")
 
@@ -68,17 +66,6 @@ class LayoutPlan:
     def launches_of(self, turn: int) -> range:
         """Return the launches of a round."""
         return range(turn * self.nvariants, (turn + 1) * self.nvariants)
-
-    def rounds(self, policy: Policy | None) -> int:
-        """Return how many rounds there may be: those asked for, and those that prove the rest.
-
-        Parameters
-        ----------
-        policy
-            When candidates are dropped; None: never.
-        """
-        asked = self.settings.launches
-        return asked if policy is None else policy.most_rounds(asked)
 
     def in_round(self, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> s.Settings:
         """Return the settings with which a round is measured.
@@ -394,28 +381,16 @@ def _read(path: Path) -> dict[str, Any]:
     return value
 
 
-def round_s(
-    plan: LayoutPlan,
-    turn: int,
-    cases: Sequence[s.Case],
-    policy: Policy | None,
-    reference: bool | None = None,
-    known: Known | None = None,
-) -> float:
+def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:
     """Return about how long a round takes, in seconds.
 
     Parameters
     ----------
     plan, turn, cases, policy
         As for `LayoutPlan.in_round`.
-    reference
-        Whether the reference is timed, too; None: as it will be.
-    known
-        How long a call of a candidate takes, in us, where that is known.
     """
     if not cases:
         return 0.0
     settings = plan.in_round(turn, cases, policy)
-    timed = settings.reference if reference is None else reference
     needed = tuple(settings.launches_needed())
-    return replace(settings, launches=1, variants=needed).estimate_s(timed, known)
+    return replace(settings, launches=1, variants=needed).estimate_s(settings.reference)

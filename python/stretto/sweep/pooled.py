@@ -15,13 +15,14 @@ stands in for a test: a row of a table rests on launches of its own point.
 from __future__ import annotations
 
 import functools
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from stretto.campaign.compare import BARE, NATIVE
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.sweep.kriged import (
     FEWEST_POINTS,
@@ -33,7 +34,10 @@ from stretto.sweep.kriged import (
     matern,
     points_of,
 )
-from stretto.sweep.location import Array
+from stretto.sweep.layout import Layout
+from stretto.sweep.levelled import levelled
+from stretto.sweep.location import Array, location
+from stretto.sweep.times import Medians, Shape
 
 #: how far off a layout's candidates, and a point's, all may lie together (of the logarithm)
 LAYOUT, LEVEL = 0.2, 0.2
@@ -103,6 +107,53 @@ def estimates(
             at: Estimate(round(e.mean + b, 6), round(e.sd, 6))
             for at, e, b in zip(asked, found, back, strict=True)
         }
+    return out
+
+
+def estimate(
+    times: Mapping[Layout, Medians], wanted: Mapping[Layout, Iterable[Shape]]
+) -> dict[Layout, dict[Shape, dict[str, Estimate]]]:
+    """Return what candidates take at shapes, by all sizes and layouts or, too few, their launches.
+
+    The MPI's own choice changes its algorithm where it likes: nothing smooth, it is taken as
+    measured.
+
+    Parameters
+    ----------
+    times
+        What was measured on each layout.
+    wanted
+        On each layout, the shapes.
+    """
+    seen: dict[tuple[str, str, int], dict[str, dict[Point, tuple[float, ...]]]]
+    seen = defaultdict(lambda: defaultdict(dict))
+    chains = {(s[0], s[3], s[4]) for shapes in wanted.values() for s in shapes}
+    for layout, shapes in times.items():
+        for shape in shapes:
+            chain = (shape[0], shape[3], shape[4])
+            if chain not in chains:
+                continue
+            at = Point(layout.nodes, layout.ppn, shape[1])
+            for name, launches in levelled(shapes, shape).items():
+                more = tuple(t for _, t in sorted(launches.items()) if t > 0)
+                if more:
+                    seen[chain][name][at] = (*seen[chain][name].get(at, ()), *more)
+    out: dict[Layout, dict[Shape, dict[str, Estimate]]] = {x: {} for x in wanted}
+    for chain, names in seen.items():
+        asked = {
+            (x, s): Point(x.nodes, x.ppn, s[1])
+            for x, shapes in wanted.items()
+            for s in shapes
+            if (s[0], s[3], s[4]) == chain
+        }
+        smooth = {n: p for n, p in names.items() if n not in (NATIVE, BARE)}
+        fitted = estimates(smooth, sorted(set(asked.values())))
+        for (layout, shape), point in asked.items():
+            out[layout][shape] = {
+                n: fitted[n][point] if n in fitted else Estimate(*location(points[point]))
+                for n, points in names.items()
+                if n in fitted or point in points
+            }
     return out
 
 

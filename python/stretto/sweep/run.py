@@ -23,7 +23,7 @@ from stretto.sweep.backend import Backend, Launches
 from stretto.sweep.begun import earlier, keep_about, refuse_other, refuse_place, with_earlier
 from stretto.sweep.conclude import Outcome, conclude
 from stretto.sweep.elimination import Policy
-from stretto.sweep.expected import expected_s, limit_s
+from stretto.sweep.expected import expected_s
 from stretto.sweep.hosts import Hosts, find_hosts, make_backend, wanted
 from stretto.sweep.layout import Layout, ordered
 from stretto.sweep.outlook import budget_lines, plan_json, plan_lines
@@ -70,13 +70,6 @@ class CampaignMPI:
         return expected_s(self.plans, self.policy)
 
     @functools.cached_property
-    def limit_s(self) -> float | None:
-        """What all may take with closing rounds; None: there are none."""
-        if self.policy is None:
-            return None
-        return limit_s(self.plans, self.policy, expected=self.expected_s)
-
-    @functools.cached_property
     def ahead(self) -> Ahead | None:
         """What is missing; None: nothing was measured yet."""
         if self.away or not any((self.base / p.layout.name / FILE).exists() for p in self.plans):
@@ -101,9 +94,7 @@ class CampaignMPI:
     @property
     def left_s(self) -> float | None:
         """About how long what is missing takes here; None: nothing was measured yet."""
-        return (
-            None if self.ahead is None else self.pace * (self.ahead.search_s + self.ahead.closing_s)
-        )
+        return None if self.ahead is None else self.pace * self.ahead.left_s
 
     @property
     def ahead_s(self) -> float:
@@ -113,12 +104,11 @@ class CampaignMPI:
     @property
     def kept(self) -> dict[str, object]:
         """What the campaign's directory says of it, so that it is known before it is begun."""
-        mpi, search_s = self.identity.mpi, sum(self.expected_s)
+        mpi = self.identity.mpi
         return {
             "mpi": f"{mpi.family} {mpi.version}",
             "directory": self.base.parent.name,
-            "search_s": search_s,
-            "closing_s": 0.0 if self.limit_s is None else max(0.0, self.limit_s - search_s),
+            "expected_s": sum(self.expected_s),
         }
 
 

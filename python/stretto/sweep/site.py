@@ -11,7 +11,7 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from stretto.files.io import dump_json, write_atomic
 from stretto.files.parse import json_value
 from stretto.files.regular import MOST_SMALL_BYTES, open_to_read, read_regular
 from stretto.sweep.claims import Claims, Holder
-from stretto.sweep.contest import Memory
 from stretto.sweep.elimination import State
 from stretto.sweep.folder import ENDING, Folder, Merged, session_path
 from stretto.sweep.layout import Layout
@@ -49,8 +48,7 @@ class Site:
     plan: LayoutPlan
     folder: Folder
     claims: Claims
-    guides: list[Layout]
-    teachers: list[Layout]  # its guides, and those that they learned from
+    teachers: list[Layout]  # those that it learns from
     writer: BenchWriter | None = None
     given_up: set[int] = field(default_factory=set)
     doubted: set[int] = field(default_factory=set)  # were done; the files do not hold all of them
@@ -61,10 +59,8 @@ class Site:
     fruitless: int = 0
     closed: str | None = None  # why it cannot be measured by this process
     prepared: bool = False
-    searched: bool = False  # the rounds that were asked for are complete
     over: bool = False
-    known: dict[int, State] = field(default_factory=dict)  # what is worth measuring in a round
-    memory: Memory = field(default_factory=dict)
+    known: dict[int, State] = field(default_factory=dict)  # what is left, by the records before
     remedy: str | None = None  # what to do where it is closed
     _whole: tuple[Merged, set[int]] | None = None
 
@@ -192,17 +188,9 @@ class Site:
             if k in ends and ends[k].status != "ok" and self.claims.state(k, listing)[0] == "open"
         }
 
-    def launches_of(self, turn: int, found: State) -> list[int]:
-        """Return a round's launches; of those beyond the rounds asked for, what is needed."""
-        every = self.plan.launches_of(turn)
-        if turn < self.plan.settings.launches:
-            return list(every)
-        needed = set(replace(self.plan.settings, cases=found.cases).launches_needed())
-        return [k for k in every if self.plan.settings.variant_of(k) in needed]
-
-    def order(self, turn: int, found: State) -> list[int]:
+    def order(self, turn: int) -> list[int]:
         """Return a round's launches in an order of its own."""
-        launches = self.launches_of(turn, found)
+        launches = list(self.plan.launches_of(turn))
         random.Random(self.plan.settings.seed * 7919 + turn).shuffle(launches)
         return launches
 

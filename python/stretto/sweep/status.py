@@ -34,10 +34,7 @@ class Ahead:
     Attributes
     ----------
     layouts
-        State of each; ``left_s`` is the time of its rounds that were asked for, and of the closing
-        round under way.
-    closing_s
-        What it may take for further closing rounds.
+        State of each.
     measured
         Of each layout the plan and what was measured.
     policy
@@ -45,7 +42,6 @@ class Ahead:
     """
 
     layouts: list[dict[str, Any]]
-    closing_s: float
     measured: Sequence[tuple[LayoutPlan, Sequence[Record]]]
     policy: Policy | None
 
@@ -60,7 +56,7 @@ class Ahead:
         return pace(self.measured, self.policy) if told else None
 
     @property
-    def search_s(self) -> float:
+    def left_s(self) -> float:
         """Time of all layouts."""
         return float(sum(x["left_s"] for x in self.layouts))
 
@@ -98,7 +94,6 @@ def read_status(directory: Path) -> dict[str, Any]:
         and all(s["complete"] for s in systems),
         "damaged": damaged,
         "left_s": sum(s["left_s"] or 0.0 for s in every),
-        "closing_left_s": sum(s["closing_left_s"] for s in every),
     }
 
 
@@ -106,18 +101,14 @@ def _not_begun(about: dict[str, Any], begun: Collection[str], usual: float) -> l
     """Return the MPIs of the last start of which there is nothing, with the time of each."""
     if about.get("systems"):
         return [
-            {
-                "mpi": x["mpi"],
-                "left_s": usual * (x["search_s"] + x["closing_s"]),
-                "closing_left_s": usual * x["closing_s"],
-            }
+            {"mpi": x["mpi"], "left_s": usual * x["expected_s"]}
             for x in about["systems"]
             if x["directory"] not in begun
         ]
     # An earlier Stretto kept the names only, as typed: they are measured one after another.
     names = [str(x) for x in about.get("mpis", ())]
     many = max(0, len(names) - len(begun))
-    return [{"mpi": x, "left_s": None, "closing_left_s": 0.0} for x in names[len(names) - many :]]
+    return [{"mpi": x, "left_s": None} for x in names[len(names) - many :]]
 
 
 def _bases(directory: Path) -> Iterator[Path]:
@@ -170,8 +161,7 @@ def _system(standing: Standing, left: Ahead, usual: float, directory: Path) -> d
         "layouts": [{**x, "left_s": factor * x["left_s"]} for x in left.layouts],
         "complete": all(x["complete"] for x in left.layouts),
         "pace": factor,
-        "left_s": factor * (left.search_s + left.closing_s),
-        "closing_left_s": factor * left.closing_s,
+        "left_s": factor * left.left_s,
         "table": str(table) if table.exists() else None,
     }
 
@@ -184,19 +174,14 @@ def ahead(standing: Standing) -> Ahead:
     standing
         How it stands, at a glance.
     """
-    standing.close()
-    policy, sites, closing = standing.policy, standing.all(), standing.closing
+    policy, sites = standing.policy, standing.all()
     usual = expected_s([site.plan for site in sites], policy)
     layouts = [_layout(standing, site, policy) for site in sites]
     for x, most in zip(layouts, usual, strict=True):
         # what is alive now will not all be to the end: nobody knows better than before the start
         x["left_s"] = min(x["left_s"], most)
-    left = 0.0
-    if closing is not None and not closing.over:  # it takes what it may, or a little less
-        spent = sum(usual) if closing.spent_s is None else closing.spent_s
-        left = max(0.0, closing.limit_s - spent)
     measured = [(x.plan, x.folder.merged().bench.records) for x in sites]
-    return Ahead(layouts, left, measured, policy)
+    return Ahead(layouts, measured, policy)
 
 
 def _layout(standing: Standing, site: Site, policy: Policy | None) -> dict[str, Any]:
@@ -204,8 +189,6 @@ def _layout(standing: Standing, site: Site, policy: Policy | None) -> dict[str, 
     listing = site.claims.listing()
     asked = plan.settings.launches
     states = {k: site.claims.state(k, listing)[0] for k in listing}
-    # A round after those asked for has the launches that it needs, and no others.
-    total = plan.settings.total() + sum(k >= plan.settings.total() for k in states)
     done = sum(s == "done" for s in states.values())
     turn = standing.turn(site, listing)
     if turn is not None:  # of later rounds nobody can say yet what they lack
@@ -214,16 +197,16 @@ def _layout(standing: Standing, site: Site, policy: Policy | None) -> dict[str, 
             for k, s in states.items()
             if k in site.plan.launches_of(turn)
         )
-    blocked = [g.name for g in site.guides if not _complete(standing, standing.sites[g])]
+    blocked = [x.name for x in site.teachers if not _complete(standing, standing.sites[x])]
     alive = State((), ()) if turn is None else standing.cases(site, turn)
-    dropped = standing.search(site, asked if turn is None else min(turn, asked)).dropped
-    complete = turn is None and (standing.closing is None or standing.closing.over)
+    dropped = standing.cases(site, asked if turn is None else turn).dropped
+    complete = turn is None
     gone = standing_exclusions(merged.bench.records)
     left = 0.0
     if turn is not None:
         settings = plan.in_round(turn, alive.cases, policy)
         ledger = Ledger(settings, merged.bench.records)
-        launches = site.launches_of(turn, alive)
+        launches = plan.launches_of(turn)
         open_now = sum(bool(ledger.pending(k)) for k in launches)
         here = round_s(plan, turn, alive.cases, policy)
         share = open_now / max(1, len(launches))
@@ -233,9 +216,9 @@ def _layout(standing: Standing, site: Site, policy: Policy | None) -> dict[str, 
     return {
         "layout": plan.layout.name,
         "done": done,
-        "total": total,
+        "total": plan.settings.total(),
         "round": None if turn is None else turn + 1,
-        "rounds": asked if turn is None else max(asked, turn + 1),
+        "rounds": asked,
         "complete": complete,
         "waits_for": blocked if turn is not None else [],
         "held": sorted(k for k, s in states.items() if s == "held"),
@@ -259,8 +242,7 @@ def _layout(standing: Standing, site: Site, policy: Policy | None) -> dict[str, 
 
 
 def _complete(standing: Standing, site: Site) -> bool:
-    turn = standing.turn(site, site.claims.listing())
-    return turn is None or turn >= site.plan.settings.launches
+    return standing.turn(site, site.claims.listing()) is None
 
 
 def _left_out_words(word: dict[str, Any]) -> str:
@@ -286,8 +268,6 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
         )
         for x in system["layouts"]:
             now = "done" if x["complete"] else f"{x['round']}/{x['rounds']}"
-            if not x["complete"] and x["round"] is None:
-                now = "searched"  # closing rounds begin when all layouts are
             note = f"  waits for {', '.join(x['waits_for'])}" if x["waits_for"] else ""
             note += f"  {len(x['held'])} under way" if x["held"] else ""
             alive = "-" if x["complete"] else f"{x['cells_alive']}/{x['cells']}"
@@ -296,9 +276,6 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
             out.append(
                 f"  {x['layout']:>7}  {launches:>11}  {now:>7}  {alive:>12}  {left:>10}{note}"
             )
-        if system["closing_left_s"]:
-            words = f"closing rounds: at most {duration(system['closing_left_s'])}"
-            out.append(f"  {words}, as far as they are worth it")
         if system["pace"] > SLOW and not system["complete"]:
             out.append(
                 f"  launches take {system['pace']:.1f} times as long as was estimated before the "
@@ -328,7 +305,7 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
             out.append(f"  table: {system['table']}")
     for x in status["not_begun"]:
         known = x["left_s"] is not None
-        words = left_words(x["left_s"], x["closing_left_s"]) if known else "not in the time left"
+        words = f"about {duration(x['left_s'])}" if known else "not in the time left"
         out.append(f"{x['mpi']}: not begun; {words}")
     out += [f"not used: {sentence}" for sentence in status["damaged"]]
     if not out:
@@ -336,24 +313,5 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
     elif status["complete"]:
         out.append("complete")
     elif status["systems"]:
-        parts = left_words(status["left_s"], status["closing_left_s"])
-        out.append(f"{parts} left (if one job works on it)")
+        out.append(f"about {duration(status['left_s'])} left (if one job works on it)")
     return out
-
-
-def left_words(left_s: float, closing_s: float) -> str:
-    """Return the time that is left, and its parts.
-
-    Parameters
-    ----------
-    left_s
-        All of it.
-    closing_s
-        What of it closing rounds may take.
-    """
-    words = f"about {duration(left_s)}"
-    if not closing_s:
-        return words
-    search = left_s - closing_s
-    rest = f"{duration(search)} of rounds asked for, " if search > 0 else ""
-    return f"{words} ({rest}at most {duration(closing_s)} of closing rounds)"

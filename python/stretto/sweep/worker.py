@@ -108,7 +108,6 @@ class Worker(Standing):
         and `Site.closed` say which.
         """
         title, quiet = self.title, self.quiet
-        self.close()  # with the waves of earlier starts known, too
         try:
             with Progress(title, quiet=quiet, before=self.progress()[0]) as progress:
                 progress.word = "ended"
@@ -149,7 +148,6 @@ class Worker(Standing):
 
     def next_unit(self) -> Unit | None:
         """Return a launch that can be measured now, None when all are measured, held or blocked."""
-        self.close()
         for site in self.mine:
             if site.over or site.closed is not None:
                 continue
@@ -172,13 +170,14 @@ class Worker(Standing):
         """Return the first launch of the present round that is free, once it was looked at."""
         listing = site.claims.listing()
         bench = site.folder.merged().bench
-        turn = self.noted(site, listing)
+        turn = self.turn(site, listing)
         if turn is None:
+            site.over = True
             return None
         found = self.cases(site, turn)
         settings = site.plan.in_round(turn, found.cases, self.policy)
         ledger = Ledger(settings, bench.records)
-        for launch in site.order(turn, found):
+        for launch in site.order(turn):
             status, generation = site.claims.state(launch, listing)
             if status == "done" and self.lacks(site, turn, launch) and launch in site.doubted:
                 status = "open"
@@ -275,7 +274,6 @@ class Worker(Standing):
     def _show(self, progress: Progress, unit: Unit) -> None:
         plan = unit.site.plan
         what = f"{plan.layout.words}, round {unit.turn + 1}"
-        what += "" if unit.turn < plan.settings.launches else " (closing)"
         done, total = self.progress()
-        progress.most = self.closes
+        progress.most = self.policy is not None  # most layouts end before
         progress.update(done, f"{what}, launch {unit.launch}", total)
