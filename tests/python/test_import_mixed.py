@@ -163,6 +163,28 @@ TOLD_APART = {
             "mvapich-2.3.7-2x8 MV2_USE_KNOMIAL_BCAST=0": 1,
         },
     ),
+    "commands in colour": (
+        [f"\x1b[32m+ mpirun {RULES} {a} ./osu_bcast\x1b[0m" if a else "T" for a in (3, 0, 4, 0)],
+        MINE,
+        {TUNED.format(3): 1, TUNED.format(4): 1},
+    ),
+    "commands as Python prints them, and env behind srun": (
+        [
+            f"running {['mpirun', '-np', '16', *RULES.split(), '3', './osu_bcast']}",
+            "T",
+            "+ srun -n16 -N2 env OMPI_MCA_coll_tuned_use_dynamic_rules=1 "
+            "OMPI_MCA_coll_tuned_bcast_algorithm=4 ./osu_bcast",
+            "T",
+        ],
+        MINE,
+        {TUNED.format(3): 1, TUNED.format(4): 1},
+    ),
+    "variables that only count runs": (
+        ["+ RUN=1 mpirun ./osu_bcast", "T", "+ RUN=2 LANG=C mpirun ./osu_bcast", "T"],
+        MINE,
+        {"bare": 2},
+    ),
+    "lists of as many nodes": (["Running on n[01-02]", "T", "on n[3,7]", "T"], MINE, {"bare": 2}),
     "settings of other collectives": (
         [f"+ mpirun {RULES} 3 --mca coll_tuned_reduce_algorithm 2 ./osu_bcast", "T"],
         MINE,
@@ -447,6 +469,43 @@ REFUSED = {
         ],
         MINE,
         "the launcher's options differs",
+    ),
+    "binding before the launcher": (
+        ["+ numactl -m 0 mpirun ./osu_bcast", "T", "+ numactl -m 1 mpirun ./osu_bcast", "T"],
+        MINE,
+        "the launcher's options differs",
+    ),
+    "other variables": (
+        ["+ mpirun -x LD_PRELOAD=/o/libhcoll.so ./osu_bcast", "T", "+ mpirun ./osu_bcast", "T"],
+        MINE,
+        "the launcher's options differs",
+    ),
+    "parameters in another form than the launcher's": (
+        [
+            f"+ mpirun --mca coll_tuned_bcast_algorithm={a} ./osu_bcast" if a else "T"
+            for a in (1, 0, 2, 0)
+        ],
+        MINE,
+        "the launcher's options differs",
+    ),
+    "what chooses another MPI": (
+        [
+            "+ source /a/env.sh",
+            "+ mpirun ./osu_bcast",
+            "T",
+            "+ source /b/env.sh",
+            "+ mpirun ./osu_bcast",
+            "T",
+        ],
+        MINE,
+        "the line before the table differs",
+    ),
+    "lists of nodes": (["on n[01-02]", "T", "on n[01-04]", "T"], MINE, "size of the job differs"),
+    "sizes that begin with a number": (["2x8", "T", "4x8", "T"], MINE, "before the table differs"),
+    "any words behind the tables": (
+        ["T", "done with binomial", "T", "done with chain"],
+        MINE,
+        "before or behind its table",
     ),
     "builds": (
         [

@@ -175,6 +175,16 @@ LOGS = {
     "foreman": "10:00:{:02} bench.1  | ",
     "pdsh": "node017: ",
     "jsrun": "  0:",
+    "colours": "\x1b[0;32m\x1b[0m",
+    "Buildkite": "\x1b_bk;t=17642700{:02}\x07",
+    "Python's logging": "2026-11-27 10:00:{:02},123 - osu - INFO - ",
+    "any text": "INFO:osu:",
+    "another text": "| ",
+    "a comment": "# ",
+    "an address": "10.0.0.12: ",
+    "seconds since 1970": "17642700{:02} ",
+    "seconds": "{:02}.5s ",
+    "grep -n": "1{:02}:",
     "a quotation": "> ",
     "a quotation of one": "> > ",
     "a host and a rank": "node017: [1,0]<stdout>:",
@@ -200,6 +210,15 @@ def test_hosts_and_containers_are_read_by_themselves() -> None:
     order = [line for pair in zip(first, second, strict=False) for line in pair]
     order += first[len(second) :]
     assert lines_of("".join(order)) == lines_of(OSU) | lines_of(OTHER)
+
+
+def test_prefixes_of_any_text_are_read_by_themselves_or_named() -> None:
+    lines = [f"{who}> {line}\n" for line in OSU.splitlines() for who in "AB"]
+    found = osu.read("".join(lines), "f").tables
+    assert len(found) == 4 and all(t.lines == lines_of(OSU)[t.collective] for t in found)
+    unknown = "".join(f"{i}-{i}.out {line}\n" for i, line in enumerate(OSU.splitlines()))
+    reading = osu.read(unknown, "f")
+    assert not reading.tables and "f:2: '1-1.out' stands before a title" in reading.problems[0]
 
 
 def test_what_a_script_says_counts_for_lines_with_a_prefix() -> None:

@@ -24,6 +24,10 @@ _SETENV = re.compile(rf"\bsetenv\s+({VARIABLE})\s+(\S+)")
 _UNSET = re.compile(r"\bunset(?:env)?\s+(?:-v\s+)?((?:[A-Za-z_]\w*\s*)+)")
 _MCA = re.compile(r"(?<!\S)`?-{1,2}g?mca\s+(\S+)\s+([^\s`,;]+)")
 _FIRM = re.compile(r"\b(?:export|declare|setenv|typeset|env)\b")
+#: commands that may choose another MPI
+_PREPARES = re.compile(
+    r"\++\s+(?:source|\.|spack load|conda activate|module|ml|(?:export\s+)?(?:LD_\w+|PATH)=)"
+)
 _TRACED = re.compile(r"\s*\++\s")
 #: what a person or a shell writes before a command
 _PROMPT = re.compile(r"\s*(?:\++\s+|\S*[\])~:\w][$#%]\s+|[$%]\s+|>\s+)")
@@ -245,7 +249,7 @@ class StreamEvidence:
 
     def _in_words(self, text: str, place: str) -> None:
         text = re.sub(r"^\++\s+(?:echo|printf)\s+(?:-\w+\s+)?", "", text).strip("'\"` ")
-        if re.match(r"\++\s", text):
+        if re.match(r"\++\s", text) and not _PREPARES.match(text):
             return  # another command, as the shell shows it
         if (program := re.search(r"\bosu_([a-z]\w*)", text)) is not None:
             self._program = program[1]
@@ -256,7 +260,7 @@ class StreamEvidence:
         elif _BY_ITSELF.search(text) and (_DECORATED.fullmatch(text) or len(text.split()) < 4):
             self._fresh.add("algorithm")
             self._now = replace(self._now, algorithm=Said("default", place))
-        if words := sizes_in(text):
+        if words := sizes_in(text) or _hosts_in(text):
             self._now = replace(self._now, size=Said(words, place))
         self._headline(text, place)
 
@@ -334,6 +338,8 @@ class StreamEvidence:
             behind = next((s for n, s in after.items() if last.settings.get(n) != s), None)
         if "algorithm" in self._fresh and first.algorithm is None:
             behind = behind or self._now.algorithm
+        if not (first.headline or first.before):
+            behind = behind or _alike(last.headline or last.before, self._heads, self._others)
         if behind is not None:
             words = replace(behind, value="whether it stands before or behind its table")
             yield from ((i, words) for i in range(len(self._given)))
@@ -344,6 +350,17 @@ class StreamEvidence:
                 return
             if context.launch is None:
                 yield i, Said("which command printed it", later.place)
+
+
+def _alike(said: Said | None, *behind: deque[Said]) -> Said | None:
+    """Return a line behind the last table that differs in a word from the one before it."""
+    words = said.value.split() if said else []
+    for other in filter(None, map(_last, behind)):
+        pairs = list(zip(words, other.value.split(), strict=False))
+        unlike = sum(one != two for one, two in pairs)
+        if len(pairs) == len(words) == len(other.value.split()) and 0 < unlike < len(pairs):
+            return other
+    return None
 
 
 def _last(lines: deque[Said]) -> Said | None:
@@ -368,6 +385,17 @@ def _may_print(program: str, collective: str | None) -> bool:
 
 def _plain(name: str) -> str:
     return name.removeprefix("OMPI_MCA_")
+
+
+def _hosts_in(text: str) -> str:
+    """Return the number of nodes that Slurm's list names: ``on n[01-04,7]``."""
+    if not re.search(r"\bon\b|node|host", text, re.IGNORECASE):
+        return ""
+    nodes = 0
+    for ranges in re.findall(r"[A-Za-z][\w.-]*\[([\d,-]{1,200})\]", text):
+        for first, last in re.findall(r"(\d{1,6})(?:-(\d{1,6}))?", ranges):
+            nodes += int(last or first) - int(first) + 1
+    return f"nodes {nodes}" if nodes > 0 else ""
 
 
 def sizes_in(text: str) -> str:

@@ -27,6 +27,16 @@ _OTHERS = ("aprun", "jsrun", "ibrun", "lrun", "yhrun", "prun")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _PROGRAM = re.compile(r"(?:osu_\w+|IMB-\w+)$")
 _TABLE = {**OPENMPI, **HYDRA}
+#: as Python prints a command
+_ARGV = re.compile(r"\[((?:(?:'[^']*'|\"[^\"]*\")(?:,\s*)?)+)\]")
+#: before a launcher: where and how what it starts runs
+_BINDING = ("numactl", "taskset", "chrt", "nice", "perf", "strace", "nsys", "vtune", "valgrind")
+#: variables that differ from launch to launch, or from login to login
+_ANYTHING = re.compile(
+    r"(?:RUN|REP|ITER|TRIAL|LAUNCH|SEED|JOB|TMP|HOME|PWD|USER|LOG|OUT|TERM|DISPLAY|LANG|LC_|TZ"
+    r"|HYDRA_|PRTE_|OMPI_ALLOW)\w*",
+    re.IGNORECASE,
+)
 #: say nothing of how fast it is
 _WITHOUT_EFFECT = re.compile(
     "allow-run-as-root|tag-output|timestamp-output|output(-filename)?|o|error|e|label|l|prepend-rank"
@@ -73,9 +83,14 @@ class _Found:
     def variable(self, word: str) -> bool:
         """Take ``NAME=VALUE``; return whether a word is that."""
         assigned = _ASSIGNMENT.fullmatch(word)
-        if assigned and re.fullmatch(VARIABLE, assigned[1]) and matters(assigned[1]):
-            self.settings.append((assigned[1], assigned[2]))
-        return assigned is not None
+        if assigned is None:
+            return False
+        if re.fullmatch(VARIABLE, assigned[1]):
+            if matters(assigned[1]):
+                self.settings.append((assigned[1], assigned[2]))
+        elif not _ANYTHING.fullmatch(assigned[1]):
+            self.options.append(word)  # LD_PRELOAD=...
+        return True
 
 
 def matters(name: str) -> bool:
@@ -112,8 +127,11 @@ def launch_in(line: str) -> LaunchLine | None:
     if kind == "flux" and "run" not in words[at + 1 : at + 3]:
         return None
     found = _Found()
+    bound = False
     for word in words[:at]:
-        found.variable(word)
+        bound = bound or _name(word) in _BINDING
+        if not found.variable(word) and bound:
+            found.options.append(word)
     program = _options(words, start, named, kind, found)
     if program is None:
         return None
@@ -127,6 +145,8 @@ def launch_in(line: str) -> LaunchLine | None:
 
 def _words(line: str) -> list[str]:
     text = re.sub(r"^[`>*\s]+|[`*\s]+$", "", line)
+    if argv := _ARGV.search(text):
+        text = re.sub(r"(['\"]),\s*(?=['\"])", r"\1 ", argv[1])
     try:
         words = shlex.split(text)
     except ValueError:
@@ -136,8 +156,12 @@ def _words(line: str) -> list[str]:
     return [word.rstrip(";") for word in words if word.rstrip(";")]
 
 
+def _name(word: str) -> str:
+    return word.rpartition("/")[2].lstrip("$`+")
+
+
 def _launcher(word: str) -> str | None:
-    name = word.rpartition("/")[2].lstrip("$`+")
+    name = _name(word)
     return name if name in (*LAUNCHER_NAMES, *_SLURM, *_OTHERS, "mpiexec_mpt") else None
 
 
@@ -150,8 +174,8 @@ def _options(
     while at < end:
         word = words[at]
         if not word.startswith("-") or len(word) < 2:
-            if kind == "mpirun_rsh" and found.variable(word):
-                pass
+            if found.variable(word):
+                pass  # of mpirun_rsh, or of env
             elif named is None:
                 return at
             else:
@@ -180,7 +204,9 @@ def _option(name: str, values: list[str], kind: str, found: _Found) -> None:
     if name in ("mca", "gmca", "omca", "prtemca", "pmixmca"):
         if name in ("mca", "gmca", "omca"):
             pair = (value, values[1]) if len(values) > 1 else tuple(value.split(" ", 1))
-            if len(pair) == 2 and matters(pair[0]):
+            if "=" in pair[0]:  # not as the launcher takes it
+                found.options.append(" ".join([name, *values]))
+            elif len(pair) == 2 and matters(pair[0]):
                 found.settings.append((pair[0], pair[1]))
     elif (name in ("x", "genv", "env", "export") and kind != "srun") or name == "export":
         for part in [f"{value}={values[1]}"] if len(values) > 1 else _assigned(value):

@@ -51,8 +51,8 @@ _SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES = "size", "avg latency(us)", "min l
 _DERIVED = "transmit size"
 _PLAIN = (_SIZE, _AVERAGE)
 _FULL = (_SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES)
-#: what stands in no row: "4 nodes"
-_WORDS = re.compile(r"(?<![\w.])(?!(?:nan|inf|pass|fail)\b)[A-Za-z]{2,}", re.IGNORECASE)
+#: what stands in no row: "4 nodes", "4x8"
+_WORDS = re.compile(r"(?<![\w.])(?!(?:nan|inf|pass|fail)\b)[A-Za-z]{2,}|\b\d+x\d+\b", re.IGNORECASE)
 #: a column with its unit, which begins the heading of a table without sizes
 _UNIT = re.compile(r"[a-z. ]+\((?:[nmu\u00b5]?s|[kmg]i?b/s)\)")
 
@@ -199,7 +199,7 @@ class _Reader:
 
     def _other(self, line: str, place: str) -> None:
         """Take a line that begins with a number and is no table's."""
-        if len(line.split()) == 1:
+        if line.strip().isdecimal():
             self.evidence.number(line, place)
         else:
             self.evidence.line(line, place)
