@@ -50,8 +50,8 @@ typedef struct {
 
 /* int stretto_build_<collective>_<algorithm>(stretto_plan *, const stretto_shape *) of every row.
  */
-#define ALGORITHM(lower, UPPER, name, param, min, preset, max, needs, help)                        \
-    int stretto_build_##lower##_##name(stretto_plan *plan, const stretto_shape *shape);
+#define ALGORITHM(lower, UPPER, name, builder, param, min, preset, max, needs, help)               \
+    int stretto_build_##builder(stretto_plan *plan, const stretto_shape *shape);
 #include "coll/algorithms.def"
 #undef ALGORITHM
 

@@ -19,8 +19,4 @@ stretto_span stretto_neighbor_source(const stretto_shape *shape, int edge);
 /* Copies what goes from this rank to itself. */
 void stretto_neighbor_self(stretto_plan *plan, const stretto_shape *shape);
 
-/* Each 0, with plan->failed when memory is out. */
-int stretto_neighbor_direct(stretto_plan *plan, const stretto_shape *shape);
-int stretto_neighbor_node_aware(stretto_plan *plan, const stretto_shape *shape);
-
 #endif

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define ALGORITHM(lower, UPPER, name, param, min, preset, max, needs, help)                        \
-    {STRETTO_##UPPER, #name, STRETTO_PARAM_##param,         min, preset, max,                      \
-     needs,           help,  stretto_build_##lower##_##name},
+#define ALGORITHM(lower, UPPER, name, builder, param, min, preset, max, needs, help)               \
+    {STRETTO_##UPPER, #name, STRETTO_PARAM_##param,  min, preset, max,                             \
+     needs,           help,  stretto_build_##builder},
 static const stretto_algorithm rows[] = {
 #include "coll/algorithms.def"
 };

@@ -12,7 +12,7 @@
                 stretto_decision_for(c, STRETTO_ALLREDUCE, count, datatype, op);                   \
             const void *in =                                                                       \
                 sendbuf == recvbuf ? MPI_IN_PLACE : sendbuf; /* one rank's own mistake */          \
-            STRETTO_TRY(d, stretto_call_allreduce(c, d, in, recvbuf));                             \
+            STRETTO_TRY(c, d, stretto_call_allreduce(c, d, in, recvbuf));                             \
         }                                                                                          \
         return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm));           \
     }
@@ -25,7 +25,7 @@
         if (c && stretto_is_root_of(c, root)) {                                                    \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_REDUCE, count, datatype, op);                      \
-            STRETTO_TRY(d, stretto_call_reduce(c, d, sendbuf, recvbuf, root));                     \
+            STRETTO_TRY(c, d, stretto_call_reduce(c, d, sendbuf, recvbuf, root));                     \
         }                                                                                          \
         return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, root, comm));     \
     }
@@ -37,7 +37,7 @@
         if (c && stretto_is_root_of(c, root)) {                                                    \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_BCAST, count, datatype, MPI_OP_NULL);              \
-            STRETTO_TRY(d, stretto_call_bcast(c, d, buffer, root));                                \
+            STRETTO_TRY(c, d, stretto_call_bcast(c, d, buffer, root));                                \
         }                                                                                          \
         return STRETTO_NATIVE(PMPI_##name(buffer, count, datatype, root, comm));                   \
     }
@@ -51,7 +51,7 @@
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_ALLGATHER, recvcount, recvtype, MPI_OP_NULL);      \
-            STRETTO_TRY(d, stretto_call_allgather(c, d, sendbuf, sendcount, sendtype, recvbuf));   \
+            STRETTO_TRY(c, d, stretto_call_allgather(c, d, sendbuf, sendcount, sendtype, recvbuf));   \
         }                                                                                          \
         return STRETTO_NATIVE(                                                                     \
             PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));        \
@@ -69,7 +69,7 @@
             const stretto_decision *d = stretto_decision_for(                                      \
                 c, STRETTO_ALLGATHERV, stretto_ragged_total(&receive, c->nranks), recvtype,        \
                 MPI_OP_NULL);                                                                      \
-            STRETTO_TRY(d, stretto_call_allgatherv(c, d, sendbuf, sendcount, sendtype, recvbuf,    \
+            STRETTO_TRY(c, d, stretto_call_allgatherv(c, d, sendbuf, sendcount, sendtype, recvbuf,    \
                                                    &receive));                                     \
         }                                                                                          \
         return STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts,       \
@@ -96,7 +96,7 @@ int MPI_Barrier(MPI_Comm comm) {
     if (c) {
         const stretto_decision *d =
             stretto_decision_for(c, STRETTO_BARRIER, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);
-        STRETTO_TRY(d, stretto_call_barrier(c, d));
+        STRETTO_TRY(c, d, stretto_call_barrier(c, d));
     }
     return STRETTO_NATIVE(PMPI_Barrier(comm));
 }

@@ -81,13 +81,13 @@ static inline void stretto_count_passed(stretto_comm *c, const stretto_decision 
 }
 
 /* A call on c that was ours, and the end of the function unless it is the MPI's after all. */
-#define STRETTO_TRY(d, call)                                                                       \
+#define STRETTO_TRY(c, d, call)                                                                       \
     do {                                                                                           \
         int rc = (d) ? (call) : STRETTO_PASS;                                                      \
         if (STRETTO_LIKELY(rc != STRETTO_PASS))                                                    \
             return rc;                                                                             \
         if (d)                                                                                     \
-            stretto_count_passed(c, d);                                                            \
+            stretto_count_passed((c), (d));                                                            \
     } while (0)
 
 #endif

@@ -10,7 +10,7 @@
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_ALLTOALL, recvcount, recvtype, MPI_OP_NULL);       \
-            STRETTO_TRY(d, stretto_call_alltoall(c, d, sendbuf, sendcount, sendtype, recvbuf));    \
+            STRETTO_TRY(c, d, stretto_call_alltoall(c, d, sendbuf, sendcount, sendtype, recvbuf));    \
         }                                                                                          \
         return STRETTO_NATIVE(                                                                     \
             PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));        \
@@ -26,7 +26,7 @@
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_ALLTOALLV, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);     \
-            STRETTO_TRY(d, stretto_call_alltoallv(c, d, sendbuf, &send, recvbuf, &receive));       \
+            STRETTO_TRY(c, d, stretto_call_alltoallv(c, d, sendbuf, &send, recvbuf, &receive));       \
         }                                                                                          \
         return STRETTO_NATIVE(PMPI_##name(__VA_ARGS__));                                           \
     } while (0)

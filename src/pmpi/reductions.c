@@ -9,7 +9,7 @@
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_REDUCE_SCATTER_BLOCK, recvcount, datatype, op);    \
-            STRETTO_TRY(d, stretto_call_reduce_scatter_block(c, d, sendbuf, recvbuf));             \
+            STRETTO_TRY(c, d, stretto_call_reduce_scatter_block(c, d, sendbuf, recvbuf));             \
         }                                                                                          \
         return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, recvcount, datatype, op, comm));       \
     }
@@ -25,7 +25,7 @@
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_REDUCE_SCATTER,                                    \
                                      stretto_ragged_total(&blocks, c->nranks), datatype, op);      \
-            STRETTO_TRY(d, stretto_call_reduce_scatter(c, d, sendbuf, recvbuf, &blocks));          \
+            STRETTO_TRY(c, d, stretto_call_reduce_scatter(c, d, sendbuf, recvbuf, &blocks));          \
         }                                                                                          \
         return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, recvcounts, datatype, op, comm));      \
     }
@@ -38,7 +38,7 @@
         if (c) {                                                                                   \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_##WHICH, count, datatype, op);                     \
-            STRETTO_TRY(d, stretto_call_scan(c, d, sendbuf, recvbuf, exclusive));                  \
+            STRETTO_TRY(c, d, stretto_call_scan(c, d, sendbuf, recvbuf, exclusive));                  \
         }                                                                                          \
         return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm));           \
     }

@@ -16,7 +16,7 @@
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_GATHER, is_root ? recvcount : sendcount,           \
                                      is_root ? recvtype : sendtype, MPI_OP_NULL);                  \
-            STRETTO_TRY(d,                                                                         \
+            STRETTO_TRY(c, d,                                                                         \
                         stretto_call_gather(c, d, sendbuf, sendcount, sendtype, recvbuf, root));   \
         }                                                                                          \
         return STRETTO_NATIVE(                                                                     \
@@ -35,7 +35,7 @@
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_SCATTER, is_root ? sendcount : recvcount,          \
                                      is_root ? sendtype : recvtype, MPI_OP_NULL);                  \
-            STRETTO_TRY(d,                                                                         \
+            STRETTO_TRY(c, d,                                                                         \
                         stretto_call_scatter(c, d, sendbuf, recvbuf, recvcount, recvtype, root));  \
         }                                                                                          \
         return STRETTO_NATIVE(                                                                     \
@@ -54,7 +54,7 @@
         if (c && stretto_is_root_of(c, root)) {                                                    \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_GATHERV, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);       \
-            STRETTO_TRY(d, stretto_call_gatherv(c, d, sendbuf, sendcount, sendtype, recvbuf,       \
+            STRETTO_TRY(c, d, stretto_call_gatherv(c, d, sendbuf, sendcount, sendtype, recvbuf,       \
                                                 &receive, root));                                  \
         }                                                                                          \
         return STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts,       \
@@ -73,7 +73,7 @@
         if (c && stretto_is_root_of(c, root)) {                                                    \
             const stretto_decision *d =                                                            \
                 stretto_decision_for(c, STRETTO_SCATTERV, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);      \
-            STRETTO_TRY(d, stretto_call_scatterv(c, d, sendbuf, &send, recvbuf, recvcount,         \
+            STRETTO_TRY(c, d, stretto_call_scatterv(c, d, sendbuf, &send, recvbuf, recvcount,         \
                                                  recvtype, root));                                 \
         }                                                                                          \
         return STRETTO_NATIVE(PMPI_##name(sendbuf, sendcounts, displs, sendtype, recvbuf,          \

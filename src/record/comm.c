@@ -365,15 +365,15 @@ void stretto_comm_destroy(stretto_comm *comm) {
  * cannot be told, and calls that may be numbered otherwise than on the other ranks must not be
  * joined with theirs: from here on they are only counted. */
 void stretto_comm_failed(stretto_comm *comm, int code) {
-    int class = MPI_ERR_UNKNOWN;
+    int kind = MPI_ERR_UNKNOWN;
     if (!comm)
         return;
-    PMPI_Error_class(code, &class);
-    if (class == MPI_ERR_TRUNCATE)
+    PMPI_Error_class(code, &kind);
+    if (kind == MPI_ERR_TRUNCATE)
         comm->sequence++;
-    else if (class != MPI_ERR_COUNT && class != MPI_ERR_TYPE && class != MPI_ERR_BUFFER &&
-             class != MPI_ERR_ROOT && class != MPI_ERR_OP && class != MPI_ERR_COMM &&
-             class != MPI_ERR_ARG)
+    else if (kind != MPI_ERR_COUNT && kind != MPI_ERR_TYPE && kind != MPI_ERR_BUFFER &&
+             kind != MPI_ERR_ROOT && kind != MPI_ERR_OP && kind != MPI_ERR_COMM &&
+             kind != MPI_ERR_ARG)
         comm->id = 0;
 }
 

@@ -187,10 +187,10 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra) {
 /* The MPI does not take the attribute: comm is none (it was freed, say), and the MPI, which gets
  * the call next, tells that in its own words. Whatever else is wrong is this rank's alone. */
 static bool is_none(int rc) {
-    int class = MPI_SUCCESS;
+    int kind = MPI_SUCCESS;
     if (rc != MPI_SUCCESS)
-        PMPI_Error_class(rc, &class);
-    return class == MPI_ERR_COMM;
+        PMPI_Error_class(rc, &kind);
+    return kind == MPI_ERR_COMM;
 }
 
 /* NULL: comm is no communicator. */

@@ -10,6 +10,7 @@
 #include "run/outstanding.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,8 +165,8 @@ static int finish_message(stretto_running *r, const stretto_action *a, MPI_Reque
     const stretto_collective c = r->cached->plan.shape.collective;
     const bool receives = a->kind == STRETTO_RECV && *request != MPI_REQUEST_NULL;
     MPI_Status status;
-    int rc = stretto_await_one(request, r->guess ? &status : MPI_STATUS_IGNORE),
-        class = MPI_SUCCESS;
+    int kind = MPI_SUCCESS;
+    int rc = stretto_await_one(request, r->guess ? &status : MPI_STATUS_IGNORE);
     if (rc == MPI_SUCCESS && receives && r->guess) {
         int bytes;
         rc = PMPI_Get_count(&status, MPI_BYTE, &bytes);
@@ -174,8 +175,8 @@ static int finish_message(stretto_running *r, const stretto_action *a, MPI_Reque
     if (rc == MPI_SUCCESS ||
         (c != STRETTO_ALLTOALLV && c != STRETTO_GATHERV && c != STRETTO_SCATTERV))
         return rc;
-    PMPI_Error_class(rc, &class);
-    if (class != MPI_ERR_TRUNCATE)
+    PMPI_Error_class(rc, &kind);
+    if (kind != MPI_ERR_TRUNCATE)
         return rc;
     r->truncated = rc;
     return MPI_SUCCESS;
@@ -276,7 +277,8 @@ static char *elements_scratch(const stretto_running *r, int slot, size_t n) {
     if (span_of(r->e, n, &low, &bytes) != MPI_SUCCESS)
         return NULL;
     char *memory = stretto_comm_scratch(r->c, slot, bytes ? bytes : 1);
-    return memory ? memory - low : NULL;
+    /* as a number: the first element may lie outside of the memory, where its type has gaps */
+    return memory ? (char *)((uintptr_t)memory - (uintptr_t)low) : NULL;
 }
 
 int stretto_run_plan(stretto_running *r) {

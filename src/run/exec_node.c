@@ -2,6 +2,7 @@
  * before. */
 #include "run/exec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,8 @@ void stretto_node_action(const stretto_running *r, const stretto_action *a) {
         stretto_node_scan(node, src.at, dst.at, src.n, stride, r->e->reduce,
                           a->kind == STRETTO_NODE_EXSCAN);
         break;
-    default: abort(); /* a plan that was proven has no other */
+    default: /* a plan that was proven has no other */
+        fprintf(stderr, "stretto: a plan has an action of unknown kind %d\n", (int)a->kind);
+        abort();
     }
 }

@@ -38,7 +38,9 @@ int stretto_build_allreduce_there_and_back(stretto_plan *plan, const stretto_sha
     return 0;
 }
 """
-ROW = 'ALGORITHM(allreduce, ALLREDUCE, there_and_back, NONE, 0, 0, 0, 0, "chain and back")\n'
+ROW = """ALGORITHM(allreduce, ALLREDUCE, there_and_back, allreduce_there_and_back, NONE, 0, 0, 0, 0,
+          "chain and back")
+"""
 
 
 def build(tree: Path, side: str) -> Path:

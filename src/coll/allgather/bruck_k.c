@@ -8,6 +8,8 @@
  * All-to-All Communications in Multiport Message-Passing Systems", IEEE TPDS 8(11), 1997.
  * Cost: ceil(log_k P) alpha + (P - 1) n beta, n = one block, plus copying P blocks. Memory: P
  * blocks (none on rank 0, whose blocks are in place). Limits: none.
+ *
+ * Also allgatherv, whose blocks may have any size: all blocks together instead of P n.
  */
 #include "coll/coll.h"
 

@@ -7,6 +7,8 @@
  * Collective Communication Routines", ICS 2005.
  * Cost: (P - 1) (alpha + n beta), n = one block, up to `window` latencies overlapped.
  * Memory: none. Limits: none.
+ *
+ * Also allgatherv, whose blocks may have any size: all blocks together instead of P n.
  */
 #include "coll/coll.h"
 

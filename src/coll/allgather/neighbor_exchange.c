@@ -7,6 +7,8 @@
  * Source: J. Chen, L. Zhang, Y. Zhang, W. Yuan, "Performance Evaluation of Allgather Algorithms on
  * Terascale Linux Cluster with Fast Ethernet", HPC Asia 2005.
  * Cost: P/2 alpha + (P - 1) n beta, n = one block. Memory: none. Limits: an even number of ranks.
+ *
+ * Also allgatherv, whose blocks may have any size: n = the largest block.
  */
 #include "coll/coll.h"
 

@@ -6,6 +6,8 @@
  * Source: R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
  * Cost: log2(P) alpha + (P - 1) n beta, n = one block. Memory: none. Limits: a power of two of
  * ranks; bruck_k serves the others.
+ *
+ * Also allgatherv, whose blocks may have any size: all blocks together instead of P n.
  */
 #include "coll/coll.h"
 

@@ -4,6 +4,8 @@
  *
  * Source: R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
  * Cost: (P - 1) (alpha + n beta), n = one block; neighbours only. Memory: none. Limits: none.
+ *
+ * Also allgatherv, whose blocks may have any size: n = the largest block.
  */
 #include "coll/coll.h"
 

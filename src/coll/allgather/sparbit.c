@@ -8,6 +8,8 @@
  * Allgather algorithm", SBAC-PAD 2021.
  * Cost: ceil(log2 P) alpha + (P - 1) n beta, n = one block; P - 1 messages. Memory: none.
  * Limits: none.
+ *
+ * Also allgatherv, whose blocks may have any size: all blocks together instead of P n.
  */
 #include "coll/coll.h"
 

@@ -5,6 +5,8 @@
  * Source: folklore.
  * Cost: (P - 1) (alpha + n beta) at the root, n = one block, up to `window` latencies overlapped.
  * Memory: none. Limits: none; the root's NIC and matching queue carry everything.
+ *
+ * Also gatherv, whose blocks may have any size.
  */
 #include "coll/coll.h"
 

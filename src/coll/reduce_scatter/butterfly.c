@@ -10,6 +10,8 @@
  * Cost: log2(P) alpha + (P - 1) n beta + (P - 1) n gamma, n = one block, plus copying P blocks; 2
  * alpha + (P + 1) n beta + P n gamma more when P is no power of 2. Memory: 2 P blocks. Limits:
  * none.
+ *
+ * Also reduce_scatter_block, whose blocks are equal.
  */
 #include "coll/halving.h"
 

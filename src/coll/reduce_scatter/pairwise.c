@@ -9,6 +9,8 @@
  * is ours.
  * Cost: (P - 1) (alpha + n beta + n gamma), n = one block; ordered: up to twice as many steps.
  * Memory: one block. Limits: none.
+ *
+ * Also reduce_scatter_block, whose blocks are equal.
  */
 #include "coll/coll.h"
 

@@ -8,6 +8,8 @@
  * Source: R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.3.
  * Cost: log2(P) alpha + (P - 1) n beta + (P - 1) n gamma, n = one block; 2 alpha + (P + 1) n beta +
  * P n gamma more when P is no power of 2. Memory: 2 P blocks. Limits: commutative operations.
+ *
+ * Also reduce_scatter_block, whose blocks are equal.
  */
 #include "coll/halving.h"
 

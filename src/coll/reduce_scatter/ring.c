@@ -8,6 +8,8 @@
  * Workstations", JPDC 69(2), 2009 (its first half).
  * Cost: (P - 1) (alpha + n beta + n gamma), n = one block; neighbours only. Memory: 2 P blocks.
  * Limits: commutative operations.
+ *
+ * Also reduce_scatter_block, whose blocks are equal.
  */
 #include "coll/coll.h"
 
