@@ -1,13 +1,13 @@
 /* What it costs to build plans, and to find one again: microseconds a plan of one rank (median of
  * ranks 0, P/2 and P - 1, each the fastest of several builds), and nanoseconds a look-up.
  *
- *   cc -O3 -D_GNU_SOURCE -DSTRETTO_ABI_OPENMPI -Isrc bench/plan_build.c src/run/plans.c \
+ *   cc -O3 -D_GNU_SOURCE -DSTRETTO_ABI_OPENMPI -Isrc bench/plan_build.c src/engine/plans.c \
  *      src/plan/[a-z]*.c src/coll/[a-z]*.c src/coll/[a-z]*[a-z]/[a-z]*.c -o plan_build -lm
  *   ./plan_build [COLLECTIVE]
  *
- * The look-up is the engine's own (src/run/plans.c): all plans kept, one after the other. */
+ * The look-up is the engine's own (src/engine/plans.c): all plans kept, one after the other. */
 #include "coll/coll.h"
-#include "run/engine.h"
+#include "engine/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 enum { BUILDS = 15, MOST_ACTIONS = 2000000 };
 
-/* No plan is carried out here, so no sizes of exchanges are kept (src/run/exec_carry.c). */
+/* No plan is carried out here, so no sizes of exchanges are kept (src/engine/exec_carry.c). */
 void stretto_exchanges_forget(stretto_comm *c) {
     (void)c;
 }

@@ -29,10 +29,9 @@ extern "C" {
  *                        MPI-3.1. MPI_Alltoallw is "alltoallv", MPI_Neighbor_alltoallw is
  *                        "neighbor_alltoallv".
  * \param[in] choice      "native", "shm", "ring", "shm+bruck_k(8)", ...; "" returns to the table.
- * \param[out] error      The reason of a failure, NUL-terminated, the same on all ranks; may be NULL.
- * \param[in] error_size  Bytes of error.
- * \return 0; -1 on every rank if the choice is unknown or cannot be used on this communicator. The
- *         former choice then remains.
+ * \param[out] error      The reason of a failure, NUL-terminated, the same on all ranks; may be
+ * NULL. \param[in] error_size  Bytes of error. \return 0; -1 on every rank if the choice is unknown
+ * or cannot be used on this communicator. The former choice then remains.
  */
 int stretto_choose(MPI_Comm comm, const char *collective, const char *choice, char *error,
                    size_t error_size);

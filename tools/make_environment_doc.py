@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make docs/environment.md from src/run/env.def, the one list of environment variables.
+"""Make docs/environment.md from src/engine/env.def, the one list of environment variables.
 
 tools/make_environment_doc.py           write the document
 tools/make_environment_doc.py --check   fail when it is not what env.def says
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "src" / "run" / "env.def"
+SOURCE = ROOT / "src" / "engine" / "env.def"
 TARGET = ROOT / "docs" / "environment.md"
 
 #: read by the Python side only, so not in env.def
@@ -42,7 +42,7 @@ PYTHON_SIDE = [
 
 HEAD = """# Environment variables
 
-<!-- Made by tools/make_environment_doc.py from src/run/env.def; do not edit. -->
+<!-- Made by tools/make_environment_doc.py from src/engine/env.def; do not edit. -->
 
 `stretto run`, `profile` and `tune` set what is needed, and hand every `STRETTO_*` variable of yours
 on to every rank, on every node. For a job script without Python, `stretto env` prints the lines.

@@ -5,12 +5,12 @@
  * from several launches (tests, intervals between launches) is Python's part.
  *
  * The program is not linked with an MPI: main.c opens the one that LD_LIBRARY_PATH leads to, then
- * every call goes through the host table (mpi/host.h), which finds a preloaded libstretto first.
+ * every call goes through the host table (abi/host.h), which finds a preloaded libstretto first.
  */
 #ifndef STRETTO_BENCH_H
 #define STRETTO_BENCH_H
 
-#include "mpi/host.h"
+#include "abi/host.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -111,7 +111,7 @@ typedef struct {
  *     handles others' blocks is told their sizes: a message with an empty span tells its receiver
  *     those that the sender knows of all the messages between the two: of the sender's, blocks that
  *     come from the sender itself; of the receiver's, blocks that do not come from the receiver.
- *     These messages stand before all others (src/run/call_neighbor.c).
+ *     These messages stand before all others (src/engine/call_neighbor.c).
  *   barrier: all empty; its messages carry empty spans.
  *   TMP: private scratch; block j has the size of the block named by tmp_shape[j].
  * Neighbouring blocks are adjacent in memory, so that a span of several is one message; for

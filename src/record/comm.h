@@ -13,7 +13,7 @@
 #ifndef STRETTO_RECORD_COMM_H
 #define STRETTO_RECORD_COMM_H
 
-#include "mpi/host.h"
+#include "abi/host.h"
 #include "record/raw.h"
 
 typedef enum {

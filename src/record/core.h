@@ -4,7 +4,7 @@
 #ifndef STRETTO_RECORD_CORE_H
 #define STRETTO_RECORD_CORE_H
 
-#include "mpi/host.h"
+#include "abi/host.h"
 #include "record/clock.h"
 #include "record/comm.h"
 #include "record/raw.h"
@@ -27,7 +27,7 @@ typedef enum {
 enum {
 #define F(name, parameters, arguments) STRETTO_FN_##name,
 #define L(name, parameters, arguments)
-#include "mpi/functions.def"
+#include "abi/functions.def"
     STRETTO_FUNCTIONS
 };
 

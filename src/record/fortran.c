@@ -1,7 +1,7 @@
-/* The Fortran side of everything that is recorded: see mpi/fortran.h. */
+/* The Fortran side of everything that is recorded: see abi/fortran.h. */
 #include "record/calls.h"
 
-#include "mpi/fortran.h"
+#include "abi/fortran.h"
 
 /* Functions beside those of calls.h that this library defines. */
 #define REC_Init ROW(Init, HAND, NOTHING)
@@ -19,4 +19,4 @@
 #define ENTRY__(has, name, parameters, arguments) ENTRY_##has(name, parameters, arguments)
 #define ENTRY_(has, name, parameters, arguments) ENTRY__(has, name, parameters, arguments)
 #define F(name, parameters, arguments) ENTRY_(HAS_ROW(name), name, parameters, arguments)
-#include "mpi/functions.def"
+#include "abi/functions.def"

@@ -12,7 +12,7 @@
 static const char *const names[] = {
 #define F(name, parameters, arguments) "MPI_" #name,
 #define R(type, name, parameters, arguments) "MPI_" #name,
-#include "mpi/functions.def"
+#include "abi/functions.def"
 };
 
 void stretto_record_front(const char *program, char *path, size_t size) {

@@ -1,6 +1,6 @@
 #include "record/offsets.h"
 
-#include "mpi/host.h"
+#include "abi/host.h"
 #include "record/clock.h"
 
 enum { ROUNDS = 24, TAG = 77 };

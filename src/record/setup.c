@@ -1,5 +1,5 @@
 /* Beginning and end of the recording: MPI_Init, MPI_Finalize, MPI_Abort, exit. */
-#include "mpi/everywhere.h"
+#include "abi/everywhere.h"
 #include "record/core.h"
 #include "record/files.h"
 #include "record/offsets.h"
@@ -25,7 +25,7 @@ static const struct {
 } functions[STRETTO_FUNCTIONS] = {
 #define F(name, parameters, arguments) [STRETTO_FN_##name] = {"MPI_" #name, STRETTO_KIND_OTHER},
 #define L(name, parameters, arguments)
-#include "mpi/functions.def"
+#include "abi/functions.def"
 };
 
 static int write_functions(void) {

@@ -254,7 +254,7 @@ static void received(stretto_measure *m, const MPI_Status *status) {
 #define WRAP_IF_MAKE(...) WRAP_OF(MAKE, __VA_ARGS__)
 #define WRAP_IF_COPY(...) WRAP_OF(COPY, __VA_ARGS__)
 #define WRAP_IF_NAME(...) WRAP_OF(NAME, __VA_ARGS__)
-#include "mpi/functions.def"
+#include "abi/functions.def"
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
 #define KIND_OF_COLLECTIVE STRETTO_KIND_COLLECTIVE
@@ -295,7 +295,7 @@ stretto_kind stretto_kind_of(int function) {
     static const unsigned char kinds[STRETTO_FUNCTIONS] = {
 #define F(name, parameters, arguments) [STRETTO_FN_##name] = KIND_(ACTION(name)),
 #define L(name, parameters, arguments)
-#include "mpi/functions.def"
+#include "abi/functions.def"
     };
     return kinds[function];
 }

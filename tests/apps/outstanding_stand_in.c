@@ -1,9 +1,9 @@
-/* Stands in for src/run behind the wrappers of blocking calls: something is always under way, and
- * what they ask for is counted and told at exit. The library of this, src/pmpi/guard.c, messages.c
- * and src/mpi is preloaded by tests/python/test_progress_rule.py. */
-#include "mpi/host.h"
-#include "run/engine.h"
-#include "run/outstanding.h"
+/* Stands in for src/engine behind the wrappers of blocking calls: something is always under way, and
+ * what they ask for is counted and told at exit. The library of this, src/interpose/guard.c, messages.c
+ * and src/abi is preloaded by tests/python/test_progress_rule.py. */
+#include "abi/host.h"
+#include "engine/engine.h"
+#include "engine/outstanding.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""src/mpi/functions.def, the MPIs' own headers and shared libraries, read for tests."""
+"""src/abi/functions.def, the MPIs' own headers and shared libraries, read for tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Function:
 def functions() -> dict[str, Function]:
     """Return the rows by name (without ``MPI_``)."""
     found: dict[str, Function] = {}
-    for number, line in enumerate((SOURCE / "mpi" / "functions.def").read_text().splitlines(), 1):
+    for number, line in enumerate((SOURCE / "abi" / "functions.def").read_text().splitlines(), 1):
         if not re.match(r"(F|FC|L|R)\(", line):
             continue
         row = _ROW.match(line)

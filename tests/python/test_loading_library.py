@@ -95,7 +95,7 @@ def test_nothing_happens_at_load(family: str, kind: str) -> None:
 
 
 OPEN = """
-#include "mpi/host.h"
+#include "abi/host.h"
 #include <stdio.h>
 int main(int argc, char **argv)
 {
@@ -115,7 +115,7 @@ def test_opening_the_mpi(name: str, tmp_path: Path) -> None:
     source, program = tmp_path / "open.c", tmp_path / "open"
     source.write_text(OPEN)
     flags = ["-D_GNU_SOURCE", "-DSTRETTO_HOST_MPI", FAMILY_MACRO[mpi.family], f"-I{SOURCE}"]
-    sources = [str(source), str(SOURCE / "mpi" / "host.c")]
+    sources = [str(source), str(SOURCE / "abi" / "host.c")]
     subprocess.run(["gcc", *flags, *sources, "-o", str(program), "-ldl"], check=True)
 
     def opened(*arguments: str, env: Mapping[str, str] = mpi.environment) -> tuple[int, str]:
@@ -145,7 +145,7 @@ def test_first_call_by_many_threads(name: str, tmp_path: Path) -> None:
     mpi = ALL[name].require()
     program = tmp_path / "threads"
     flags = ["-O1", "-D_GNU_SOURCE", FAMILY_MACRO[mpi.family], f"-I{SOURCE}"]
-    sources = [str(PROGRAMS / "threads.c"), str(SOURCE / "mpi" / "host.c")]
+    sources = [str(PROGRAMS / "threads.c"), str(SOURCE / "abi" / "host.c")]
     link = ["-Wl,--no-as-needed", str(mpi.libmpi), "-Wl,--allow-shlib-undefined", "-lpthread"]
     subprocess.run(["gcc", *flags, *sources, "-o", str(program), *link, "-ldl"], check=True)
     for _ in range(20):

@@ -1,7 +1,7 @@
 """The progress rule: programs that block elsewhere while nonblocking collectives are under way.
 
 Every case of tests/apps/progress_cases.c is run plainly under each MPI (it is a correct program),
-behind the wrappers of src/pmpi with a stand-in for which something is always under way (each
+behind the wrappers of src/interpose with a stand-in for which something is always under way (each
 wrapper does what the MPI's function does), and with Stretto's own nonblocking collectives.
 """
 
@@ -114,7 +114,7 @@ def test_the_wrappers_do_what_the_mpi_does(name: str, program, stand_in, tmp_pat
 
 
 def classes() -> dict[str, str]:
-    """Return the class of each function as src/pmpi/classes.h has it."""
+    """Return the class of each function as src/interpose/classes.h has it."""
     text = (SOURCE / "pmpi" / "classes.h").read_text()
     rows = re.findall(r"^#define STRETTO_CLASS_(\w+) (\w+)$", text, flags=re.M)
     assert len(rows) == len(dict(rows)), "a function stands there twice"

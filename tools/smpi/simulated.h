@@ -6,7 +6,7 @@
 #ifndef STRETTO_SIMULATED_H
 #define STRETTO_SIMULATED_H
 
-#include "run/engine.h"
+#include "engine/engine.h"
 
 /* One line of the file of cases. */
 typedef struct {

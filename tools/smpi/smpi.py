@@ -1,6 +1,6 @@
 """Stretto's executor and plans in SimGrid SMPI: build the program, describe a network, run cases.
 
-The same source files that run inside an application (``src/run/exec.c``, ``src/run/plans.c``,
+The same source files that run inside an application (``src/engine/exec.c``, ``src/engine/plans.c``,
 ``src/coll``, ``src/plan``) are compiled against SMPI's MPI; docs/smpi.md tells what that shows.
 
 Typical use::
@@ -222,7 +222,7 @@ def build(folder: Path, source: Path = REPOSITORY / "src", level: str = "-O2") -
     """Compile the program into a folder and return its path; simulated times mind no ``level``."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "stretto-smpi.so"
-    files = [*HERE.glob("*.c"), *(source / "run" / f"{name}.c" for name in RUNTIME)]
+    files = [*HERE.glob("*.c"), *(source / "engine" / f"{name}.c" for name in RUNTIME)]
     files += [*source.glob("plan/*.c"), *source.glob("coll/**/*.c")]
     included = ["-Dmemmove=stretto_smpi_memmove", f"-I{HERE}", f"-I{source}"]
     _compile([*included, level, *sorted(map(str, files))], program)

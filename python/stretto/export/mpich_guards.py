@@ -26,7 +26,7 @@ _OTHERWISE = {
 _NEVER = {"is_sendbuf_inplace=yes": "works in place only"}
 #: a bracket within one node has it
 _ON_ONE_NODE = "comm_size=node_comm_size"
-#: what MPICH's trees do not say, from 5.0.1's src/mpi/coll/coll_algorithms.txt ("restrictions") and
+#: what MPICH's trees do not say, from 5.0.1's src/abi/coll/coll_algorithms.txt ("restrictions") and
 #: the algorithms' sources. Allreduce's smp only copies where no level has two ranks; in place,
 #: reduce_scatter's pairwise copies a rank's block to the front, and the job ends where both overlap
 #: (5.0.2, run; the MPI itself takes it for large blocks, and fails there)

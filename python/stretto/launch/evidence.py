@@ -1,6 +1,6 @@
 """What the ranks of a run said about Stretto: a run counts as tuned only when they had it.
 
-Each rank that loads the interposer leaves a file in ``$STRETTO_EVIDENCE`` (src/run/evidence.c).
+Each rank that loads the interposer leaves a file in ``$STRETTO_EVIDENCE`` (src/engine/evidence.c).
 LD_PRELOAD is lost on the way more easily than it seems: ``env -i``, sudo, a container, a wrapper
 that sets its own, a program that is linked statically.
 """

@@ -1,6 +1,6 @@
 /* The smallest preloaded library: counts what reaches it and passes it on. Shows, without Stretto's
- * engine, that src/mpi meets every call once, with the arguments that a C program would give. */
-#include "mpi/fortran.h"
+ * engine, that src/abi meets every call once, with the arguments that a C program would give. */
+#include "abi/fortran.h"
 
 #include <stdio.h>
 
@@ -87,4 +87,4 @@ int MPI_Finalize(void) {
 #define STRETTO_FORTRAN_Init ~, 1
 #define STRETTO_FORTRAN_Init_thread ~, 1
 #define STRETTO_FORTRAN_Reduce ~, 1
-#include "mpi/fortran_entries.h"
+#include "abi/fortran_entries.h"

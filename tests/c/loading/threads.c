@@ -1,5 +1,5 @@
 /* Many threads make the process's first MPI call at once. */
-#include "mpi/host.h"
+#include "abi/host.h"
 
 #include <pthread.h>
 #include <stdio.h>

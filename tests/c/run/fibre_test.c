@@ -1,6 +1,6 @@
 /* Fibres: many at once, deep stacks, reuse, hopping between threads, floating-point modes, what is
  * kept in registers. */
-#include "run/fibre.h"
+#include "engine/fibre.h"
 
 #include <fenv.h>
 #include <pthread.h>

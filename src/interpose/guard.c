@@ -1,0 +1,105 @@
+/* The MPI's blocking and polling functions that this library does not answer itself: exported only
+ * so that collectives of ours go on while the application is inside them. classes.h says which
+ * function is treated how, functions.def brings the prototypes.
+ *
+ * Of Open MPI's family are left out the large-count forms (version 5 has none either) and, but for
+ * the library that is for version 5, what version 4 lacks: a program that looks for a function must
+ * not find it here only (decision 2). */
+#include "interpose/guard.h"
+
+#include "abi/fortran.h"
+#include "interpose/classes.h"
+#include "engine/engine.h"
+
+#define GUARD_LOCAL(name, parameters, arguments)
+#define GUARD_ELSEWHERE(name, parameters, arguments)
+#define GUARD_P2P(name, parameters, arguments) /* messages.c */                                    \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+
+#define GUARD_TEST(name, parameters, arguments)                                                    \
+    STRETTO_SLOW(name) parameters {                                                                \
+        stretto_outstanding_progress();                                                            \
+        return PMPI_##name arguments;                                                              \
+    }                                                                                              \
+    STRETTO_GUARDED(name, parameters, arguments)                                                   \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+
+#define GUARD_OPAQUE(name, parameters, arguments)                                                  \
+    STRETTO_SLOW(name) parameters {                                                                \
+        return STRETTO_NATIVE(PMPI_##name arguments);                                              \
+    }                                                                                              \
+    STRETTO_GUARDED(name, parameters, arguments)                                                   \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+
+#ifdef STRETTO_ABI_OPENMPI
+bool stretto_starts_buffered;
+
+/* Once for each: one round of the MPI's progress looks at a limited number of arrivals. */
+void stretto_find_room(int sends) {
+    for (int i = 0; i < sends && stretto_the_world.active; i++)
+        stretto_drive_mpi();
+}
+
+#define GUARD_BUFFERED(name, parameters, arguments)                                                \
+    int MPI_##name parameters {                                                                    \
+        stretto_find_room(1);                                                                      \
+        return PMPI_##name arguments;                                                              \
+    }                                                                                              \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+#define GUARD_BUFFERED_LATER(name, parameters, arguments)                                          \
+    int MPI_##name parameters {                                                                    \
+        __atomic_store_n(&stretto_starts_buffered, true, __ATOMIC_RELAXED);                        \
+        return PMPI_##name arguments;                                                              \
+    }                                                                                              \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+#else
+#define GUARD_BUFFERED GUARD_LOCAL
+#define GUARD_BUFFERED_LATER GUARD_LOCAL
+#endif
+
+/* What it makes is the argument of this name. */
+#define STRETTO_MADE_Cart_create comm_cart
+#define STRETTO_MADE_Cart_sub newcomm
+#define STRETTO_MADE_Comm_create newcomm
+#define STRETTO_MADE_Comm_create_group newcomm
+#define STRETTO_MADE_Comm_dup newcomm
+#define STRETTO_MADE_Comm_dup_with_info newcomm
+#define STRETTO_MADE_Comm_split newcomm
+#define STRETTO_MADE_Comm_split_type newcomm
+#define STRETTO_MADE_Dist_graph_create comm_dist_graph
+#define STRETTO_MADE_Dist_graph_create_adjacent comm_dist_graph
+#define STRETTO_MADE_Graph_create comm_graph
+#define STRETTO_MADE_Intercomm_merge newintracomm
+#define GUARD_MAKES(name, parameters, arguments)                                                   \
+    int MPI_##name parameters {                                                                    \
+        int rc = STRETTO_NATIVE(PMPI_##name arguments);                                            \
+        if (rc == MPI_SUCCESS)                                                                     \
+            stretto_comm_made(*STRETTO_MADE_##name);                                               \
+        return rc;                                                                                 \
+    }                                                                                              \
+    STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
+
+#if defined(STRETTO_ABI_OPENMPI) && !defined(STRETTO_OPENMPI5)
+#define GUARD_TEST_4 GUARD_LOCAL
+#define GUARD_OPAQUE_4 GUARD_LOCAL
+#else
+#define GUARD_TEST_4 GUARD_TEST
+#define GUARD_OPAQUE_4 GUARD_OPAQUE
+#endif
+#ifdef STRETTO_ABI_OPENMPI
+#define GUARD_OPAQUE_5 GUARD_LOCAL
+#define L(name, parameters, arguments)
+#else
+#define GUARD_OPAQUE_5 GUARD_OPAQUE
+#endif
+
+#define GUARD__(class, name, parameters, arguments) GUARD_##class(name, parameters, arguments)
+#define GUARD_(class, name, parameters, arguments) GUARD__(class, name, parameters, arguments)
+#define F(name, parameters, arguments) GUARD_(STRETTO_CLASS_##name, name, parameters, arguments)
+#define R(type, name, parameters, arguments) STRETTO_ONE_OF(STRETTO_CLASS_##name, name)
+/* What returns no int never waits. */
+#define STRETTO_ONE_OF(class, name) STRETTO_ONE_OF_(class, name)
+#define STRETTO_ONE_OF_(class, name) STRETTO_PLAIN_##class(name)
+#define STRETTO_PLAIN_LOCAL(name)
+#define STRETTO_PLAIN_ELSEWHERE(name)
+#include "abi/functions.def"
