@@ -82,22 +82,31 @@ static void unlock_arena(void) {
     atomic_store_explicit(&arena->lock, 0, memory_order_release);
 }
 
-/* All of node_comm say whether they are well; true when all are. */
-static bool all_well(bool well) {
-    int mine = well, all = 0;
-    int rc = PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, stretto_the_world.node_comm);
-    return rc == MPI_SUCCESS && all;
+enum { UNKNOWN = EPERM }; /* the smallest: any other says more */
+static int why;           /* an error number of the rank that was not well, the same on all */
+
+/* All of node_comm say whether they are well (0), or why not; true when all are. */
+static bool all_well(int error) {
+    int all = 0;
+    if (PMPI_Allreduce(&error, &all, 1, MPI_INT, MPI_MAX, stretto_the_world.node_comm) !=
+        MPI_SUCCESS)
+        all = UNKNOWN;
+    if (all)
+        why = all;
+    return !all;
 }
 
 /* The leader makes, the others open; name is "" for the memfd way. Collective over node_comm. */
 static bool share(int fd, const char *name, size_t bytes) {
     stretto_world *w = &stretto_the_world;
     bool leader = w->node_rank == 0;
+    int error = leader && fd < 0 ? errno : 0;
     struct rlimit limit;
     /* past `ulimit -f` a signal would end the application, not an error code */
     bool allowed = getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
                    (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
     if (leader && fd >= 0 && (!allowed || ftruncate(fd, (off_t)bytes))) {
+        error = allowed ? errno : EFBIG;
         close(fd);
         fd = -1;
     }
@@ -114,11 +123,14 @@ static bool share(int fd, const char *name, size_t bytes) {
     if (!leader && *path) {
         fd = strncmp(path, "/proc/", 6) == 0 ? open(path, O_RDWR | O_CLOEXEC)
                                              : shm_open(path, O_RDWR, 0600);
+        error = fd < 0 ? errno : 0;
     }
     void *memory = MAP_FAILED;
     if (fd >= 0)
         memory = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, fd, 0);
     bool well = memory != MAP_FAILED && mprotect(memory, HEADER_BYTES, PROT_READ | PROT_WRITE) == 0;
+    if (fd >= 0 && !well)
+        error = errno;
     /* The same file, not another one that /proc/PID/fd/N happens to mean in another pid namespace.
      */
     uint64_t nonce = 0;
@@ -126,21 +138,18 @@ static bool share(int fd, const char *name, size_t bytes) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
         nonce = MAGIC ^ ((uint64_t)now.tv_nsec << 20) ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid();
-        if (posix_fallocate(fd, 0, HEADER_BYTES) == 0)
+        error = posix_fallocate(fd, 0, HEADER_BYTES);
+        if (!error)
             ((arena_header *)memory)->magic = nonce;
-        else
-            well = false;
     }
     if (PMPI_Bcast(&nonce, 1, MPI_UINT64_T, 0, w->node_comm) != MPI_SUCCESS)
-        well = false;
-    if (!all_well(well) || nonce == 0) {
-        well = false;
-    } else if (!leader) {
-        struct stat st;
+        nonce = 0;
+    well = all_well(well && nonce && !error ? 0 : error ? error : UNKNOWN);
+    struct stat st;
+    if (well && !leader)
         well = fstat(fd, &st) == 0 && (size_t)st.st_size == bytes &&
                ((arena_header *)memory)->magic == nonce;
-    }
-    well = all_well(well);
+    well = all_well(well ? 0 : why ? why : UNKNOWN);
     if (leader && *name)
         shm_unlink(name); /* everybody who will ever open it has */
     if (!well) {
@@ -174,9 +183,10 @@ bool stretto_arena_create(size_t bytes) {
     if (!made) {
         if (leader)
             stretto_say(
-                "no shared memory on this node (memfd and /dev/shm refused: %s); choices that "
-                "need it go to the MPI. Free some of /dev/shm, or raise the memory limit",
-                strerror(errno));
+                "no shared memory on this node (memfd and /dev/shm refused on one of its ranks or "
+                "all: %s); choices that need it go to the MPI. Free some of /dev/shm, or raise the "
+                "memory limit",
+                strerror(why));
         return false;
     }
     if (leader) {

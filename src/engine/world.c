@@ -1,4 +1,5 @@
 /* Init and Finalize: the world as this process sees it, agreed with the others. */
+#include "abi/front.h"
 #include "node/xpmem.h"
 #include "engine/engine.h"
 #include "engine/operation.h"
@@ -195,6 +196,29 @@ static bool try_xpmem(const stretto_world *w) {
     return all;
 }
 
+/* Whether all ranks' calls come here alike. A tool in front that some ranks have would let others
+ * wait in our algorithms for ranks in the MPI's. What a tool takes on all ranks is native on all.
+ */
+static bool calls_come_alike(const stretto_world *w) {
+    char tool[256];
+    const uint64_t mine = stretto_front(tool, sizeof tool), both[2] = {mine, ~mine};
+    uint64_t most[2];
+    if (PMPI_Allreduce(both, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS)
+        return false;
+    const bool alike = most[0] == ~most[1];
+    int who = mine ? w->rank : w->nranks, first = 0;
+    if (alike && !mine)
+        return true;
+    if (PMPI_Allreduce(&who, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS)
+        return false;
+    if (w->rank == first)
+        stretto_say("%s takes MPI calls before Stretto%s", tool,
+                    alike ? ": those go to the MPI"
+                          : " on some ranks only: every call goes to the MPI. Preload it on all "
+                            "ranks or none");
+    return alike;
+}
+
 /* Rank 0 tells when the table has nothing for the job's own layout: then it was made for another
  * one. */
 static void check_layout(const stretto_world *w) {
@@ -224,8 +248,13 @@ STRETTO_COLD void stretto_engine_init(void) {
                                     stretto_config.check_calls || stretto_config.reproducible))
         return;
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &w->rank) != MPI_SUCCESS ||
-        PMPI_Comm_size(MPI_COMM_WORLD, &w->nranks) != MPI_SUCCESS ||
-        PMPI_Comm_group(MPI_COMM_WORLD, &w->group) != MPI_SUCCESS ||
+        PMPI_Comm_size(MPI_COMM_WORLD, &w->nranks) != MPI_SUCCESS) {
+        stretto_say("the MPI refused what set-up needs; every call goes to the MPI");
+        return;
+    }
+    if (!calls_come_alike(w))
+        return;
+    if (PMPI_Comm_group(MPI_COMM_WORLD, &w->group) != MPI_SUCCESS ||
         PMPI_Comm_dup(MPI_COMM_SELF, &w->self) != MPI_SUCCESS || find_nodes(w) != MPI_SUCCESS) {
         stretto_say("the MPI refused what set-up needs; every call goes to the MPI");
         return;

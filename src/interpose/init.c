@@ -1,8 +1,13 @@
 /* The beginning and the end of the MPI, and of communicators. */
 #include "abi/everywhere.h"
+#include "abi/fortran.h"
+#include "abi/front.h"
 #include "interpose/guard.h"
 #include "engine/engine.h"
 #include "engine/operation.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static void begin(void) {
     stretto_everywhere();
@@ -42,6 +47,24 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
         begin();
     return rc;
 }
+
+/* A tool in front has taken MPI_Init, and with it the beginning of everything here. Says so, once a
+ * job. */
+static bool tool_begins(void) {
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+    const char *rank = NULL;
+    for (size_t i = 0; !rank && i < sizeof ranks / sizeof *ranks; i++)
+        rank = getenv(ranks[i]);
+    char tool[256];
+    if ((!rank || !strcmp(rank, "0")) && stretto_front(tool, sizeof tool))
+        stretto_say("%s takes MPI_Init before Stretto: every call goes to the MPI", tool);
+    return false;
+}
+STRETTO_ENTRY_OR(tool_begins(), int, Init, (int *argc, char ***argv), (argc, argv))
+STRETTO_ENTRY_OR(tool_begins(), int, Init_thread,
+                 (int *argc, char ***argv, int required, int *provided),
+                 (argc, argv, required, provided))
 
 /* The application is told no more than it asked for: it must not use what is ours. */
 int MPI_Query_thread(int *provided) {

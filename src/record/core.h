@@ -78,9 +78,6 @@ void stretto_usage_begin(void);
 void stretto_usage_note(bool now);
 /* Begins and ends (record/setup.c). */
 void stretto_record_begin(int thread_level);
-/* The object that takes MPI calls before the recorder (the program: by the name given); "" where
- * there is none. */
-void stretto_record_front(const char *program, char *path, size_t size);
 void stretto_record_finalize(void);
 void stretto_record_end(int state, int code);
 stretto_kind stretto_kind_of(int function);

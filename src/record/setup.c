@@ -1,5 +1,6 @@
 /* Beginning and end of the recording: MPI_Init, MPI_Finalize, MPI_Abort, exit. */
 #include "abi/everywhere.h"
+#include "abi/front.h"
 #include "record/core.h"
 #include "record/files.h"
 #include "record/offsets.h"
@@ -60,7 +61,7 @@ static void describe(int thread_level, const rank_facts *facts, int rank) {
         memcpy(header->library, library, strnlen(library, sizeof header->library - 1));
     }
     read_program(header->program, sizeof header->program);
-    stretto_record_front(header->program, header->front, sizeof header->front);
+    stretto_front(header->front, sizeof header->front);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     header->started_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

@@ -1,6 +1,7 @@
 /* Preloaded beside Stretto: a machine without memfd (REFUSE=memfd), without shared memory of either
  * kind (REFUSE=shm), with no memory left behind it (REFUSE=pages), or without reads of other
- * processes (REFUSE=cma).
+ * processes (REFUSE=cma). On rank 1 alone: no mapping of shared memory (REFUSE=map), or now and
+ * then no further part of it (REFUSE=reach).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,6 +15,39 @@
 static int refused(const char *what) {
     const char *words = getenv("REFUSE");
     return words && strstr(words, what);
+}
+
+static int on_rank_1(void) {
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    return rank && !strcmp(rank, "1");
+}
+
+static char *reserved; /* address space that is mapped, and to be opened part by part */
+static size_t reserved_bytes;
+
+void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset) {
+    void *(*next)(void *, size_t, int, int, int, off_t) =
+        (void *(*)(void *, size_t, int, int, int, off_t))dlsym(RTLD_NEXT, "mmap");
+    if (protection != PROT_NONE || !(flags & MAP_SHARED) || !on_rank_1())
+        return next(at, bytes, protection, flags, fd, offset);
+    if (refused("map")) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    reserved = next(at, bytes, protection, flags, fd, offset);
+    reserved_bytes = bytes;
+    return reserved;
+}
+
+int mprotect(void *at, size_t bytes, int protection) {
+    static int times;
+    int (*next)(void *, size_t, int) = (int (*)(void *, size_t, int))dlsym(RTLD_NEXT, "mprotect");
+    if (refused("reach") && (char *)at > reserved && (char *)at < reserved + reserved_bytes &&
+        times++ % 3 != 1) {
+        errno = ENOMEM;
+        return -1;
+    }
+    return next(at, bytes, protection);
 }
 
 int memfd_create(const char *name, unsigned flags) {

@@ -316,6 +316,7 @@ def busy(share: float, calls: list[Call], **values: Any) -> Profile:
 
 
 LATE = [row("MPI_Recv", "p2p", time_s=[9.0, 9.0])]
+UNEVEN = replace(allreduce(9.5), typical_s=1e-6)
 RARE = [replace(allreduce(1.0), calls=[7, 7], sampled=7)]
 
 
@@ -325,6 +326,8 @@ RARE = [replace(allreduce(1.0), calls=[7, 7], sampled=7)]
         (0.9, LATE, "inconclusive: the machine was busy", "busy_machine"),  # LAMMPS at load 18
         (0.9, [allreduce(9.0)], "inconclusive: the machine was busy", "busy_machine"),
         (0.2, [allreduce(0.01)], "inconclusive: the machine was busy", "busy_machine"),
+        (0.9, [UNEVEN], "inconclusive: the machine was busy", "busy_machine"),
+        (0.0, [UNEVEN], "tuning cannot help, because an interrupted rank", "interruption"),
         (0.1, LATE, "tuning cannot help, because messages", "late_sender"),
         (0.1, [allreduce(9.0)], "tuning can help: an estimated", "collective"),
         (0.02, LATE, "tuning cannot help, because messages", "late_sender"),
@@ -338,6 +341,7 @@ def test_verdict_on_busy_machine_or_few_calls_is_withheld(
     found = diagnose(busy(share, calls))
     assert verdict in found.verdict
     assert (found.causes[0].name if found.causes else None) == first
+    assert first == "interruption" or "interruption" not in [c.name for c in found.causes]
     told = [w for w in found.warnings if "the machine was busy" in w]
     assert bool(told) == (share >= 0.05)
     if told:

@@ -75,6 +75,19 @@ def test_openmpi4_where_the_user_has_a_list(tmp_path: Path) -> None:
     assert env == {}
     words, env = prepared(job(tmp_path, "openmpi4", "mpirun -n 2 a", **{ENV_LIST: "A=1"}))
     assert env == {ENV_LIST: f"A=1;{LISTED}"}
+    # in a file of parameters, and with another delimiter: neither the launcher nor the ranks had it
+    (tmp_path / ".openmpi").mkdir()
+    (tmp_path / ".openmpi" / "mca-params.conf").write_text("#\n mca_base_env_list = A=1;B=2 \n")
+    home = {"HOME": str(tmp_path)}
+    words, env = prepared(job(tmp_path, "openmpi4", "mpirun -n 2 a", **home))
+    assert env[ENV_LIST] == f"A=1;B=2;{LISTED}" and ENV_LIST_INTERNAL not in env
+    given = "--mca mca_base_env_list_delimiter ,"
+    words, env = prepared(job(tmp_path, "openmpi4", f"mpirun {given} -n 2 a"))
+    assert env[ENV_LIST_INTERNAL] == LISTED.replace(";", ",")
+    words, env = prepared(job(tmp_path, "openmpi4", line.replace("--mca", f"{given} --mca", 1)))
+    assert f"A=1,{LISTED.replace(';', ',')}" in words
+    with pytest.raises(StrettoError, match="which ends a variable in Open MPI's list"):
+        prepared(job(tmp_path, "openmpi4", f"mpirun {given[:-1]}= -n 2 a"))
 
 
 def test_openmpi5_by_options(tmp_path: Path) -> None:

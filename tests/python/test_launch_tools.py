@@ -30,6 +30,19 @@ int MPI_Allreduce(const void *s, void *r, int n, MPI_Datatype d, MPI_Op o, MPI_C
 """
 
 
+#: of Fortran alone; with C: goes on to the function of C, which Stretto does not see
+FORTRAN = """
+#ifdef C
+#define NEXT PMPI_Barrier
+#else
+#define NEXT pmpi_barrier_
+#endif
+int NEXT();
+void mpi_barrier_(int *comm, int *error) { *error = NEXT(comm, error); }
+"""
+BEGINS = "int MPI_Init(int *a, char ***v) { return PMPI_Init(a, v); }\n"
+
+
 def build(name: str, folder: Path) -> dict[str, Path]:
     """Compile a tool, and programs: without one, linked with it (before the MPI), holding it."""
     mpi = MPIS[name].require()
@@ -66,7 +79,16 @@ def test_tools_are_found_wherever_a_command_has_them(tmp_path: Path) -> None:
         ("mpirun.openmpi -n 2 ./linked", {}, [Tool("libtool.so", False)]),
         ("mpirun.openmpi -n 1 ./plain : -n 1 ./holds", {}, [Tool("./holds", False)]),
         ("mpirun.openmpi -n 2 /bin/sh ./plain", {}, []),
+        ("mpirun.openmpi -x LD_PRELOAD=./fortran-c.so ./plain", {}, [Tool("./fortran-c.so", True)]),
+        ("mpirun.openmpi -x LD_PRELOAD=./fortran.so ./plain", {}, []),
     ]
+    (tmp_path / "tool.sh").write_text('export LD_PRELOAD="./libtool.so:$LD_PRELOAD"\nexec "$@"\n')
+    (tmp_path / "tool.sh").chmod(0o755)
+    (tmp_path / "fortran.c").write_text(FORTRAN)
+    for words in (["fortran.so"], ["fortran-c.so", "-DC"]):
+        subprocess.run(
+            ["gcc", "-w", "-shared", "-fPIC", "fortran.c", "-o", *words], cwd=tmp_path, check=True
+        )
     for line, more, expected in cases:
         environ = {**env, **more}
         command = parse_command(line.split(), environ, tmp_path)
@@ -74,6 +96,8 @@ def test_tools_are_found_wherever_a_command_has_them(tmp_path: Path) -> None:
     words = ["mpirun.openmpi", "-n", "2", "./linked"]
     found = understand(words, environ=env, cwd=tmp_path)
     assert found.between == ("libtool.so",)
+    inside = understand([*words[:-1], "./tool.sh", "./plain"], environ=env, cwd=tmp_path)
+    assert inside.between == ("./libtool.so",)
     assert "libtool.so (part of the program) exports MPI functions" in found.notes[-1]
 
 
@@ -97,6 +121,35 @@ def test_diagnose_behind_a_tool_gives_no_verdict_and_names_it(name: str, tmp_pat
     assert "because a tool linked into holds and libtool.so take MPI calls before" in words
     assert "next: stretto check --" in words
     assert "% computing" not in words and "tuning cannot help" not in words
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
+def test_run_behind_a_tool_ends_natively_on_all_ranks_and_says_so(
+    name: str, tmp_path: Path
+) -> None:
+    """A tool on one rank that leaves MPI_Init alone hung the job; on all ranks it went unsaid."""
+    mpi = MPIS[name]
+    built = build(name, tmp_path)
+    (tmp_path / "begins.c").write_text(f"#include <mpi.h>\n{BEGINS}")
+    mpi.compile(tmp_path / "begins.c", tmp_path / "begins.so", "-shared", "-fPIC")
+    for script, tool in (("some", built["tool"]), ("begins", tmp_path / "begins.so")):
+        path = tmp_path / script
+        path.write_text(f'#!/bin/sh\n. ./tool-{script}\nexec "$@"\n')
+        path.chmod(0o755)
+        (tmp_path / f"tool-{script}").write_text(f'LD_PRELOAD="{tool}:$LD_PRELOAD"\n')
+    launch = mpi.launcher(1)[:-2]
+    one, all_ranks = ["-n", "1", "./plain", ":", "-n", "1"], ["-n", "2"]
+    cases = [
+        ([*one, "./some"], "libtool.so takes MPI calls before Stretto on some ranks only"),
+        ([*all_ranks, "./some"], "libtool.so takes MPI calls before Stretto: those go to the MPI"),
+        ([*all_ranks, "./begins"], "begins.so takes MPI_Init before Stretto"),
+    ]
+    for words, said in cases:
+        choice = ["--choice", "allreduce=shm", "--verbose"]
+        done = stretto(mpi, "run", *choice, "--", *launch, *words, "./plain", cwd=tmp_path)
+        assert done.returncode == 0 and "ranks=2 sum=1" in done.stdout, done.stderr
+        assert done.stderr.count(said) == 1 and "shm (forced)" not in done.stderr, done.stderr
 
 
 def test_what_drops_variables_is_named(tmp_path: Path) -> None:
@@ -133,7 +186,15 @@ def test_what_a_script_calls_may_drop_variables(tmp_path: Path) -> None:
     assert in_script("env  -i mpirun ./a; /usr/bin/ssh n ./b\n(apptainer exec x ./c)\n") == [
         "env -i", "ssh", "apptainer",
     ]  # fmt: skip
+    assert in_script("export LD_PRELOAD='/a.so b.so'; LD_PRELOAD=c:$LD_PRELOAD ./a") == [
+        "LD_PRELOAD=/a.so b.so"
+    ]
+    assert in_script("env -u LD_PRELOAD ./a; unset LD_PRELOAD") == [
+        "env -u LD_PRELOAD", "unset LD_PRELOAD",
+    ]  # fmt: skip
     MPIS["openmpi4"].require()
+    behind = ["mpirun.openmpi", "-n", "2", "sh", "-c", "LD_PRELOAD=/a.so exec ./a"]
+    assert understand(behind, cwd=tmp_path).between == ("LD_PRELOAD=/a.so",)
     script = tmp_path / "job.sh"
     script.write_text("#!/bin/sh\nenv -i /usr/bin/mpirun.openmpi -n 2 ./a\n")
     script.chmod(0o755)

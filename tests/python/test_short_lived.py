@@ -83,6 +83,27 @@ def test_communicators_that_come_and_go_give_right_results(
     assert "all right" in said
 
 
+@pytest.mark.parametrize("refuse", ["map", "reach"])
+def test_a_rank_without_shared_memory_takes_all_to_the_mpi(
+    programs, tmp_path: Path, refuse: str
+) -> None:
+    """At MPI_Init, or now and then when a communicator needs more: never a hang."""
+    shim, mpi = tmp_path / "no_memory.so", MPIS["openmpi4"].require()
+    mpi.compile(SOURCE.with_name("no_memory.c"), shim, "-shared", "-fPIC", "-ldl")
+    env = {
+        "LD_PRELOAD": f"{shim}:{library('openmpi')}",
+        "REFUSE": refuse,
+        "STRETTO_CHOICE": SHM,
+        "STRETTO_AFTER": "0",
+        "STRETTO_VERBOSE": "1",
+    }
+    done = mpi.run(3, [str(programs["openmpi4"]), "150"], rank_env=env)
+    assert done.returncode == 0 and "all right" in done.stdout, done.stderr[:2000]
+    assert (": shm (forced)" in done.stderr) == (refuse == "reach")
+    assert ("no shared memory on this node" in done.stderr) == (refuse == "map")
+    assert refuse != "map" or "or all: Cannot allocate memory" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_short_messages_take_little_memory_and_no_new_pages(programs, name: str) -> None:
     said = run(programs, name, 2, "allreduce=shm", ["memory", "60"], {"STRETTO_AFTER": "3"})

@@ -128,6 +128,8 @@ class _Study(FileCauses):
         noise = rest * other_wait - late
         changing = late * mean(self.compute) / at_work if at_work > 0 else 0.0
         algorithm, volume, interrupted, shapes = self.collectives(others)
+        # a rank without a core is the interruption
+        interrupted -= busy.disturbed_s(p, waited + interrupted) - disturbed
         causes = [
             self.busy_cause(busy.core_wait_s(p)),
             self.crowd_cause(busy.own_wait_s(p)),

@@ -17,7 +17,7 @@ from stretto.launch.command import Command, Option
 from stretto.launch.job import Job
 from stretto.launch.reach import dropping, obstacles
 from stretto.launch.tools import SANITIZER_OPTION
-from stretto.mpi.openmpi import env_list
+from stretto.mpi.openmpi import DELIMITER, env_list
 
 #: variables of the Python side, which the ranks need not have
 _OURS = ("STRETTO_DEBUG", "STRETTO_LIB_DIR", "STRETTO_SITE_TABLES")
@@ -205,7 +205,8 @@ def _openmpi(
                 words[at] = f"{name}={rest[name]}"
         elif option.name in ("mca", "omca") and option.values[:1] == ("mca_base_env_list",):
             # The user's list on the command line hides any in the environment: ours goes into it.
-            words[at + 1] = f"{words[at + 1]};{env_list(rest)}"
+            delimiter = command.given(environ).get(DELIMITER, ";")
+            words[at + 1] = f"{words[at + 1]}{delimiter}{env_list(rest, delimiter)}"
             rest = {}
     if not rest:
         return
@@ -216,7 +217,7 @@ def _openmpi(
         words[_insert_at(command) : _insert_at(command)] = options
         return
     # All stands in the list, for the ranks only.
-    extra = job.mpi.script_environment(rest, environ)
+    extra = job.mpi.script_environment(rest, command.given(environ))
     environ |= {k: v for k, v in extra.items() if k not in rest}
 
 

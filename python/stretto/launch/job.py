@@ -14,6 +14,7 @@ from stretto.errors import StrettoError
 from stretto.files.regular import open_to_read
 from stretto.launch.command import Application, Command, parse_command
 from stretto.launch.layout import JobLayout, find_layout
+from stretto.launch.options import SHELLS
 from stretto.launch.reach import in_script, obstacles
 from stretto.launch.tools import SANITIZER_OPTION, mpi_tools, sanitized
 from stretto.mpi.base import MPIInstallation
@@ -110,11 +111,11 @@ def understand(
         if command.launcher is None and not _single(command, seen, where):
             layout = JobLayout(None, None, None)
     lost = any("library path" in note for note in notes)
-    tools = mpi_tools(command, seen, where)
+    scripts = _scripts(command, seen, where)
+    tools = mpi_tools(command, seen, where, scripts)
     notes += [tool.words for tool in tools]
     between = [o.words for o in obstacles(command)] + [tool.name for tool in tools]
-    if command.launcher is None and not _single(command, seen, where):
-        between += in_script(_script_text(command, command.applications[0], seen, where) or "")
+    between += [words for text in scripts for words in in_script(text)]
     checked = sanitized(command, seen, where)
     if checked is not None:
         notes.append(
@@ -123,7 +124,7 @@ def understand(
         )
     return Job(
         command, installation, layout, env, where, lost, tuple(notes),
-        tuple(between), checked is not None,
+        tuple(dict.fromkeys(between)), checked is not None,
     )  # fmt: skip
 
 
@@ -404,6 +405,17 @@ def _script_text(
         if not word.startswith("-"):
             return _read_text(cwd / word)
     return None
+
+
+def _scripts(command: Command, environ: Mapping[str, str], cwd: Path) -> list[str]:
+    """Return the texts of the scripts that a command names as programs."""
+    found: list[str | None] = []
+    for application in command.applications:
+        word = _name(command, application)
+        path = which(word, environ, cwd)
+        if Path(word).name in SHELLS or (path is not None and not is_elf(path)):
+            found.append(_script_text(command, application, environ, cwd))
+    return [text for text in dict.fromkeys(found) if text is not None]
 
 
 def _read_text(path: Path) -> str | None:

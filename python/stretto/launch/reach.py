@@ -76,7 +76,9 @@ def obstacles(command: Command) -> list[Obstacle]:
 
 
 def in_script(text: str) -> list[str]:
-    """Return what a script calls by which variables may get lost: ``env -i``, ``ssh``.
+    """Return what a script does by which variables may get lost: ``env -i``, ``ssh``.
+
+    That is also where it sets LD_PRELOAD to something else, or removes it.
 
     Parameters
     ----------
@@ -85,8 +87,24 @@ def in_script(text: str) -> list[str]:
     """
     code = re.sub(r"(?m)(^|\s)#.*$", "", text)
     names = "|".join(map(re.escape, (*_REMOTE, *_CONTAINERS, "sudo")))
-    found = re.findall(rf"(?:^|[\s;&|(`/'\"])(env\s+-[0v]*i|{names})(?=\s)", code)
+    found = re.findall(
+        rf"(?:^|[\s;&|(`/'\"])(env\s+-[0v]*i|env\s+-u\s*LD_PRELOAD|unset\s+LD_PRELOAD|{names})(?=[\s;]|$)",
+        code,
+    )
+    found += [f"LD_PRELOAD={v}" for v in preloads(code) if "LD_PRELOAD" not in v]
     return list(dict.fromkeys(" ".join(word.split()) for word in found))
+
+
+def preloads(text: str) -> list[str]:
+    """Return the values that a script, or a word of a command, gives LD_PRELOAD.
+
+    Parameters
+    ----------
+    text
+        The script.
+    """
+    found = re.findall(r"\bLD_PRELOAD=(?:\"([^\"]*)\"|'([^']*)'|([^\s\"';|&,)]*))", text)
+    return ["".join(one) for one in found]
 
 
 def _of(command: Command, application: Application) -> Obstacle | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.launch.command import Command
+from stretto.launch.reach import preloads
 from stretto.mpi.detect import which
 from stretto.mpi.elf import defines, find_library, is_elf, needed_by, read_dynamic
 
@@ -52,18 +53,22 @@ class Tool:
         )
 
 
-def mpi_tools(command: Command, environ: Mapping[str, str], cwd: Path) -> list[Tool]:
+def mpi_tools(
+    command: Command, environ: Mapping[str, str], cwd: Path, scripts: Sequence[str] = ()
+) -> list[Tool]:
     """Return all that exports MPI functions in a job beside its MPI and Stretto.
 
-    Preloaded by the environment, by ``env``, ``-x``, ``-genv`` or ``--export``; linked to the
-    program; or in the program itself. What a script sets inside is not seen.
+    Preloaded by the environment, by ``env``, ``-x``, ``-genv`` or ``--export``, or in a script;
+    linked to the program; or in the program itself. What a module sets in a script is not seen.
 
     Parameters
     ----------
     command, environ, cwd
         As for `stretto.launch.job.understand`.
+    scripts
+        Texts of the scripts that the command names.
     """
-    words = _preloaded(command, environ)
+    words = _preloaded(command, environ, scripts)
     found = [Tool(word, True) for word in words if _exports(word, environ, cwd)]
     linked = (Tool(name, False) for name in _linked(command, environ, cwd))
     return list(dict.fromkeys([*found, *linked]))
@@ -99,7 +104,9 @@ def _binaries(
                 yield number, word, path
 
 
-def _preloaded(command: Command, environ: Mapping[str, str]) -> Iterator[str]:
+def _preloaded(
+    command: Command, environ: Mapping[str, str], scripts: Sequence[str]
+) -> Iterator[str]:
     values = [environ.get("LD_PRELOAD", ""), command.assignments.get("LD_PRELOAD", "")]
     for option in command.options:
         if option.values[:1] == ("LD_PRELOAD",) and len(option.values) == 2:
@@ -110,8 +117,9 @@ def _preloaded(command: Command, environ: Mapping[str, str]) -> Iterator[str]:
     for at, word in enumerate(command.words):
         if at not in arguments:
             values += _PRELOAD.findall(word)
+    values += [value for text in scripts for value in preloads(text)]
     for value in values:
-        yield from (word for word in re.split(r"[:\s]+", value) if word)
+        yield from (word for word in re.split(r"[:\s]+", value) if word and "$" not in word)
 
 
 def _exports(word: str, environ: Mapping[str, str], cwd: Path) -> bool:
@@ -121,7 +129,12 @@ def _exports(word: str, environ: Mapping[str, str], cwd: Path) -> bool:
         path = find_library(word, [own], environ) if own is not None else None
     if path is None or _OWN.match(path.name):
         return False
-    return defines(path, "MPI_")
+    return _takes(path)
+
+
+def _takes(path: Path) -> bool:
+    """Return whether a file takes MPI calls: of C, or of Fortran without going on in Fortran."""
+    return defines(path, "MPI_") or (defines(path, "mpi_") and defines(path, "PMPI_", used=True))
 
 
 def _linked(command: Command, environ: Mapping[str, str], cwd: Path) -> Iterator[str]:
@@ -132,10 +145,10 @@ def _linked(command: Command, environ: Mapping[str, str], cwd: Path) -> Iterator
         if not any(_OWN.match(n.name) for n in libraries):
             continue  # a wrapper, or data
         seen.add(number)
-        if defines(path, "MPI_"):
+        if _takes(path):
             yield word
         for library in libraries:
             if _OWN.match(library.name):
                 break  # what comes behind the MPI takes nothing
-            if library.path is not None and defines(library.path, "MPI_"):
+            if library.path is not None and _takes(library.path):
                 yield library.name

@@ -246,7 +246,7 @@ def _loaded(program: Path, environ: Mapping[str, str]) -> Iterator[list[Needed]]
 
 
 @cache
-def defines(path: Path, prefix: str) -> bool:
+def defines(path: Path, prefix: str, used: bool = False) -> bool:
     """Tell whether a program or library exports a function whose name begins with a prefix.
 
     Parameters
@@ -255,19 +255,21 @@ def defines(path: Path, prefix: str) -> bool:
         The ELF file; another one exports nothing.
     prefix
         ``MPI_``.
+    used
+        Whether it uses one of another object instead.
     """
     try:
         with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as m:
             # most libraries do not even hold the letters, and need not be read
             return m.find(prefix.encode()) >= 0 and any(
-                name.startswith(prefix.encode()) for name in _functions(m)
+                name.startswith(prefix.encode()) for name in _functions(m, used)
             )
     except (OSError, ValueError, KeyError, IndexError, OverflowError, struct.error):
         return False
 
 
-def _functions(data: mmap.mmap) -> Iterator[bytes]:
-    """Yield the names of the functions that a 64-bit ELF file exports."""
+def _functions(data: mmap.mmap, used: bool) -> Iterator[bytes]:
+    """Yield the names of the functions that a 64-bit ELF file exports, or those that it uses."""
     if data[:4] != b"\x7fELF" or data[4] != 2:
         return
     order = {1: "<", 2: ">"}[data[5]]
@@ -280,7 +282,11 @@ def _functions(data: mmap.mmap) -> Iterator[bytes]:
         strings = _fields(header, data, table + link * size)[1]
         for at in range(offset, offset + length, entry):
             name, info, section = _fields(order + "IBxH", data, at)
-            if section and info & 15 == _STT_FUNC:
+            if (
+                (not section and info & 15 in (0, _STT_FUNC))
+                if used
+                else (section and info & 15 == _STT_FUNC)
+            ):
                 yield data[strings + name : data.find(b"\0", strings + name)]
 
 

@@ -4,22 +4,29 @@ What was seen by running both (4.1.4, 5.0.11): a variable reaches remote ranks b
 list in ``OMPI_MCA_mca_base_env_list``, which also sets it for local ones without the launcher
 itself seeing it. 4.1 aborts when a user's ``-x`` meets that list, and gives ``-x`` to the first
 application of ``A : B`` only; its second list, ``..._internal``, has neither fault but aborts
-when the user sets the first list. 5.0 knows no second list and mixes both freely. A listed value
-cannot hold a semicolon, and a name listed without value reaches local ranks only.
+when the user sets the first list, also in a file of parameters. 5.0 knows no second list and mixes
+both freely. A listed value cannot hold the delimiter, which is a semicolon unless the user sets
+another, and a name listed without value reaches local ranks only.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from stretto.errors import StrettoError
+from stretto.files.regular import read_regular
 from stretto.mpi.base import Binding, MPIInstallation, prepend_path
 
 ENV_LIST = "OMPI_MCA_mca_base_env_list"
 ENV_LIST_INTERNAL = "OMPI_MCA_mca_base_env_list_internal"
+DELIMITER = "OMPI_MCA_mca_base_env_list_delimiter"
+_FILES = "OMPI_MCA_mca_base_param_files"
 
 
-def env_list(variables: Mapping[str, str]) -> str:
+def env_list(variables: Mapping[str, str], delimiter: str = ";") -> str:
     """Return an environment list for `variables`.
 
     Parameters
@@ -27,11 +34,20 @@ def env_list(variables: Mapping[str, str]) -> str:
     variables
         What the ranks are to get. No value may hold a semicolon, but those between the choices of
         STRETTO_CHOICE, which may as well be blanks.
+    delimiter
+        As the user's parameters have it.
     """
     listed = dict(variables)
     if "STRETTO_CHOICE" in listed:
         listed["STRETTO_CHOICE"] = listed["STRETTO_CHOICE"].replace(";", " ")
-    return ";".join(f"{name}={value}" for name, value in listed.items())
+    for name, value in listed.items():
+        if delimiter in value:
+            raise StrettoError(
+                f"{name} holds {delimiter!r}, which ends a variable in Open MPI's list here",
+                DELIMITER.removeprefix("OMPI_MCA_"),
+                "leave the delimiter as it is, a semicolon",
+            )
+    return delimiter.join(f"{name}={value}" for name, value in listed.items())
 
 
 @dataclass(frozen=True)
@@ -69,12 +85,40 @@ class OpenMPI(MPIInstallation):
         """Return the variables themselves and the list that brings them to other nodes."""
         if not variables:
             return {}
-        text = env_list(variables)
-        name = ENV_LIST
-        if self.major < 5 and not base.get(ENV_LIST):
-            name = ENV_LIST_INTERNAL
-        old = base.get(name, "")
-        return {**variables, name: f"{old};{text}" if old else text}
+        delimiter = self.parameter(DELIMITER, base) or ";"
+        text = env_list(variables, delimiter)
+        name, old = ENV_LIST, self.parameter(ENV_LIST, base)
+        if self.major < 5 and not old:
+            name, old = ENV_LIST_INTERNAL, base.get(ENV_LIST_INTERNAL, "")
+        return {**variables, name: f"{old}{delimiter}{text}" if old else text}
+
+    def parameter(self, variable: str, base: Mapping[str, str]) -> str:
+        """Return a parameter of the user's: of the environment, else of a file of parameters.
+
+        Parameters
+        ----------
+        variable
+            ``OMPI_MCA_...``.
+        base
+            The environment.
+        """
+        if variable in base:
+            return base[variable]
+        name = "openmpi-mca-params.conf"
+        parents = self.libmpi.parents if self.libmpi else []
+        files = [Path(base.get("HOME", "/")) / ".openmpi" / "mca-params.conf"]
+        files += [at / name for p in parents for at in (p / "etc", p / "etc" / "openmpi")]
+        if _FILES in base:
+            files = [Path(word) for word in re.split("[,:]", base[_FILES]) if word]
+        wanted = re.escape(variable.removeprefix("OMPI_MCA_"))
+        for file in files:
+            try:
+                text = read_regular(file).decode("utf-8", "replace")
+            except OSError:
+                continue
+            if found := re.findall(rf"(?m)^[ \t]*{wanted}[ \t]*=[ \t]*(\S.*?)[ \t]*$", text):
+                return str(found[-1]).strip("\"'")
+        return ""
 
     def launch_options(
         self, nranks: int, ppn: int | None, hosts: Sequence[str], bind: Binding
