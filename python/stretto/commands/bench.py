@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stretto.commands.options import finite
+from stretto.commands.options import (
+    Budget,
+    DryRun,
+    Hosts,
+    Json,
+    Mpi,
+    RestartFile,
+    SeparateLaunches,
+    Yes,
+    finite,
+)
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.output import print_json, say
+
+if TYPE_CHECKING:
+    from stretto.campaign.request import Where
+    from stretto.campaign.settings import Case, Settings
+    from stretto.files.bench import Bench
+    from stretto.mpi.base import MPIInstallation
 
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
 stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl
@@ -20,93 +36,79 @@ stretto bench -n 4 --collective bcast --candidates 'native:all'
 stretto bench -n 2 --osu --candidates bare     # the MPI alone, in OSU's form"""
 
 
+_Nranks = Annotated[int, typer.Option("-n", "--ranks", min=1, help="Number of ranks.")]
+_Ppn = Annotated[
+    int | None, typer.Option(min=1, help="Ranks per node (by default as the launcher does).")
+]
+_Collective = Annotated[
+    str | None, typer.Option(help="Which ones: allreduce,bcast (all by default).")
+]
+_Sizes = Annotated[
+    str, typer.Option("--bytes", help="Sizes: 8:1M (powers of two), 8:1M:4, 8,1K,64K.")
+]
+_Candidates = Annotated[
+    str | None,
+    typer.Option(
+        help="native,shm,bruck_k(8), bare (nothing preloaded), native:ring (the MPI's own), "
+        "native:all (all of the MPI's), native:every (with values for their parameters), "
+        "native:NAME=VALUE; separated by commas or semicolons. By default native and all of "
+        "Stretto's that fit."
+    ),
+]
+_Launches = Annotated[int, typer.Option(min=1, help="Repeated launches; a test needs six.")]
+_Root = Annotated[int, typer.Option(min=0, help="Root of bcast, reduce, gather and scatter.")]
+_Operation = Annotated[str, typer.Option(help="MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")]
+_Datatype = Annotated[str | None, typer.Option(help="MPI_DOUBLE, MPI_FLOAT, MPI_INT, ...")]
+_Cold = Annotated[bool, typer.Option(help="Rotate through buffers larger than caches.")]
+_Seed = Annotated[int, typer.Option(help="For the order of candidates and launches.")]
+_Stall = Annotated[
+    float,
+    typer.Option(min=1, callback=finite, help="Seconds without a sign of life: it hangs."),
+]
+_Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="Results file; what it holds already is kept."),
+]
+_ListNative = Annotated[
+    bool, typer.Option("--list", help="List the algorithms that the MPI says it has.")
+]
+_Osu = Annotated[bool, typer.Option("--osu", help="Print in the OSU benchmarks' form.")]
+
+
 def command(
-    nranks: Annotated[int, typer.Option("-n", "--ranks", min=1, help="Number of ranks.")] = 2,
-    ppn: Annotated[
-        int | None, typer.Option(min=1, help="Ranks per node (by default as the launcher does).")
-    ] = None,
-    hosts: Annotated[str | None, typer.Option(help="Nodes: a,b,c.")] = None,
-    mpi: Annotated[
-        str | None, typer.Option(help="openmpi, mpich, intel, a launcher, or a prefix.")
-    ] = None,
-    collective: Annotated[
-        str | None, typer.Option(help="Which ones: allreduce,bcast (all by default).")
-    ] = None,
-    sizes: Annotated[
-        str, typer.Option("--bytes", help="Sizes: 8:1M (powers of two), 8:1M:4, 8,1K,64K.")
-    ] = "8:1M:4",
-    candidates: Annotated[
-        str | None,
-        typer.Option(
-            help="native,shm,bruck_k(8), bare (nothing preloaded), native:ring (the MPI's own), "
-            "native:all (all of the MPI's), native:every (with values for their parameters), "
-            "native:NAME=VALUE; separated by commas or semicolons. By default native and all of "
-            "Stretto's that fit."
-        ),
-    ] = None,
-    launches: Annotated[int, typer.Option(min=1, help="Repeated launches; a test needs six.")] = 6,
-    root: Annotated[
-        int, typer.Option(min=0, help="Root of bcast, reduce, gather and scatter.")
-    ] = 0,
-    operation: Annotated[
-        str, typer.Option(help="MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")
-    ] = ("MPI_SUM"),
-    datatype: Annotated[
-        str | None, typer.Option(help="MPI_DOUBLE, MPI_FLOAT, MPI_INT, ...")
-    ] = None,
-    budget: Annotated[str | None, typer.Option(help="Time for all of it: 90s, 10m, 1h.")] = None,
-    cold: Annotated[bool, typer.Option(help="Rotate through buffers larger than caches.")] = False,
-    seed: Annotated[int, typer.Option(help="For the order of candidates and launches.")] = 1,
-    stall: Annotated[
-        float,
-        typer.Option(min=1, callback=finite, help="Seconds without a sign of life: it hangs."),
-    ] = 60.0,
-    separate_launches: Annotated[
-        bool,
-        typer.Option(
-            "--separate-launches",
-            help="A launch for each native:..., even where several can alternate in one.",
-        ),
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Results file; what it holds already is kept."),
-    ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Begin again; the old file becomes NAME.old.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, however long.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would cost, and measure nothing.")
-    ] = False,
-    list_native: Annotated[
-        bool, typer.Option("--list", help="List the algorithms that the MPI says it has.")
-    ] = False,
-    osu: Annotated[bool, typer.Option("--osu", help="Print in the OSU benchmarks' form.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    nranks: _Nranks = 2,
+    ppn: _Ppn = None,
+    hosts: Hosts = None,
+    mpi: Mpi = None,
+    collective: _Collective = None,
+    sizes: _Sizes = "8:1M:4",
+    candidates: _Candidates = None,
+    launches: _Launches = 6,
+    root: _Root = 0,
+    operation: _Operation = "MPI_SUM",
+    datatype: _Datatype = None,
+    budget: Budget = None,
+    cold: _Cold = False,
+    seed: _Seed = 1,
+    stall: _Stall = 60.0,
+    separate_launches: SeparateLaunches = False,
+    output: _Output = None,
+    restart: RestartFile = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    list_native: _ListNative = False,
+    osu: _Osu = False,
+    as_json: Json = False,
 ) -> None:
     """Measure collectives with sound statistics: launches repeated, candidates interleaved.
 
     Every number is kept in the results file. The same command goes on after an interruption.
     """
-    from stretto.campaign import programs
     from stretto.campaign import settings as s
-    from stretto.campaign.baseline import fair
-    from stretto.campaign.candidates import (
-        choice_problem,
-        default_candidates,
-        need_interposer,
-        refuse_unknown,
-    )
-    from stretto.campaign.compare import BARE, NATIVE, compare, timings
-    from stretto.campaign.elements import mpi_name
     from stretto.campaign.fitting import as_begun
     from stretto.campaign.inlaunch import shared_launches
-    from stretto.campaign.natives import labels, list_lines, listed, resolve, unlisted
     from stretto.campaign.request import announce, planned, split_candidates, where
     from stretto.campaign.runner import measure
-    from stretto.campaign.show import as_json as results_json
-    from stretto.campaign.show import osu_lines, table_lines
     from stretto.files.identity import collect
 
     names = s.parse_collectives(collective)
@@ -122,12 +124,69 @@ def command(
     if given == []:
         raise UsageError("no candidate is named", "--candidates", "leave it out for all that fit")
     if list_native:
-        found = listed(installation, names, nranks, place.nodes)
-        if as_json:
-            print_json({"mpi": installation.name, "algorithms": found})
-        else:
-            print("\n".join(list_lines(found)))
+        _list(names, place, as_json)
         return
+    cases = _cases(names, wanted, given, place, datatype, operation, root)
+    settings = s.Settings(
+        nranks=nranks,
+        cases=tuple(cases),
+        variants=s.variants_of(
+            cases, {} if separate_launches else shared_launches(installation, cases, place.nodes)
+        ),
+        launches=launches,
+        ppn=ppn,
+        hosts=place.hosts,
+        seed=seed,
+        budget_s=seconds,
+        cold=cold,
+        oversubscribed=place.oversubscribed,
+        stall_s=stall,
+    )
+    path = output or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
+    settings = settings if restart else as_begun(settings, path)
+    if not announce(settings, installation.name, path, say, restart, yes, dry_run):
+        if as_json:
+            print_json(planned(settings, path, restart))
+        return
+    identity, words = collect(installation.identity), ["stretto", *sys.argv[1:]]
+    bench, notes = measure(settings, installation, path, identity, words, say, restart)
+    _show(bench, notes, settings, installation, path, osu, as_json)
+    say(f"stretto: results are in {path}; next: stretto report {path}")
+
+
+def _list(names: list[str], place: Where, as_json: bool) -> None:
+    """Print the algorithms that the MPI has."""
+    from stretto.campaign.natives import list_lines, listed
+
+    found = listed(place.installation, names, place.nranks, place.nodes)
+    if as_json:
+        print_json({"mpi": place.installation.name, "algorithms": found})
+    else:
+        print("\n".join(list_lines(found)))
+
+
+def _cases(
+    names: list[str],
+    wanted: list[int],
+    given: list[str] | None,
+    place: Where,
+    datatype: str | None,
+    operation: str,
+    root: int,
+) -> list[Case]:
+    """Return what is measured: each collective at each size, with the candidates that fit."""
+    from stretto.campaign import programs
+    from stretto.campaign import settings as s
+    from stretto.campaign.candidates import (
+        choice_problem,
+        default_candidates,
+        need_interposer,
+        refuse_unknown,
+    )
+    from stretto.campaign.elements import mpi_name
+    from stretto.campaign.natives import resolve, unlisted
+
+    installation, nranks = place.installation, place.nranks
 
     def candidates_of(name: str, size: int) -> list[str]:
         if given is None or name in s.EXTRA:
@@ -157,36 +216,25 @@ def command(
     ]
     for case in cases:
         need_interposer(list(case.candidates), installation.abi)
-    settings = s.Settings(
-        nranks=nranks,
-        cases=tuple(cases),
-        variants=s.variants_of(
-            cases, {} if separate_launches else shared_launches(installation, cases, place.nodes)
-        ),
-        launches=launches,
-        ppn=ppn,
-        hosts=place.hosts,
-        seed=seed,
-        budget_s=seconds,
-        cold=cold,
-        oversubscribed=place.oversubscribed,
-        stall_s=stall,
-    )
-    path = output or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
-    settings = settings if restart else as_begun(settings, path)
-    if not announce(settings, installation.name, path, say, restart, yes, dry_run):
-        if as_json:
-            print_json(planned(settings, path, restart))
-        return
-    bench, notes = measure(
-        settings,
-        installation,
-        path,
-        collect(installation.identity),
-        ["stretto", *sys.argv[1:]],
-        say,
-        restart,
-    )
+    return cases
+
+
+def _show(
+    bench: Bench,
+    notes: list[str],
+    settings: Settings,
+    installation: MPIInstallation,
+    path: Path,
+    osu: bool,
+    as_json: bool,
+) -> None:
+    """Print what was measured."""
+    from stretto.campaign.baseline import fair
+    from stretto.campaign.compare import BARE, NATIVE, compare, timings
+    from stretto.campaign.natives import labels
+    from stretto.campaign.show import as_json as results_json
+    from stretto.campaign.show import osu_lines, table_lines
+
     times = timings(bench)
     both = any(NATIVE in t for t in times.values())
     comparisons = fair(times) if both else compare(times, BARE)
@@ -195,6 +243,5 @@ def command(
     elif osu:
         print("\n".join(osu_lines(bench)))
     else:
-        words = labels(installation, (c for case in cases for c in case.candidates))
+        words = labels(installation, (c for case in settings.cases for c in case.candidates))
         print("\n".join(table_lines(times, comparisons, words)))
-    say(f"stretto: results are in {path}; next: stretto report {path}")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from stretto.commands.options import Json, Svg
 from stretto.errors import StrettoError
 from stretto.output import print_json, say
 
@@ -24,39 +25,49 @@ MOST_NAMED = 10
 CONTEXT = {"allow_interspersed_args": True}
 
 
+_Paths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH",
+        help="Bench results, directories of them, or a campaign's.",
+        show_default=False,
+    ),
+]
+_Collective = Annotated[
+    str | None, typer.Option(help="Only these: allreduce,bcast (all by default).")
+]
+_Sizes = Annotated[str | None, typer.Option("--bytes", help="Only these sizes: 8,1K,64K.")]
+_Nodes = Annotated[int | None, typer.Option(min=1, help="Only on so many nodes.")]
+_Ppn = Annotated[int | None, typer.Option(min=1, help="Only with so many ranks a node.")]
+_Mode = Annotated[
+    str | None,
+    typer.Option(help="latency or throughput; by default the one that decides for a size."),
+]
+_NativesOnly = Annotated[
+    bool, typer.Option("--natives-only", help="Leave Stretto's own algorithms out.")
+]
+_Whole = Annotated[
+    bool, typer.Option("--all", help="Print every algorithm also where there are many calls.")
+]
+_Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Also write a page: compared.html.")
+]
+_Png = Annotated[Path | None, typer.Option(help="Directory for the charts as PNG.")]
+
+
 def command(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH",
-            help="Bench results, directories of them, or a campaign's.",
-            show_default=False,
-        ),
-    ],
-    collective: Annotated[
-        str | None, typer.Option(help="Only these: allreduce,bcast (all by default).")
-    ] = None,
-    sizes: Annotated[
-        str | None, typer.Option("--bytes", help="Only these sizes: 8,1K,64K.")
-    ] = None,
-    nodes: Annotated[int | None, typer.Option(min=1, help="Only on so many nodes.")] = None,
-    ppn: Annotated[int | None, typer.Option(min=1, help="Only with so many ranks a node.")] = None,
-    mode: Annotated[
-        str | None,
-        typer.Option(help="latency or throughput; by default the one that decides for a size."),
-    ] = None,
-    natives_only: Annotated[
-        bool, typer.Option("--natives-only", help="Leave Stretto's own algorithms out.")
-    ] = False,
-    whole: Annotated[
-        bool, typer.Option("--all", help="Print every algorithm also where there are many calls.")
-    ] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Also write a page: compared.html.")
-    ] = None,
-    png: Annotated[Path | None, typer.Option(help="Directory for the charts as PNG.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Directory for the charts as SVG.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    paths: _Paths,
+    collective: _Collective = None,
+    sizes: _Sizes = None,
+    nodes: _Nodes = None,
+    ppn: _Ppn = None,
+    mode: _Mode = None,
+    natives_only: _NativesOnly = False,
+    whole: _Whole = False,
+    output: _Output = None,
+    png: _Png = None,
+    svg: Svg = None,
+    as_json: Json = False,
 ) -> None:
     """Show every algorithm of every MPI for a call, each MPI's default marked.
 

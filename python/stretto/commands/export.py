@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +18,7 @@ from stretto.commands.export_refusals import (
     layout_is_there,
     manifest_of,
 )
+from stretto.commands.options import Json
 from stretto.errors import StrettoError, UsageError
 from stretto.files.export import OWN, TARGETS
 from stretto.output import print_json, say
@@ -39,108 +40,121 @@ stretto export --time --out tuning               # what all of it gains, launch 
 CONTEXT = {"allow_interspersed_args": True}
 
 
+_Results = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="Results of stretto bench with native candidates, or directories of them (of a "
+        "campaign: those of the MPI that --to names)."
+    ),
+]
+_To = Annotated[str | None, typer.Option(help=f"What to write: {', '.join([*TARGETS, OWN])}.")]
+_Out = Annotated[Path, typer.Option(help="Directory of the files.")]
+_Nodes = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Where the files cannot tell layouts apart: its nodes. --to stretto: rows of "
+        "these alone.",
+    ),
+]
+_Ppn = Annotated[int | None, typer.Option(min=1, help="... and its ranks per node.")]
+_KeepOrder = Annotated[
+    bool,
+    typer.Option(
+        "--keep-order",
+        help="Only algorithms that keep the order of operands, for programs whose operations "
+        "do not commute.",
+    ),
+]
+_PlainCalls = Annotated[
+    bool,
+    typer.Option(
+        "--plain-calls",
+        help="Open MPI: your ranks all give the same count and datatype in bcast, gather, "
+        "allgather and allgatherv, and nothing in place: rows that hang otherwise, or give "
+        "wrong data, too.",
+    ),
+]
+_Beyond = Annotated[
+    bool,
+    typer.Option(
+        "--beyond-measured",
+        help="Where files cannot end a row (Intel MPI's presets, rows for all sizes): let it "
+        "hold for other sizes than were measured.",
+    ),
+]
+_Check = Annotated[
+    bool, typer.Option("--check", help="Run the MPI with the files: does each row take effect?")
+]
+_Timed = Annotated[
+    bool,
+    typer.Option(
+        "--time",
+        help="Time the MPI with the files and without: is each row faster, is nothing slower?",
+    ),
+]
+_Mpi = Annotated[
+    str | None,
+    typer.Option(help="For MPICH's files, --check and --time: a family, a launcher, or a prefix."),
+]
+_Hosts = Annotated[
+    str | None,
+    typer.Option(
+        help="For --check and --time of rows on several nodes: a,b,c. By default those of the "
+        "Slurm job."
+    ),
+]
+_MostRanks = Annotated[
+    int,
+    typer.Option(min=2, help="For --check and --time: no more ranks than these on this machine."),
+]
+_Launches = Annotated[
+    int, typer.Option(min=1, help="For --time: launches of each; a test needs six.")
+]
+_Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="For --time: directory of the times (that of --out). For --check on several "
+        "nodes: of small files that all of them see (that of --out, or the working directory "
+        "where nothing can be written there).",
+    ),
+]
+_Restart = Annotated[
+    bool, typer.Option("--restart", help="For --time: anew; old times become NAME.old.")
+]
+_Yes = Annotated[bool, typer.Option("--yes", "-y", help="For --time: do not ask, however long.")]
+_DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="For --time: say what it takes, and time nothing.")
+]
+_Without = Annotated[
+    str | None,
+    typer.Option(help="Write no rows for these collectives: allreduce,bcast."),
+]
+
+
 def command(
-    results: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Results of stretto bench with native candidates, or directories of them (of a "
-            "campaign: those of the MPI that --to names)."
-        ),
-    ] = None,
-    to: Annotated[
-        str | None, typer.Option(help=f"What to write: {', '.join([*TARGETS, OWN])}.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Directory of the files.")] = Path("tuning"),
-    nodes: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Where the files cannot tell layouts apart: its nodes. --to stretto: rows of "
-            "these alone.",
-        ),
-    ] = None,
-    ppn: Annotated[int | None, typer.Option(min=1, help="... and its ranks per node.")] = None,
-    keep_order: Annotated[
-        bool,
-        typer.Option(
-            "--keep-order",
-            help="Only algorithms that keep the order of operands, for programs whose operations "
-            "do not commute.",
-        ),
-    ] = False,
-    plain_calls: Annotated[
-        bool,
-        typer.Option(
-            "--plain-calls",
-            help="Open MPI: your ranks all give the same count and datatype in bcast, gather, "
-            "allgather and allgatherv, and nothing in place: rows that hang otherwise, or give "
-            "wrong data, too.",
-        ),
-    ] = False,
-    beyond: Annotated[
-        bool,
-        typer.Option(
-            "--beyond-measured",
-            help="Where files cannot end a row (Intel MPI's presets, rows for all sizes): let it "
-            "hold for other sizes than were measured.",
-        ),
-    ] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Run the MPI with the files: does each row take effect?")
-    ] = False,
-    timed: Annotated[
-        bool,
-        typer.Option(
-            "--time",
-            help="Time the MPI with the files and without: is each row faster, is nothing slower?",
-        ),
-    ] = False,
-    mpi: Annotated[
-        str | None,
-        typer.Option(
-            help="For MPICH's files, --check and --time: a family, a launcher, or a prefix."
-        ),
-    ] = None,
-    hosts: Annotated[
-        str | None,
-        typer.Option(
-            help="For --check and --time of rows on several nodes: a,b,c. By default those of the "
-            "Slurm job."
-        ),
-    ] = None,
-    most_ranks: Annotated[
-        int,
-        typer.Option(
-            min=2, help="For --check and --time: no more ranks than these on this machine."
-        ),
-    ] = 16,
-    launches: Annotated[
-        int, typer.Option(min=1, help="For --time: launches of each; a test needs six.")
-    ] = 8,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="For --time: directory of the times (that of --out). For --check on several "
-            "nodes: of small files that all of them see (that of --out, or the working directory "
-            "where nothing can be written there).",
-        ),
-    ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="For --time: anew; old times become NAME.old.")
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="For --time: do not ask, however long.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="For --time: say what it takes, and time nothing.")
-    ] = False,
-    without: Annotated[
-        str | None,
-        typer.Option(help="Write no rows for these collectives: allreduce,bcast."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    results: _Results = None,
+    to: _To = None,
+    out: _Out = Path("tuning"),
+    nodes: _Nodes = None,
+    ppn: _Ppn = None,
+    keep_order: _KeepOrder = False,
+    plain_calls: _PlainCalls = False,
+    beyond: _Beyond = False,
+    check: _Check = False,
+    timed: _Timed = False,
+    mpi: _Mpi = None,
+    hosts: _Hosts = None,
+    most_ranks: _MostRanks = 16,
+    launches: _Launches = 8,
+    output: _Output = None,
+    restart: _Restart = False,
+    yes: _Yes = False,
+    dry_run: _DryRun = False,
+    without: _Without = None,
+    as_json: Json = False,
 ) -> None:
     """Write the MPI's own tuning files: rules, parameters, a script to source and a module file.
 
@@ -152,34 +166,20 @@ def command(
     """
     from stretto.export.targets import Wishes
 
-    given = {"--dry-run": dry_run, "--restart": restart}
-    if output is not None and not (check or timed):
-        raise UsageError("--output is for --check and --time", "--output", "say one of them")
-    for option, said in given.items():
-        if said and not timed:  # who says --dry-run does not want files written
-            raise UsageError(f"{option} is for --time alone", option, "say --time as well")
-    answer: dict[str, object] = {}
-    places: Sequence[str] = ()
-    if to == OWN and (check or timed):
-        raise UsageError(
-            "--check and --time run an MPI with its own files, and a table is none of them",
-            "--check" if check else "--time",
-            "stretto run --verbose says which row each call takes; stretto tune --from shows the "
-            "measurements behind a table",
-        )
     of_natives = {
         "--keep-order": keep_order,
         "--plain-calls": plain_calls,
         "--beyond-measured": beyond,
     }
-    for option, said in of_natives.items():
-        if said and to == OWN:
-            raise UsageError(
-                f"{option} is of an MPI's own files; Stretto's algorithms keep the order of "
-                "operands where an operation asks for it, and take all legal calls",
-                option,
-                "leave it out",
-            )
+    if output is not None and not (check or timed):
+        raise UsageError("--output is for --check and --time", "--output", "say one of them")
+    for option, said in {"--dry-run": dry_run, "--restart": restart}.items():
+        if said and not timed:  # who says --dry-run does not want files written
+            raise UsageError(f"{option} is for --time alone", option, "say --time as well")
+    if to == OWN:
+        _refuse_for_own(check, timed, of_natives)
+    answer: dict[str, object] = {}
+    places: Sequence[str] = ()
     wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, collectives(without))
     if results and to == OWN:
         from stretto.commands import export_own
@@ -213,12 +213,33 @@ def command(
     if fault is not None:
         raise fault
     if wrong:
-        raise StrettoError(
-            f"{wrong[0].words}: {wrong[0].why}"
-            + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""),
-            wrong[0].place or out,
-            wrong[0].remedy,
+        raise _wrong_rows(wrong, out)
+
+
+def _refuse_for_own(check: bool, timed: bool, of_natives: Mapping[str, bool]) -> None:
+    """Refuse what makes no sense for a table of Stretto's."""
+    if check or timed:
+        raise UsageError(
+            "--check and --time run an MPI with its own files, and a table is none of them",
+            "--check" if check else "--time",
+            "stretto run --verbose says which row each call takes; stretto tune --from shows the "
+            "measurements behind a table",
         )
+    for option, said in of_natives.items():
+        if said:
+            raise UsageError(
+                f"{option} is of an MPI's own files; Stretto's algorithms keep the order of "
+                "operands where an operation asks for it, and take all legal calls",
+                option,
+                "leave it out",
+            )
+
+
+def _wrong_rows(wrong: Sequence[RowCheck], out: Path) -> StrettoError:
+    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    return StrettoError(
+        f"{wrong[0].words}: {wrong[0].why}{more}", wrong[0].place or out, wrong[0].remedy
+    )
 
 
 def _write(

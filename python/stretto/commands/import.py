@@ -5,13 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.output import print_json, say
+
+if TYPE_CHECKING:
+    from stretto.imports.convert import Imported
+    from stretto.imports.placing import Item
 
 EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 --ppn 36
 stretto import osu results/ -o imported \\
@@ -125,7 +129,6 @@ def _import(
     nodes: int | None, ppn: int | None, collective: str | None, algorithm: str | None,
     setting: list[str] | None, value: str | None, host: str, cpu: str, as_json: bool,
 ) -> None:  # fmt: skip
-    from stretto.campaign.stats import FEWEST
     from stretto.files.identity import Host
     from stretto.imports import convert, gather, mpis, natives, placing
     from stretto.imports.pattern import FileFacts, compile_pattern
@@ -161,14 +164,7 @@ def _import(
     try:
         which = convert.choose_value(items, asked.value, left_out) if items else "avg"
     finally:
-        for text in notes:
-            say(f"stretto: note: {text}")
-        for text in left_out[:MOST_NAMED]:
-            say(f"stretto: warning: {text}")
-        if len(left_out) > MOST_NAMED:
-            say(f"stretto: warning: and {len(left_out) - MOST_NAMED} more of that kind")
-        for text in wrong:
-            say(f"stretto: warning: {text}")
+        _tell(notes, left_out, wrong)
     if not items:
         raise StrettoError(
             f"there was nothing to import in {', '.join(map(str, paths))}",
@@ -191,15 +187,37 @@ def _import(
             }
         )
         return
+    _show(done, "largest over the ranks" if which == "max" else "mean over the ranks")
+    _show_next(done, items, out)
+
+
+def _tell(notes: list[str], left_out: list[str], wrong: list[str]) -> None:
+    for text in notes:
+        say(f"stretto: note: {text}")
+    for text in left_out[:MOST_NAMED]:
+        say(f"stretto: warning: {text}")
+    if len(left_out) > MOST_NAMED:
+        say(f"stretto: warning: and {len(left_out) - MOST_NAMED} more of that kind")
+    for text in wrong:
+        say(f"stretto: warning: {text}")
+
+
+def _show(done: Imported, kind: str) -> None:
+    """Print the files, and what their times are."""
+    from stretto.campaign.stats import FEWEST
+
     if done.fewest < FEWEST:
         say(
             f"stretto: warning: somewhere there {_only(done.fewest)} of a candidate; "
             f"with fewer than {FEWEST} no test can be made, so nothing will be called faster or "
             "slower"
         )
-    kind = "largest over the ranks" if which == "max" else "mean over the ranks"
     for path, (launches, samples) in done.files.items():
         print(f"{path}: {counted(launches, 'launch')}, {counted(samples, 'value')} ({kind})")
+
+
+def _show_next(done: Imported, items: list[Item], out: Path) -> None:
+    """Print the commands that go on from here."""
     mpis_of = {out / i.layout.name: i.layout.mpi for i in items}
     for found in dict.fromkeys(mpis_of[path] for path in done.files):  # a table is for one MPI
         mine = [str(path) for path in done.files if mpis_of[path] == found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +18,46 @@ CommandLine = Annotated[
         show_default=False,
     ),
 ]
+
+Budget = Annotated[str | None, typer.Option(help="Time for all of it: 90s, 10m, 1h.")]
+Hosts = Annotated[str | None, typer.Option(help="Nodes: a,b,c.")]
+Mpi = Annotated[str | None, typer.Option(help="openmpi, mpich, intel, a launcher, or a prefix.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, however long.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what it would cost, and measure nothing.")
+]
+SeparateLaunches = Annotated[
+    bool,
+    typer.Option(
+        "--separate-launches",
+        help="A launch for each native:..., even where several can alternate in one.",
+    ),
+]
+# of a command that is run again and again
+MetricPattern = Annotated[
+    str | None,
+    typer.Option(
+        help="Expression with one group that finds CMD's own figure in its output; of several "
+        "matches the last (standard output, then standard error)."
+    ),
+]
+MetricBetter = Annotated[str, typer.Option(help="lower or higher.")]
+MetricUnit = Annotated[str | None, typer.Option(help="Its unit, for print-outs.")]
+ResetCommand = Annotated[
+    str | None,
+    typer.Option(help="Puts the directory into its first state, instead of a fresh copy."),
+]
+InPlace = Annotated[
+    bool, typer.Option("--in-place", help="Run CMD in this directory, as it is, each time.")
+]
+Timeout = Annotated[
+    str | None, typer.Option(help="Longest time of one run of CMD (60 s + 10 runs).")
+]
+RestartFile = Annotated[
+    bool, typer.Option("--restart", help="Begin again; the old file becomes NAME.old.")
+]
+Svg = Annotated[Path | None, typer.Option(help="Directory for the charts as SVG.")]
 
 
 def finite(option: typer.CallbackParam, value: float | None) -> float | None:

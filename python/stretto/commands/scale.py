@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import shlex
 from collections.abc import Mapping
@@ -13,7 +12,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stretto.commands.options import CommandLine
+from stretto.commands.options import (
+    Budget,
+    CommandLine,
+    InPlace,
+    Json,
+    MetricBetter,
+    MetricPattern,
+    MetricUnit,
+    ResetCommand,
+    RestartFile,
+    Svg,
+    Timeout,
+    Yes,
+    finite,
+)
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.io import try_writing
@@ -24,7 +37,7 @@ if TYPE_CHECKING:
     from stretto.files.verdict import Metric
     from stretto.launch.job import Job
     from stretto.launch.resize import RunPoint
-    from stretto.scaling.measure import Tuned
+    from stretto.scaling.measure import Tuned, Wanted
     from stretto.scaling.points import PointCommand
 
 EXAMPLE = """\
@@ -34,64 +47,59 @@ stretto scale --ppn 1,2,4 --threads 4,2,1 -- mpirun -n 4 ./hybrid
 stretto scale --ranks 2,4 --metric 'steps/s: ([\\d.]+)' --metric-better higher -- ./job.sh {n}"""
 
 
+_Ranks = Annotated[str | None, typer.Option("--ranks", "-n", help=f"Ranks on one node, {NUMBERS}.")]
+_Nodes = Annotated[str | None, typer.Option(help=f"Nodes, {NUMBERS}.")]
+_Ppn = Annotated[str | None, typer.Option(help=f"Ranks per node, {NUMBERS}.")]
+_Threads = Annotated[
+    str | None,
+    typer.Option(help="OpenMP threads of a rank; with --ppn of equal length: pairs."),
+]
+_Repeats = Annotated[
+    int | None,
+    typer.Option(min=1, help="Runs of each point (3; 6, as a test needs, if tuned)."),
+]
+_Table = Annotated[
+    Path | None, typer.Option(help="Table of the tuned runs; by default as stretto run finds.")
+]
+_NativeOnly = Annotated[
+    bool, typer.Option("--native-only", help="No tuned runs, whatever tables there are.")
+]
+_Price = Annotated[
+    float | None, typer.Option(min=0.0, callback=finite, help="Of a node for an hour.")
+]
+_Out = Annotated[Path | None, typer.Option("--out", "-o", help="Directory for results and page.")]
+_Mpi = Annotated[
+    str | None, typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher.")
+]
+_Seed = Annotated[int, typer.Option(help="Of the orders of the runs.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would run, and run nothing.")]
+
+
 def command(
     cmd: CommandLine = None,
-    ranks: Annotated[
-        str | None, typer.Option("--ranks", "-n", help=f"Ranks on one node, {NUMBERS}.")
-    ] = None,
-    nodes: Annotated[str | None, typer.Option(help=f"Nodes, {NUMBERS}.")] = None,
-    ppn: Annotated[str | None, typer.Option(help=f"Ranks per node, {NUMBERS}.")] = None,
-    threads: Annotated[
-        str | None,
-        typer.Option(help="OpenMP threads of a rank; with --ppn of equal length: pairs."),
-    ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(min=1, help="Runs of each point (3; 6, as a test needs, if tuned)."),
-    ] = None,
-    table: Annotated[
-        Path | None, typer.Option(help="Table of the tuned runs; by default as stretto run finds.")
-    ] = None,
-    native_only: Annotated[
-        bool, typer.Option("--native-only", help="No tuned runs, whatever tables there are.")
-    ] = False,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help="Expression with one group that finds CMD's own figure in its output; of several "
-            "matches the last (standard output, then standard error)."
-        ),
-    ] = None,
-    metric_better: Annotated[str, typer.Option(help="lower or higher.")] = "lower",
-    metric_unit: Annotated[str | None, typer.Option(help="Its unit, for print-outs.")] = None,
-    price: Annotated[float | None, typer.Option(min=0.0, help="Of a node for an hour.")] = None,
-    budget: Annotated[str | None, typer.Option(help="Time for all of it: 90s, 10m, 1h.")] = None,
-    timeout: Annotated[
-        str | None, typer.Option(help="Longest time of one run of CMD (60 s + 10 runs).")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Directory for results and page.")
-    ] = None,
-    reset_command: Annotated[
-        str | None,
-        typer.Option(help="Puts the directory into its first state, instead of a fresh copy."),
-    ] = None,
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Run CMD in this directory, as it is, each time.")
-    ] = False,
-    mpi: Annotated[
-        str | None, typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the orders of the runs.")] = 1,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Begin again; the old file becomes NAME.old.")
-    ] = False,
-    svg: Annotated[Path | None, typer.Option(help="Directory for the charts as SVG.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, however long.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run, and run nothing.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    ranks: _Ranks = None,
+    nodes: _Nodes = None,
+    ppn: _Ppn = None,
+    threads: _Threads = None,
+    repeats: _Repeats = None,
+    table: _Table = None,
+    native_only: _NativeOnly = False,
+    metric: MetricPattern = None,
+    metric_better: MetricBetter = "lower",
+    metric_unit: MetricUnit = None,
+    price: _Price = None,
+    budget: Budget = None,
+    timeout: Timeout = None,
+    out: _Out = None,
+    reset_command: ResetCommand = None,
+    in_place: InPlace = False,
+    mpi: _Mpi = None,
+    seed: _Seed = 1,
+    restart: RestartFile = False,
+    svg: Svg = None,
+    yes: Yes = False,
+    dry_run: _DryRun = False,
+    as_json: Json = False,
 ) -> None:
     """Run CMD on several numbers of nodes, ranks and threads, native and tuned, and compare.
 
@@ -101,21 +109,11 @@ def command(
     """
     from stretto.campaign.idle import cores
     from stretto.campaign.settings import parse_duration
-    from stretto.files.identity import collect
-    from stretto.files.program import take
-    from stretto.files.scale import ScaleHeader
-    from stretto.launch.command import parse_command
-    from stretto.launch.naming import command_name
-    from stretto.scaling.analyse import analyse
-    from stretto.scaling.measure import Measuring, Wanted, steps
+    from stretto.scaling.measure import Wanted, steps
     from stretto.scaling.points import lines_of, points_of
-    from stretto.scaling.show import as_json as findings_json
-    from stretto.scaling.show import sentences, table_lines
-    from stretto.tune.alone import alone_in
     from stretto.tune.application import refuse_applied
     from stretto.tune.outside import uncopied_notes
-    from stretto.tune.place import COPIES, Place, check_copy, keep_input
-    from stretto.tune.settings_environment import environment_of
+    from stretto.tune.place import COPIES, Place, check_copy
     from stretto.tune.trials import make_metric
     from stretto.tune.unchanged import program_files
 
@@ -129,28 +127,23 @@ def command(
         None if timeout is None else parse_duration(timeout, "--timeout"),
     )
     wanted_metric = make_metric(metric, metric_better, metric_unit)
-    if price is not None and not math.isfinite(price):
-        raise UsageError(f"{price} is no price", "--price", "write for example --price 3.89")
-    environ = dict(os.environ)
     asked = points_of(words, ranks, nodes, ppn, threads)
     here = cores() if max(p.nodes for p in asked) == 1 else None
-    lines = lines_of(words, asked, environ, here, mpi)
+    lines = lines_of(words, asked, dict(os.environ), here, mpi)
     points, first = list(lines), next(iter(lines.values())).job
     _check_program(first, all(p.nodes == 1 for p in points) and reset_command is None)
     refuse_applied(first.mpi.family, {**first.environ, **first.command.assignments}, say)
-    # as typed: what is filled in must not name the files, which hold all points
-    name = command_name(parse_command(words, environ, Path.cwd()))
-    directory = (out or Path(f"stretto-scale-{name}")).absolute()
-    if directory.exists() and not directory.is_dir():
-        raise UsageError(f"{directory} is not a directory", "--out", "name another")
-    if svg is not None:
-        _check_charts(svg.absolute())
-    place = Place(Path.cwd(), directory / COPIES, reset_command, in_place)
+    path = _results_file(words, out)
+    _check_charts(svg)
+    place = Place(Path.cwd(), path.parent / COPIES, reset_command, in_place)
     check_copy(place)
     tuned = {} if native_only else tuned_at(lines, table)
-    rounds = repeats or (6 if tuned else 3)
-    path = directory / f"{name}.scale.jsonl"
-    total = len(steps(points, tuned, rounds, seed))
+    wanted = Wanted(
+        {p: at.words for p, at in lines.items()}, repeats or (6 if tuned else 3), wanted_metric,
+        place, path, tuned, mpi, *limits, seed, yes,
+        {p for p, at in lines.items() if not at.shows_ranks}, native_only,
+    )  # fmt: skip
+    total = len(steps(points, tuned, wanted.rounds, seed))
     say(
         f"stretto: {first.mpi.name}: {', '.join(p.words for p in points)} (nodes x ranks); "
         f"{counted(total, 'run')} of CMD {place.words()}; {len(tuned)} of "
@@ -159,35 +152,75 @@ def command(
     for note in uncopied_notes(words, program_files(first), place):
         say(f"stretto: note: {note}")
     if dry_run:
-        for point in points:
-            say(f"stretto:   {point.words}: {shlex.join(lines[point].job.command.words)}")
-        say("stretto: dry run: nothing was run")
-        if as_json:
-            plan = [
-                {**asdict(p), "tuned": p in tuned, "command": list(at.job.command.words)}
-                for p, at in lines.items()
-            ]
-            print_json({"dry_run": True, "runs": total, "points": plan, "file": str(path)})
-        return
+        _show_plan(lines, wanted, total, as_json)
+    else:
+        _run(words, first, wanted, restart, price, svg, as_json)
+
+
+def _results_file(words: list[str], out: Path | None) -> Path:
+    """Return the file of the runs; its name is CMD's as typed, as it holds all points."""
+    from stretto.launch.command import parse_command
+    from stretto.launch.naming import command_name
+
+    name = command_name(parse_command(words, dict(os.environ), Path.cwd()))
+    directory = (out or Path(f"stretto-scale-{name}")).absolute()
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"{directory} is not a directory", "--out", "name another")
+    return directory / f"{name}.scale.jsonl"
+
+
+def _show_plan(
+    lines: Mapping[RunPoint, PointCommand], wanted: Wanted, total: int, as_json: bool
+) -> None:
+    """Print what would run."""
+    for point, at in lines.items():
+        say(f"stretto:   {point.words}: {shlex.join(at.job.command.words)}")
+    say("stretto: dry run: nothing was run")
+    if as_json:
+        plan = [
+            {**asdict(p), "tuned": p in wanted.tuned, "command": list(at.job.command.words)}
+            for p, at in lines.items()
+        ]
+        print_json({"dry_run": True, "runs": total, "points": plan, "file": str(wanted.path)})
+
+
+def _run(
+    words: list[str],
+    first: Job,
+    wanted: Wanted,
+    restart: bool,
+    price: float | None,
+    svg: Path | None,
+    as_json: bool,
+) -> None:
+    """Run CMD at all points, and print and write what was found."""
+    from stretto.files.identity import collect
+    from stretto.files.program import take
+    from stretto.files.scale import ScaleHeader
+    from stretto.scaling.analyse import analyse
+    from stretto.scaling.measure import Measuring
+    from stretto.scaling.show import as_json as findings_json
+    from stretto.scaling.show import sentences, table_lines
+    from stretto.tune.alone import alone_in
+    from stretto.tune.place import keep_input
+    from stretto.tune.settings_environment import environment_of
+    from stretto.tune.unchanged import program_files
+
     keep_input()
-    identity = collect(first.mpi.identity)
+    identity, path = collect(first.mpi.identity), wanted.path
     header = ScaleHeader(
-        identity.stretto, identity.created, identity.host, identity.mpi, words,
-        wanted_metric, seed,
-        None if reset_command else [take(p) for p in program_files(first)], environment_of(first),
+        identity.stretto, identity.created, identity.host, identity.mpi, words, wanted.metric,
+        wanted.seed, None if wanted.place.reset else [take(p) for p in program_files(first)],
+        environment_of(first),
     )  # fmt: skip
-    wanted = Wanted(
-        {p: at.words for p, at in lines.items()}, rounds, header.metric, place, path, tuned, mpi,
-        *limits, seed, yes, {p for p, at in lines.items() if not at.shows_ranks}, native_only,
-    )  # fmt: skip
-    with alone_in(directory):
+    with alone_in(path.parent):
         if restart and path.exists():
             path.replace(path.with_name(path.name + ".old"))
         scale = Measuring(wanted, say).run(header)
     found = analyse(scale.runs, header.metric, price)
     if found is None:
-        raise _nothing(scale.runs[-1].detail if scale.runs else None, words, wanted_metric)
-    from stretto.report.scaling_page import write
+        raise _nothing(scale.runs[-1].detail if scale.runs else None, words, wanted.metric)
+    from stretto.report.scaling_page import write  # takes memory: after the runs
 
     if not as_json:  # before anything that is written can fail
         print("\n".join([*table_lines(found, header.metric), "", *sentences(found, price)]))
@@ -221,8 +254,11 @@ def _check_program(job: Job, sure: bool) -> None:
     say(f"stretto: warning: {what}: {missing}")
 
 
-def _check_charts(directory: Path) -> None:
+def _check_charts(svg: Path | None) -> None:
     """Refuse a directory that cannot be made or written to: the charts come after all runs."""
+    if svg is None:
+        return
+    directory = svg.absolute()
     there = next(p for p in (directory, *directory.parents) if os.path.lexists(p))
     if not there.is_dir():
         raise UsageError(f"{there} is not a directory", "--svg", "name another")

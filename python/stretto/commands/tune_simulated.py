@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.output import print_json, say
+
+if TYPE_CHECKING:
+    from stretto.files.table import Table
+    from stretto.model.sweep import Answer
 
 
 def tune_by_simulation(
@@ -42,32 +48,15 @@ def tune_by_simulation(
     dry_run
         Say how much would be simulated, and stop.
     """
-    import sys
-
     from stretto.campaign.settings import parse_counts, parse_sizes
     from stretto.files.table import TUNABLE, write_table
     from stretto.model.native import BASELINES, native_choice
     from stretto.model.platform_file import load
-    from stretto.model.show import answer_lines
     from stretto.model.sweep import write_results
     from stretto.model.table import simulated_table
     from stretto.mpi.detect import find_installation
 
-    if cmd and platform is None:
-        raise UsageError(
-            "--nodes is not for tuning one command", "--nodes",
-            "leave out the command (a campaign or a simulation has none), or measure it over nodes "
-            f"with stretto scale --nodes {nodes} -- CMD",
-        )  # fmt: skip
-    if platform is None:
-        raise UsageError(
-            "--nodes needs a platform", "--nodes", "add --platform (stretto platform list)"
-        )
-    if cmd:
-        raise UsageError(
-            "a simulated table is not for one command", "--platform",
-            "leave out the command, or forecast its profile: stretto simulate --profile",
-        )  # fmt: skip
+    platform = _platform_of(cmd, platform, nodes)
     where = load(platform)
     path = out or Path(f"{where.name}.table")
     results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
@@ -105,6 +94,34 @@ def tune_by_simulation(
     )  # fmt: skip
     write_results(answers, where, results, ["stretto", *sys.argv[1:]], "openmpi")
     write_table(table, path)
+    _show(table, answers, path, results, as_json)
+
+
+def _platform_of(cmd: Sequence[str] | None, platform: str | None, nodes: str | None) -> str:
+    """Refuse a command, and no platform."""
+    if cmd and platform is None:
+        raise UsageError(
+            "--nodes is not for tuning one command", "--nodes",
+            "leave out the command (a campaign or a simulation has none), or measure it over nodes "
+            f"with stretto scale --nodes {nodes} -- CMD",
+        )  # fmt: skip
+    if platform is None:
+        raise UsageError(
+            "--nodes needs a platform", "--nodes", "add --platform (stretto platform list)"
+        )
+    if cmd:
+        raise UsageError(
+            "a simulated table is not for one command", "--platform",
+            "leave out the command, or forecast its profile: stretto simulate --profile",
+        )  # fmt: skip
+    return platform
+
+
+def _show(
+    table: Table, answers: Sequence[Answer], path: Path, results: Path, as_json: bool
+) -> None:
+    from stretto.model.show import answer_lines
+
     if as_json:
         print_json({
             "source": "simulated", "table": str(path), "file": str(results),

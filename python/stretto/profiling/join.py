@@ -360,6 +360,13 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         file_bytes=[file_bytes(present[r]) if r in present else 0 for r in range(nranks)],
         file_uses=join_files(run),
     )
+    return Joined(profile, _notes(run, unrecorded, nranks, samples, lost))
+
+
+def _notes(
+    run: Sequence[RawFile], unrecorded: Sequence[int], nranks: int, samples: Samples, lost: int
+) -> list[str]:
+    """Return what is missing or odd in a run's files."""
     notes = list(run.problems) if isinstance(run, RawRun) else []
     if unrecorded:
         notes.append(
@@ -383,7 +390,7 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
     dropped = [raw.rank for raw in run if int(raw.header["dropped_calls"])]
     if dropped:
         notes.append(f"calls of some threads found no room on ranks {_ranks(dropped)}")
-    return Joined(profile, notes)
+    return notes
 
 
 def _ranks(ranks: Sequence[int]) -> str:

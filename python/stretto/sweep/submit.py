@@ -153,28 +153,8 @@ def script(request: Request, file: Path, job: SlurmJob, environ: Mapping[str, st
         The present environment: where Stretto is.
     """
     refuse_job(request, job)
-    nodes = max(x.nodes for x in request.layouts)
-    ppn = max(x.ppn for x in request.layouts)
-    out, log = request.out.absolute(), "A_%a" if job.jobs > 1 else "j"
-    head = [
-        "#!/bin/bash",
-        f"#SBATCH --job-name=stretto-{re.sub(r'[^A-Za-z0-9_.-]', '-', file.stem)}",
-        f"#SBATCH --nodes={nodes}",
-        f"#SBATCH --ntasks-per-node={ppn}",
-        "#SBATCH --cpus-per-task=1",
-        "#SBATCH --hint=nomultithread",
-        "#SBATCH --exclusive",
-        f"#SBATCH --time={job.time.strip()}",
-        "#SBATCH --requeue",
-        "#SBATCH --open-mode=append",
-        f"#SBATCH --signal=B:USR1@{WARNING_S}",
-        f"#SBATCH --output={shlex.quote(f'{out}/slurm-%{log}.log')}",
-    ]
-    if job.jobs > 1:
-        head.append(f"#SBATCH --array=1-{job.jobs}")
-    if _all_named(request, job) and not names_nodes(job.options):
-        head.append(f"#SBATCH --nodelist={','.join(request.hosts)}")
-    head += [f"#SBATCH {option}" for option in job.options]
+    out = request.out.absolute()
+    head = _directives(request, file, job)
     keep = {k: environ[k] for k in ("PYTHONPATH", "STRETTO_LIB_DIR") if environ.get(k)}
     words = [sys.executable, "-m", "stretto", "tune", "--campaign", str(file.absolute())]
     words += ["--out", str(out), "--yes"]
@@ -217,6 +197,33 @@ def script(request: Request, file: Path, job: SlurmJob, environ: Mapping[str, st
             "",
         ]
     )
+
+
+def _directives(request: Request, file: Path, job: SlurmJob) -> list[str]:
+    """Return the head of the script: what is asked of Slurm."""
+    nodes = max(x.nodes for x in request.layouts)
+    ppn = max(x.ppn for x in request.layouts)
+    out, log = request.out.absolute(), "A_%a" if job.jobs > 1 else "j"
+    head = [
+        "#!/bin/bash",
+        f"#SBATCH --job-name=stretto-{re.sub(r'[^A-Za-z0-9_.-]', '-', file.stem)}",
+        f"#SBATCH --nodes={nodes}",
+        f"#SBATCH --ntasks-per-node={ppn}",
+        "#SBATCH --cpus-per-task=1",
+        "#SBATCH --hint=nomultithread",
+        "#SBATCH --exclusive",
+        f"#SBATCH --time={job.time.strip()}",
+        "#SBATCH --requeue",
+        "#SBATCH --open-mode=append",
+        f"#SBATCH --signal=B:USR1@{WARNING_S}",
+        f"#SBATCH --output={shlex.quote(f'{out}/slurm-%{log}.log')}",
+    ]
+    if job.jobs > 1:
+        head.append(f"#SBATCH --array=1-{job.jobs}")
+    if _all_named(request, job) and not names_nodes(job.options):
+        head.append(f"#SBATCH --nodelist={','.join(request.hosts)}")
+    head += [f"#SBATCH {option}" for option in job.options]
+    return head
 
 
 def _measured(out: Path) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 
 from stretto.report import format as fmt
@@ -10,7 +12,7 @@ from stretto.report.figures import axes
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.data import layer, looked_up
 from stretto.report.figures.lines import MICRO, Colours
-from stretto.report.points import NATIVE, Panel
+from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
 
 WIDTH, STEP = 230, 22
@@ -47,39 +49,67 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
     limit = max(CLIP * anchor, 1.5 * kept[0].estimate.median)
     # Clipping a bar that is only a little longer would hide more than it shows.
     limit = slowest * 1.02 if slowest <= limit * 1.25 else limit
-    rows = []
-    for p in kept:
-        e = p.estimate
-        if p.candidate == NATIVE:
-            colour = theme.colour("native")
-        elif p.candidate == chosen:
-            colour = colours.get(p.candidate, theme.colour("blue"))
-        else:
-            colour = theme.colour("compute")
-        clipped = e.median > limit
-        words = fmt.microseconds(e.median)
-        if clipped:
-            words += f"  ({fmt.factor(e.median / anchor)} native)" if native else ""
-        mark = " \u2190 chosen" if p.candidate == chosen else ""
-        wrong = "" if p.correct else "  WRONG RESULTS"
-        rows.append(
-            {
-                "name": p.candidate,
-                "label": fmt.choice(p.candidate),
-                "t": min(e.median, limit) * MICRO,
-                "lo": min(e.low, limit) * MICRO,
-                "hi": min(e.high, limit) * MICRO,
-                "end": min(max(e.high, e.median), limit) * MICRO,
-                "clip": clipped,
-                "hue": colour,
-                "text": words + mark + wrong,
-                "d": f"{p.candidate}: median {fmt.microseconds(e.median)}"
-                f" ({fmt.microseconds(e.low)} to {fmt.microseconds(e.high)}),"
-                f" {fmt.plural(e.launches, 'launch', 'launches')}"
-                + (", source: simulated" if p.simulated else "")
-                + wrong,
-            }
-        )
+    rows = [_row(p, native, chosen, anchor, limit, colours) for p in kept]
+    layers = _layers(rows, limit, native)
+    note = panel.setting
+    if len(kept) < len(points):
+        left = len(points) - len(kept)
+        note += f"; {fmt.slowest_left_out(left, len(points), 'candidate')}"
+    return Figure(
+        f"bars-{panel.name}-{number}B",
+        f"MPI_{panel.collective.capitalize()}"
+        + (f" of {fmt.size(number)}" if number else "")
+        + ": all candidates",
+        layer(*layers).properties(width=WIDTH, height=alt.Step(STEP)),
+        note,
+        any(p.simulated for p in kept),
+    )
+
+
+def _row(
+    p: CandidatePoint,
+    native: CandidatePoint | None,
+    chosen: str | None,
+    anchor: float,
+    limit: float,
+    colours: Colours,
+) -> dict[str, object]:
+    """Return a candidate's bar, cut at `limit`; `anchor` is native's time, or the fastest one."""
+    e = p.estimate
+    if p.candidate == NATIVE:
+        colour = theme.colour("native")
+    elif p.candidate == chosen:
+        colour = colours.get(p.candidate, theme.colour("blue"))
+    else:
+        colour = theme.colour("compute")
+    clipped = e.median > limit
+    words = fmt.microseconds(e.median)
+    if clipped:
+        words += f"  ({fmt.factor(e.median / anchor)} native)" if native else ""
+    mark = " \u2190 chosen" if p.candidate == chosen else ""
+    wrong = "" if p.correct else "  WRONG RESULTS"
+    return {
+        "name": p.candidate,
+        "label": fmt.choice(p.candidate),
+        "t": min(e.median, limit) * MICRO,
+        "lo": min(e.low, limit) * MICRO,
+        "hi": min(e.high, limit) * MICRO,
+        "end": min(max(e.high, e.median), limit) * MICRO,
+        "clip": clipped,
+        "hue": colour,
+        "text": words + mark + wrong,
+        "d": f"{p.candidate}: median {fmt.microseconds(e.median)}"
+        f" ({fmt.microseconds(e.low)} to {fmt.microseconds(e.high)}),"
+        f" {fmt.plural(e.launches, 'launch', 'launches')}"
+        + (", source: simulated" if p.simulated else "")
+        + wrong,
+    }
+
+
+def _layers(
+    rows: Sequence[dict[str, object]], limit: float, native: CandidatePoint | None
+) -> list[alt.Chart]:
+    """Draw the bars with their whiskers and numbers, and native's time as a line."""
     order = [str(r["name"]) for r in rows]
     names = {str(r["name"]): str(r["label"]) for r in rows}
     base = chart_of(rows)
@@ -119,16 +149,4 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
                 x=x
             ),
         )
-    note = panel.setting
-    if len(kept) < len(points):
-        left = len(points) - len(kept)
-        note += f"; {fmt.slowest_left_out(left, len(points), 'candidate')}"
-    return Figure(
-        f"bars-{panel.name}-{number}B",
-        f"MPI_{panel.collective.capitalize()}"
-        + (f" of {fmt.size(number)}" if number else "")
-        + ": all candidates",
-        layer(*layers).properties(width=WIDTH, height=alt.Step(STEP)),
-        note,
-        any(p.simulated for p in kept),
-    )
+    return layers

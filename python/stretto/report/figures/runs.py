@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 
-from stretto.files.verdict import VerdictFile
+from stretto.files.verdict import Run, VerdictFile
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
@@ -59,68 +61,77 @@ def dots(verdict: VerdictFile, band: int = BAND) -> Figure | None:
     )
     layers: list[alt.Chart] = []
     for kind in KINDS:
-        rows = [
-            {
-                "kind": kind,
-                "v": r.value,
-                "order": r.order,
-                "d": f"{kind}, run {r.order + 1} in order: {value_text(verdict, r.value)}",
-            }
-            for r in good[kind]
-            if r.value is not None
-        ]
-        found = estimate([[float(r.value)] for r in good[kind] if r.value is not None])
-        if found is None:
-            continue
-        middle = {
-            "kind": kind,
-            "v": found.median,
-            "lo": found.low,
-            "hi": found.high,
-            "text": value_text(verdict, found.median),
-        }
-        one = chart_of([middle])
-        if found.kind == "launches":
-            layers.append(
-                one.mark_bar(
-                    aria=False, color=theme.colour(BANDS[kind]), opacity=0.55, height=band * 0.72
-                ).encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y)
-            )
-        layers.append(
-            one.mark_tick(
-                color=theme.colour(HUES[kind]), thickness=2.5, size=int(band * 0.8)
-            ).encode(x=x, y=y)
-        )
-        layers.append(
-            one.mark_text(
-                color=theme.colour(HUES[kind]), fontWeight="bold", dy=-band * 0.42 - 6
-            ).encode(x=x, y=y, text=alt.Text("text:N"))
-        )
-        layers.append(
-            chart_of(rows)
-            .mark_point(
-                shape="square" if kind == "native" else "circle",
-                filled=True,
-                color=theme.colour(HUES[kind]),
-                size=46,
-                opacity=0.85,
-            )
-            .encode(
-                x=x,
-                y=y,
-                yOffset=alt.YOffset(
-                    "order:Q",
-                    scale=alt.Scale(domain=[-1, max(r.order for r in verdict.runs) + 1]),
-                ),
-                description=alt.Description("d:N"),
-            )
-        )
+        layers += _dots_of(verdict, kind, good[kind], x, y, band)
     return Figure(
         "runs",
         f"{title} of every run, native against tuned",
         layer(*layers).properties(width=WIDTH, height=alt.Step(band + 16)),
         "line: median; band: its 95 % interval; from top to bottom in the order of the runs",
     )
+
+
+def _dots_of(
+    verdict: VerdictFile, kind: str, runs: Sequence[Run], x: alt.X, y: alt.Y, band: int
+) -> list[alt.Chart]:
+    """Draw the runs of one kind."""
+    rows = [
+        {
+            "kind": kind,
+            "v": r.value,
+            "order": r.order,
+            "d": f"{kind}, run {r.order + 1} in order: {value_text(verdict, r.value)}",
+        }
+        for r in runs
+        if r.value is not None
+    ]
+    found = estimate([[float(r.value)] for r in runs if r.value is not None])
+    if found is None:
+        return []
+    middle = {
+        "kind": kind,
+        "v": found.median,
+        "lo": found.low,
+        "hi": found.high,
+        "text": value_text(verdict, found.median),
+    }
+    layers: list[alt.Chart] = []
+    one = chart_of([middle])
+    if found.kind == "launches":
+        layers.append(
+            one.mark_bar(
+                aria=False, color=theme.colour(BANDS[kind]), opacity=0.55, height=band * 0.72
+            ).encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y)
+        )
+    layers.append(
+        one.mark_tick(color=theme.colour(HUES[kind]), thickness=2.5, size=int(band * 0.8)).encode(
+            x=x, y=y
+        )
+    )
+    layers.append(
+        one.mark_text(
+            color=theme.colour(HUES[kind]), fontWeight="bold", dy=-band * 0.42 - 6
+        ).encode(x=x, y=y, text=alt.Text("text:N"))
+    )
+    layers.append(
+        chart_of(rows)
+        .mark_point(
+            shape="square" if kind == "native" else "circle",
+            filled=True,
+            color=theme.colour(HUES[kind]),
+            size=46,
+            opacity=0.85,
+        )
+        .encode(
+            x=x,
+            y=y,
+            yOffset=alt.YOffset(
+                "order:Q",
+                scale=alt.Scale(domain=[-1, max(r.order for r in verdict.runs) + 1]),
+            ),
+            description=alt.Description("d:N"),
+        )
+    )
+    return layers
 
 
 def gain(verdict: VerdictFile) -> Figure | None:
