@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from stretto.files.settings import NATIVE, SettingRun, Tried
-from stretto.files.verdict import Metric
+from stretto.files.verdict import Gain, Metric
 from stretto.mpi.settings import Setting
 from stretto.tune.settings import SettingsTuning
 
@@ -47,3 +47,30 @@ def test_a_combination_is_one_of_several_chances(rounds: int) -> None:
         for run in runs_of(name, factor, rounds, beside="A=1,B=1")
     ]
     assert judging(runs, [best, together])._is_faster(best, together) is (rounds == 8)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "others", "said", "outcome"),
+    [
+        (2, 0.0, "inconclusive: of 1 setting 1 looked no faster in 3 rounds", "inconclusive"),
+        (6, 0.0, "no setting was faster", "same"),
+        (6, 0.5, "the machine was busy: others used 50%", "inconclusive"),
+    ],
+)
+def test_what_was_dropped_untested_is_no_proof(
+    rounds: int, others: float, said: str, outcome: str
+) -> None:
+    """Three rounds on a busy machine were told as "no setting was faster"."""
+    names = ["A=1", "A=2"][: 1 if rounds < 6 else 2]
+    tried = [Tried(n, "", {}) for n in names]
+    runs = [*runs_of(NATIVE, 1.0, 6), *runs_of("A=1", 1.2, 2), *runs_of("A=2", 1.001, rounds)]
+    for run in runs:
+        run.others = others
+    made = judging([r for r in runs if r.setting in (NATIVE, *names)], tried)
+    if rounds == 6:
+        tried[1].outcome, tried[1].gain = "same", Gain(-0.01, 0.0, 0.01, 1.0)
+        tried[0].outcome = "dropped"
+    else:
+        assert not made._judge([Setting(n, "", ()) for n in names])
+    words, found = made._nothing(complete=True)
+    assert said in words and found == outcome

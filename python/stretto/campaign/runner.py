@@ -94,14 +94,17 @@ class Campaign:
         cells = sum(len(self.pending(k)) for k in todo)
         if not cells:
             return
+        begun = time.monotonic()
         kept = f"measurements so far are in {self.writer.path}; the same command goes on"
         with keeping(kept), Progress("measuring", cells, quiet=self.quiet) as progress:
             for place, launch in enumerate(todo):
                 if not self._launch(launch, len(todo) - place, progress):
+                    left = sum(len(self.pending(k)) for k in todo)
+                    pace = (time.monotonic() - begun) * left / max(cells - left, 1)
                     self.note(
                         f"the budget ended after {place} of {counted(len(todo), 'launch')}; "
-                        f"missing: about {duration(self.ledger.left_s())} more (--budget; the same "
-                        "command goes on)"
+                        f"missing: about {duration(max(self.ledger.left_s(), pace))} more "
+                        "(--budget; the same command goes on)"
                     )
                     break
 

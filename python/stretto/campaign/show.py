@@ -209,7 +209,7 @@ def comparison_json(c: Comparison) -> dict[str, Any]:
     """Return a comparison as plain values."""
     return {
         "baseline": c.baseline,
-        "ratio": c.ratio.median,
+        "ratio": c.ratio.median if c.verdict.tested else None,
         "low": c.ratio.low,
         "high": c.ratio.high,
         "p": c.p,

@@ -273,7 +273,7 @@ class SettingsTuning(Confirming):
             tried.gain = self._gain(ratio, ratios, p)
             if tried.name in dropped:
                 tried.outcome = "dropped"
-                tried.why = f"not faster in {counted(ratio.n, 'round')}"
+                tried.why = f"looked no faster in {counted(ratio.n, 'round')}"
                 continue
             verdict = judge(ratio, adjusted[tried.name], ratio.n, "run", p=p, busy=busy)
             tried.outcome, tried.why = verdict.outcome, verdict.words
@@ -294,6 +294,15 @@ class SettingsTuning(Confirming):
             return (
                 f"inconclusive: of {counted(len(self.file.tried), 'setting')} {len(untold)} cannot "
                 f"be told from native ({first.name}: {first.why}); nothing is set"
+            ), "inconclusive"
+        dropped = [t for t in self.file.tried if t.outcome == "dropped"]
+        tested = any(t.gain is not None and t.gain.p is not None for t in self.file.tried)
+        busy = busy_before([r.others for r in self.file.runs])
+        if dropped and (busy is not None or not tested):
+            return (
+                f"inconclusive: of {counted(len(self.file.tried), 'setting')} {len(dropped)} "
+                f"looked no faster in {counted(SCREENING, 'round')}, which is no test"
+                f"{f' (the machine was busy: {busy})' if busy else ''}; nothing is set"
             ), "inconclusive"
         return "no setting was faster on CMD with significance, so nothing is set", "same"
 
