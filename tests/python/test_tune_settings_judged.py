@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from stretto.files.settings import NATIVE, SettingRun, Tried
-from stretto.files.verdict import Gain, Metric
+from stretto.files.verdict import GainInterval, Metric
 from stretto.mpi.settings import Setting
 from stretto.tune.settings import SettingsTuning
 
@@ -68,7 +68,7 @@ def test_what_was_dropped_untested_is_no_proof(
         run.others = others
     made = judging([r for r in runs if r.setting in (NATIVE, *names)], tried)
     if rounds == 6:
-        tried[1].outcome, tried[1].gain = "same", Gain(-0.01, 0.0, 0.01, 1.0)
+        tried[1].outcome, tried[1].gain = "same", GainInterval(-0.01, 0.0, 0.01, 1.0)
         tried[0].outcome = "dropped"
     else:
         assert not made._judge([Setting(n, "", ()) for n in names])
