@@ -201,7 +201,7 @@ static void end_job(const char *who) {
             "stretto: error: %s without Stretto's library (%s) while this rank on %s has it; the "
             "job is ended in MPI_Init\n"
             "stretto: remedy: let LD_PRELOAD reach all ranks or none (`env -i`, `env -u`, sudo and "
-            "scripts that set it take it away)\n",
+            "scripts that set it take it away; a tool in front takes MPI_Init)\n",
             who, own_name() ? own_name() + 1 : "", host);
     stretto_host_end_job();
 }
