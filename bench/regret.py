@@ -4,7 +4,7 @@
                            [--apart] [--busy] [--noise 0.5] [--files] [--jobs 2]
 
 Candidates are formulas (latency and bandwidth terms by nodes, ranks per node and size), so that the
-best is known. Elimination and decisions are the campaign's own (`stretto.sweep`); with ``--files``
+best is known. Elimination and decisions are those of `stretto.sweep`; with ``--files``
 its worker, files and claims are, too, which takes longer and gives the same figures. Only launches
 are simulated. Their noise is measured (`launch_noise.py`): what all candidates of a launch share,
 and what each has of its own. With ``--collectives`` a campaign has so many, as real ones have, each

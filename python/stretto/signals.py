@@ -32,3 +32,11 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, before in old.items():
             signal.signal(number, before)
+
+
+class Stopped(Exception):
+    """Ctrl-C on its way through Typer, which makes the bare exit code 130 of a KeyboardInterrupt.
+
+    A command may end with 130 by itself: a campaign that is not complete, of which nobody has
+    interrupted anything.
+    """

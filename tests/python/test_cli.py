@@ -17,12 +17,13 @@ import pytest
 from mpis import MPIS, REPOSITORY, missing
 from stretto import cli, progress
 from stretto.campaign import elements
+from stretto.commands import app
 from stretto.errors import EXIT_AGAIN, CommandFailedError, Interrupted, StrettoError, keeping
 from stretto.files.append import LineFile
 from stretto.files.io import dump_json, parse_json, write_atomic
 from stretto.version import __version__
 
-COMMANDS = [name for name, _ in cli.available()]
+COMMANDS = [name for name, _ in app.available()]
 
 
 def run(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -71,7 +72,7 @@ def test_only_the_command_that_runs_is_imported() -> None:
         " or m in ('numpy', 'scipy', 'altair', 'rich')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    expected = "['stretto.commands.options', 'stretto.commands.run']"
+    expected = "['stretto.commands.app', 'stretto.commands.options', 'stretto.commands.run']"
     assert done.stderr.strip() == expected
 
 
@@ -98,7 +99,7 @@ def test_unexpected_exception(
     def broken(name: str | None) -> None:
         raise ZeroDivisionError("an unlucky day")
 
-    monkeypatch.setattr(cli, "build_app", broken)
+    monkeypatch.setattr(app, "build_app", broken)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert cli.main(["run"]) == 1
     error = capsys.readouterr().err
@@ -122,7 +123,7 @@ def test_a_full_disk_is_no_defect(
     def full(name: str | None) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x/outputs/000-native.txt")
 
-    monkeypatch.setattr(cli, "build_app", full)
+    monkeypatch.setattr(app, "build_app", full)
     assert cli.main(["tune"]) == 1
     error = capsys.readouterr().err
     assert "No space left" in error and "x/outputs/000-native.txt" in error
@@ -138,7 +139,7 @@ def test_a_file_system_that_is_away_is_no_defect(
     def away(name: str | None) -> None:
         raise OSError(number, os.strerror(number), "x/claims")
 
-    monkeypatch.setattr(cli, "build_app", away)
+    monkeypatch.setattr(app, "build_app", away)
     assert cli.main(["tune"]) == EXIT_AGAIN
     error = capsys.readouterr().err
     assert os.strerror(number) in error and "\n  at: x/claims" in error
@@ -170,7 +171,7 @@ def test_interrupts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
         with keeping("the first half is in x.bench.jsonl"):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "build_app", interrupted)
+    monkeypatch.setattr(app, "build_app", interrupted)
     assert cli.main([]) == 130
     assert "interrupted; the first half is in x.bench.jsonl" in capsys.readouterr().err
 
@@ -185,7 +186,7 @@ def test_an_interrupt_that_has_become_another_error_is_one(
         interrupt = KeyboardInterrupt() if said is None else Interrupted(said)
         raise ImportError("initialization failed") from interrupt
 
-    monkeypatch.setattr(cli, "build_app", interrupted)
+    monkeypatch.setattr(app, "build_app", interrupted)
     assert cli.main([]) == 130
     told = capsys.readouterr().err
     assert f"interrupted; {said or 'files that were complete are kept'}" in told
@@ -306,8 +307,9 @@ def test_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_interrupt_inside_exec_is_handled(tmp_path: Path) -> None:
     """Dataclasses are made by exec(), while modules are imported: CPython ended us by SIGINT."""
     (tmp_path / "interrupted.py").write_text(
-        "import stretto.cli as cli\n"
-        "cli.build_app = lambda name: exec('raise KeyboardInterrupt')\n"
+        "from stretto import cli\n"
+        "from stretto.commands import app\n"
+        "app.build_app = lambda name: exec('raise KeyboardInterrupt')\n"
         "raise SystemExit(cli.main(['check']))\n"
     )
     done = subprocess.run(
@@ -342,9 +344,9 @@ def test_help_promises_only_what_is_there() -> None:
     ).stdout
     listed = {line.split()[1] for line in shown.splitlines() if re.match(r"[│|] [a-z]+ ", line)}
     listed |= {line.split()[0] for line in shown.splitlines() if re.match(r"  [a-z]+  ", line)}
-    known = {name for name, _ in cli.available()}
+    known = {name for name, _ in app.available()}
     assert {"tune", "bench", "run", "report"} <= known <= listed
-    for name, _ in cli.COMMANDS:
+    for name, _ in app.COMMANDS:
         assert (name in listed) == (name in known)
         if name not in known:
             done = subprocess.run(
@@ -383,7 +385,8 @@ def test_a_user_without_a_name_or_home() -> None:
     assert "Traceback" not in found.stderr and found.stdout == (
         "/nonexistent/.local/share/stretto/tables\n"
     )
-    code = "from stretto import cli; cli.build_app = None; print(cli.main([]))"
+    code = "from stretto import cli; from stretto.commands import app; "
+    code += "app.run = None; print(cli.main([]))"
     broken = shell(f'{become} -c "{code}"', TMPDIR="/tmp")
     assert broken.stdout == "1\n" and "holds the traceback" in broken.stderr, broken.stderr
     Path(re.search(r"at: (\S+)", broken.stderr)[1]).unlink()  # type: ignore[index]

@@ -16,11 +16,12 @@ from stretto.files import io
 from stretto.files.append import LineFile
 from stretto.files.bench import read_bench
 from stretto.files.once import write_once
-from stretto.files.parse import json_value, toml_values
+from stretto.files.parse import json_value
 from stretto.files.profile import read_profile
 from stretto.files.scale import read_scale
 from stretto.files.settings import read_settings
 from stretto.files.table import read_table
+from stretto.files.toml import toml_values
 from stretto.files.trust import distrust
 from stretto.files.verdict import read_verdict
 from stretto.imports import imb, osu

@@ -14,14 +14,15 @@ import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others
 from stretto.cli import main
+from stretto.commands.apply import applied_to
 from stretto.errors import StrettoError
 from stretto.files.identity import collect_host
 from stretto.files.locate import table_path
 from stretto.files.settings import SettingsFile, Tried, write_settings
 from stretto.files.table import Row, Table, write_table
 from stretto.files.verdict import Metric, VerdictFile, write_verdict
-from stretto.launch.apply import Applied, applied_to
 from stretto.launch.ask import BROKEN_PIPE
+from stretto.launch.inject import Applied
 from stretto.launch.job import understand
 from stretto.mpi import from_launcher
 
@@ -409,7 +410,7 @@ def test_run_through_a_container_does_not_say_that_the_choice_applies(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mpi = MPIS["openmpi4"].require()
-    monkeypatch.setattr("stretto.commands.run.execute", lambda *_: None)
+    monkeypatch.setattr("stretto.commands.start.execute", lambda *_: None)
     monkeypatch.chdir(folder)
     for wrapper, may_fail in (("apptainer", True), ("numactl", False)):
         (folder / wrapper).symlink_to("show.sh")

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
+from stretto.commands.apply import applied_to
 from stretto.commands.options import CommandLine
 from stretto.errors import UsageError
-from stretto.launch.apply import applied_to
 from stretto.launch.command import Command
 from stretto.launch.inject import rank_variables
 from stretto.launch.job import Job, understand

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from stretto.commands.apply import settings_for
 from stretto.commands.options import CommandLine
 from stretto.errors import UsageError
 from stretto.files.profile import format_profile, read_profile
@@ -72,7 +74,10 @@ def command(
             show(profile, wide_console(), top)
         return
     # with --json stdout is one JSON document: what the command prints goes to stderr
-    recorded = record(cmd or [], output, mpi, table, choice, capture="yes" if as_json else "no")
+    applied = None
+    if table is not None or choice is not None:
+        applied = functools.partial(settings_for, table=table, choice=choice, verbose=False)
+    recorded = record(cmd or [], output, mpi, applied, capture="yes" if as_json else "no")
     if as_json:
         sys.stderr.write(recorded.result.stdout + recorded.result.stderr)
         print_json(json.loads(format_profile(recorded.profile)))

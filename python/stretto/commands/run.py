@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from stretto.commands.options import CommandLine
-from stretto.errors import EXIT_COMMAND, StrettoError
-from stretto.launch.apply import applied_to
-from stretto.launch.inject import prepare, with_settings
-from stretto.launch.job import understand
-from stretto.output import say
 
 EXAMPLE = """\
 stretto run -- mpirun -n 64 ./app input.dat
@@ -57,30 +51,6 @@ def command(
     cmd, table, choice, settings, mpi, verbose
         See the help text.
     """
-    job = understand(cmd or [], mpi=mpi)
-    for note in job.notes:
-        say(f"stretto: note: {note}")
-    applied = applied_to(job, table, choice, verbose, settings)
-    if applied.libraries and job.between:
-        say(
-            f"stretto: requested: {applied.words}; it may have no effect through "
-            f"{', '.join(job.between)} (--verbose prints which algorithm runs)"
-        )
-    else:
-        say(f"stretto: {applied.words}")
-    job = with_settings(job, applied.settings)
-    argv, environ = prepare(job, applied.libraries, applied.variables)
-    execute(argv, environ)
+    from stretto.commands.start import start
 
-
-def execute(argv: list[str], environ: dict[str, str]) -> None:
-    """Become the command: its exit code, its terminal, its signals."""
-    try:
-        os.execvpe(argv[0], argv, environ)
-    except OSError as error:
-        raise StrettoError(
-            f"the command cannot be started: {error.strerror}",
-            argv[0],
-            "check its name, its permissions and PATH (`time` is a word of the shell)",
-            EXIT_COMMAND,
-        ) from error
+    start(cmd or [], table, choice, settings, mpi, verbose)

@@ -29,7 +29,7 @@ from stretto.commands.options import (
 )
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
-from stretto.files.io import try_writing
+from stretto.files.room import try_writing
 from stretto.output import print_json, say
 from stretto.scaling.words import NUMBERS
 
@@ -301,7 +301,7 @@ def tuned_at(lines: Mapping[RunPoint, PointCommand], table: Path | None) -> dict
     table
         The user's; None: as `stretto run` finds it.
     """
-    from stretto.launch.apply import applied_to
+    from stretto.commands.apply import applied_to
     from stretto.scaling.measure import Tuned
 
     out = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
 
@@ -63,7 +63,7 @@ class Identity:
 
 def now() -> str:
     """Return the present time, ISO 8601, UTC, whole seconds."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def collect(mpi: MPIIdentity) -> Identity:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -98,45 +98,12 @@ def write_together(files: Mapping[Path, str], what: str) -> None:
         _remove([temporary for temporary, _ in staged])
 
 
-def try_writing(directory: Path) -> None:
-    """Raise an `OSError` where nothing can be written into a directory, or made in its place.
-
-    Permissions do not tell: root may do everything, and yet not write in /proc; file systems are
-    read-only, full, or of a server. What is written is removed again.
-
-    Parameters
-    ----------
-    directory
-        It need not be there: then the nearest above it is looked at.
-    """
-    there = next(p for p in (directory, *directory.parents) if os.path.lexists(p))
-    with tempfile.TemporaryDirectory(prefix=".stretto-", dir=there):
-        pass
-
-
-def look_for_room(directory: Path, size: int) -> None:
-    """Raise an `OSError` where so many bytes cannot be written.
-
-    Parameters
-    ----------
-    directory
-        It exists.
-    size
-        Bytes, which are on the disk for a moment: quotas of network file systems show so.
-    """
-    with tempfile.TemporaryFile(prefix=".stretto-room-", dir=directory) as stream:
-        os.posix_fallocate(stream.fileno(), 0, size)
-        stream.write(b"x")
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
 def _filled(path: Path, data: bytes) -> Path:
     """Return a new file beside another one, on the disk as a whole; none is left of a failure."""
     if path.is_symlink():
         raise linked(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, made = _new(path)
     try:
         with open(handle, "wb") as stream:  # noqa: PTH123 - the very file that was made
             os.fchmod(handle, 0o644 & ~_umask())
@@ -144,9 +111,18 @@ def _filled(path: Path, data: bytes) -> Path:
             stream.flush()
             os.fsync(handle)
     except BaseException:
-        _remove([Path(name)])
+        _remove([made])
         raise
-    return Path(name)
+    return made
+
+
+def _new(beside: Path) -> tuple[int, Path]:
+    """Make a file beside another one; tempfile takes long to load."""
+    for number in itertools.count():
+        path = beside.with_name(f".{beside.name}.{os.getpid()}-{number}")
+        with contextlib.suppress(FileExistsError):
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), path
+    raise AssertionError("numbers do not end")
 
 
 def _remove(temporaries: Iterable[Path]) -> None:

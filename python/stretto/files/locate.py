@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from stretto.files.identity import Host, cpu_slug
-from stretto.files.table import layout_name
+from stretto.files.rows import layout_name
 from stretto.home import home
 
 

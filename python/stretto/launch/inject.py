@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -18,6 +18,18 @@ from stretto.launch.job import Job
 from stretto.launch.reach import dropping, obstacles
 from stretto.launch.tools import SANITIZER_OPTION
 from stretto.mpi.openmpi import DELIMITER, env_list
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Libraries to preload, settings for the ranks, and the sentence that says so."""
+
+    libraries: list[Path]
+    variables: dict[str, str]
+    words: str
+    #: of the MPI, for the launcher and the ranks (`stretto tune --settings`)
+    settings: dict[str, str] = field(default_factory=dict)
+
 
 #: variables of the Python side, which the ranks need not have
 _OURS = ("STRETTO_DEBUG", "STRETTO_LIB_DIR", "STRETTO_SITE_TABLES")

@@ -17,8 +17,8 @@ from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.files.io import read_text, write_atomic
-from stretto.files.parse import toml_values
 from stretto.files.regular import MOST_SMALL_BYTES
+from stretto.files.toml import toml_values
 from stretto.home import home
 from stretto.model.parameters import LEVEL, PLAIN, UNITS, WORDS, Parameter
 from stretto.model.platform import LEVELS, Link, Platform

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,11 +18,10 @@ from stretto.errors import (
     UsageError,
     from_oserror,
 )
-from stretto.files.io import look_for_room
 from stretto.files.profile import Profile, write_profile
-from stretto.launch.apply import settings_for
+from stretto.files.room import look_for_room
 from stretto.launch.execute import Capture, Result, run
-from stretto.launch.inject import prepare, with_settings
+from stretto.launch.inject import Applied, prepare, with_settings
 from stretto.launch.job import Job, understand
 from stretto.launch.library import library_for
 from stretto.profiling.join import Joined, join_run, load_runs, rank_words
@@ -106,8 +105,7 @@ def record(
     words: Sequence[str],
     output: Path | None = None,
     mpi: str | None = None,
-    table: Path | None = None,
-    choice: str | None = None,
+    applied: Callable[[Job], Applied] | None = None,
     timeout: float | None = None,
     capture: Capture = "no",
     environ: Mapping[str, str] | None = None,
@@ -127,8 +125,8 @@ def record(
         that is not in use. Profiles of further programs never replace a file.
     mpi
         See `stretto.launch.job.understand`.
-    table, choice
-        Record the run with Stretto's collectives applied; see ``stretto run``.
+    applied
+        Returns what ``stretto run`` would apply to the job, which is recorded with it.
     timeout
         Seconds after which the command is stopped.
     capture
@@ -145,11 +143,11 @@ def record(
     _check_writable(path)
     libraries = [library_for("record", job.mpi)]
     variables: dict[str, str] = {}
-    if table is not None or choice is not None:
-        applied = settings_for(job, table, choice, False)
-        libraries += applied.libraries
-        variables |= applied.variables
-        job = with_settings(job, applied.settings)
+    if applied is not None:
+        added = applied(job)
+        libraries += added.libraries
+        variables |= added.variables
+        job = with_settings(job, added.settings)
     with _directory(path.parent) as raw:
         variables["STRETTO_PROFILE_DIR"] = str(raw.resolve())
         argv, given = prepare(job, libraries, variables)

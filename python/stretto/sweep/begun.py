@@ -8,14 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from stretto.errors import StrettoError, from_oserror
-from stretto.files.io import (
-    check_schema,
-    dump_json,
-    parse_json,
-    read_text,
-    try_writing,
-    write_atomic,
-)
+from stretto.files.io import check_schema, dump_json, parse_json, read_text, write_atomic
+from stretto.files.room import try_writing
 from stretto.sweep.layout import Layout, ordered, parse_layout
 from stretto.sweep.plan import FILE, kept_elimination, refuse_elimination
 from stretto.sweep.request import Request

@@ -19,7 +19,7 @@ from stretto.campaign.compare import BARE
 from stretto.campaign.job import format_job, parse_line
 from stretto.campaign.settings import Settings, make_case
 from stretto.errors import StrettoError, from_oserror
-from stretto.files.io import look_for_room
+from stretto.files.room import look_for_room
 from stretto.mpi.base import MPIInstallation
 from stretto.sweep.layout import Layout
 from stretto.sweep.placement import LIMIT_S, HangError

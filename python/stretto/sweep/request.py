@@ -22,9 +22,9 @@ from stretto.campaign.settings import (
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.io import read_text
-from stretto.files.parse import toml_values
 from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.table import TUNABLE
+from stretto.files.toml import toml_values
 from stretto.plan import MOST_RANKS
 from stretto.sweep.layout import Layout, parse_layout
 

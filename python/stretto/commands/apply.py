@@ -5,37 +5,27 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, collect_host, other_model
 from stretto.files.locate import find_table, table_path
-from stretto.files.settings import SettingsFile, read_settings
-from stretto.files.table import Table, read_table
 from stretto.files.trust import distrust
-from stretto.files.verdict import read_verdict
-from stretto.launch.choices import split_choices
+from stretto.launch.inject import Applied
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
 from stretto.launch.naming import INTERPRETER, app_name, tuned_directory
-from stretto.mpi.settings import NAMES
 from stretto.output import say
+
+if TYPE_CHECKING:
+    from stretto.files.rows import Table
+    from stretto.files.settings import SettingsFile
 
 #: with one of them the library has something to do without a table, too
 _SWITCHES = ("STRETTO_API", "STRETTO_CHECK_CALLS", "STRETTO_REPRODUCIBLE")
-
-
-@dataclass(frozen=True)
-class Applied:
-    """Libraries to preload, settings for the ranks, and the sentence that says so."""
-
-    libraries: list[Path]
-    variables: dict[str, str]
-    words: str
-    #: of the MPI, for the launcher and the ranks (`stretto tune --settings`)
-    settings: dict[str, str] = field(default_factory=dict)
 
 
 def applied_to(
@@ -56,8 +46,14 @@ def applied_to(
     chosen = table is not None or choice is not None or "STRETTO_TABLE" in _told(job)
     if path is None and not chosen and "STRETTO_CHOICE" not in _told(job):
         path = _own_settings(job)
-    if path is None:
-        return found
+    return found if path is None else _with_settings(found, job, path, settings is not None)
+
+
+def _with_settings(found: Applied, job: Job, path: Path, named: bool) -> Applied:
+    """Add what a file of settings says; `named`: by the user."""
+    from stretto.files.settings import read_settings
+    from stretto.mpi.settings.names import NAMES
+
     tried = read_settings(path)
     if tried.mpi.family != job.mpi.family:
         raise StrettoError(
@@ -72,14 +68,14 @@ def applied_to(
         )  # fmt: skip
     if not tried.chosen:
         return replace(found, words=f"{found.words}; {path} sets nothing: {tried.conclusion}")
-    if settings is not None:
+    if named:
         for difference in _differences(tried, job):
             say(f"stretto: note: {path}: {difference}")
     _note_cpu(path, tried.host.cpu)
-    named = ", ".join(f"{n}={v}" for n, v in tried.chosen.items())
-    words = f"{found.words}; {named} (from {path})"
+    values = ", ".join(f"{n}={v}" for n, v in tried.chosen.items())
+    words = f"{found.words}; {values} (from {path})"
     if not found.libraries:
-        words = f"{job.mpi.name} with {named} (from {path}) and no table"
+        words = f"{job.mpi.name} with {values} (from {path}) and no table"
     return replace(found, settings={**tried.chosen, **found.settings}, words=words)
 
 
@@ -141,6 +137,9 @@ def _own_settings(job: Job) -> Path | None:
     if why is not None:
         say(f"stretto: note: {path} is not used: {why}; name it with --settings if you trust it")
         return None
+    from stretto.files.settings import read_settings
+    from stretto.mpi.settings.names import NAMES
+
     found = read_settings(path)
     differences = _differences(found, job)
     differences += [
@@ -174,6 +173,8 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
     asked = choice
     settings: dict[str, str] = {}
     if choice is not None:
+        from stretto.commands.choices import split_choices
+
         choice, settings = split_choices(job, choice, place)
     nodes, ppn = job.layout.nodes, job.layout.ppn
     host = collect_host()
@@ -190,6 +191,8 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
     variables = dict(switches)
     parts = [f"{name}={value}" for name, value in switches.items()]
     if path is not None:
+        from stretto.files.table import read_table
+
         found = read_table(path)
         _check_fits(found, path, job)
         _note_cpu(path, found.cpu)
@@ -224,6 +227,9 @@ def _own_table(job: Job) -> Path | None:
     if why is not None:
         say(f"stretto: note: {path} is not used: {why}; name it with --table if you trust it")
         return None
+    from stretto.files.table import read_table
+    from stretto.files.verdict import read_verdict
+
     differences = read_table(path).mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn)
     if differences:
         say(f"stretto: note: {path} is not used: {differences[0]}")
