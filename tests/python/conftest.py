@@ -29,15 +29,23 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Failures(terminal))
 
 
+#: A module that has one of these starts MPI jobs, simulated ones included.
+STARTS_MPI = {"ALL", "MPIS", "Mpi", "STANDARD_ABI", "alone_here", "beside_others", "installation"}
+STARTS_MPI |= {"library", "have", "clusters", "Cluster", "testbed", "simulate"}
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test over several axes, one of which is the MPI, mark all but a diagonal as long.
+    """Mark tests that start MPI jobs, and as long all but a diagonal of a test over several axes.
 
-    On the diagonal, each value of each axis is met once or more: 4 MPIs x 3 choices x 2 numbers of
+    One of these axes is the MPI. On the diagonal, each value of each axis is met once or more: 4 MPIs x 3 choices x 2 numbers of
     ranks are 4 tests instead of 24. ``make test-long`` runs the others.
     """
     of: dict[object, list[pytest.Function]] = {}
     for item in items:
+        module = item.getparent(pytest.Module)
+        if module is not None and not STARTS_MPI.isdisjoint(vars(module.obj)):
+            item.add_marker(pytest.mark.mpi)
         given = getattr(item, "callspec", None)
         if isinstance(item, pytest.Function) and given and given.params.get("name") in ALL:
             of.setdefault((item.path, item.cls, item.originalname), []).append(item)

@@ -23,6 +23,7 @@ from mpis import rarely
 from report_samples import make
 from stretto.cli import main
 
+pytestmark = pytest.mark.browser
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 CATCH = """<script>
