@@ -60,9 +60,10 @@ static void take(stretto_plan *plan, const stretto_shape *shape, const timed_edg
         stretto_plan_recv(plan, s->peer, stretto_span_of(STRETTO_OUT, s->slot, 1));
 }
 
-/* `direct` of all neighbourhood collectives: a message along each edge of the graph, all at once;
- * where a rank has more than `window` of them, so many at a time, all ranks in the same order of
- * edges.
+/* `direct` of all neighbourhood collectives.
+ *
+ * Idea: a message along each edge of the graph, all at once; where a rank has more than `window`
+ * of them, so many at a time, all ranks in the same order of edges.
  *
  * Source: folklore; MPI-4.1 section 8.6 describes the operation so.
  * Cost: alpha + d (o + n beta), d = edges of a rank, o = overhead of a message, n = one block.
