@@ -16,7 +16,7 @@ import sweeps
 from stretto.campaign.settings import make_case, variants_of
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
-from stretto.files.bench import Bench, Excluded, Header, LaunchEnd, Sample
+from stretto.files.bench import Bench, Header, LaunchEnd, Sample
 from stretto.files.table import read_table, write_table
 from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
@@ -353,19 +353,13 @@ def test_times_of_a_round_are_put_side_by_side() -> None:
     assert seen["native:coll_A=1"] == {0: pytest.approx(80.0), 1: pytest.approx(160.0), 2: 72.0}
     assert seen["native:HAN=1"] == {0: 60.0}
     # And rounds: as if all had had the same luck, where it is known.
-    for done, rounds in ((None, 3), (2, 2)):
-        level = levelled(found, shape, done)
-        assert len(level["native:coll_A=1"]) == rounds and len(level["native"]) == 2
-        ratios = {
-            n: [t / level["native"][0] for t in level[n].values()]
-            for n in ("shm", "native:coll_A=1")
-        }
-        assert all(r == pytest.approx(0.8) for found_here in ratios.values() for r in found_here)
-        assert level["native:HAN=1"] == {0: 60.0}
-        assert 90.0 <= level["native"][0] <= 200.0
-    assert levelled(found, shape, 1) == {
-        n: {r: t for r, t in times.items() if r < 1} for n, times in seen.items()
-    }, "one round has nothing to be put beside"
+    level = levelled(found, shape)
+    assert len(level["native:coll_A=1"]) == 3 and len(level["native"]) == 2
+    for name in ("shm", "native:coll_A=1"):
+        for us in level[name].values():
+            assert us / level["native"][0] == pytest.approx(0.8)
+    assert level["native:HAN=1"] == {0: 60.0}
+    assert 90.0 <= level["native"][0] <= 200.0
     assert levelled(dict(found), shape)["shm"] == seen["shm"], "launches are not known"
 
 
@@ -385,11 +379,6 @@ def test_a_round_that_was_bad_for_native_alone_is_nobody_elses_luck() -> None:
     assert level["native"][2] / usual == pytest.approx(2.0, rel=0.25), "its own bad luck stays its"
     for name, us in base.items():
         assert all(t / usual == pytest.approx(us / 100) for t in level[name].values())
-    # One that crashes later is no candidate any more; what it told of these rounds stays told.
-    bench = bench_of(launches)
-    bench.records.append(Excluded(5, "allreduce", "c", 1024, "failed", ""))
-    left = medians(bench, 1)
-    assert levelled(left, next(iter(left))) == {n: t for n, t in level.items() if n != "c"}
 
 
 def test_launches_with_neither_baseline_are_put_side_by_side_by_the_reference() -> None:
@@ -411,17 +400,11 @@ def test_launches_with_neither_baseline_are_put_side_by_side_by_the_reference() 
     assert seen[han] == {0: pytest.approx(80.0), 1: pytest.approx(160.0), 2: 70.0}
     assert isinstance(found, Seen)
     assert found.together[shape] == {"native": {0, 1, 2}, "native:coll_han_x=1": {0, 1}}
-    # What is added later changes no earlier round: not half a round, not another's exclusion.
-    for gone in (4, 5, 6):
-        begun = Bench(bench.header, [s for s in bench.samples if s.launch < gone])
-        if gone == 4:
-            begun.records.append(Excluded(3, "allreduce", "native:B=1", 1024, "failed", ""))
-        level = levelled(medians(begun, 2), shape, 2)
-        assert [t / level["native"][0] for t in level["native:coll_han_x=1"].values()] == [
-            pytest.approx(0.8), pytest.approx(0.8)
-        ]  # fmt: skip
+    level = levelled(found, shape)
+    both = [level[han][r] / level["native"][0] for r in (0, 1)]
+    assert both == [pytest.approx(0.8), pytest.approx(0.8)]
     # A setting of the network changes messages, too: its gain would be divided out.
-    assert levelled(found, shape, 2)["native:btl_tcp_links=8"] == {0: 55.0, 1: 110.0}
+    assert level[links] == {0: 55.0, 1: 110.0}
 
 
 @pytest.mark.parametrize("busy", [(2, 6), (0, 4), (1, 4), (7, 12), (10, 12), (6, 10), (0, 0)])
