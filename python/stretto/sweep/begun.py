@@ -25,13 +25,7 @@ _WHAT = "a campaign's directory"
 
 
 def read_about(directory: Path) -> dict[str, Any]:
-    """Return what a campaign's directory says of how it was begun.
-
-    Parameters
-    ----------
-    directory
-        Of the campaign.
-    """
+    """Return what a campaign's directory says of how it was begun."""
     path = directory / CAMPAIGN
     text = read_text(path, _WHAT, "give the directory of: stretto tune --campaign FILE")
     remedy = "the file is damaged; the command that measures writes it anew"
@@ -66,13 +60,7 @@ def _system(value: object) -> bool:
 
 
 def earlier(directory: Path) -> dict[str, Any] | None:
-    """Return what earlier starts have asked for, None where there are none, or nobody can tell.
-
-    Parameters
-    ----------
-    directory
-        Of the campaign.
-    """
+    """Return what earlier starts have asked for, None where there are none, or nobody can tell."""
     try:
         return read_about(directory)
     except StrettoError:
@@ -80,15 +68,7 @@ def earlier(directory: Path) -> dict[str, Any] | None:
 
 
 def launches_of(about: Mapping[str, Any], layout: str) -> int:
-    """Return how many launches were asked for by the last start that has named a layout.
-
-    Parameters
-    ----------
-    about
-        From `read_about`.
-    layout
-        Its name.
-    """
+    """Return how many launches were asked for by the last start that has named a layout."""
     return int(about.get("asked", {}).get(layout, about["launches"]))
 
 
@@ -113,11 +93,6 @@ def refuse_other(request: Request, before: Mapping[str, Any] | None) -> None:
 
     Each layout's plan says it. Those of an older Stretto do not, and what starts have asked for
     does; it is written later, and may be missing after a kill, or be damaged: then nobody knows.
-
-    Parameters
-    ----------
-    request, before
-        The campaign, and what `earlier` says.
     """
     layouts = sorted(request.out.glob(f"*/*/*/{FILE}"))
     kept = {path: kept_elimination(path) for path in layouts}
@@ -169,15 +144,7 @@ def keep_about(
 def with_earlier(
     request: Request, before: Mapping[str, Any] | None, say: Callable[[str], None]
 ) -> Request:
-    """Return the request with the rows that earlier starts have asked for, too.
-
-    Parameters
-    ----------
-    request, before
-        The campaign, and what `earlier` says.
-    say
-        Prints a sentence to the user.
-    """
+    """Return the request with the rows that earlier starts have asked for, too."""
     if before is None:
         return request
     more = [parse_layout(x) for x in before.get("interpolate", ())]

@@ -194,13 +194,6 @@ def borne_out(
     At restless points launches of one candidate differ by 30 to 45%, and a test would need hundreds
     of them. A candidate needs a test there, in each of its shapes, that does not find it slower,
     and half of the launches on its side.
-
-    Parameters
-    ----------
-    comparisons
-        Of a layout.
-    fitted
-        By collective and size.
     """
     found: dict[tuple[str, int, str], list[Comparison]] = defaultdict(list)
     for c in comparisons:
@@ -247,15 +240,7 @@ def _judged(
 def decide_all(
     benches: Mapping[Layout, Bench], nvariants: Mapping[Layout, int]
 ) -> dict[Layout, Decided]:
-    """Decide on all layouts, each with what all tell and the nearest one before it in mind.
-
-    Parameters
-    ----------
-    benches
-        What was measured on each.
-    nvariants
-        Launches of a round on each.
-    """
+    """Decide on all layouts, each with what all tell and the nearest one before it in mind."""
     times = {x: medians(b, nvariants[x]) for x, b in benches.items()}
     fitted = estimate(times, times)
     out: dict[Layout, Decided] = {}

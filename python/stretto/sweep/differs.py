@@ -12,13 +12,7 @@ FEW = 4
 
 
 def other_plan(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """Return in what two plans of one layout differ, None where they do not.
-
-    Parameters
-    ----------
-    before, now
-        As they are kept: seed, cases and variants.
-    """
+    """Return in what two plans of one layout differ, None where they do not."""
     if before.get("seed") != now["seed"]:
         return f"seed ({before.get('seed')}, not {now['seed']})"
     if before.get("cases") != now["cases"]:

@@ -26,13 +26,6 @@ def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float
     """Return about how long each layout takes, in seconds: with elimination, as it usually goes.
 
     `bench/regret.py` prints this beside what its campaigns took.
-
-    Parameters
-    ----------
-    plans
-        Of all layouts, in the order of measuring.
-    policy
-        As for `LayoutPlan.in_round`.
     """
     if policy is None:
         return [at_most_s(p) for p in plans]

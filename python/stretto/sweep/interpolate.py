@@ -26,13 +26,6 @@ def around(layout: Layout, measured: Sequence[Layout]) -> list[Layout]:
     """Return the measured layouts between which another one lies: two, or none.
 
     Beyond the measured ones nothing is concluded: what is best changes with scale.
-
-    Parameters
-    ----------
-    layout
-        One that was not measured.
-    measured
-        Those that were.
     """
     best: list[Layout] = []
     best_key: tuple[float, Layout, Layout] | None = None
@@ -57,15 +50,6 @@ def interpolated(
     to run here; it must not be slower, by the test, on any measured layout next to this one, nor
     out there or here. Its ratio is the mean of the two in logarithms, weighed by nearness.
     Everything else is native.
-
-    Parameters
-    ----------
-    layout
-        It.
-    decided
-        What was decided where it was measured.
-    gone
-        Who is out, on this layout as well.
     """
     pair = around(layout, sorted(decided))
     if not pair:
@@ -122,11 +106,6 @@ def can_run(collective: str, choice: str, layout: Layout) -> bool:
 
     Some algorithms need an even number of ranks, or a power of two, and what lies between two of
     these need not be one.
-
-    Parameters
-    ----------
-    collective, choice, layout
-        What, and where.
     """
     if choice.startswith(NATIVE):
         return True

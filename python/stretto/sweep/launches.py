@@ -29,13 +29,6 @@ def of_launches(times: Seen, shape: Shape) -> dict[str, dict[int, float]] | None
 
     Only of what shared a launch with the MPI's own choice, whose times there are told too. None:
     some candidates were put beside it by a reference, or nothing was measured in two launches.
-
-    Parameters
-    ----------
-    times
-        From `medians`.
-    shape
-        A size.
     """
     key = (shape[0], shape[3], shape[4])
     if key not in times.levels:

@@ -43,15 +43,7 @@ class Layout:
 
 
 def parse_layout(text: str, place: str = "--interpolate") -> Layout:
-    """Return the layout in ``4x2``.
-
-    Parameters
-    ----------
-    text
-        As on the command line.
-    place
-        The option, for the error message.
-    """
+    """Return the layout in ``4x2``."""
     found = re.fullmatch(r"\s*([1-9]\d{0,6})\s*x\s*([1-9]\d{0,6})\s*", text)
     if not found:
         raise UsageError(f"{text!r} is no layout", place, "write NODESxPPN, for example 4x2")
@@ -63,11 +55,6 @@ def ordered(layouts: Iterable[Layout]) -> list[Layout]:
 
     Each next one is the layout that is furthest from all before it, so that what is measured early
     tells most about the rest.
-
-    Parameters
-    ----------
-    layouts
-        All of the campaign.
     """
     rest = sorted(set(layouts), key=lambda x: (-x.nranks, -x.nodes))
     out: list[Layout] = []
@@ -83,13 +70,6 @@ def guides(layout: Layout, order: Sequence[Layout]) -> list[Layout]:
 
     Those on one side only would guess beyond what they know: a layout is guided only when its
     guides enclose it in nodes and in ranks per node (equal counts do).
-
-    Parameters
-    ----------
-    layout
-        The one that is to be measured.
-    order
-        All, in the order of measuring.
     """
     before = [x for x in order[: list(order).index(layout)] if x.distance(layout) <= FAR]
     best: list[Layout] = []
@@ -105,13 +85,7 @@ def guides(layout: Layout, order: Sequence[Layout]) -> list[Layout]:
 
 
 def teachers(layout: Layout, order: Sequence[Layout]) -> list[Layout]:
-    """Return the guides of a layout, and those that they learned from, the nearest first.
-
-    Parameters
-    ----------
-    layout, order
-        As for `guides`.
-    """
+    """Return the guides of a layout, and those that they learned from, the nearest first."""
     out: list[Layout] = []
     todo = guides(layout, order)
     while todo:

@@ -28,15 +28,7 @@ LUCK = 0.92
 
 
 def levelled(times: Medians, shape: Shape) -> dict[str, dict[int, float]]:
-    """Return a shape's times by candidate and round as if all rounds had had the same luck.
-
-    Parameters
-    ----------
-    times
-        From `medians`.
-    shape
-        Which one.
-    """
+    """Return a shape's times by candidate and round as if all rounds had had the same luck."""
     here = {name: dict(sorted(seen.items())) for name, seen in times.get(shape, {}).items()}
     together = times.together.get(shape, {}) if isinstance(times, Seen) else {}
     base = {**here.get(BARE, {}), **here.get(NATIVE, {})}

@@ -117,13 +117,6 @@ def estimate(
 
     The MPI's own choice changes its algorithm where it likes: nothing smooth, it is taken as
     measured.
-
-    Parameters
-    ----------
-    times
-        What was measured on each layout.
-    wanted
-        On each layout, the shapes.
     """
     seen: dict[tuple[str, str, int], dict[str, dict[Point, tuple[float, ...]]]]
     seen = defaultdict(lambda: defaultdict(dict))

@@ -160,13 +160,7 @@ def system_of(
 
 
 def alike(systems: Sequence[CampaignMPI]) -> list[CampaignMPI]:
-    """Return a campaign's MPIs; those that have told no time of a launch have the others' pace.
-
-    Parameters
-    ----------
-    systems
-        All of the campaign.
-    """
+    """Return a campaign's MPIs; those that have told no time of a launch have the others' pace."""
     begun = [(s, s.ahead) for s in systems if s.ahead is not None]
     usual = pace((x for _, left in begun for x in left.measured), systems[0].policy)
     return [s if s.told is not None else replace(s, usual=usual) for s in systems]

@@ -167,13 +167,7 @@ def _system(standing: Standing, left: Ahead, usual: float, directory: Path) -> d
 
 
 def ahead(standing: Standing) -> Ahead:
-    """Return what is left of a campaign of one MPI.
-
-    Parameters
-    ----------
-    standing
-        How it stands, at a glance.
-    """
+    """Return what is left of a campaign of one MPI."""
     policy, sites = standing.policy, standing.all()
     usual = expected_s([site.plan for site in sites], policy)
     layouts = [_layout(standing, site, policy) for site in sites]
@@ -251,15 +245,7 @@ def _left_out_words(word: dict[str, Any]) -> str:
 
 
 def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
-    """Return a campaign's state for people.
-
-    Parameters
-    ----------
-    status
-        From `read_status`.
-    verbose
-        Every candidate that was dropped, too.
-    """
+    """Return a campaign's state for people."""
     out = []
     for system in status["systems"]:
         out.append(f"{system['mpi']} on {system['cpu']} ({system['directory']})")
