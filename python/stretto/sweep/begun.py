@@ -88,19 +88,10 @@ def refuse_place(out: Path) -> None:
         raise problem from error
 
 
-def refuse_other(request: Request, before: Mapping[str, Any] | None) -> None:
-    """Refuse to go on in another way than a campaign's results were measured in.
-
-    Each layout's plan says it. Those of an older Stretto do not, and what starts have asked for
-    does; it is written later, and may be missing after a kill, or be damaged: then nobody knows.
-    """
-    layouts = sorted(request.out.glob(f"*/*/*/{FILE}"))
-    kept = {path: kept_elimination(path) for path in layouts}
-    for path, was in kept.items():
-        refuse_elimination(was, request.eliminate, path)
-    if before is not None and None in kept.values():
-        was = before.get("eliminate", True)
-        refuse_elimination(was, request.eliminate, request.out / CAMPAIGN)
+def refuse_other(request: Request) -> None:
+    """Refuse to go on in another way than a campaign's results were measured in, by the plans."""
+    for path in sorted(request.out.glob(f"*/*/*/{FILE}")):
+        refuse_elimination(kept_elimination(path), request.eliminate, path)
 
 
 def keep_about(

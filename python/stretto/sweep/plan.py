@@ -50,7 +50,7 @@ class LayoutPlan:
     unlikely
         By shape, the candidates that are not begun with, and why: the model's advice.
     eliminate
-        Whether candidates are dropped; None: it was begun by a Stretto that did not keep it here.
+        Whether candidates are dropped; None: the file does not say.
     """
 
     layout: Layout

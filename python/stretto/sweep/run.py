@@ -189,7 +189,7 @@ def run_campaign(
     """
     names: Sequence[str | None] = list(request.mpis) or [None]
     refuse_place(request.out)
-    refuse_other(request, earlier(request.out))
+    refuse_other(request)
     if not dry_run:  # to ask nodes takes their time, too
         nodes = wanted(request, lambda sentence: None)
         refuse_held(request.out, nodes or (os.uname().nodename,))
