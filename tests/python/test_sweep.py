@@ -25,8 +25,7 @@ from stretto.sweep.conclude import conclude
 from stretto.sweep.decide import complexity, smooth
 from stretto.sweep.elimination import Policy, proven
 from stretto.sweep.expected import at_most_s, expected_s
-from stretto.sweep.interpolate import around
-from stretto.sweep.layout import Layout, guides, ordered, parse_layout
+from stretto.sweep.layout import Layout, enclosing, ordered, parse_layout, teachers
 from stretto.sweep.levelled import levelled
 from stretto.sweep.pace import pace
 from stretto.sweep.placement import RankPlace, check_places, hang_remedy
@@ -101,18 +100,16 @@ def test_bad_files_are_explained(tmp_path: Path, text: str, message: str) -> Non
         request_of(tmp_path / "none.toml", {})
 
 
-def test_extremes_first_and_guides_enclose() -> None:
+def test_ordered_begins_at_extremes_and_teachers_enclose() -> None:
     layouts = [Layout(n, p) for n in (1, 2, 4, 8) for p in (1, 2, 4) if n * p > 1]
     order = ordered(layouts)
     assert order[0] == Layout(8, 4) and set(order) == set(layouts)
-    assert not guides(order[0], order) and not guides(order[1], order)
-    guided = [x for x in order if guides(x, order)]
-    assert len(guided) >= len(order) // 2
-    for x in guided:
-        a, b = guides(x, order)
-        assert min(a.nodes, b.nodes) <= x.nodes <= max(a.nodes, b.nodes)
-        assert min(a.ppn, b.ppn) <= x.ppn <= max(a.ppn, b.ppn)
-        assert order.index(a) < order.index(x) and order.index(b) < order.index(x)
+    assert not teachers(order[0], order) and not teachers(order[1], order)
+    taught = [x for x in order if teachers(x, order)]
+    assert len(taught) >= len(order) // 2
+    for x in taught:
+        assert x.distance(teachers(x, order)[0]) <= 2.5
+        assert all(order.index(y) < order.index(x) for y in teachers(x, order))
     assert parse_layout("3x2") == Layout(3, 2)
 
 
@@ -232,13 +229,13 @@ def test_without_elimination_everything_is_measured(tmp_path: Path) -> None:
     assert 0 < expected_s([plan], Policy())[0] <= most * 1.01
 
 
-def test_around() -> None:
+def test_enclosing_takes_the_nearest_pair_and_none_outside() -> None:
     measured = [Layout(2, 1), Layout(2, 4), Layout(8, 1), Layout(8, 4)]
-    assert around(Layout(4, 1), measured) == [Layout(2, 1), Layout(8, 1)]
-    assert {x.name for x in around(Layout(4, 2), measured)} in ({"2x1", "8x4"}, {"2x4", "8x1"})
-    assert around(Layout(16, 4), measured) == []
+    assert enclosing(Layout(4, 1), measured) == [Layout(2, 1), Layout(8, 1)]
+    assert {x.name for x in enclosing(Layout(4, 2), measured)} in ({"2x1", "8x4"}, {"2x4", "8x1"})
+    assert enclosing(Layout(16, 4), measured) == []
     crossed = [Layout(2, 4), Layout(8, 1)]  # few nodes with many ranks, many with few
-    assert around(Layout(4, 2), crossed) == crossed and not around(Layout(4, 8), crossed)
+    assert enclosing(Layout(4, 2), crossed) == crossed and not enclosing(Layout(4, 8), crossed)
 
 
 def places(*hosts: str, cpus: dict[str, str] | None = None) -> list[RankPlace]:

@@ -22,8 +22,8 @@ from stretto.sweep.claims import Claims
 from stretto.sweep.decide import Decided, decide_all
 from stretto.sweep.elimination import Policy
 from stretto.sweep.folder import Folder
-from stretto.sweep.interpolate import around, interpolated
-from stretto.sweep.layout import Layout
+from stretto.sweep.interpolate import interpolated
+from stretto.sweep.layout import Layout, enclosing
 from stretto.sweep.plan import FILE, read_plan
 from stretto.sweep.priced import priced
 from stretto.sweep.refine import read_simulated, refined
@@ -202,7 +202,7 @@ def _between(
         if not begun or layout in decided or layout in request.interpolate:
             continue
         words = "nothing that counts was measured there: no rows for it"
-        if around(layout, [*decided]):
+        if enclosing(layout, decided):
             words += f" (--interpolate {layout.name} takes them from the layouts around it)"
         found.left_out.append(f"{layout.words}: {words}")
     return rows

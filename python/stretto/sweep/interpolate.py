@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from stretto.campaign.compare import NATIVE
 from stretto.errors import StrettoError
@@ -13,32 +13,13 @@ from stretto.files.rows import Row
 from stretto.files.table import WITHOUT_SIZE
 from stretto.plan import CallPlans, choices
 from stretto.sweep.decide import Chosen, Decided, smooth
-from stretto.sweep.layout import Layout
+from stretto.sweep.layout import Layout, enclosing
 from stretto.tune.decide import segments_of
 
 #: on each layout, the collectives and candidates that are out there: wrong results, crashes
 Gone = Mapping[Layout, Collection[tuple[str, str]]]
 #: ranks up to which the plans of all of them are built to see whether a choice can run
 MOST_BUILT = 512
-
-
-def around(layout: Layout, measured: Sequence[Layout]) -> list[Layout]:
-    """Return the measured layouts between which another one lies: two, or none.
-
-    Beyond the measured ones nothing is concluded: what is best changes with scale.
-    """
-    best: list[Layout] = []
-    best_key: tuple[float, Layout, Layout] | None = None
-    for a in measured:
-        for b in measured:
-            inside = a.nodes <= layout.nodes <= b.nodes and a.ppn <= layout.ppn <= b.ppn
-            crossed = a.nodes <= layout.nodes <= b.nodes and b.ppn <= layout.ppn <= a.ppn
-            if a == b or not (inside or crossed):
-                continue
-            key = (a.distance(layout) + b.distance(layout), a, b)
-            if best_key is None or key < best_key:
-                best, best_key = [a, b], key
-    return best
 
 
 def interpolated(
@@ -51,7 +32,7 @@ def interpolated(
     out there or here. Its ratio is the mean of the two in logarithms, weighed by nearness.
     Everything else is native.
     """
-    pair = around(layout, sorted(decided))
+    pair = enclosing(layout, sorted(decided))
     if not pair:
         return []
     a, b = (decided[x] for x in pair)

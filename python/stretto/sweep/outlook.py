@@ -14,8 +14,7 @@ from stretto.counted import counted, duration
 from stretto.files.bench import Sample
 from stretto.sweep.begun import earlier
 from stretto.sweep.expected import at_most_s
-from stretto.sweep.interpolate import around
-from stretto.sweep.layout import parse_layout
+from stretto.sweep.layout import enclosing, parse_layout
 from stretto.sweep.plan import LayoutPlan
 from stretto.sweep.request import ELEMENT, Request
 from stretto.sweep.said import few_words
@@ -99,7 +98,7 @@ def _outside(request: Request) -> list[str]:
     return [
         f"{x.words} lies outside of what is measured: no rows for it (interpolate)"
         for x in request.interpolate
-        if x not in measured and not around(x, measured)
+        if x not in measured and not enclosing(x, measured)
     ]
 
 
