@@ -9,8 +9,6 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import sweeps
 from stretto.campaign.settings import make_case, variants_of
@@ -22,7 +20,6 @@ from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
 from stretto.sweep.conclude import conclude
-from stretto.sweep.decide import complexity, smooth
 from stretto.sweep.elimination import Policy, proven
 from stretto.sweep.expected import at_most_s, expected_s
 from stretto.sweep.layout import Layout, enclosing, ordered, parse_layout, teachers
@@ -33,7 +30,6 @@ from stretto.sweep.refine import read_simulated
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.status import read_status
 from stretto.sweep.times import Seen, medians
-from stretto.tune.decide import LOSS
 from sweeps import Fake, worker_of
 
 FILE = """
@@ -111,33 +107,6 @@ def test_ordered_begins_at_extremes_and_teachers_enclose() -> None:
         assert x.distance(teachers(x, order)[0]) <= 2.5
         assert all(order.index(y) < order.index(x) for y in teachers(x, order))
     assert parse_layout("3x2") == Layout(3, 2)
-
-
-@given(
-    st.lists(
-        st.dictionaries(st.sampled_from(["ring", "shm", "shm+ring", "native:coll_A=1"]),
-                        st.floats(0.2, 0.96), max_size=4),
-        min_size=1, max_size=9,
-    )
-)  # fmt: skip
-def test_a_smooth_table_loses_two_percent_at_most(found: list[dict[str, float]]) -> None:
-    options = {8 * 4**i: f for i, f in enumerate(found)}
-    chosen = smooth(options)
-    assert list(chosen) == sorted(options)
-    for size, name in chosen.items():
-        best = min(options[size].values(), default=1.0)
-        assert options[size].get(name, 1.0) <= best * (1 + LOSS) + 1e-12
-        assert name == "native" or name in options[size]
-
-
-def test_ties_go_to_the_neighbours_and_to_the_simplest() -> None:
-    tied = {8: {"shm+ring": 0.500, "ring": 0.505}, 64: {"shm+ring": 0.5}, 512: {"shm+ring": 0.5}}
-    assert set(smooth(tied).values()) == {"shm+ring"}
-    assert smooth({8: tied[8]}) == {8: "ring"}
-    assert smooth({8: tied[8]}, {8: "shm+ring"}) == {8: "shm+ring"}
-    assert smooth({8: {"a": 0.5, "b": 0.6}}, {8: "b"}) == {8: "a"}
-    words = ["native", "ring", "bruck_k(8)", "shm+bruck_k(8)"]
-    assert sorted(words, key=complexity) == words
 
 
 def test_a_table_of_all_layouts_and_some_between(tmp_path: Path) -> None:

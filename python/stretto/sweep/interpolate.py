@@ -12,9 +12,9 @@ from stretto.errors import StrettoError
 from stretto.files.rows import Row
 from stretto.files.table import WITHOUT_SIZE
 from stretto.plan import CallPlans, choices
-from stretto.sweep.decide import Chosen, Decided, smooth
+from stretto.sweep.decide import Chosen, Decided
 from stretto.sweep.layout import Layout, enclosing
-from stretto.tune.decide import segments_of
+from stretto.tune.decide import choose, segments_of
 
 #: on each layout, the collectives and candidates that are out there: wrong results, crashes
 Gone = Mapping[Layout, Collection[tuple[str, str]]]
@@ -38,7 +38,6 @@ def interpolated(
     a, b = (decided[x] for x in pair)
     far = a.layout.distance(layout) + b.layout.distance(layout)
     weight = 0.5 if far == 0 else b.layout.distance(layout) / far  # of the first
-    near = a if weight >= 0.5 else b
     out = {who for x in gone or {} if _next_to(x, layout, decided) for who in (gone or {})[x]}
     slower = _slower([d for x, d in decided.items() if _next_to(x, layout, decided)])
     rows: list[Row] = []
@@ -64,7 +63,7 @@ def interpolated(
             }
             for size, x, y in ((s, one.get(s, {}), two.get(s, {})) for s in sizes)
         }
-        chosen[collective] = smooth(options, near.chosen.get(collective))
+        chosen[collective] = choose(options)
         for s in segments_of(collective, chosen[collective], options, {}):
             evidence: dict[str, str] = {}
             if s.measured:
