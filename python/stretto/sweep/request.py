@@ -105,7 +105,7 @@ class Request:
     sizes: tuple[int, ...] = field(default_factory=lambda: tuple(parse_sizes(SIZES)))
     candidates: tuple[str, ...] = (OWN, "native:all")
     hosts: tuple[str, ...] = ()
-    launches: int = 24
+    launches: int = 36
     eliminate: bool = True
     seed: int = 1
     budget_s: float | None = None
