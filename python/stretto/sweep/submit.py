@@ -264,7 +264,7 @@ def _no_mpi(name: str) -> bool:
 
 
 def submit(request: Request, file: Path, job: SlurmJob) -> tuple[Path, str]:
-    """Write the script into the campaign's directory and submit it; return it and the job's number."""
+    """Write the script into the campaign's directory, submit it; return it and the job's number."""
     path = request.out.absolute() / "submit.sh"
     write_atomic(path, script(request, file, job, os.environ), "the batch script")
     return path, _sbatch(["sbatch", "--parsable", str(path)])
