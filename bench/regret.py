@@ -303,7 +303,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", default="1-5", help="surfaces: 3, 1-5 or 1,4")
     parser.add_argument("--held-out", default="", help="surfaces that nobody looked at: 11-14")
-    parser.add_argument("--launches", type=int, default=24, help="of each candidate that lasts")
+    parser.add_argument("--launches", type=int, default=36, help="of each candidate that lasts")
     parser.add_argument(
         "--apart", action="store_true", help="each native algorithm in launches of its own"
     )

@@ -9,24 +9,20 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import sweeps
 from stretto.campaign.settings import make_case, variants_of
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
-from stretto.files.bench import Bench, Excluded, Header, LaunchEnd, Sample
+from stretto.files.bench import Bench, Header, LaunchEnd, Sample
 from stretto.files.table import read_table, write_table
 from stretto.model.platform_file import load
 from stretto.model.table import simulated_table
 from stretto.sweep.command import lines_of, request_of, tune_campaign
 from stretto.sweep.conclude import conclude
-from stretto.sweep.decide import complexity, smooth
 from stretto.sweep.elimination import Policy, proven
 from stretto.sweep.expected import at_most_s, expected_s
-from stretto.sweep.interpolate import around
-from stretto.sweep.layout import Layout, guides, ordered, parse_layout
+from stretto.sweep.layout import Layout, enclosing, ordered, parse_layout, teachers
 from stretto.sweep.levelled import levelled
 from stretto.sweep.pace import pace
 from stretto.sweep.placement import RankPlace, check_places, hang_remedy
@@ -34,7 +30,6 @@ from stretto.sweep.refine import read_simulated
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.status import read_status
 from stretto.sweep.times import Seen, medians
-from stretto.tune.decide import LOSS
 from sweeps import Fake, worker_of
 
 FILE = """
@@ -101,46 +96,17 @@ def test_bad_files_are_explained(tmp_path: Path, text: str, message: str) -> Non
         request_of(tmp_path / "none.toml", {})
 
 
-def test_extremes_first_and_guides_enclose() -> None:
+def test_ordered_begins_at_extremes_and_teachers_enclose() -> None:
     layouts = [Layout(n, p) for n in (1, 2, 4, 8) for p in (1, 2, 4) if n * p > 1]
     order = ordered(layouts)
     assert order[0] == Layout(8, 4) and set(order) == set(layouts)
-    assert not guides(order[0], order) and not guides(order[1], order)
-    guided = [x for x in order if guides(x, order)]
-    assert len(guided) >= len(order) // 2
-    for x in guided:
-        a, b = guides(x, order)
-        assert min(a.nodes, b.nodes) <= x.nodes <= max(a.nodes, b.nodes)
-        assert min(a.ppn, b.ppn) <= x.ppn <= max(a.ppn, b.ppn)
-        assert order.index(a) < order.index(x) and order.index(b) < order.index(x)
+    assert not teachers(order[0], order) and not teachers(order[1], order)
+    taught = [x for x in order if teachers(x, order)]
+    assert len(taught) >= len(order) // 2
+    for x in taught:
+        assert x.distance(teachers(x, order)[0]) <= 2.5
+        assert all(order.index(y) < order.index(x) for y in teachers(x, order))
     assert parse_layout("3x2") == Layout(3, 2)
-
-
-@given(
-    st.lists(
-        st.dictionaries(st.sampled_from(["ring", "shm", "shm+ring", "native:coll_A=1"]),
-                        st.floats(0.2, 0.96), max_size=4),
-        min_size=1, max_size=9,
-    )
-)  # fmt: skip
-def test_a_smooth_table_loses_two_percent_at_most(found: list[dict[str, float]]) -> None:
-    options = {8 * 4**i: f for i, f in enumerate(found)}
-    chosen = smooth(options)
-    assert list(chosen) == sorted(options)
-    for size, name in chosen.items():
-        best = min(options[size].values(), default=1.0)
-        assert options[size].get(name, 1.0) <= best * (1 + LOSS) + 1e-12
-        assert name == "native" or name in options[size]
-
-
-def test_ties_go_to_the_neighbours_and_to_the_simplest() -> None:
-    tied = {8: {"shm+ring": 0.500, "ring": 0.505}, 64: {"shm+ring": 0.5}, 512: {"shm+ring": 0.5}}
-    assert set(smooth(tied).values()) == {"shm+ring"}
-    assert smooth({8: tied[8]}) == {8: "ring"}
-    assert smooth({8: tied[8]}, {8: "shm+ring"}) == {8: "shm+ring"}
-    assert smooth({8: {"a": 0.5, "b": 0.6}}, {8: "b"}) == {8: "a"}
-    words = ["native", "ring", "bruck_k(8)", "shm+bruck_k(8)"]
-    assert sorted(words, key=complexity) == words
 
 
 def test_a_table_of_all_layouts_and_some_between(tmp_path: Path) -> None:
@@ -232,13 +198,13 @@ def test_without_elimination_everything_is_measured(tmp_path: Path) -> None:
     assert 0 < expected_s([plan], Policy())[0] <= most * 1.01
 
 
-def test_around() -> None:
+def test_enclosing_takes_the_nearest_pair_and_none_outside() -> None:
     measured = [Layout(2, 1), Layout(2, 4), Layout(8, 1), Layout(8, 4)]
-    assert around(Layout(4, 1), measured) == [Layout(2, 1), Layout(8, 1)]
-    assert {x.name for x in around(Layout(4, 2), measured)} in ({"2x1", "8x4"}, {"2x4", "8x1"})
-    assert around(Layout(16, 4), measured) == []
+    assert enclosing(Layout(4, 1), measured) == [Layout(2, 1), Layout(8, 1)]
+    assert {x.name for x in enclosing(Layout(4, 2), measured)} in ({"2x1", "8x4"}, {"2x4", "8x1"})
+    assert enclosing(Layout(16, 4), measured) == []
     crossed = [Layout(2, 4), Layout(8, 1)]  # few nodes with many ranks, many with few
-    assert around(Layout(4, 2), crossed) == crossed and not around(Layout(4, 8), crossed)
+    assert enclosing(Layout(4, 2), crossed) == crossed and not enclosing(Layout(4, 8), crossed)
 
 
 def places(*hosts: str, cpus: dict[str, str] | None = None) -> list[RankPlace]:
@@ -353,19 +319,13 @@ def test_times_of_a_round_are_put_side_by_side() -> None:
     assert seen["native:coll_A=1"] == {0: pytest.approx(80.0), 1: pytest.approx(160.0), 2: 72.0}
     assert seen["native:HAN=1"] == {0: 60.0}
     # And rounds: as if all had had the same luck, where it is known.
-    for done, rounds in ((None, 3), (2, 2)):
-        level = levelled(found, shape, done)
-        assert len(level["native:coll_A=1"]) == rounds and len(level["native"]) == 2
-        ratios = {
-            n: [t / level["native"][0] for t in level[n].values()]
-            for n in ("shm", "native:coll_A=1")
-        }
-        assert all(r == pytest.approx(0.8) for found_here in ratios.values() for r in found_here)
-        assert level["native:HAN=1"] == {0: 60.0}
-        assert 90.0 <= level["native"][0] <= 200.0
-    assert levelled(found, shape, 1) == {
-        n: {r: t for r, t in times.items() if r < 1} for n, times in seen.items()
-    }, "one round has nothing to be put beside"
+    level = levelled(found, shape)
+    assert len(level["native:coll_A=1"]) == 3 and len(level["native"]) == 2
+    for name in ("shm", "native:coll_A=1"):
+        for us in level[name].values():
+            assert us / level["native"][0] == pytest.approx(0.8)
+    assert level["native:HAN=1"] == {0: 60.0}
+    assert 90.0 <= level["native"][0] <= 200.0
     assert levelled(dict(found), shape)["shm"] == seen["shm"], "launches are not known"
 
 
@@ -385,11 +345,6 @@ def test_a_round_that_was_bad_for_native_alone_is_nobody_elses_luck() -> None:
     assert level["native"][2] / usual == pytest.approx(2.0, rel=0.25), "its own bad luck stays its"
     for name, us in base.items():
         assert all(t / usual == pytest.approx(us / 100) for t in level[name].values())
-    # One that crashes later is no candidate any more; what it told of these rounds stays told.
-    bench = bench_of(launches)
-    bench.records.append(Excluded(5, "allreduce", "c", 1024, "failed", ""))
-    left = medians(bench, 1)
-    assert levelled(left, next(iter(left))) == {n: t for n, t in level.items() if n != "c"}
 
 
 def test_launches_with_neither_baseline_are_put_side_by_side_by_the_reference() -> None:
@@ -411,17 +366,11 @@ def test_launches_with_neither_baseline_are_put_side_by_side_by_the_reference() 
     assert seen[han] == {0: pytest.approx(80.0), 1: pytest.approx(160.0), 2: 70.0}
     assert isinstance(found, Seen)
     assert found.together[shape] == {"native": {0, 1, 2}, "native:coll_han_x=1": {0, 1}}
-    # What is added later changes no earlier round: not half a round, not another's exclusion.
-    for gone in (4, 5, 6):
-        begun = Bench(bench.header, [s for s in bench.samples if s.launch < gone])
-        if gone == 4:
-            begun.records.append(Excluded(3, "allreduce", "native:B=1", 1024, "failed", ""))
-        level = levelled(medians(begun, 2), shape, 2)
-        assert [t / level["native"][0] for t in level["native:coll_han_x=1"].values()] == [
-            pytest.approx(0.8), pytest.approx(0.8)
-        ]  # fmt: skip
+    level = levelled(found, shape)
+    both = [level[han][r] / level["native"][0] for r in (0, 1)]
+    assert both == [pytest.approx(0.8), pytest.approx(0.8)]
     # A setting of the network changes messages, too: its gain would be divided out.
-    assert levelled(found, shape, 2)["native:btl_tcp_links=8"] == {0: 55.0, 1: 110.0}
+    assert level[links] == {0: 55.0, 1: 110.0}
 
 
 @pytest.mark.parametrize("busy", [(2, 6), (0, 4), (1, 4), (7, 12), (10, 12), (6, 10), (0, 0)])

@@ -107,19 +107,6 @@ def test_who_is_told_to_stop_begins_no_other_mpi(starts: Starts, tmp_path: Path)
     assert read_status(tmp_path)["complete"] and not read_status(tmp_path)["not_begun"]
 
 
-def test_of_an_mpi_that_was_not_begun_old_campaigns_know_the_name(
-    starts: Starts, tmp_path: Path
-) -> None:
-    starts(small(tmp_path, mpis=("one",)))
-    path = tmp_path / CAMPAIGN
-    about = json.loads(path.read_text())
-    del about["systems"]
-    path.write_text(json.dumps({**about, "mpis": ["one", "/opt/mpich"]}))
-    status = read_status(tmp_path)
-    assert not status["complete"] and status["not_begun"][0]["mpi"] == "/opt/mpich"
-    assert "/opt/mpich: not begun; not in the time left" in status_lines(status)
-
-
 def test_the_parts_of_the_time_left_and_the_pace_of_others(starts: Starts, tmp_path: Path) -> None:
     request = small(tmp_path, mpis=("one", "other"), launches=12)
     slow = Measures(slow=7.0)
@@ -238,21 +225,6 @@ def test_elimination_is_kept_with_the_plans(
         starts(mine, dry_run=True)
         if not damaged:
             assert starts(mine)[0].complete
-
-
-def test_elimination_of_an_older_campaign_is_what_its_starts_have_asked_for(
-    starts: Starts, tmp_path: Path
-) -> None:
-    starts(small(tmp_path, launches=1, eliminate=False))
-    (plan,) = tmp_path.glob(f"*/*/*/{FILE}")
-    value = json.loads(plan.read_text())
-    del value["eliminate"]
-    plan.write_text(json.dumps(value))
-    with pytest.raises(StrettoError, match="begun with eliminate = false") as error:
-        starts(small(tmp_path, launches=1))
-    assert str(error.value.place).endswith(CAMPAIGN)
-    truncated(tmp_path / CAMPAIGN)
-    assert starts(small(tmp_path, launches=1, eliminate=False))[0].complete, "nobody knows"
 
 
 @pytest.mark.parametrize("links", [True, False])

@@ -19,7 +19,9 @@ OURS, THEIRS = ("native", "shm"), ("bare", "native:coll_A=1")
 LUCK = ([1.0, 1.4, 0.8, 1.1, 0.9, 1.6], [1.3, 0.9, 1.0, 0.7, 1.5, 1.2])
 
 
-def seen_of(own: dict[tuple[int, str, int], float], once: tuple[str, ...] = ()) -> Seen:
+def seen_of(
+    own: dict[tuple[int, str, int], float], once: tuple[str, ...] = (), rounds: int = 6
+) -> Seen:
     """Six rounds of two launches, at all sizes.
 
     Parameters
@@ -30,7 +32,7 @@ def seen_of(own: dict[tuple[int, str, int], float], once: tuple[str, ...] = ()) 
         Candidates that are measured in the first round only.
     """
     records: list[Launch | Sample] = []
-    for r in range(6):
+    for r in range(rounds):
         for kind, names in enumerate((OURS, THEIRS)):
             launch = 2 * r + kind
             with_once = [*names, *(n for n in once if r == 0 and kind == 0)]
@@ -53,9 +55,9 @@ def shape_at(seen: Seen, size: int) -> Shape:
     return next(s for s in seen if s[1] == size)
 
 
-def ratios(seen: Seen, size: int, done: int | None = None) -> dict[str, list[float]]:
+def ratios(seen: Seen, size: int) -> dict[str, list[float]]:
     """Times without luck, over those that they would be with no luck at all."""
-    level = levelled(seen, shape_at(seen, size), done)
+    level = levelled(seen, shape_at(seen, size))
     out = {n: [t / TRUE[n] / size**0.1 for t in times.values()] for n, times in level.items()}
     usual = out["shm"][-1]
     return {n: [x / usual for x in found] for n, found in out.items()}
@@ -104,22 +106,8 @@ def test_two_alone_show_half_of_what_each_has_of_its_own_and_it_is_made_up_for()
     assert max(found) / min(found) >= max(truth) / min(truth), "no surer than they are"
 
 
-def test_rounds_to_come_do_not_count() -> None:
-    """A job that looks after three rounds finds the same as one that looks back at them."""
-    restless = {(512, "shm", 4): 3.0, (64, "native", 5): 0.4}
-    seen = seen_of(restless)
+def test_levelled_one_launch_of_each_says_nothing_of_its_luck() -> None:
+    seen = seen_of({}, rounds=1)
     shape = shape_at(seen, 64)
-    early = Seen()
-    for s in seen:
-        early[s] = {n: {r: t for r, t in x.items() if r < 3} for n, x in seen[s].items()}
-        early.raw[s] = {n: {r: t for r, t in x.items() if r < 3} for n, x in seen.raw[s].items()}
-        early.together[s] = {n: {r for r in x if r < 3} for n, x in seen.together[s].items()}
-        early.gone[s] = {}
-    assert levelled(early, shape) == levelled(seen, shape, 3) != levelled(seen, shape)
-
-
-def test_one_launch_of_each_says_nothing_of_its_luck() -> None:
-    seen = seen_of({})
-    shape = shape_at(seen, 64)
-    assert not of_launches(seen, shape, 1)
-    assert levelled(seen, shape, 1) == {n: {0: x[0]} for n, x in seen[shape].items()}
+    assert not of_launches(seen, shape)
+    assert levelled(seen, shape) == seen[shape]

@@ -301,7 +301,7 @@ def test_what_a_layout_has_in_common_is_no_candidates_own() -> None:
     found = estimates(seen, [p for p in points() if (p.nodes, p.ppn) == (2, 1)])
     for p in found["c0"]:
         told = [found[n][p].mean - math.log(time_us(p, x, 4000)) for n, x in names.items()]
-        assert max(told) - min(told) < 0.06, p
+        assert max(told) - min(told) < 0.07, p
         assert abs(sum(told) / len(told) - math.log(0.6)) < 0.15, "and it is put back on all"
 
 

@@ -31,13 +31,7 @@ def deciding(family: Family, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def differing(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:
-    """Return in what two of them differ, in words; None: in nothing.
-
-    Parameters
-    ----------
-    before, now
-        From `deciding`.
-    """
+    """Return in what two of them differ, in words; None: in nothing."""
     out = [
         f"{n}={before[n]}" if n not in now else f"no {n}" if n not in before else
         f"{n}={before[n]} and not {now[n]}"

@@ -201,7 +201,7 @@ def _more(r: Row) -> list[str]:
         out.append("at " + ", ".join(shown if len(shown) <= 4 else [shown[0], "\u2026", shown[-1]]))
     if "borne_out" in r.evidence:
         less = [fmt.size(int(s)) for s in r.evidence["borne_out"].split(",") if s.isdecimal()]
-        out.append("of neighbours' proof at " + ", ".join(less))
+        out.append("by the fit over sizes and layouts at " + ", ".join(less))
     if "modes" in r.evidence:
         out.append(r.evidence["modes"].replace("+", " and "))
     if "best" in r.evidence:

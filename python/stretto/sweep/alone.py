@@ -188,13 +188,7 @@ def node_of(name: str) -> str:
 
 
 def short(name: str) -> str:
-    """Return a host's name without its domain, an address as it is.
-
-    Parameters
-    ----------
-    name
-        The host's.
-    """
+    """Return a host's name without its domain, an address as it is."""
     try:
         return str(ipaddress.ip_address(name))
     except ValueError:

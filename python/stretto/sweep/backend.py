@@ -36,19 +36,7 @@ class Backend(Protocol):
         """Make sure that the ranks come to lie as the layout says; return the nodes' processor."""
 
     def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
-        """Measure what is missing of a launch into `writer`; return whether all of it is there.
-
-        Parameters
-        ----------
-        settings
-            Of the round.
-        launch
-            Its number.
-        writer
-            Gets every record as it comes.
-        before
-            All that is known of the layout.
-        """
+        """Measure what is missing of a launch into `writer`; return whether all of it is there."""
 
 
 @dataclass

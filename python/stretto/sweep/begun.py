@@ -19,13 +19,7 @@ _WHAT = "a campaign's directory"
 
 
 def read_about(directory: Path) -> dict[str, Any]:
-    """Return what a campaign's directory says of how it was begun.
-
-    Parameters
-    ----------
-    directory
-        Of the campaign.
-    """
+    """Return what a campaign's directory says of how it was begun."""
     path = directory / CAMPAIGN
     text = read_text(path, _WHAT, "give the directory of: stretto tune --campaign FILE")
     remedy = "the file is damaged; the command that measures writes it anew"
@@ -60,13 +54,7 @@ def _system(value: object) -> bool:
 
 
 def earlier(directory: Path) -> dict[str, Any] | None:
-    """Return what earlier starts have asked for, None where there are none, or nobody can tell.
-
-    Parameters
-    ----------
-    directory
-        Of the campaign.
-    """
+    """Return what earlier starts have asked for, None where there are none, or nobody can tell."""
     try:
         return read_about(directory)
     except StrettoError:
@@ -74,15 +62,7 @@ def earlier(directory: Path) -> dict[str, Any] | None:
 
 
 def launches_of(about: Mapping[str, Any], layout: str) -> int:
-    """Return how many launches were asked for by the last start that has named a layout.
-
-    Parameters
-    ----------
-    about
-        From `read_about`.
-    layout
-        Its name.
-    """
+    """Return how many launches were asked for by the last start that has named a layout."""
     return int(about.get("asked", {}).get(layout, about["launches"]))
 
 
@@ -102,24 +82,10 @@ def refuse_place(out: Path) -> None:
         raise problem from error
 
 
-def refuse_other(request: Request, before: Mapping[str, Any] | None) -> None:
-    """Refuse to go on in another way than a campaign's results were measured in.
-
-    Each layout's plan says it. Those of an older Stretto do not, and what starts have asked for
-    does; it is written later, and may be missing after a kill, or be damaged: then nobody knows.
-
-    Parameters
-    ----------
-    request, before
-        The campaign, and what `earlier` says.
-    """
-    layouts = sorted(request.out.glob(f"*/*/*/{FILE}"))
-    kept = {path: kept_elimination(path) for path in layouts}
-    for path, was in kept.items():
-        refuse_elimination(was, request.eliminate, path)
-    if before is not None and None in kept.values():
-        was = before.get("eliminate", True)
-        refuse_elimination(was, request.eliminate, request.out / CAMPAIGN)
+def refuse_other(request: Request) -> None:
+    """Refuse to go on in another way than a campaign's results were measured in, by the plans."""
+    for path in sorted(request.out.glob(f"*/*/*/{FILE}")):
+        refuse_elimination(kept_elimination(path), request.eliminate, path)
 
 
 def keep_about(
@@ -163,15 +129,7 @@ def keep_about(
 def with_earlier(
     request: Request, before: Mapping[str, Any] | None, say: Callable[[str], None]
 ) -> Request:
-    """Return the request with the rows that earlier starts have asked for, too.
-
-    Parameters
-    ----------
-    request, before
-        The campaign, and what `earlier` says.
-    say
-        Prints a sentence to the user.
-    """
+    """Return the request with the rows that earlier starts have asked for, too."""
     if before is None:
         return request
     more = [parse_layout(x) for x in before.get("interpolate", ())]

@@ -264,15 +264,7 @@ class Claims:
         return out
 
     def state(self, launch: int, listing: dict[int, dict[int, bool]]) -> tuple[State, int]:
-        """Return whether a launch may be claimed, and its latest generation (0: none).
-
-        Parameters
-        ----------
-        launch
-            Its number.
-        listing
-            From `listing`.
-        """
+        """Return whether a launch may be claimed, and its latest generation (0: none)."""
         known = listing.get(launch)
         if not known:
             return "open", 0

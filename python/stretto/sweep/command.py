@@ -55,17 +55,7 @@ def tune_campaign(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Run a campaign from the command line; return the exit code.
-
-    Parameters
-    ----------
-    file, options
-        As in `request_of`.
-    say
-        Prints a sentence to the user.
-    yes, dry_run, as_json
-        The options.
-    """
+    """Run a campaign from the command line; return the exit code."""
     if file is not None and file.is_dir():
         raise UsageError(f"{file} is a directory", "--campaign", "name the campaign's file")
     request = request_of(file, options)
@@ -118,13 +108,7 @@ def tune_campaign(
 
 
 def removed(request: Request, error: BaseException) -> Path | None:
-    """Return what was taken away from below a running campaign, None where it failed otherwise.
-
-    Parameters
-    ----------
-    request, error
-        The campaign, and what has ended it.
-    """
+    """Return what was taken away from below a running campaign, None where it failed otherwise."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, FileNotFoundError):
         cause = cause.__cause__ or cause.__context__
@@ -141,13 +125,7 @@ def removed(request: Request, error: BaseException) -> Path | None:
 
 
 def lines_of(outcome: Outcome) -> list[str]:
-    """Return what came of a campaign with one MPI, for people.
-
-    Parameters
-    ----------
-    outcome
-        It.
-    """
+    """Return what came of a campaign with one MPI, for people."""
     out = [f"{outcome.mpi}:"]
     for row in outcome.rows:
         if row.choice == "native":

@@ -22,8 +22,8 @@ from stretto.sweep.claims import Claims
 from stretto.sweep.decide import Decided, decide_all
 from stretto.sweep.elimination import Policy
 from stretto.sweep.folder import Folder
-from stretto.sweep.interpolate import around, interpolated
-from stretto.sweep.layout import Layout
+from stretto.sweep.interpolate import interpolated
+from stretto.sweep.layout import Layout, enclosing
 from stretto.sweep.plan import FILE, read_plan
 from stretto.sweep.priced import priced
 from stretto.sweep.refine import read_simulated, refined
@@ -107,15 +107,7 @@ class _Found:
 def conclude(
     request: Request, standing: Standing, say: Callable[[str], None], complete: bool
 ) -> Outcome:
-    """Write the results of each layout, and the table: one start at a time, of all that is there.
-
-    Parameters
-    ----------
-    request, standing, say
-        The campaign, and how it stands.
-    complete
-        Nothing is left that this start could measure.
-    """
+    """Write each layout's results, and the table: one start at a time, of all that is there."""
     with in_turn(request.out):
         return _conclude(request, standing, say, complete)
 
@@ -210,24 +202,14 @@ def _between(
         if not begun or layout in decided or layout in request.interpolate:
             continue
         words = "nothing that counts was measured there: no rows for it"
-        if around(layout, [*decided]):
+        if enclosing(layout, decided):
             words += f" (--interpolate {layout.name} takes them from the layouts around it)"
         found.left_out.append(f"{layout.words}: {words}")
     return rows
 
 
 def _earlier(standing: Standing, request: Request, say: Callable[[str], None]) -> Iterator[Site]:
-    """Yield the layouts of a campaign's directory that this start does not name, as they stand.
-
-    Parameters
-    ----------
-    standing
-        What measured the others.
-    request
-        The campaign.
-    say
-        Prints a sentence to the user.
-    """
+    """Yield the layouts of a campaign's directory that this start does not name, as they stand."""
     about = earlier(request.out)
     for path in sorted(standing.base.glob(f"*/{FILE}")):
         launches = request.launches
@@ -249,15 +231,7 @@ def _earlier(standing: Standing, request: Request, say: Callable[[str], None]) -
 
 
 def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
-    """Return where the table of an MPI on a kind of node goes: never over another kind's.
-
-    Parameters
-    ----------
-    out
-        The campaign's directory.
-    mpi, cpu
-        What it is for.
-    """
+    """Return where the table of an MPI on a kind of node goes: never over another kind's."""
     path = out / f"{mpi.family}-{mpi.version}.table"
     try:
         other = cpu_slug(read_table(path).cpu) != cpu_slug(cpu) if path.exists() else False
@@ -269,17 +243,7 @@ def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
 def write_campaign_table(
     path: Path, identity: Identity, node_cpu: str | None, rows: list[Row]
 ) -> None:
-    """Write one table with the rows of all layouts.
-
-    Parameters
-    ----------
-    path
-        Where.
-    identity, node_cpu
-        The system that was measured.
-    rows
-        Of all layouts.
-    """
+    """Write one table with the rows of all layouts."""
     host, mpi = identity.host, identity.mpi
     table = Table(
         mpi.family, mpi.version, None, None, identity.created, identity.stretto, host.name,

@@ -3,8 +3,7 @@
 Per collective, layout and size a candidate may be chosen that is significantly faster than what the
 MPI does by itself, or that the fit over all sizes and layouts finds faster beyond its uncertainty
 while launches here do not speak against it, and that is not more than 2% slower than the fastest of
-those. Among these choices a shortest path takes the fewest rows, the simplest choice, and what the
-layout before it has.
+those. Among these choices a shortest path takes few rows (`tune.decide.choose`).
 """
 
 from __future__ import annotations
@@ -21,18 +20,13 @@ from stretto.campaign.verdict import THRESHOLD
 from stretto.files.bench import Bench
 from stretto.files.rows import Row
 from stretto.files.table import WITHOUT_SIZE
-from stretto.mpi.algorithms.base import PREFIX
 from stretto.sweep.kriged import Estimate
 from stretto.sweep.layout import Layout
 from stretto.sweep.pooled import estimate
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.times import Shape, medians
 from stretto.tune.complete import calls_of
-from stretto.tune.decide import LOSS, TIED, decide, one_choice, ties
-
-#: what the shortest path pays: for a change of choice, for a choice other than the layout's before
-#: it, for each step of complexity; the loss itself is at most LOSS
-CHANGE, STRANGER, COMPLEX = 1.0, 0.05, 0.01
+from stretto.tune.decide import TIED, choose, decide, one_choice, ties
 
 #: a gain by the fit counts as one from so many of its standard deviations on
 SURE = 3.0
@@ -40,71 +34,6 @@ SURE = 3.0
 Chosen = dict[str, dict[int, str]]  # collective -> size -> choice
 #: what all layouts together say of the candidates' times at the shapes of one
 Fitted = Mapping[Shape, Mapping[str, Estimate]]
-
-
-def complexity(choice: str) -> int:
-    """Return how much a choice has to explain: the MPI's own least, compositions most.
-
-    Parameters
-    ----------
-    choice
-        ``native``, ``ring``, ``shm+bruck_k(8)``, ``native:NAME=VALUE``.
-    """
-    if choice == NATIVE:
-        return 0
-    if choice.startswith(PREFIX):
-        return 1 + choice.count("=")
-    return 1 + choice.count("+") + choice.count("(") + choice.count(",")
-
-
-def smooth(
-    options: Mapping[int, Mapping[str, float]],
-    before: Mapping[int, str] | None = None,
-    tied: Mapping[int, Collection[str]] | None = None,
-) -> dict[int, str]:
-    """Return the choice at each size, see the module's head.
-
-    Parameters
-    ----------
-    options
-        Size to the choices that are significantly faster there, with their ratio to native.
-    before
-        Choices of the nearest layout that was decided already.
-    tied
-        Size to those that no test tells from the fastest.
-    """
-    before = before or {}
-    costs: list[dict[str, tuple[float, str | None]]] = []
-    sizes = sorted(options)
-    for i, size in enumerate(sizes):
-        best = min(options[size].values(), default=1.0)
-        ties = (tied or {}).get(size, ())
-        allowed = {
-            n: r
-            for n, r in options[size].items()
-            if r <= best * (1 + LOSS) or (n in ties and r <= best * (1 + TIED))
-        }
-        if best * (1 + LOSS) >= 1.0:
-            allowed[NATIVE] = 1.0
-        here: dict[str, tuple[float, str | None]] = {}
-        for name, ratio in sorted(allowed.items()):
-            own = math.log(ratio / min(best, 1.0)) + COMPLEX * complexity(name)
-            own += STRANGER * (size in before and before[size] != name)
-            if i == 0:
-                here[name] = (own, None)
-                continue
-            last = costs[-1]
-            came = min(last, key=lambda b: (last[b][0] + CHANGE * (b != name), b != name, b))
-            here[name] = (last[came][0] + CHANGE * (came != name) + own, came)
-        costs.append(here)
-    out: dict[int, str] = {}
-    name_at: str | None = None
-    for i in range(len(sizes) - 1, -1, -1):
-        if name_at is None:
-            name_at = min(costs[i], key=lambda n: (costs[i][n][0], n))
-        out[sizes[i]] = name_at
-        name_at = costs[i][name_at][1]
-    return dict(sorted(out.items()))
 
 
 @dataclass(frozen=True)
@@ -127,9 +56,7 @@ class Decided:
     comparisons: list[Comparison] = field(default_factory=list)
 
 
-def decide_layout(
-    bench: Bench, layout: Layout, nvariants: int, fitted: Fitted, before: Decided | None = None
-) -> Decided:
+def decide_layout(bench: Bench, layout: Layout, nvariants: int, fitted: Fitted) -> Decided:
     """Decide on one layout.
 
     Parameters
@@ -142,8 +69,6 @@ def decide_layout(
         Launches of a round.
     fitted
         What all layouts together say of the candidates' times here.
-    before
-        The nearest layout that was decided already.
     """
     times = timings(bench)
     comparisons = decisive(fair(times), times)
@@ -155,7 +80,7 @@ def decide_layout(
     chosen: Chosen = {}
     ratios: dict[str, dict[int, dict[str, float]]] = {}
 
-    def choose(collective: str, options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
+    def chosen_of(collective: str, options: Mapping[int, Mapping[str, float]]) -> dict[int, str]:
         ratios[collective] = {size: dict(found) for size, found in options.items()}
         seen = {s: {**more.get((collective, s), {}), **known} for s, known in options.items()}
         equal = ties(found[collective], seen)
@@ -163,12 +88,11 @@ def decide_layout(
         for size, mine in seen.items():
             here = slowest.get((collective, size), {})
             told[size], tied[size] = _judged(mine, equal[size], here)
-        smoothed = smooth(told, before.chosen.get(collective) if before is not None else None, tied)
-        chosen[collective] = one_choice(collective, smoothed, options)
+        chosen[collective] = one_choice(collective, choose(told, tied), options)
         return chosen[collective]
 
     rows = decide(
-        comparisons, layout.nodes, layout.ppn, choose=choose,
+        comparisons, layout.nodes, layout.ppn, choose=chosen_of,
         usable=lambda c: c not in (NATIVE, BARE), calls=calls_of(times),
     )  # fmt: skip
     regrets = regrets_of(bench, nvariants, chosen)
@@ -194,13 +118,6 @@ def borne_out(
     At restless points launches of one candidate differ by 30 to 45%, and a test would need hundreds
     of them. A candidate needs a test there, in each of its shapes, that does not find it slower,
     and half of the launches on its side.
-
-    Parameters
-    ----------
-    comparisons
-        Of a layout.
-    fitted
-        By collective and size.
     """
     found: dict[tuple[str, int, str], list[Comparison]] = defaultdict(list)
     for c in comparisons:
@@ -247,7 +164,7 @@ def _judged(
 def decide_all(
     benches: Mapping[Layout, Bench], nvariants: Mapping[Layout, int]
 ) -> dict[Layout, Decided]:
-    """Decide on all layouts, each with what all tell and the nearest one before it in mind.
+    """Decide on all layouts, each with what all tell in mind.
 
     Parameters
     ----------
@@ -258,11 +175,4 @@ def decide_all(
     """
     times = {x: medians(b, nvariants[x]) for x, b in benches.items()}
     fitted = estimate(times, times)
-    out: dict[Layout, Decided] = {}
-    for layout in sorted(benches):
-        near = min(out, key=lambda x: (x.distance(layout), x), default=None)
-        before = out[near] if near is not None else None
-        out[layout] = decide_layout(
-            benches[layout], layout, nvariants[layout], fitted[layout], before
-        )
-    return out
+    return {x: decide_layout(benches[x], x, nvariants[x], fitted[x]) for x in sorted(benches)}

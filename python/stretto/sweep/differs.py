@@ -12,49 +12,26 @@ FEW = 4
 
 
 def other_plan(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """Return in what two plans of one layout differ, None where they do not.
-
-    Parameters
-    ----------
-    before, now
-        As they are kept: seed, cases and variants.
-    """
+    """Return in what two plans of one layout differ, None where they do not."""
     if before.get("seed") != now["seed"]:
         return f"seed ({before.get('seed')}, not {now['seed']})"
     if before.get("cases") != now["cases"]:
-        return f"cases: {_cases(before.get('cases'), now['cases'])}"
+        words = _gone_and_new(_cells(before.get("cases")), _cells(now["cases"]))
+        return f"cases: {words or 'their order, datatypes, operations or roots'}"
     if before.get("variants") != now["variants"]:
         words = _gone_and_new(_strings(before.get("variants")), _strings(now["variants"]))
         return f"launches: {words or 'they were in another order'}"
     return None
 
 
-def _cases(before: Any, now: Any) -> str:
-    old, new = _by_collective(before), _by_collective(now)
-    words = _gone_and_new(list(old), list(new))
-    if words:
-        return words
-    for name in old:
-        words = _gone_and_new(
-            [size_words(x) for x in old[name]], [size_words(x) for x in new[name]]
-        )
-        if words:
-            return f"of {name}, sizes: {words}"
-        for size, candidates in old[name].items():
-            words = _gone_and_new(candidates, new[name][size])
-            if words:
-                return f"of {name} at {size_words(size)}, candidates: {words}"
-    return "their order, datatypes, operations or roots"
-
-
-def _by_collective(cases: Any) -> dict[str, dict[int, list[str]]]:
-    """Return candidates by collective and size; of a damaged plan what can be read."""
-    out: dict[str, dict[int, list[str]]] = {}
-    for case in cases if isinstance(cases, list) else []:
-        if isinstance(case, dict) and isinstance(case.get("bytes"), int):
-            sizes = out.setdefault(str(case.get("collective")), {})
-            sizes[case["bytes"]] = _strings(case.get("candidates"))
-    return out
+def _cells(cases: Any) -> list[str]:
+    """Return each candidate with its collective and size; of a damaged plan what can be read."""
+    return [
+        f"{case.get('collective')} at {size_words(case['bytes'])}: {name}"
+        for case in (cases if isinstance(cases, list) else [])
+        if isinstance(case, dict) and isinstance(case.get("bytes"), int)
+        for name in _strings(case.get("candidates"))
+    ]
 
 
 def _strings(value: Any) -> list[str]:

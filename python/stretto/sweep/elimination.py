@@ -35,8 +35,9 @@ class Policy:
     ----------
     chances
         After so many launches at a size: how many candidates are measured there at most.
-    doubts
-        A candidate may be faster by what it is, and so many standard deviations.
+    doubts, certain
+        A candidate may be faster by what it is, and so many standard deviations; where a size is
+        to be over because none is faster than the MPI itself, so many.
     gain, worth
         Of the logarithm: by how much it must perhaps be faster than the best before a test can be
         made, and afterwards.
@@ -53,6 +54,7 @@ class Policy:
 
     chances: tuple[tuple[int, int], ...] = ((0, 12), (1, 6), (2, 4), (3, 3), (4, 2))
     doubts: float = 2.0
+    certain: float = 3.0
     gain: float = 0.02
     worth: float = 0.06
     sure: float = 0.004
@@ -235,10 +237,9 @@ def _over(
     """Return whether further launches would not change the choice at a size."""
     if not keep or own is None:
         return True
-    best = [
-        own.mean - known[n].mean + policy.doubts * math.hypot(known[n].sd, own.sd) for n in keep
-    ]
-    if max(best) < policy.worth:
+    gains = [own.mean - known[n].mean for n in keep]
+    doubts = [policy.certain * math.hypot(known[n].sd, own.sd) for n in keep]
+    if max(g + d for g, d in zip(gains, doubts, strict=True)) < policy.worth:
         return True
     return len(keep) == 1 and proven(keep[0], seen, policy.sure, variants)
 

@@ -13,8 +13,8 @@ from stretto.sweep.elimination import Policy
 from stretto.sweep.layout import teachers
 from stretto.sweep.plan import LayoutPlan, round_s
 
-#: after a test can be made, one size in so many is usually measured on
-OPEN = 4
+#: after a test can be made, one size in so many is usually measured on, in one round of so many
+OPEN, MORE = 4, 3
 
 
 def at_most_s(plan: LayoutPlan) -> float:
@@ -26,13 +26,6 @@ def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float
     """Return about how long each layout takes, in seconds: with elimination, as it usually goes.
 
     `bench/regret.py` prints this beside what its campaigns took.
-
-    Parameters
-    ----------
-    plans
-        Of all layouts, in the order of measuring.
-    policy
-        As for `LayoutPlan.in_round`.
     """
     if policy is None:
         return [at_most_s(p) for p in plans]
@@ -43,7 +36,7 @@ def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float
         launches = plan.settings.launches
         first = [round_s(plan, t, _cases(plan, t, policy, taught), policy)
                  for t in range(min(FEWEST + 1, launches))]  # fmt: skip
-        out.append(sum(first) + max(0, launches - len(first)) * first[-1])
+        out.append(sum(first) + max(0, launches - len(first)) / MORE * first[-1])
     return out
 
 

@@ -110,13 +110,7 @@ class Session:
         self.add(record)
 
     def add(self, record: Record) -> None:
-        """Take a record into account.
-
-        Parameters
-        ----------
-        record
-            The next one of the file.
-        """
+        """Take a record into account."""
         if isinstance(record, Launch):
             self.launches[record.launch] = record
             self.counts[record.launch] += 1
@@ -199,13 +193,7 @@ class Folder:
         return self._merged
 
     def held(self, launch: int) -> int:
-        """Return how many samples of a launch are in the files now.
-
-        Parameters
-        ----------
-        launch
-            Its number.
-        """
+        """Return how many samples of a launch are in the files now."""
         self._refresh()
         cells = _cells(_used(list(self._sessions.values())), self.modes, launch)
         return sum(len(starts[_best(starts)]) for starts in cells.values())
@@ -226,13 +214,6 @@ def merge(sessions: Sequence[Session], mine: Identity, modes: Sequence[str]) -> 
     A crash from before the same launch measured the candidate stands before its samples, any other
     exclusion behind them: `standing_exclusions` goes by that order. One for good is so wherever it
     stands.
-
-    Parameters
-    ----------
-    sessions
-        The files.
-    mine, modes
-        As in `Folder`.
     """
     used = _used(sessions)
     launches: dict[int, Launch] = {}
@@ -342,15 +323,7 @@ def _joined(old: Launch | None, new: Launch) -> Launch:
 
 
 def session_path(directory: Path, holder_place: str, pid: int, created: str) -> Path:
-    """Return a fresh name for the file of this start: no other process can come by it.
-
-    Parameters
-    ----------
-    directory
-        Of the layout.
-    holder_place, pid, created
-        Who and when.
-    """
+    """Return a fresh name for the file of this start: no other process can come by it."""
     host = holder_place.split(" ")[0].split(".")[0]
     stamp = created.replace(":", "").replace("-", "")
     for number in range(1000):

@@ -144,13 +144,7 @@ def by_srun(command: Sequence[str]) -> bool:
 
 
 def start_remedy(installation: MPIInstallation, command: Sequence[str]) -> str:
-    """Return what to do where launcher and MPI do not know each other.
-
-    Parameters
-    ----------
-    installation, command
-        The MPI, and what was started.
-    """
+    """Return what to do where launcher and MPI do not know each other."""
     if not by_srun(command):
         return (
             f"take the mpirun that belongs to {installation.name} (--mpi {installation.prefix}), "
@@ -170,15 +164,7 @@ def network_remedy(
     command: Sequence[str],
     environ: Mapping[str, str],
 ) -> str:
-    """Return what to do where ranks start and do not find one another.
-
-    Parameters
-    ----------
-    installation, layout
-        The MPI, and where.
-    command, environ
-        What was started, and with which environment.
-    """
+    """Return what to do where ranks start and do not find one another."""
     out = [start_remedy(installation, command)] if by_srun(command) else []
     if layout.nodes == 1:
         out.append("look at the node's /dev/shm (df /dev/shm), and start a small MPI program there")

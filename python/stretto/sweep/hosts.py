@@ -68,13 +68,7 @@ def cores_of_job(environ: Mapping[str, str]) -> int | None:
 
 
 def cpus_of_job(environ: Mapping[str, str]) -> int | None:
-    """Return the processors, as Slurm counts them, that a job may use on each node, the fewest.
-
-    Parameters
-    ----------
-    environ
-        As in `cores_of_job`.
-    """
+    """Return the processors, as Slurm counts them, that a job may use on each node, the fewest."""
     words = environ.get("SLURM_JOB_CPUS_PER_NODE", "")
     found = [re.fullmatch(r"([0-9]+)(\(x[0-9]+\))?", word) for word in words.split(",")]
     numbers = [int(m[1]) for m in found if m is not None]
@@ -82,13 +76,7 @@ def cpus_of_job(environ: Mapping[str, str]) -> int | None:
 
 
 def allocated(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the nodes of the Slurm allocation that this process runs in, empty outside of one.
-
-    Parameters
-    ----------
-    environ
-        The environment.
-    """
+    """Return the nodes of the Slurm allocation that this process runs in, empty outside of one."""
     names = environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST")
     if not names or shutil.which("scontrol") is None:
         return ()
@@ -108,13 +96,6 @@ def named_here(names: tuple[str, ...], say: Callable[[str], None]) -> tuple[str,
     """Return the nodes that the user named, inside a Slurm job those of them that it has.
 
     An array of jobs on one campaign would otherwise measure on the same nodes all at once.
-
-    Parameters
-    ----------
-    names
-        As the user has them.
-    say
-        Prints a sentence to the user.
     """
     try:
         have = {name.split(".")[0] for name in allocated(os.environ)} if names else set()
@@ -134,13 +115,7 @@ def named_here(names: tuple[str, ...], say: Callable[[str], None]) -> tuple[str,
 
 
 def wanted(request: Request, say: Callable[[str], None]) -> tuple[str, ...]:
-    """Return the nodes of a campaign as far as this process may have them; empty: this machine.
-
-    Parameters
-    ----------
-    request, say
-        The campaign, and what prints a sentence.
-    """
+    """Return the nodes of a campaign as far as this process may have them; empty: this machine."""
     return named_here(request.hosts, say) or allocated(os.environ)
 
 

@@ -5,47 +5,21 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from stretto.campaign.compare import NATIVE
 from stretto.errors import StrettoError
 from stretto.files.rows import Row
 from stretto.files.table import WITHOUT_SIZE
 from stretto.plan import CallPlans, choices
-from stretto.sweep.decide import Chosen, Decided, smooth
-from stretto.sweep.layout import Layout
-from stretto.tune.decide import segments_of
+from stretto.sweep.decide import Chosen, Decided
+from stretto.sweep.layout import Layout, enclosing
+from stretto.tune.decide import choose, segments_of
 
 #: on each layout, the collectives and candidates that are out there: wrong results, crashes
 Gone = Mapping[Layout, Collection[tuple[str, str]]]
 #: ranks up to which the plans of all of them are built to see whether a choice can run
 MOST_BUILT = 512
-
-
-def around(layout: Layout, measured: Sequence[Layout]) -> list[Layout]:
-    """Return the measured layouts between which another one lies: two, or none.
-
-    Beyond the measured ones nothing is concluded: what is best changes with scale.
-
-    Parameters
-    ----------
-    layout
-        One that was not measured.
-    measured
-        Those that were.
-    """
-    best: list[Layout] = []
-    best_key: tuple[float, Layout, Layout] | None = None
-    for a in measured:
-        for b in measured:
-            inside = a.nodes <= layout.nodes <= b.nodes and a.ppn <= layout.ppn <= b.ppn
-            crossed = a.nodes <= layout.nodes <= b.nodes and b.ppn <= layout.ppn <= a.ppn
-            if a == b or not (inside or crossed):
-                continue
-            key = (a.distance(layout) + b.distance(layout), a, b)
-            if best_key is None or key < best_key:
-                best, best_key = [a, b], key
-    return best
 
 
 def interpolated(
@@ -57,23 +31,13 @@ def interpolated(
     to run here; it must not be slower, by the test, on any measured layout next to this one, nor
     out there or here. Its ratio is the mean of the two in logarithms, weighed by nearness.
     Everything else is native.
-
-    Parameters
-    ----------
-    layout
-        It.
-    decided
-        What was decided where it was measured.
-    gone
-        Who is out, on this layout as well.
     """
-    pair = around(layout, sorted(decided))
+    pair = enclosing(layout, sorted(decided))
     if not pair:
         return []
     a, b = (decided[x] for x in pair)
     far = a.layout.distance(layout) + b.layout.distance(layout)
     weight = 0.5 if far == 0 else b.layout.distance(layout) / far  # of the first
-    near = a if weight >= 0.5 else b
     out = {who for x in gone or {} if _next_to(x, layout, decided) for who in (gone or {})[x]}
     slower = _slower([d for x, d in decided.items() if _next_to(x, layout, decided)])
     rows: list[Row] = []
@@ -99,7 +63,7 @@ def interpolated(
             }
             for size, x, y in ((s, one.get(s, {}), two.get(s, {})) for s in sizes)
         }
-        chosen[collective] = smooth(options, near.chosen.get(collective))
+        chosen[collective] = choose(options)
         for s in segments_of(collective, chosen[collective], options, {}):
             evidence: dict[str, str] = {}
             if s.measured:
@@ -122,11 +86,6 @@ def can_run(collective: str, choice: str, layout: Layout) -> bool:
 
     Some algorithms need an even number of ranks, or a power of two, and what lies between two of
     these need not be one.
-
-    Parameters
-    ----------
-    collective, choice, layout
-        What, and where.
     """
     if choice.startswith(NATIVE):
         return True

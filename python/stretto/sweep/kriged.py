@@ -79,8 +79,8 @@ class Curve:
         self._near = _alike(self._places, self._places)
         self._departures: Sequence[float] = DEPARTURES
 
-    def fit(self, level: Array) -> None:
-        """Fit what was measured, without what is common to all candidates.
+    def fit(self, level: Array) -> Array:
+        """Fit what was measured, without what is common to all candidates; return what is left.
 
         What lies far off will count less in the next fit.
 
@@ -104,6 +104,7 @@ class Curve:
         self._krige()
         gap = self._noise * self._solved
         self._noise = self._sd2 + gap**2 / FREEDOM
+        return np.asarray(gap, dtype=np.float64)
 
     def _krige(self) -> None:
         """Find the departure from the terms that is likeliest, and solve."""
@@ -121,11 +122,6 @@ class Curve:
         assert best is not None
         _, departure, self._solved, self._lower = best
         self._departures = (departure,)
-
-    def precision(self) -> Array:
-        """Return the inverse of the covariance of what the terms leave at the points."""
-        eye = np.eye(len(self.points))
-        return np.asarray(cho_solve((self._lower, True), eye), dtype=np.float64)
 
     def estimates(self, wanted: Sequence[Point]) -> list[Estimate]:
         """Return what the latest fit says of points, and how sure it is.
@@ -175,12 +171,7 @@ def _coordinates(points: Sequence[Point]) -> Array:
 
 def _alike(a: Array, b: Array) -> Array:
     """Return the correlation of points (Matern, with one derivative)."""
-    return matern(np.sqrt(((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2)))
-
-
-def matern(apart: Array) -> Array:
-    """Return the correlation of what lies so far apart, as a multiple of the reach."""
-    d = math.sqrt(3) * apart
+    d = np.sqrt(3 * ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
     return np.asarray((1 + d) * np.exp(-d), dtype=np.float64)
 
 

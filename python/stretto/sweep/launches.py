@@ -24,25 +24,16 @@ ALIKE = 4.0
 POLISH = 4
 
 
-def of_launches(times: Seen, shape: Shape, done: int | None) -> dict[str, dict[int, float]] | None:
+def of_launches(times: Seen, shape: Shape) -> dict[str, dict[int, float]] | None:
     """Return times at a size as if all launches had had the same luck, by candidate and round.
 
     Only of what shared a launch with the MPI's own choice, whose times there are told too. None:
     some candidates were put beside it by a reference, or nothing was measured in two launches.
-
-    Parameters
-    ----------
-    times
-        From `medians`.
-    shape
-        A size.
-    done
-        Only the rounds before this one; by default all.
     """
-    key = (shape[0], shape[3], shape[4], done)
+    key = (shape[0], shape[3], shape[4])
     if key not in times.levels:
-        chain = [s for s in times.raw if (s[0], s[3], s[4]) == key[:3]]
-        times.levels[key] = _levels(times, chain, done)
+        chain = [s for s in times.raw if (s[0], s[3], s[4]) == key]
+        times.levels[key] = _levels(times, chain)
     found = times.levels[key]
     return found.get(shape) if found is not None else None
 
@@ -56,11 +47,11 @@ class _Row:
     seen: Mapping[int, float]
 
 
-def _levels(times: Seen, chain: Sequence[Shape], done: int | None) -> Levels | None:
+def _levels(times: Seen, chain: Sequence[Shape]) -> Levels | None:
     kinds: dict[str, list[_Row]] = {NATIVE: [], BARE: []}
     for shape in chain:
         for name, seen in times.raw[shape].items():
-            rounds = {r: x for r, x in seen.items() if (done is None or r < done) and x[1] > 0}
+            rounds = {r: x for r, x in seen.items() if x[1] > 0}
             kind = _kind(times, shape, rounds)
             if kind is None:
                 if times.together[shape].get(name, set()).intersection(rounds):

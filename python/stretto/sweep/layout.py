@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -9,9 +10,7 @@ from dataclasses import dataclass
 
 from stretto.errors import UsageError
 
-#: a layout learns from so many others that were measured before it
-GUIDES = 2
-#: and from none that is further away than this (doublings of nodes and ranks per node together)
+#: a layout learns from none that is further away (doublings of nodes and ranks per node together)
 FAR = 2.5
 
 
@@ -43,15 +42,7 @@ class Layout:
 
 
 def parse_layout(text: str, place: str = "--interpolate") -> Layout:
-    """Return the layout in ``4x2``.
-
-    Parameters
-    ----------
-    text
-        As on the command line.
-    place
-        The option, for the error message.
-    """
+    """Return the layout in ``4x2``."""
     found = re.fullmatch(r"\s*([1-9]\d{0,6})\s*x\s*([1-9]\d{0,6})\s*", text)
     if not found:
         raise UsageError(f"{text!r} is no layout", place, "write NODESxPPN, for example 4x2")
@@ -63,11 +54,6 @@ def ordered(layouts: Iterable[Layout]) -> list[Layout]:
 
     Each next one is the layout that is furthest from all before it, so that what is measured early
     tells most about the rest.
-
-    Parameters
-    ----------
-    layouts
-        All of the campaign.
     """
     rest = sorted(set(layouts), key=lambda x: (-x.nranks, -x.nodes))
     out: list[Layout] = []
@@ -78,47 +64,30 @@ def ordered(layouts: Iterable[Layout]) -> list[Layout]:
     return out
 
 
-def guides(layout: Layout, order: Sequence[Layout]) -> list[Layout]:
-    """Return the layouts measured before this one that it learns from: the nearest, two at most.
+def enclosing(layout: Layout, others: Iterable[Layout]) -> list[Layout]:
+    """Return the two nearest layouts that enclose another one in nodes and in ranks per node.
 
-    Those on one side only would guess beyond what they know: a layout is guided only when its
-    guides enclose it in nodes and in ranks per node (equal counts do).
-
-    Parameters
-    ----------
-    layout
-        The one that is to be measured.
-    order
-        All, in the order of measuring.
+    None where there are no such two: what is best changes with scale, and nothing is concluded
+    beyond what was measured. Equal counts enclose.
     """
-    before = [x for x in order[: list(order).index(layout)] if x.distance(layout) <= FAR]
-    best: list[Layout] = []
-    best_key: tuple[float, ...] | None = None
-    for i, a in enumerate(before):
-        for b in before[i + 1 :]:
-            if not _between(layout, a, b):
-                continue
-            key = (a.distance(layout) + b.distance(layout), float(-a.nranks), float(-b.nranks))
-            if best_key is None or key < best_key:
-                best, best_key = [a, b], key
-    return best[:GUIDES]
+    pairs = [(a, b) for a, b in itertools.combinations(others, 2) if _between(layout, a, b)]
+
+    def apart(pair: tuple[Layout, Layout]) -> tuple[float, int, int]:
+        a, b = pair
+        return a.distance(layout) + b.distance(layout), -a.nranks, -b.nranks
+
+    return list(min(pairs, key=apart, default=()))
 
 
 def teachers(layout: Layout, order: Sequence[Layout]) -> list[Layout]:
-    """Return the guides of a layout, and those that they learned from, the nearest first.
+    """Return the layouts measured before this one that it learns from.
 
-    Parameters
-    ----------
-    layout, order
-        As for `guides`.
+    The two that enclose it, unless they are far, and those that they learn from.
     """
+    before = order[: list(order).index(layout)]
     out: list[Layout] = []
-    todo = guides(layout, order)
-    while todo:
-        one = todo.pop(0)
-        if one not in out:
-            out.append(one)
-            todo += guides(one, order)
+    for one in enclosing(layout, [x for x in before if x.distance(layout) <= FAR]):
+        out += [x for x in (one, *teachers(one, order)) if x not in out]
     return out
 
 

@@ -27,23 +27,9 @@ BESIDE = 0.4
 LUCK = 0.92
 
 
-def levelled(
-    times: Medians,
-    shape: Shape,
-    done: int | None = None,
-) -> dict[str, dict[int, float]]:
-    """Return a shape's times by candidate and round as if all rounds had had the same luck.
-
-    Parameters
-    ----------
-    times
-        From `medians`.
-    shape
-        Which one.
-    done
-        Only the rounds before this one; by default all.
-    """
-    here = {name: _before(seen, done) for name, seen in times.get(shape, {}).items()}
+def levelled(times: Medians, shape: Shape) -> dict[str, dict[int, float]]:
+    """Return a shape's times by candidate and round as if all rounds had had the same luck."""
+    here = {name: dict(sorted(seen.items())) for name, seen in times.get(shape, {}).items()}
     together = times.together.get(shape, {}) if isinstance(times, Seen) else {}
     base = {**here.get(BARE, {}), **here.get(NATIVE, {})}
     base = {r: t for r, t in base.items() if t > 0}
@@ -55,28 +41,21 @@ def levelled(
         name: {r: t / beside.get(r, 1.0) for r, t in seen.items()} for name, seen in here.items()
     }
     if isinstance(times, Seen):
-        by_launch = of_launches(times, shape, done)
+        by_launch = of_launches(times, shape)
         if by_launch is not None:
             return {n: {**seen, **by_launch.get(n, {})} for n, seen in out.items()}
-    gone = times.gone.get(shape, {}) if isinstance(times, Seen) else {}
-    every = here | {n: _before(seen, done) for n, seen in gone.items()}
-    for group in _groups({n: seen for n, seen in every.items() if seen}):  # later ones tell nothing
+    for group in _groups(here):
         ahead = {
             name: {
                 r: math.log(t / base[r])
-                for r, t in every[name].items()
+                for r, t in here[name].items()
                 if t > 0 and r in base and r in together.get(name, ())
             }
             for name in group
         }
         for name, seen in _polished(ahead).items():
-            if name in here:
-                out[name] |= {r: level * math.exp(a) for r, a in seen.items()}
+            out[name] |= {r: level * math.exp(a) for r, a in seen.items()}
     return out
-
-
-def _before(seen: Mapping[int, float], done: int | None) -> dict[int, float]:
-    return {r: t for r, t in sorted(seen.items()) if done is None or r < done}
 
 
 def _groups(names: Mapping[str, object]) -> list[list[str]]:

@@ -14,8 +14,7 @@ from stretto.counted import counted, duration
 from stretto.files.bench import Sample
 from stretto.sweep.begun import earlier
 from stretto.sweep.expected import at_most_s
-from stretto.sweep.interpolate import around
-from stretto.sweep.layout import parse_layout
+from stretto.sweep.layout import enclosing, parse_layout
 from stretto.sweep.plan import LayoutPlan
 from stretto.sweep.request import ELEMENT, Request
 from stretto.sweep.said import few_words
@@ -26,13 +25,7 @@ if TYPE_CHECKING:
 
 
 def hopeless(request: Request, system: CampaignMPI) -> list[str]:
-    """Return a sentence for everything in a request that nothing can come of.
-
-    Parameters
-    ----------
-    request, system
-        The campaign, and one of its MPIs.
-    """
+    """Return a sentence for everything in a request that nothing can come of."""
     out = []
     if request.launches < FEWEST:
         out.append(few_words(system.base, system.plans))
@@ -105,18 +98,12 @@ def _outside(request: Request) -> list[str]:
     return [
         f"{x.words} lies outside of what is measured: no rows for it (interpolate)"
         for x in request.interpolate
-        if x not in measured and not around(x, measured)
+        if x not in measured and not enclosing(x, measured)
     ]
 
 
 def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
-    """Return the plan of the measurements with the expected time, for people.
-
-    Parameters
-    ----------
-    request, system
-        The campaign, and one of its MPIs.
-    """
+    """Return the plan of the measurements with the expected time, for people."""
     pace = system.pace
     out = [
         f"{system.installation.name}: {_measured(system.plans)}; up to {request.launches} "
@@ -177,15 +164,7 @@ def _sizes_words(sizes: Sequence[int]) -> str:
 
 
 def budget_lines(request: Request, needed_s: float) -> list[str]:
-    """Return what this start may take, and whether that will do.
-
-    Parameters
-    ----------
-    request
-        The campaign.
-    needed_s
-        How long what is missing takes, with all MPIs.
-    """
+    """Return what this start may take, and whether that will do."""
     if request.budget_s is None:
         return []
     out = [f"budget of this start: {duration(request.budget_s)}"]
@@ -198,13 +177,7 @@ def budget_lines(request: Request, needed_s: float) -> list[str]:
 
 
 def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
-    """Return the plan of one MPI as plain values.
-
-    Parameters
-    ----------
-    request, system
-        As for `hopeless`.
-    """
+    """Return the plan of one MPI as plain values."""
     pace = system.pace
     cases = [c for plan in system.plans for c in plan.settings.cases]
     return {

@@ -21,28 +21,14 @@ LaneMaker = Callable[[tuple[str, ...], tuple[Layout, ...]], Worker]
 
 
 def levels(layouts: Iterable[Layout]) -> list[tuple[int, tuple[Layout, ...]]]:
-    """Return the layouts by the nodes that they need, the most first, else in their order.
-
-    Parameters
-    ----------
-    layouts
-        Of a campaign, in the order of measuring.
-    """
+    """Return the layouts by the nodes that they need, the most first, else in their order."""
     known = list(layouts)
     counts = sorted({x.nodes for x in known}, reverse=True)
     return [(n, tuple(x for x in known if x.nodes == n)) for n in counts]
 
 
 def cut(names: Sequence[str], nodes: int) -> list[tuple[str, ...]]:
-    """Return disjoint subsets of so many nodes; one that is too small where there are too few.
-
-    Parameters
-    ----------
-    names
-        Of all nodes.
-    nodes
-        How many a layout needs.
-    """
+    """Return disjoint subsets of so many nodes; one that is too small where there are too few."""
     parts = [tuple(names[at : at + nodes]) for at in range(0, len(names) - nodes + 1, nodes)]
     return parts or [tuple(names)]
 

@@ -59,13 +59,7 @@ class RankPlace:
 
 
 class StartError(StrettoError):
-    """Ranks do not come up.
-
-    Parameters
-    ----------
-    reason
-        What the launcher says, without the layout.
-    """
+    """Ranks do not come up."""
 
     def __init__(self, message: str, reason: str, place: str, remedy: str) -> None:
         super().__init__(f"{message}: {reason}", place, remedy)
@@ -88,17 +82,7 @@ def probe(
     oversubscribe: bool = False,
     limit_s: float = LIMIT_S,
 ) -> list[RankPlace]:
-    """Start a line of shell on every rank of a layout and return what each says.
-
-    Parameters
-    ----------
-    installation, layout, hosts, start
-        As the campaign starts its launches.
-    oversubscribe
-        More ranks than cores.
-    limit_s
-        After that the start is taken to hang.
-    """
+    """Start a line of shell on every rank of a layout and return what each says."""
     program = [SHELL, "-c", PROBE]
     if start is not None:
         command, environ = start(program, {})
@@ -168,13 +152,7 @@ def _start_words(command: Sequence[str]) -> str:
 
 
 def hang_remedy(command: Sequence[str]) -> str:
-    """Return what to do when a launcher hangs.
-
-    Parameters
-    ----------
-    command
-        What was started.
-    """
+    """Return what to do when a launcher hangs."""
     if command and command[0].rpartition("/")[2] == "srun":
         return (
             "a direct srun hangs where Slurm's MPI plugin does not fit the MPI, or where a step "
@@ -206,13 +184,6 @@ def check_places(places: Sequence[RankPlace], layout: Layout) -> str:
 
     Ranks fill node after node: the first half of the ranks of two nodes is on the first, which
     pairs of ranks across nodes need, and which every hierarchical algorithm profits from.
-
-    Parameters
-    ----------
-    places
-        From `probe`.
-    layout
-        What was asked for.
     """
     hosts = [p.host for p in places]
     blocks = [hosts[i : i + layout.ppn] for i in range(0, len(hosts), layout.ppn)]

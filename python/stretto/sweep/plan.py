@@ -50,7 +50,7 @@ class LayoutPlan:
     unlikely
         By shape, the candidates that are not begun with, and why: the model's advice.
     eliminate
-        Whether candidates are dropped; None: it was begun by a Stretto that did not keep it here.
+        Whether candidates are dropped; None: the file does not say.
     """
 
     layout: Layout
@@ -88,13 +88,7 @@ class LayoutPlan:
 def candidates_for(
     request: Request, installation: MPIInstallation, layout: Layout, collective: str
 ) -> list[str]:
-    """Return the candidates for a collective on a layout, bare not among them.
-
-    Parameters
-    ----------
-    request, installation, layout, collective
-        The campaign, its MPI, and the call.
-    """
+    """Return the candidates for a collective on a layout, bare not among them."""
     names: list[str] = []
     for word in request.candidates:
         if word != OWN:
@@ -201,13 +195,6 @@ def as_begun(directory: Path, plan: LayoutPlan) -> LayoutPlan:
     The same candidates may be measured in launches of their own or share them
     (``--separate-launches``, or a campaign from before they could): it goes on as it was begun, for
     its launches are numbered by that.
-
-    Parameters
-    ----------
-    directory
-        Of the layout, which need not be there.
-    plan
-        Of this start.
     """
     path = directory / FILE
     if not path.exists():
@@ -216,15 +203,7 @@ def as_begun(directory: Path, plan: LayoutPlan) -> LayoutPlan:
 
 
 def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: str | None) -> None:
-    """Write the plan beside the results, or refuse one that differs from what is there.
-
-    Parameters
-    ----------
-    directory, plan, identity
-        As for `check_plan`.
-    node_cpu
-        What the nodes are.
-    """
+    """Write the plan beside the results, or refuse one that differs from what is there."""
     path = directory / FILE
     if not path.exists():
         value = {**_value(plan, identity), "node_cpu": node_cpu}
@@ -250,15 +229,6 @@ def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
     """Refuse a plan that differs from what is there; nothing is written.
 
     Launches are numbered by the plan's list of variants: results of two plans cannot be mixed.
-
-    Parameters
-    ----------
-    directory
-        Of the layout, which need not be there.
-    plan
-        Of this start.
-    identity
-        Of the system that is measured.
     """
     path = directory / FILE
     if not path.exists():
@@ -382,13 +352,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:
-    """Return about how long a round takes, in seconds.
-
-    Parameters
-    ----------
-    plan, turn, cases, policy
-        As for `LayoutPlan.in_round`.
-    """
+    """Return about how long a round takes, in seconds."""
     if not cases:
         return 0.0
     settings = plan.in_round(turn, cases, policy)

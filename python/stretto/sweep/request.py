@@ -105,7 +105,7 @@ class Request:
     sizes: tuple[int, ...] = field(default_factory=lambda: tuple(parse_sizes(SIZES)))
     candidates: tuple[str, ...] = (OWN, "native:all")
     hosts: tuple[str, ...] = ()
-    launches: int = 24
+    launches: int = 36
     eliminate: bool = True
     seed: int = 1
     budget_s: float | None = None
@@ -246,13 +246,7 @@ _FIELDS = {"bytes": "sizes", "budget": "budget_s", "stall": "stall_s"}
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """Return the keys and values of a campaign file, as they stand there.
-
-    Parameters
-    ----------
-    path
-        The TOML file.
-    """
+    """Return the keys and values of a campaign file, as they stand there."""
     remedy = f"write one, for example:\n{EXAMPLE}"
     text = read_text(path, "a campaign file", remedy, MOST_SMALL_BYTES)
     try:

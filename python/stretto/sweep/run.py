@@ -160,13 +160,7 @@ def system_of(
 
 
 def alike(systems: Sequence[CampaignMPI]) -> list[CampaignMPI]:
-    """Return a campaign's MPIs; those that have told no time of a launch have the others' pace.
-
-    Parameters
-    ----------
-    systems
-        All of the campaign.
-    """
+    """Return a campaign's MPIs; those that have told no time of a launch have the others' pace."""
     begun = [(s, s.ahead) for s in systems if s.ahead is not None]
     usual = pace((x for _, left in begun for x in left.measured), systems[0].policy)
     return [s if s.told is not None else replace(s, usual=usual) for s in systems]
@@ -195,7 +189,7 @@ def run_campaign(
     """
     names: Sequence[str | None] = list(request.mpis) or [None]
     refuse_place(request.out)
-    refuse_other(request, earlier(request.out))
+    refuse_other(request)
     if not dry_run:  # to ask nodes takes their time, too
         nodes = wanted(request, lambda sentence: None)
         refuse_held(request.out, nodes or (os.uname().nodename,))

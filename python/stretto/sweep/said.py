@@ -18,13 +18,7 @@ from stretto.tune.decide import one_shape_each
 
 
 def regret_words(found: Sequence[Decided]) -> str | None:
-    """Return the regret of a table in a sentence, None where nothing can be said.
-
-    Parameters
-    ----------
-    found
-        Of all layouts.
-    """
+    """Return the regret of a table in a sentence, None where nothing can be said."""
     every = [r for d in found for sizes in d.regrets.values() for r in sizes.values()]
     if not every:
         return None

@@ -39,13 +39,7 @@ def values_of(options: Sequence[str], letter: str | None, name: str, shortest: s
 
 
 def value_of(options: Sequence[str], letter: str, name: str, shortest: str) -> str | None:
-    """Return the value of an option that counts, None where it is not given.
-
-    Parameters
-    ----------
-    options, letter, name, shortest
-        As for `values_of`.
-    """
+    """Return the value of an option that counts, None where it is not given."""
     return next(reversed(values_of(options, letter, name, shortest)), None)
 
 
@@ -58,13 +52,7 @@ def _words(option: str) -> list[str]:
 
 
 def nodes_asked(options: Sequence[str]) -> tuple[int, int] | None:
-    """Return the fewest and the most nodes that a job is to get, None where nothing readable says.
-
-    Parameters
-    ----------
-    options
-        As for `value_of`.
-    """
+    """Return the fewest and most nodes that a job is to get, None where nothing readable says."""
     text = value_of(options, "N", "nodes", "nodes")
     found = [_NODES.fullmatch(part.lower()) for part in (text or "").split(",")]
     ranges = [m for m in found if m is not None]
@@ -76,25 +64,13 @@ def nodes_asked(options: Sequence[str]) -> tuple[int, int] | None:
 
 
 def names_nodes(options: Sequence[str]) -> bool:
-    """Return whether the options say which nodes a job is to get.
-
-    Parameters
-    ----------
-    options
-        As for `value_of`.
-    """
+    """Return whether the options say which nodes a job is to get."""
     named = value_of(options, "w", "nodelist", "nodeli")
     return named is not None or value_of(options, "F", "nodefile", "nodef") is not None
 
 
 def array_asked(options: Sequence[str]) -> int | None:
-    """Return how many jobs of an array may run at once, None where the options ask for none.
-
-    Parameters
-    ----------
-    options
-        As for `value_of`.
-    """
+    """Return how many jobs of an array may run at once, None where the options ask for none."""
     text = value_of(options, "a", "array", "ar")
     if text is None:
         return None

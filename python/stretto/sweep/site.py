@@ -142,15 +142,7 @@ class Site:
     def opened(
         self, identity: Identity, command: list[str], node_cpu: str | None, holder: Holder
     ) -> BenchWriter:
-        """Return this start's own results file, made when it is first written to.
-
-        Parameters
-        ----------
-        identity, command, node_cpu
-            For its header.
-        holder
-            Who writes.
-        """
+        """Return this start's own results file, made when it is first written to."""
         if self.writer is None:
             self.clear()
             record = {**self.plan.settings.record(), "cases": [], "node_cpu": node_cpu}
@@ -229,13 +221,7 @@ def gains(bench: Bench) -> int:
 
 
 def given_up_words(failed: Mapping[int, str]) -> str:
-    """Return how many launches were given up, and why, for people.
-
-    Parameters
-    ----------
-    failed
-        From `Site.failed`.
-    """
+    """Return how many launches were given up, and why, for people."""
     reasons = Counter(failed.values()).most_common()
     more = f" (and {counted(len(reasons) - 1, 'other reason')})" if len(reasons) > 1 else ""
     many = f"{len(failed)} launch{'es' if len(failed) > 1 else ''}"

@@ -15,11 +15,6 @@ def per_core(environ: Mapping[str, str]) -> int:
     ``SLURM_JOB_CPUS_PER_NODE`` is 8, but 4 with ``--hint=nomultithread`` or
     ``--threads-per-core=1``, which ``SLURM_THREADS_PER_CORE`` tells. Where a site has given its
     nodes as many CPUs as they have cores, cores are counted as well.
-
-    Parameters
-    ----------
-    environ
-        The environment of the job.
     """
     asked = environ.get("SLURM_THREADS_PER_CORE", "")
     if asked.isdecimal() and int(asked) > 0:

@@ -20,13 +20,7 @@ MPI_TYPES = {
 
 
 def find_mpi_type(installation: MPIInstallation) -> str:
-    """Return what to give ``srun --mpi=`` for an MPI, of what this Slurm has.
-
-    Parameters
-    ----------
-    installation
-        The MPI.
-    """
+    """Return what to give ``srun --mpi=`` for an MPI, of what this Slurm has."""
     wanted = MPI_TYPES[installation.family]
     try:
         done = subprocess.run(

@@ -93,15 +93,7 @@ class Standing:
         return site.over or site.closed is not None
 
     def turn(self, site: Site, listing: Mapping[int, Mapping[int, bool]]) -> int | None:
-        """Return the first round that is not complete, None when all are.
-
-        Parameters
-        ----------
-        site
-            The layout.
-        listing
-            Its claims.
-        """
+        """Return the first round that is not complete, None when all are."""
         plain = {k: dict(v) for k, v in listing.items()}
         for turn in range(site.plan.settings.launches):
             for launch in site.plan.launches_of(turn):

@@ -81,7 +81,6 @@ def read_status(directory: Path) -> dict[str, Any]:
     usual = pace((x for _, left in found for x in left.measured), policy)  # for who has told none
     systems = [_system(standing, left, usual, directory) for standing, left in found]
     missing = _not_begun(about, begun, usual)
-    every = [*systems, *missing]
     return {
         "directory": str(directory),
         "launches": about["launches"],
@@ -93,22 +92,17 @@ def read_status(directory: Path) -> dict[str, Any]:
         and not missing
         and all(s["complete"] for s in systems),
         "damaged": damaged,
-        "left_s": sum(s["left_s"] or 0.0 for s in every),
+        "left_s": sum(s["left_s"] for s in [*systems, *missing]),
     }
 
 
 def _not_begun(about: dict[str, Any], begun: Collection[str], usual: float) -> list[dict[str, Any]]:
     """Return the MPIs of the last start of which there is nothing, with the time of each."""
-    if about.get("systems"):
-        return [
-            {"mpi": x["mpi"], "left_s": usual * x["expected_s"]}
-            for x in about["systems"]
-            if x["directory"] not in begun
-        ]
-    # An earlier Stretto kept the names only, as typed: they are measured one after another.
-    names = [str(x) for x in about.get("mpis", ())]
-    many = max(0, len(names) - len(begun))
-    return [{"mpi": x, "left_s": None} for x in names[len(names) - many :]]
+    return [
+        {"mpi": x["mpi"], "left_s": usual * x["expected_s"]}
+        for x in about.get("systems", ())
+        if x["directory"] not in begun
+    ]
 
 
 def _bases(directory: Path) -> Iterator[Path]:
@@ -167,13 +161,7 @@ def _system(standing: Standing, left: Ahead, usual: float, directory: Path) -> d
 
 
 def ahead(standing: Standing) -> Ahead:
-    """Return what is left of a campaign of one MPI.
-
-    Parameters
-    ----------
-    standing
-        How it stands, at a glance.
-    """
+    """Return what is left of a campaign of one MPI."""
     policy, sites = standing.policy, standing.all()
     usual = expected_s([site.plan for site in sites], policy)
     layouts = [_layout(standing, site, policy) for site in sites]
@@ -251,15 +239,7 @@ def _left_out_words(word: dict[str, Any]) -> str:
 
 
 def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
-    """Return a campaign's state for people.
-
-    Parameters
-    ----------
-    status
-        From `read_status`.
-    verbose
-        Every candidate that was dropped, too.
-    """
+    """Return a campaign's state for people."""
     out = []
     for system in status["systems"]:
         out.append(f"{system['mpi']} on {system['cpu']} ({system['directory']})")
@@ -304,9 +284,7 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
         if system["table"]:
             out.append(f"  table: {system['table']}")
     for x in status["not_begun"]:
-        known = x["left_s"] is not None
-        words = f"about {duration(x['left_s'])}" if known else "not in the time left"
-        out.append(f"{x['mpi']}: not begun; {words}")
+        out.append(f"{x['mpi']}: not begun; about {duration(x['left_s'])}")
     out += [f"not used: {sentence}" for sentence in status["damaged"]]
     if not out:
         out.append("nothing was measured yet")

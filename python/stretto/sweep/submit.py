@@ -66,13 +66,7 @@ class SlurmJob:
 
 
 def refuse_job(request: Request, job: SlurmJob) -> None:
-    """Refuse jobs in which the campaign could not be measured as it is.
-
-    Parameters
-    ----------
-    request, job
-        The campaign, and what is asked of Slurm.
-    """
+    """Refuse jobs in which the campaign could not be measured as it is."""
     refuse_short(job.time, job.options)
     need, have = max(x.nodes for x in request.layouts), len(request.hosts)
     asked = nodes_asked(job.options)
@@ -102,13 +96,7 @@ def refuse_job(request: Request, job: SlurmJob) -> None:
 
 
 def host_lines(request: Request, job: SlurmJob) -> list[str]:
-    """Return a warning where Slurm may give other nodes than those that were named.
-
-    Parameters
-    ----------
-    request, job
-        As for `refuse_job`.
-    """
+    """Return a warning where Slurm may give other nodes than those that were named."""
     if not request.hosts or names_nodes(job.options) or _all_named(request, job):
         return []
     more = "" if job.at_once > 1 else ", or name just as many as the job has"
@@ -142,15 +130,6 @@ def script(request: Request, file: Path, job: SlurmJob, environ: Mapping[str, st
     with TERM. Nor is one that has come out of the queue again and ends before anything was measured
     in the directory, since it would come back for ever; a preemption (TERM) says nothing of what
     time was left.
-
-    Parameters
-    ----------
-    request, file
-        The campaign, and its file.
-    job
-        What is asked of Slurm.
-    environ
-        The present environment: where Stretto is.
     """
     refuse_job(request, job)
     out = request.out.absolute()
@@ -285,13 +264,7 @@ def _no_mpi(name: str) -> bool:
 
 
 def submit(request: Request, file: Path, job: SlurmJob) -> tuple[Path, str]:
-    """Write the script into the campaign's directory and submit it; return it and the job's number.
-
-    Parameters
-    ----------
-    request, file, job
-        As for `script`.
-    """
+    """Write the script into the campaign's directory, submit it; return it and the job's number."""
     path = request.out.absolute() / "submit.sh"
     write_atomic(path, script(request, file, job, os.environ), "the batch script")
     return path, _sbatch(["sbatch", "--parsable", str(path)])

@@ -35,18 +35,14 @@ class Seen(dict[Shape, dict[str, dict[int, float]]]):
         were made elsewhere, nothing is known.
     raw
         By shape, candidate and round: the launch and the time in us as it was measured there.
-    gone
-        By shape: the times of candidates that were excluded since. They are candidates no longer,
-        but what they told of their rounds' luck stays told: the past must not change.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.together: dict[Shape, dict[str, set[int]]] = {}
         self.raw: dict[Shape, dict[str, dict[int, tuple[int, float]]]] = {}
-        self.gone: dict[Shape, dict[str, dict[int, float]]] = {}
-        #: what `levelled` has worked out: chains by their shapes' common part, and rounds
-        self.levels: dict[tuple[str, str, int, int | None], Levels | None] = {}
+        #: what `levelled` has worked out: chains by their shapes' common part
+        self.levels: dict[tuple[str, str, int], Levels | None] = {}
 
 
 def medians(bench: Bench, nvariants: int) -> Medians:
@@ -105,9 +101,7 @@ def medians(bench: Bench, nvariants: int) -> Medians:
         if not left:
             continue
         mode = deciding_mode(base) if base else left[0]
-        times = {c: dict(t) for c, t in modes[mode].items()}
-        out[shape] = {c: t for c, t in times.items() if (shape[0], c) not in gone}
-        out.gone[shape] = {c: t for c, t in times.items() if c not in out[shape]}
+        out[shape] = {c: dict(t) for c, t in modes[mode].items() if (shape[0], c) not in gone}
         out.together[shape] = dict(beside[shape, mode])
         out.raw[shape] = dict(raw[shape, mode])
     return out

@@ -89,7 +89,7 @@ def weaker_words(evidence: Mapping[str, str]) -> str:
     evidence
         Of the row.
     """
-    words = {"borne_out": "borne out beside its neighbours' proof", "harmless": "no slower"}
+    words = {"borne_out": "faster by the fit over sizes and layouts", "harmless": "no slower"}
     out = ""
     for key, text in words.items():
         sizes = [size_words(int(s)) for s in evidence.get(key, "").split(",") if s.isdecimal()]
