@@ -17,7 +17,7 @@ from stretto.campaign.baseline import fair
 from stretto.campaign.compare import decisive, timings
 from stretto.files.bench import read_bench
 from stretto.files.table import Row
-from stretto.sweep.decide import decide_layout
+from stretto.sweep.decide import decide_all
 from stretto.sweep.layout import Layout
 from stretto.tune.complete import calls_of
 from stretto.tune.decide import SizeRange, decide
@@ -33,7 +33,8 @@ def by_tune(path: Path) -> list[Row]:
 
 
 def by_sweep(path: Path) -> list[Row]:
-    return decide_layout(read_bench(path), Layout(FIVE.nodes, FIVE.ppn), 1).rows
+    here = Layout(FIVE.nodes, FIVE.ppn)
+    return decide_all({here: read_bench(path)}, {here: 1})[here].rows
 
 
 def by_application(path: Path) -> list[Row]:
