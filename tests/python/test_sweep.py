@@ -308,7 +308,7 @@ def test_times_of_a_round_are_put_side_by_side() -> None:
                 2: {"native:HAN=1": 60.0},
                 3: {"native": 200.0, "shm": 160.0},
                 4: {"bare": 110.0, "native:coll_A=1": 88.0},
-                7: {"bare": 90.0, "native:coll_A=1": 72.0},  # a closing round without native
+                7: {"bare": 90.0, "native:coll_A=1": 72.0},  # a round without native
             }
         ),
         3,

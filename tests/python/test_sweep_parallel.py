@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from stretto.campaign.settings import Settings
-from stretto.campaign.stats import FEWEST
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
@@ -39,13 +38,12 @@ class Cluster:
         self.busy: dict[str, str] = {}
         self.pairs: set[frozenset[str]] = set()
 
-    def enter(self, hosts: tuple[str, ...], layout: str, searching: bool) -> None:
+    def enter(self, hosts: tuple[str, ...], layout: str) -> None:
         with self.lock:
             taken = set(hosts) & set(self.busy)
             assert not taken, f"{layout} on {hosts}, and {self.busy}"
             self.busy |= dict.fromkeys(hosts, layout)
-            if searching:
-                self.pairs.add(frozenset(self.busy.values()))
+            self.pairs.add(frozenset(self.busy.values()))
 
     def leave(self, hosts: tuple[str, ...]) -> None:
         with self.lock:
@@ -67,8 +65,7 @@ class Lane(Fake):
     def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
         layout = Layout(settings.nranks // (settings.ppn or 1), settings.ppn or 1)
         used = self.hosts[: layout.nodes]
-        # In closing rounds no layout waits for another one.
-        self.cluster.enter(used, layout.name, launch < FEWEST * len(settings.variants))
+        self.cluster.enter(used, layout.name)
         try:
             if self.cluster.meet and self.first and len(self.hosts) == 2:
                 self.first = False
