@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Protocol
 
 from stretto.files.identity import Host, cpu_slug
-from stretto.files.rows import layout_name
 from stretto.home import home
 
 
@@ -60,7 +59,14 @@ def table_path(
         The tables' directory, the user's own by default.
     """
     root = user_tables() if base is None else base
-    return root / f"{mpi.family}-{mpi.version}" / cpu_slug(host.cpu) / layout_name(nodes, ppn)
+    return root / f"{mpi.family}-{mpi.version}" / cpu_slug(host.cpu) / _file_name(nodes, ppn)
+
+
+def _file_name(nodes: int | None, ppn: int | None) -> str:
+    """Return the file name for a layout: ``4x64.table``, or ``any.table`` for any."""
+    if nodes is None and ppn is None:
+        return "any.table"
+    return f"{nodes or 'any'}x{ppn or 'any'}.table"
 
 
 def candidate_paths(

@@ -122,13 +122,6 @@ def star(number: int | None) -> str:
     return "*" if number is None else str(number)
 
 
-def layout_name(nodes: int | None, ppn: int | None) -> str:
-    """Return the file name for a layout: ``4x64.table``, or ``any.table`` for any."""
-    if nodes is None and ppn is None:
-        return "any.table"
-    return f"{star(nodes).replace('*', 'any')}x{star(ppn).replace('*', 'any')}.table"
-
-
 def merge_rows(rows: Iterable[Row]) -> list[Row]:
     """Join neighbouring rows of equal collective, layout, choice and evidence.
 

@@ -16,7 +16,7 @@ from stretto.errors import EXIT_USAGE, StrettoError
 from stretto.files.identity import Family
 from stretto.files.io import read_text, write_atomic
 from stretto.files.regular import MOST_SMALL_BYTES
-from stretto.files.rows import Row, Table, layout_name, merge_rows, star
+from stretto.files.rows import Row, Table, merge_rows, star
 
 __all__ = [
     "COLLECTIVES",
@@ -27,7 +27,6 @@ __all__ = [
     "check_choice",
     "check_choices",
     "format_table",
-    "layout_name",
     "merge_rows",
     "parse_table",
     "read_table",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from stretto.mpi.base import Binding, prepend_path
 from stretto.mpi.mpich import Hydra
@@ -12,7 +11,6 @@ from stretto.mpi.mpich import Hydra
 _BY_SLURM = {"I_MPI_HYDRA_BOOTSTRAP": "slurm"}
 
 
-@dataclass(frozen=True)
 class IntelMPI(Hydra):
     """An Intel MPI."""
 

@@ -7,12 +7,10 @@ only, all applications of ``A : B`` included, and holds even with ``-genvnone`` 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from stretto.mpi.base import Binding, MPIInstallation, prepend_path
 
 
-@dataclass(frozen=True)
 class Hydra(MPIInstallation):
     """An MPI whose launcher is Hydra."""
 
@@ -32,7 +30,6 @@ class Hydra(MPIInstallation):
         return dict(variables)
 
 
-@dataclass(frozen=True)
 class MPICH(Hydra):
     """An MPICH."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -50,7 +49,6 @@ def env_list(variables: Mapping[str, str], delimiter: str = ";") -> str:
     return delimiter.join(f"{name}={value}" for name, value in listed.items())
 
 
-@dataclass(frozen=True)
 class OpenMPI(MPIInstallation):
     """An Open MPI."""
 
