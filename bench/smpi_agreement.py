@@ -3,8 +3,9 @@
 
     python bench/smpi_agreement.py --cache FILE [--ranks 64,256] [--bytes 8,4096] [--only-cached]
 
-SMPI runs the real executor with the real plans and checks the results (tools/smpi, docs/smpi.md);
-pricing evaluates the plans (src/plan/price.c). Both give the time of one call that all ranks begin
+SMPI runs the real executor with the real plans and checks the results (tools/smpi,
+docs/explanation/smpi.md); pricing evaluates the plans (src/plan/price.c).
+Both give the time of one call that all ranks begin
 together, and of a call in the second half of six made back to back (of two among 1024 ranks). What
 was simulated is kept in the cache, so that a comparison that was stopped goes on; 1024 ranks take
 hours on a busy machine; --short leaves out the algorithms with a message from each to each.

@@ -46,6 +46,10 @@ check "ruff format" "$bin/ruff" format -q --check "${python_dirs[@]}"
 check mypy "$bin/mypy" --no-error-summary
 check import-linter env PYTHONPATH=python "$bin/lint-imports" --no-cache --no-logo
 check weight "$bin/python" tools/weight.py --check
+check "environment page" "$bin/python" tools/make_environment_doc.py --check
+check "command pages" "$bin/python" tools/make_cli_doc.py --check
+check "site and its links" bash tools/build_site.sh
+check "text of the docs" "$bin/python" tools/check_docs.py
 check codespell "$bin/codespell"
 check shellcheck "$bin/shellcheck" "${shell_files[@]}"
 check "only PMPI_* inside" no_bare_mpi_calls

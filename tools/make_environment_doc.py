@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make docs/environment.md from src/engine/env.def, the one list of environment variables.
+"""Make docs/reference/environment.md from src/engine/env.def, the list of variables.
 
 tools/make_environment_doc.py           write the document
 tools/make_environment_doc.py --check   fail when it is not what env.def says
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "engine" / "env.def"
-TARGET = ROOT / "docs" / "environment.md"
+TARGET = ROOT / "docs" / "reference" / "environment.md"
 
 #: read by the Python side only, so not in env.def
 PYTHON_SIDE = [
@@ -22,21 +22,21 @@ PYTHON_SIDE = [
         "STRETTO_LIB_DIR",
         "path",
         "",
-        "where the built libraries lie, a build directory say; by default in the package",
+        "directory of the built libraries; default: the package",
     ),
     (
         "STRETTO_SITE_TABLES",
         "path",
         "/etc/stretto/tables",
-        "the site's tables, looked at after the user's own "
+        "tables of the site, searched after those of the user "
         "(`$XDG_DATA_HOME/stretto/tables`, by default `~/.local/share/stretto/tables`)",
     ),
     (
         "STRETTO_EXPORT_OPENMPI`, `STRETTO_EXPORT_MPICH`, `STRETTO_EXPORT_INTEL",
         "string",
         "",
-        "set by an export's script: the variables that it has set; by it measurements tell that "
-        "an export is in force, and a newer script what to take back",
+        "variables that the script of an export has set; measurements refuse to run with it, "
+        "and a newer script unsets them",
     ),
 ]
 
@@ -44,8 +44,8 @@ HEAD = """# Environment variables
 
 <!-- Made by tools/make_environment_doc.py from src/engine/env.def; do not edit. -->
 
-`stretto run`, `profile` and `tune` set what is needed, and hand every `STRETTO_*` variable of yours
-on to every rank, on every node. For a job script without Python, `stretto env` prints the lines.
+`stretto run`, `profile` and `tune` set what is needed, and pass every `STRETTO_*` variable of yours
+to every rank on every node. For a job script without Python, `stretto env` prints the lines.
 `bool` is 0 or 1.
 
 ## Read inside the application

@@ -36,7 +36,7 @@ class StrettoError(Exception):
     remedy
         What the user can do about it.
     exit_code
-        Exit code of the command line (see ``docs/architecture.md``).
+        Exit code of the command line (see ``docs/explanation/architecture.md``).
     """
 
     def __init__(

@@ -237,7 +237,7 @@ def test_what_makes_no_sense_alone_is_said(call: str, words: str, tmp_path: Path
 
 
 def test_cmake_finds_it(tmp_path: Path) -> None:
-    """With nothing but PATH, as docs/serial.md says; FindMPI takes the wrappers and mpiexec."""
+    """With nothing but PATH, as in docs/howto/serial.md; FindMPI takes the wrappers and mpiexec."""
     have("gfortran", "gfortran")
     root = serial_root()
     for source in ("examples/c/heat.c", "serial/tests/serial_f08_types.f90"):

@@ -1,7 +1,7 @@
 /* stretto-bench: measures collectives inside one process launch.
  *
  * It reads a job (job.h: which collectives, sizes and candidates), runs the candidates interleaved,
- * and appends JSON lines (docs/architecture.md, "Bench results"). Everything that can be decided
+ * and appends JSON lines (docs/reference/files.md, "Bench results"). Everything that can be decided
  * from several launches (tests, intervals between launches) is Python's part.
  *
  * The program is not linked with an MPI: main.c opens the one that LD_LIBRARY_PATH leads to, then

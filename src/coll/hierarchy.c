@@ -27,7 +27,7 @@ bool stretto_collective_has_lanes(stretto_collective c) {
     case STRETTO_REDUCE_SCATTER_BLOCK:
     case STRETTO_REDUCE_SCATTER:
     case STRETTO_ALLTOALL: return true;
-    default: return false; /* docs/plans.md says why */
+    default: return false; /* docs/explanation/plans.md says why */
     }
 }
 

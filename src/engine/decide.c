@@ -3,8 +3,8 @@
  * Everything read here is equal on all ranks of the communicator: the table, the layout, bytes =
  * type size x count (the type signatures match), whether the operation is predefined, and its
  * commutativity. Whether a datatype is contiguous is each rank's own affair and is not asked here.
- * Where the standard makes no size equal (alltoallv), none is asked. docs/calls.md has the argument
- * for each collective.
+ * Where the standard makes no size equal (alltoallv), none is asked. docs/explanation/calls.md has
+ * the argument for each collective.
  */
 #include "engine/engine.h"
 #include "engine/memory.h"
@@ -43,7 +43,7 @@ static const char *lasting(const char *words) {
     return s->words;
 }
 
-/* What all ranks know alike of a call's sizes; docs/calls.md says why. */
+/* What all ranks know alike of a call's sizes; docs/explanation/calls.md says why. */
 static const struct {
     enum {
         NO_SIZE,     /* there is none */

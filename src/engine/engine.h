@@ -292,7 +292,7 @@ void stretto_evidence_end(void);                  /* at Finalize, communicators 
 /* ---- calls (decide.c, call_*.c, exec.c) ------------------------------------------------------ */
 
 /* What to do with this call. Never NULL for a READY communicator. count, datatype, op are the key;
- * root does not matter. What they are for each collective: docs/calls.md. */
+ * root does not matter. What they are for each collective: docs/explanation/calls.md. */
 const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective collective,
                                        long long count, MPI_Datatype datatype, MPI_Op op);
 /* Whether a choice can be carried out on this communicator for calls of that size, of which `wire`

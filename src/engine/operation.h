@@ -4,7 +4,8 @@
  * whoever took it up, and is taken up again by every MPI call of the application, or by the helper
  * thread. Those of one communicator are carried out one after another in the order of their issue,
  * which is the same on all ranks, and share its memory with the blocking ones; those of several
- * communicators go on side by side. docs/calls.md has the argument why nothing hangs.
+ * communicators go on side by side. docs/explanation/nonblocking.md has the argument why nothing
+ * hangs.
  */
 #ifndef STRETTO_OPERATION_H
 #define STRETTO_OPERATION_H

@@ -1,7 +1,7 @@
 /* Tables: which choice for which collective, layout and size. No MPI.
  *
- * The text format is described in docs/architecture.md ("Table"). Rank 0 reads the file; all ranks
- * parse the same broadcast text, so that every look-up gives the same answer on every rank.
+ * The text format is described in docs/reference/files.md ("Table"). Rank 0 reads the file; all
+ * ranks parse the same broadcast text, so that every look-up gives the same answer on every rank.
  */
 #ifndef STRETTO_TABLE_H
 #define STRETTO_TABLE_H

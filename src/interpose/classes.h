@@ -1,7 +1,7 @@
 /* clang-format off
  *
  * What each function of functions.def is while collectives of ours are under way, so that no correct
- * program hangs (docs/calls.md). Every function stands here once, or guard.c does not compile.
+ * program hangs (docs/explanation/nonblocking.md). Every function stands here once, or guard.c does not compile.
  *
  *   LOCAL      returns whatever other processes do (MPI-4.1, 2.4.2): the MPI's, untouched
  *   TEST       programs may call it again and again until something happens: progress, then the MPI's

@@ -46,9 +46,10 @@
 
 /* Where ranks lie in several domains: groups of more ranks pass small messages domain by domain.
  * Up to FAN ranks the flat way is one hop, in which each rank reads at most FAN - 1 lines at the
- * same time; by domain it is three, one after another. By the model's figures (docs/model.md: near
- * 60 ns, far 150, each further line 20) that is 290 against 350 ns for 2 x 4 ranks. Not measured on
- * a machine with several domains. Long messages, where bytes count, go by domain in any group. */
+ * same time; by domain it is three, one after another. By the model's figures
+ * (docs/explanation/model.md: near 60 ns, far 150, each further line 20) that is 290 against 350 ns
+ * for 2 x 4 ranks. Not measured on a machine with several domains. Long messages, where bytes
+ * count, go by domain in any group. */
 #ifndef STRETTO_NODE_DOMAIN_RANKS
 #define STRETTO_NODE_DOMAIN_RANKS STRETTO_NODE_FAN
 #endif

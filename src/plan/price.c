@@ -1,4 +1,5 @@
-/* Pricing: reads the input, runs all ranks, and says what came out. See price.h, docs/model.md. */
+/* Pricing: reads the input, runs all ranks, and says what came out. See price.h,
+ * docs/explanation/model.md. */
 #include "plan/price.h"
 #include "plan/price_state.h"
 

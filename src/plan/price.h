@@ -1,7 +1,7 @@
 /* The price of a call: when each rank is done, by event-driven evaluation of all ranks' plans on a
  * described platform (LogGP with levels, interfaces shared by a node's ranks, rails, fabric).
- * docs/model.md states the equations. No MPI, no system call but malloc; the same input gives the
- * same output to the last bit.
+ * docs/explanation/model.md states the equations. No MPI, no system call but malloc; the same input
+ * gives the same output to the last bit.
  *
  * Sizes follow the plans: block b of n of a vector covers the elements
  * [b * count / n, (b + 1) * count / n), as in plan.h. */
@@ -127,9 +127,9 @@ int stretto_price(const stretto_price_call *call, stretto_plan_source source, vo
 void stretto_price_free(stretto_price_result *result);
 
 /* No algorithm of this collective can be faster on this platform, whatever its plans (proved in
- * docs/model.md; without noise, entries at 0, from the call's first entry to its last exit). The
- * bound is the greatest of its parts; *why (may be NULL) becomes a static text that names it. -1
- * where there is none (alltoallv and other v-forms). */
+ * docs/explanation/model.md; without noise, entries at 0, from the call's first entry to its last
+ * exit). The bound is the greatest of its parts; *why (may be NULL) becomes a static text that
+ * names it. -1 where there is none (alltoallv and other v-forms). */
 double stretto_price_bound(const stretto_price_call *call, stretto_collective collective,
                            const char **why);
 

@@ -1,4 +1,5 @@
-/* What no algorithm can beat. The proofs stand in docs/model.md; each function here is one of them.
+/* What no algorithm can beat. The proofs stand in docs/explanation/model.md; each function here is
+ * one of them.
  */
 #include "plan/price.h"
 

@@ -1,5 +1,5 @@
 /* Messages: from the sender's overhead through flow, interface, fabric and interface to the
- * receiver, and who waits for whom. docs/model.md has the equations.
+ * receiver, and who waits for whom. docs/explanation/model.md has the equations.
  *
  * Whatever several ranks share (interfaces, uplinks, memory) is given out in the order in which it
  * is asked for; therefore messages that touch it go through the event queue. A long message asks

@@ -38,8 +38,9 @@ STARTS_MPI |= {"library", "have", "clusters", "Cluster", "testbed", "simulate"}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests that start MPI jobs, and as long all but a diagonal of a test over several axes.
 
-    One of these axes is the MPI. On the diagonal, each value of each axis is met once or more: 4 MPIs x 3 choices x 2 numbers of
-    ranks are 4 tests instead of 24. ``make test-long`` runs the others.
+    One of these axes is the MPI. On the diagonal, each value of each axis is met once or more: 4
+    MPIs x 3 choices x 2 numbers of ranks are 4 tests instead of 24. ``make test-long`` runs the
+    others.
     """
     of: dict[object, list[pytest.Function]] = {}
     for item in items:

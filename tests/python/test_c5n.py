@@ -55,7 +55,7 @@ def test_predictions_of_two_nodes_are_recorded_one_by_one() -> None:
 
 
 def test_in_osus_loop_the_far_node_waits_a_latency_longer() -> None:
-    """The barrier lets it go first; docs/model.md, two full nodes."""
+    """The barrier lets it go first; docs/explanation/model.md, two full nodes."""
     import c5n
 
     call = ("bcast", "shm+knomial(2)", 2, 8, "c5n-efa")

@@ -61,7 +61,7 @@ def _run(build, name: str, ranks: int, case: list[str], way: str) -> str:
 def test_spawned_processes(build, name: str, way: str) -> None:
     """Each world has its own; what two worlds share is left to the MPI, with Stretto or without.
 
-    Not under Intel MPI: many of its jobs hang there, without Stretto, too (docs/testing.md).
+    Not under Intel MPI: its jobs hang there without Stretto, too (docs/explanation/testing.md).
     """
     out = _run(build, name, 2, ["spawn", "2"], way)
     parents, children = 2 * 3 * CALLS, 2 * 2 * CALLS

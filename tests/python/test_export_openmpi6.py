@@ -1,7 +1,7 @@
 """Files for Open MPI 6: their grammar, and, where one is named, what that Open MPI does with them.
 
 No Open MPI 6 is released, and none comes from a package: its tests run where
-STRETTO_TEST_OPENMPI6 names the prefix of one that was built by hand (docs/testing.md).
+STRETTO_TEST_OPENMPI6 names the prefix of one that was built by hand (docs/explanation/testing.md).
 """
 
 from __future__ import annotations

@@ -389,7 +389,7 @@ def test_the_next_command_can_be_pasted(tmp_path: Path, imports: Import) -> None
 
 
 def test_a_table_of_native_results_says_native(tmp_path: Path, imports: Import) -> None:
-    """As docs/import.md says."""
+    """As docs/howto/import.md says."""
     logs = tmp_path / "logs"
     for name, factor in (("default", 1.0), ("3", 0.5)):
         for run in range(6):

@@ -291,7 +291,7 @@ def test_written_platform_reads_back(tmp_path: Path) -> None:
 
 
 def test_this_machine_is_what_its_measurements_give(tmp_path: Path) -> None:
-    """The command of docs/platforms.md; c5n's files are not in the repository."""
+    """The command of docs/reference/platforms.md; c5n's files are not in the repository."""
     folder = REPOSITORY / "bench" / "results" / "this-machine"
     kinds = {"latency": "net_lat", "bandwidth": "net_bw", "node_latency": "node_lat",
              "node_bandwidth": "node_bw"}  # fmt: skip

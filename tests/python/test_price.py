@@ -199,8 +199,8 @@ def test_nothing_becomes_cheaper_when_a_cost_rises(
     data: st.DataObject,
 ) -> None:
     """Strictly where every rank has its own interface and the fabric is full. Where ranks share,
-    first come is first served, and a later message may let a more urgent one pass (docs/model.md):
-    then by a tenth at most in these cases.
+    first come is first served, and a later message may let a more urgent one pass
+    (docs/explanation/model.md): then by a tenth at most in these cases.
     """
     nodes, ppn = layout
     name, level = cost

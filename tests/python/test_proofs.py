@@ -1,4 +1,4 @@
-"""Short forms of the long proofs (tools/conformance, docs/testing.md), and rare call shapes."""
+"""Short forms of the long proofs (docs/explanation/evidence.md), and rare call shapes."""
 
 from __future__ import annotations
 

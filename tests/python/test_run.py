@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, beside_others
+from mpis import MPIS, beside_others
 from stretto.cli import main
 from stretto.commands.apply import applied_to
 from stretto.errors import StrettoError
@@ -362,14 +362,6 @@ def test_env_json_and_layout(folder: Path, stand_ins: Path) -> None:
     finally:
         placed.unlink()
     assert json.loads(done.stdout)["variables"]["STRETTO_TABLE"] == str(placed)
-
-
-def test_environment_document_is_up_to_date() -> None:
-    tool = REPOSITORY / "tools" / "make_environment_doc.py"
-    done = subprocess.run(
-        [sys.executable, str(tool), "--check"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 BAD = "bcast=native:rubbish"

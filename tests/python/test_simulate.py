@@ -112,7 +112,7 @@ def test_rows_have_no_gaps() -> None:
 
 
 def test_one_row_where_the_choice_cannot_depend_on_the_size() -> None:
-    """The interposer ignores rows for some sizes of these: docs/calls.md."""
+    """The interposer ignores rows for some sizes of these: docs/explanation/calls.md."""
 
     def answer(nodes: int, size: int, **seconds: float) -> Answer:
         return Answer(

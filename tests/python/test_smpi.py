@@ -38,8 +38,9 @@ COLLECTIVES = ("allreduce", "allgather", "alltoall", "barrier", *ROOTED)
 ALGORITHMS = [a for a in plan.algorithms() if a.collective in COLLECTIVES]
 LONG = 200000
 #: How far a price may be from its simulation, by size. The longer the messages, the more it matters
-#: how an interface is shared by several at once, where the two models differ (docs/smpi.md says
-#: why, and which of them is right when): long ones are held to the order of magnitude only.
+#: how an interface is shared by several at once, where the two models differ
+#: (docs/explanation/smpi.md states why, and which is right when). Long messages are held to the
+#: order of magnitude only.
 NEAR = {0: 0.03, 8: 0.03, 4096: 0.25, LONG: 0.6}
 ALONE = 0.05  # where no two messages share one
 

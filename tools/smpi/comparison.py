@@ -21,7 +21,7 @@ from stretto.files.identity import collect_host
 
 #: from so many ranks on two calls back to back must do instead of six: minutes, not hours
 MANY = 1024
-#: bytes of all ranks' buffers beyond which they share one memory (docs/smpi.md)
+#: bytes of all ranks' buffers beyond which they share one memory (docs/explanation/smpi.md)
 MEMORY = 1e9
 
 

@@ -1,7 +1,7 @@
 """Stretto's executor and plans in SimGrid SMPI: build the program, describe a network, run cases.
 
 The same source files that run inside an application (``src/engine/exec.c``, ``src/engine/plans.c``,
-``src/coll``, ``src/plan``) are compiled against SMPI's MPI; docs/smpi.md tells what that shows.
+``src/coll``, ``src/plan``) are compiled against the MPI of SMPI (docs/explanation/smpi.md).
 
 Typical use::
 

@@ -41,7 +41,7 @@ _Ppn = Annotated[
     int | None, typer.Option(min=1, help="Ranks per node (by default as the launcher does).")
 ]
 _Collective = Annotated[
-    str | None, typer.Option(help="Which ones: allreduce,bcast (all by default).")
+    str | None, typer.Option(help="Collectives: allreduce,bcast (default: all).")
 ]
 _Sizes = Annotated[
     str, typer.Option("--bytes", help="Sizes: 8:1M (powers of two), 8:1M:4, 8,1K,64K.")
@@ -49,10 +49,10 @@ _Sizes = Annotated[
 _Candidates = Annotated[
     str | None,
     typer.Option(
-        help="native,shm,bruck_k(8), bare (nothing preloaded), native:ring (the MPI's own), "
-        "native:all (all of the MPI's), native:every (with values for their parameters), "
-        "native:NAME=VALUE; separated by commas or semicolons. By default native and all of "
-        "Stretto's that fit."
+        help="native, shm, bruck_k(8); bare (nothing preloaded); native:ring (one native "
+        "algorithm); native:all (all of them); native:every (also with parameters); "
+        "native:NAME=VALUE. Separated by commas or semicolons. Default: native and all "
+        "algorithms of Stretto that fit."
     ),
 ]
 _Launches = Annotated[int, typer.Option(min=1, help="Repeated launches; a test needs six.")]
@@ -60,18 +60,18 @@ _Root = Annotated[int, typer.Option(min=0, help="Root of bcast, reduce, gather a
 _Operation = Annotated[str, typer.Option(help="MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")]
 _Datatype = Annotated[str | None, typer.Option(help="MPI_DOUBLE, MPI_FLOAT, MPI_INT, ...")]
 _Cold = Annotated[bool, typer.Option(help="Rotate through buffers larger than caches.")]
-_Seed = Annotated[int, typer.Option(help="For the order of candidates and launches.")]
+_Seed = Annotated[int, typer.Option(help="Random seed.")]
 _Stall = Annotated[
     float,
-    typer.Option(min=1, callback=finite, help="Seconds without a sign of life: it hangs."),
+    typer.Option(
+        min=1, callback=finite, help="Abort a launch after this many seconds without output."
+    ),
 ]
 _Output = Annotated[
     Path | None,
-    typer.Option("-o", "--output", help="Results file; what it holds already is kept."),
+    typer.Option("-o", "--output", help="Results file; existing results are kept."),
 ]
-_ListNative = Annotated[
-    bool, typer.Option("--list", help="List the algorithms that the MPI says it has.")
-]
+_ListNative = Annotated[bool, typer.Option("--list", help="List the algorithms of the MPI.")]
 _Osu = Annotated[bool, typer.Option("--osu", help="Print in the OSU benchmarks' form.")]
 
 
@@ -100,9 +100,9 @@ def command(
     osu: _Osu = False,
     as_json: Json = False,
 ) -> None:
-    """Measure collectives with sound statistics: launches repeated, candidates interleaved.
+    """Measure collectives in repeated launches, with the candidates interleaved.
 
-    Every number is kept in the results file. The same command goes on after an interruption.
+    The results file keeps every sample. The same command continues after an interruption.
     """
     from stretto.campaign import settings as s
     from stretto.campaign.fitting import as_begun

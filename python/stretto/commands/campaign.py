@@ -67,10 +67,10 @@ def submit(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Submit a campaign to Slurm: it measures on the nodes that the job gets.
+    """Submit a campaign to Slurm: it measures on the nodes of the job.
 
-    Put into the queue again it goes on. The job asks for as many nodes as the largest layout has
-    (for those of hosts, where they are as many), and gives way before its time ends.
+    The job asks for the nodes of the largest layout, or for those of `hosts` if there are as many.
+    It ends before its time limit and goes back into the queue, where it continues.
     """
     import os
     import shlex

@@ -34,15 +34,15 @@ def command(
     launch: Annotated[
         bool,
         typer.Option(
-            help="Start CMD's launcher, with its options and a tiny program, to see the binding."
+            help="Start a small program with CMD's launcher and options, to see the binding."
         ),
     ] = True,
     json: Annotated[bool, typer.Option("--json", help="Print facts and findings as JSON.")] = False,
 ) -> int:
-    """Look at the machine, the MPI and, with CMD, the job, and say what is wrong.
+    """Check the machine, the MPI and, with CMD, the job; name what is wrong.
 
-    Each finding comes with its remedy. The exit code is 1 when something will not work. CMD itself
-    is not run: its launcher starts a program that tells where it runs.
+    Each finding has a remedy. The exit code is 1 if something will not work. CMD itself is not run:
+    its launcher starts a small program that reports where it runs.
 
     Parameters
     ----------

@@ -71,8 +71,8 @@ def command(
 ) -> None:
     """Show every algorithm of every MPI for a call, each MPI's default marked.
 
-    And how far each MPI's default is from its own best, and from the best of all. It reads bench
-    results (stretto bench, stretto import) and measures nothing.
+    It also shows how far each default is from the best algorithm of that MPI, and from the best of
+    all. It reads results of stretto bench and stretto import, and measures nothing.
     """
     from stretto.campaign.settings import parse_collectives, parse_sizes
     from stretto.errors import UsageError

@@ -51,14 +51,13 @@ def command(
         bool, typer.Option("--json", help="Print the diagnosis as JSON to stdout.")
     ] = False,
 ) -> None:
-    """Run CMD once and say where its time goes, what could be gained, and what to type next.
+    """Run CMD once; report where its time goes, the possible gain, and the next command.
 
     Causes are computation imbalance, late senders or receivers, collective algorithms, bandwidth,
     many messages, barriers that nothing needs, serial I/O and the making of communicators; each
-    with numbers from the run, with the most that removing it could gain, and with whether tuning
-    can help at all. What is not judged is reported with its time. Of a script that starts several
-    MPI programs the one with the most time is diagnosed, and the others are listed. Where stdout is
-    a file or a pipe, it gets CMD's output only, and the diagnosis goes to stderr.
+    with the possible gain and with whether tuning can help. Unclassified time is reported
+    separately. If a script starts several MPI programs, the longest one is diagnosed and the others
+    are listed. If stdout is a file or a pipe, the diagnosis goes to stderr.
 
     Parameters
     ----------

@@ -51,14 +51,15 @@ def command(
         int | None, typer.Option(min=1, help="Ranks per node of the job, to find its table.")
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Ranks say which algorithm runs, and why.")
+        bool,
+        typer.Option("--verbose", "-v", help="Print which algorithm runs for each call, and why."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the variables as JSON.")] = False,
 ) -> None:
-    """Print the lines for a job script which then needs no Python.
+    """Print the lines for a job script without Python.
 
-    They set LD_PRELOAD and STRETTO_TABLE, and what carries them to other nodes. Put them into the
-    job script before mpirun, mpiexec or srun.
+    They set LD_PRELOAD and STRETTO_TABLE on all nodes. Put them into the job script before mpirun,
+    mpiexec or srun.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ _Results = Annotated[
     list[Path] | None,
     typer.Argument(
         help="Results of stretto bench with native candidates, or directories of them (of a "
-        "campaign: those of the MPI that --to names)."
+        "campaign: those of the MPI in --to)."
     ),
 ]
 _To = Annotated[str | None, typer.Option(help=f"What to write: {', '.join([*TARGETS, OWN])}.")]
@@ -53,44 +53,44 @@ _Nodes = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Where the files cannot tell layouts apart: its nodes. --to stretto: rows of "
-        "these alone.",
+        help="Nodes of the layout to export, where the files cannot distinguish layouts; "
+        "with --to stretto: only rows of this number of nodes.",
     ),
 ]
-_Ppn = Annotated[int | None, typer.Option(min=1, help="... and its ranks per node.")]
+_Ppn = Annotated[int | None, typer.Option(min=1, help="Ranks per node, as for --nodes.")]
 _KeepOrder = Annotated[
     bool,
     typer.Option(
         "--keep-order",
-        help="Only algorithms that keep the order of operands, for programs whose operations "
-        "do not commute.",
+        help="Use only algorithms that keep the order of operands, for operations that do "
+        "not commute.",
     ),
 ]
 _PlainCalls = Annotated[
     bool,
     typer.Option(
         "--plain-calls",
-        help="Open MPI: your ranks all give the same count and datatype in bcast, gather, "
-        "allgather and allgatherv, and nothing in place: rows that hang otherwise, or give "
-        "wrong data, too.",
+        help="Also export rules that are unsafe with MPI_IN_PLACE or mismatched datatypes "
+        "(Open MPI: bcast, gather, allgather, allgatherv).",
     ),
 ]
 _Beyond = Annotated[
     bool,
     typer.Option(
         "--beyond-measured",
-        help="Where files cannot end a row (Intel MPI's presets, rows for all sizes): let it "
-        "hold for other sizes than were measured.",
+        help="Also export rules that hold beyond the measured sizes (Intel MPI; rules for "
+        "all sizes).",
     ),
 ]
 _Check = Annotated[
-    bool, typer.Option("--check", help="Run the MPI with the files: does each row take effect?")
+    bool,
+    typer.Option("--check", help="Run the MPI with the files; check that each row takes effect."),
 ]
 _Timed = Annotated[
     bool,
     typer.Option(
         "--time",
-        help="Time the MPI with the files and without: is each row faster, is nothing slower?",
+        help="Time the MPI with and without the files.",
     ),
 ]
 _Mpi = Annotated[
@@ -106,7 +106,7 @@ _Hosts = Annotated[
 ]
 _MostRanks = Annotated[
     int,
-    typer.Option(min=2, help="For --check and --time: no more ranks than these on this machine."),
+    typer.Option(min=2, help="For --check and --time: limit of ranks on this machine."),
 ]
 _Launches = Annotated[
     int, typer.Option(min=1, help="For --time: launches of each; a test needs six.")
@@ -116,17 +116,17 @@ _Output = Annotated[
     typer.Option(
         "-o",
         "--output",
-        help="For --time: directory of the times (that of --out). For --check on several "
-        "nodes: of small files that all of them see (that of --out, or the working directory "
-        "where nothing can be written there).",
+        help="For --time: directory of the times (default: --out). For --check on several "
+        "nodes: a directory that all nodes see (default: --out, else the working "
+        "directory).",
     ),
 ]
 _Restart = Annotated[
-    bool, typer.Option("--restart", help="For --time: anew; old times become NAME.old.")
+    bool, typer.Option("--restart", help="For --time: begin again; old times become NAME.old.")
 ]
-_Yes = Annotated[bool, typer.Option("--yes", "-y", help="For --time: do not ask, however long.")]
+_Yes = Annotated[bool, typer.Option("--yes", "-y", help="For --time: do not ask for confirmation.")]
 _DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="For --time: say what it takes, and time nothing.")
+    bool, typer.Option("--dry-run", help="For --time: print the cost and time nothing.")
 ]
 _Without = Annotated[
     str | None,
@@ -156,13 +156,13 @@ def command(
     without: _Without = None,
     as_json: Json = False,
 ) -> None:
-    """Write the MPI's own tuning files: rules, parameters, a script to source and a module file.
+    """Write native tuning files: rules, parameters, a script to source and a module file.
 
-    A rule is written only where an algorithm of the MPI was significantly faster than the MPI's own
-    decision; elsewhere, and on other numbers of ranks, the MPI decides as before. With --check the
-    MPI is run with the files, and each row is called proven, unproven or wrong (exit code 1). With
-    --time it is timed with the files and without; a row or a call that is slower with them is named
-    (exit code 1). The same command goes on where it was interrupted.
+    A rule is written only where a native algorithm was significantly faster than the decision of
+    the MPI. Elsewhere, and on other numbers of ranks, the MPI decides. --check runs the MPI with
+    the files and reports each row as proven, unproven or wrong (exit code 1). --time measures both
+    ways and names slower rows (exit code 1). The same command continues after an
+    interruption.
     """
     from stretto.export.targets import Wishes
 

@@ -30,42 +30,43 @@ Paths = Annotated[
     typer.Argument(metavar="DIR|FILE...", help="What the benchmark printed.", show_default=False),
 ]
 Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Directory for the results: a file an MPI and layout.")
+    Path,
+    typer.Option("--out", "-o", help="Directory for the results: one file per MPI and layout."),
 ]
 Pattern = Annotated[
     list[str] | None,
     typer.Option(
-        help="What the files' places say: fields {collective}, {nodes}, {ppn}, {nranks}, {launch}, "
-        "{mpi}, {version}, {algorithm}; * is anything. May be given several times: the first that "
-        "fits a file counts."
+        help="Pattern of the files' paths: fields {collective}, {nodes}, {ppn}, {nranks}, "
+        "{launch}, {mpi}, {version}, {algorithm}; * is anything. Repeatable: the first that fits "
+        "a file counts."
     ),
 ]
 Mpi = Annotated[
     list[str] | None,
-    typer.Option(
-        help="The MPI: openmpi@4.0.1; of the files of a name in {mpi}: NAME=openmpi@4.0.1."
-    ),
+    typer.Option(help="The MPI: openmpi@4.0.1; for files with NAME at {mpi}: NAME=openmpi@4.0.1."),
 ]
 Nodes = Annotated[int | None, typer.Option(min=1, help="Nodes, where the place does not say.")]
 Ppn = Annotated[int | None, typer.Option(min=1, help="Ranks per node, likewise.")]
-Collective = Annotated[str | None, typer.Option(help="Where neither file nor place say it.")]
+Collective = Annotated[
+    str | None, typer.Option(help="The collective, if neither file nor path names it.")
+]
 Algorithm = Annotated[
-    str | None, typer.Option(help="The MPI's algorithm; without one: what the MPI does by itself.")
+    str | None, typer.Option(help="Algorithm of the MPI; default: the decision of the MPI.")
 ]
 Setting = Annotated[
     list[str] | None,
     typer.Option(
-        help="The settings behind {algorithm}, instead of asking the MPI installed here: "
-        "'I_MPI_ADJUST_{COLLECTIVE}={algorithm}'. They are for the files of the MPI that has them; "
-        "of a name in {mpi}: NAME=..."
+        help="Settings that select {algorithm}, instead of asking the installed MPI: "
+        "'I_MPI_ADJUST_{COLLECTIVE}={algorithm}'. They apply to files of the MPI that has them; "
+        "NAME=... limits them to files with NAME at {mpi}."
     ),
 ]
 Value = Annotated[
     str | None,
     typer.Option(help="max or avg over the ranks; by default max where all files have it."),
 ]
-HostName = Annotated[str, typer.Option(help="Name of the machine that it was measured on.")]
-Cpu = Annotated[str, typer.Option(help="... and its CPU, as in /proc/cpuinfo.")]
+HostName = Annotated[str, typer.Option(help="Name of the machine of the measurement.")]
+Cpu = Annotated[str, typer.Option(help="CPU of that machine, as in /proc/cpuinfo.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -87,9 +88,8 @@ def osu(
 ) -> None:
     """Import what osu_allreduce, osu_bcast, ... printed: each table is one launch with one value.
 
-    A directory's files are told apart by --pattern; without one, names that differ in what looks
-    like an algorithm are refused. Broken lines, and a last line that was cut
-    off, are left out and named.
+    --pattern gives the meaning of the names in a path. Without it, file names that differ in what
+    looks like an algorithm are refused. Broken and truncated lines are left out and named.
     """
     from stretto.imports.osu import read
 

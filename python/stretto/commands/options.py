@@ -22,34 +22,32 @@ CommandLine = Annotated[
 Budget = Annotated[str | None, typer.Option(help="Time for all of it: 90s, 10m, 1h.")]
 Hosts = Annotated[str | None, typer.Option(help="Nodes: a,b,c.")]
 Mpi = Annotated[str | None, typer.Option(help="openmpi, mpich, intel, a launcher, or a prefix.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, however long.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what it would cost, and measure nothing.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the cost and measure nothing.")]
 SeparateLaunches = Annotated[
     bool,
     typer.Option(
         "--separate-launches",
-        help="A launch for each native:..., even where several can alternate in one.",
+        help="One launch for each native:..., even where several could share one.",
     ),
 ]
 # of a command that is run again and again
 MetricPattern = Annotated[
     str | None,
     typer.Option(
-        help="Expression with one group that finds CMD's own figure in its output; of several "
-        "matches the last (standard output, then standard error)."
+        help="Regular expression with one capture group; the last match in CMD's output is "
+        "the metric (standard output before standard error)."
     ),
 ]
 MetricBetter = Annotated[str, typer.Option(help="lower or higher.")]
-MetricUnit = Annotated[str | None, typer.Option(help="Its unit, for print-outs.")]
+MetricUnit = Annotated[str | None, typer.Option(help="Unit shown with the metric, e.g. steps/s.")]
 ResetCommand = Annotated[
     str | None,
-    typer.Option(help="Puts the directory into its first state, instead of a fresh copy."),
+    typer.Option(help="Command that restores the directory, instead of a fresh copy."),
 ]
 InPlace = Annotated[
-    bool, typer.Option("--in-place", help="Run CMD in this directory, as it is, each time.")
+    bool, typer.Option("--in-place", help="Run CMD in this directory instead of in fresh copies.")
 ]
 Timeout = Annotated[
     str | None, typer.Option(help="Longest time of one run of CMD (60 s + 10 runs).")

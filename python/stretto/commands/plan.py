@@ -35,15 +35,17 @@ Ranks = Annotated[int | None, typer.Option("-n", "--ranks", min=1, help="Ranks (
 Layout = Annotated[
     str | None, typer.Option(help="Nodes x ppn as in 4x2, or the ranks of each: 3,2,2.")
 ]
-RoundRobin = Annotated[bool, typer.Option("--round-robin", help="Ranks go round the nodes.")]
+RoundRobin = Annotated[
+    bool, typer.Option("--round-robin", help="Place ranks on the nodes in turn.")
+]
 Root = Annotated[int, typer.Option(min=0, help="Root of bcast, reduce, gather and scatter.")]
-Bytes = Annotated[str, typer.Option("--bytes", help="Of the vector or block: 8, 64K, 1M.")]
-InPlace = Annotated[bool, typer.Option("--in-place", help="As with MPI_IN_PLACE.")]
+Bytes = Annotated[str, typer.Option("--bytes", help="Size of the vector or block: 8, 64K, 1M.")]
+InPlace = Annotated[bool, typer.Option("--in-place", help="Use MPI_IN_PLACE.")]
 Ordered = Annotated[bool, typer.Option("--ordered", help="The operation is not commutative.")]
 Graph = Annotated[
     str | None,
     typer.Option(
-        help="Of neighbourhood collectives: grid(4x2), torus(4x2), grid2, torus3 (dimensions), "
+        help="Graph of neighbourhood collectives: grid(4x2), torus(4x2), grid2, torus3, "
         "star, cycle, all, none, random(7); torus2 if not given."
     ),
 ]

@@ -47,31 +47,34 @@ def price(
     nodes: Annotated[int, typer.Option("--nodes", "-N", min=1, help="Nodes.")] = 2,
     ppn: Annotated[int, typer.Option("--ppn", min=1, help="Ranks of each node.")] = 1,
     nbytes: Annotated[str, typer.Option("--bytes", "-b", help="8, 64K or 1M.")] = "8",
-    root: Annotated[int, typer.Option("--root", min=0, help="Of rooted collectives.")] = 0,
+    root: Annotated[int, typer.Option("--root", min=0, help="Root of rooted collectives.")] = 0,
     calls: Annotated[
         int,
         typer.Option(
-            "--calls", min=1, max=10**6, help="In a row; the second half's median is told."
+            "--calls",
+            min=1,
+            max=10**6,
+            help="Calls in a row; prints the median of the second half.",
         ),
     ] = 1,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the platform's noise.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the noise.")] = 1,
     skew: Annotated[
         str | None,
         typer.Option(
             "--skew",
-            help="When the ranks enter: 20us (within so long, by the seed), or a file with "
-            "one number a rank, in us.",
+            help="Entry of the ranks: 20us (random within this time), or a file with one number "
+            "per rank, in us.",
         ),
     ] = None,
     graph: Annotated[
         str | None,
-        typer.Option("--graph", help="Of neighbourhood collectives: grid(4x2), torus3, ..."),
+        typer.Option("--graph", help="Graph of neighbourhood collectives: grid(4x2), torus3, ..."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Price one algorithm on a platform: time, where it goes, messages, and the lower bound.
 
-    What is printed is simulated (docs/model.md).
+    All printed figures are simulated (docs/explanation/model.md).
     """
     from stretto.commands.plan import _nbytes
     from stretto.model import platform_file

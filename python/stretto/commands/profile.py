@@ -53,11 +53,11 @@ def command(
 ) -> None:
     """Run CMD with the recorder and write one profile.
 
-    Every MPI call is counted and timed per rank, communicator, size and operation; of collectives
-    the waiting for the last rank is told apart from the operation itself. A command that fails or
-    is killed leaves its profile too (exit code 3). Of a script that starts several MPI programs
-    each gets a file, the longest one the given name. Where stdout is a file or a pipe, the table
-    goes to stderr, so that stdout has CMD's output only.
+    Every MPI call is counted and timed per rank, communicator, size and operation; in
+    collectives, waiting for the last rank is separated from the operation. A command that fails or
+    is killed also leaves its profile (exit code 3). If a script starts several MPI programs, each
+    gets a file, the longest one the given name. If stdout is a file or a pipe, the table goes to
+    stderr.
 
     Parameters
     ----------

@@ -57,8 +57,8 @@ def command(
     """Make one self-contained HTML page that opens offline.
 
     It shows the verdict, where the time goes, latency curves, all candidates, the table with its
-    evidence, who sends to whom, and how it was measured. It reads files and measures nothing.
-    Simulated figures are marked wherever they appear.
+    evidence, the communication matrix, and how it was measured. It measures nothing. Simulated
+    figures are marked.
     """
     from stretto.report import make
 

@@ -36,15 +36,14 @@ def command(
     ] = None,
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", "-v", help="Say which algorithm runs for each call, and why."),
+        typer.Option("--verbose", "-v", help="Print which algorithm runs for each call, and why."),
     ] = False,
 ) -> None:
     """Run CMD with the tuned collectives of a table.
 
-    CMD is what you would type without Stretto, launcher included, or a script that calls the
-    launcher inside. Where there is no table (and no --choice), nothing is changed, and one line
-    says so. CMD takes the place of this process: its exit code and its answers to signals are the
-    job's own.
+    CMD is the command without Stretto, launcher included, or a script that calls the launcher.
+    Without a table and --choice, nothing changes and one line reports it. CMD replaces this
+    process: its exit code and its reactions to signals are those of the job.
 
     Parameters
     ----------

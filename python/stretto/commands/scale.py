@@ -52,27 +52,26 @@ _Nodes = Annotated[str | None, typer.Option(help=f"Nodes, {NUMBERS}.")]
 _Ppn = Annotated[str | None, typer.Option(help=f"Ranks per node, {NUMBERS}.")]
 _Threads = Annotated[
     str | None,
-    typer.Option(help="OpenMP threads of a rank; with --ppn of equal length: pairs."),
+    typer.Option(help="OpenMP threads per rank; a list as long as --ppn gives pairs."),
 ]
 _Repeats = Annotated[
     int | None,
-    typer.Option(min=1, help="Runs of each point (3; 6, as a test needs, if tuned)."),
+    typer.Option(min=1, help="Runs per point (3; 6 if there are tuned runs)."),
 ]
 _Table = Annotated[
-    Path | None, typer.Option(help="Table of the tuned runs; by default as stretto run finds.")
+    Path | None, typer.Option(help="Table of the tuned runs (default: as for stretto run).")
 ]
-_NativeOnly = Annotated[
-    bool, typer.Option("--native-only", help="No tuned runs, whatever tables there are.")
-]
+_NativeOnly = Annotated[bool, typer.Option("--native-only", help="Run without Stretto only.")]
 _Price = Annotated[
-    float | None, typer.Option(min=0.0, callback=finite, help="Of a node for an hour.")
+    float | None,
+    typer.Option(min=0.0, callback=finite, help="Price per node-hour, in any currency."),
 ]
 _Out = Annotated[Path | None, typer.Option("--out", "-o", help="Directory for results and page.")]
 _Mpi = Annotated[
     str | None, typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher.")
 ]
-_Seed = Annotated[int, typer.Option(help="Of the orders of the runs.")]
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would run, and run nothing.")]
+_Seed = Annotated[int, typer.Option(help="Random seed.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the commands and run nothing.")]
 
 
 def command(
@@ -103,9 +102,9 @@ def command(
 ) -> None:
     """Run CMD on several numbers of nodes, ranks and threads, native and tuned, and compare.
 
-    The number of ranks in CMD's mpirun line is replaced; in a script's arguments {n}, {nodes},
-    {ppn} and {threads} are. Speed-up, efficiency, the point where more cores make it slower, and
-    with --price what a run costs. The same command goes on after an interruption.
+    Stretto replaces the number of ranks in CMD's mpirun line, and {n}, {nodes}, {ppn} and {threads}
+    in a script's arguments. It prints speed-up, efficiency, the point where more cores make CMD
+    slower and, with --price, the cost of a run. The same command continues after an interruption.
     """
     from stretto.campaign.idle import cores
     from stretto.campaign.settings import parse_duration

@@ -22,8 +22,8 @@ def command(
 ) -> None:
     """Compile an MPI program for one process, without any MPI.
 
-    Prints where the compiler wrappers, the headers and the library are. The program runs alone; a
-    call that makes no sense for one process ends it with an explanation.
+    Prints where the compiler wrappers, the headers and the library are. A call that needs a second
+    process ends the program with an explanation.
 
     Parameters
     ----------

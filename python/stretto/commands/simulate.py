@@ -38,14 +38,15 @@ def command(
     ] = "",
     nodes: Annotated[str, typer.Option(help="Nodes: 64, 2,4,8 or 2:128 (doubling).")] = "2:64",
     ppn: Annotated[
-        str | None, typer.Option(help="Ranks per node, likewise (the platform's cores).")
+        str | None,
+        typer.Option(help="Ranks per node, in the same form (default: the platform's cores)."),
     ] = None,
     sizes: Annotated[str, typer.Option("--bytes", help="Sizes: 8, 8:1M, 8:1M:4.")] = "8:1M:4",
     candidates: Annotated[
         str | None, typer.Option(help="Choices; by default all that fit, with all their radices.")
     ] = None,
     baseline: Annotated[
-        str, typer.Option(help="What native is: openmpi (coll/tuned) or hierarchical.")
+        str, typer.Option(help="Model of native: openmpi (coll/tuned) or hierarchical.")
     ] = "openmpi",
     table: Annotated[
         Path | None, typer.Option(help="Price this table's rows against native.")
@@ -54,16 +55,16 @@ def command(
         Path | None, typer.Option(help="Forecast this recorded application.")
     ] = None,
     scaling: Annotated[
-        str, typer.Option(help="strong: one problem, more ranks. weak: each keeps its part.")
+        str, typer.Option(help="strong: fixed problem size. weak: fixed size per rank.")
     ] = "strong",
     halo: Annotated[
-        str, typer.Option(help="Message bytes follow a rank's share to this power.")
+        str, typer.Option(help="Exponent for scaling message size with sub-domain volume.")
     ] = "2/3",
     compute: Annotated[
         float,
         typer.Option(
             callback=finite,
-            help="The platform's cores compute so many times faster than the recorded.",
+            help="Speed of the platform's cores relative to the recorded ones.",
         ),
     ] = 1.0,
     error: Annotated[
@@ -72,18 +73,18 @@ def command(
             min=1.0, callback=finite, help="Factor by which the model may be wrong (interval)."
         ),
     ] = 1.5,
-    seed: Annotated[int, typer.Option(help="Of the noise, where the platform has some.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed of the noise.")] = 1,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", "--out", help="Results file (not a profile's).")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture: SVG, PNG or HTML.")] = None,
-    top: Annotated[int, typer.Option(min=0, help="Candidates listed of a single cell.")] = 15,
+    top: Annotated[int, typer.Option(min=0, help="Candidates listed of a single point.")] = 15,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Price collectives on a described platform: the best choice and radix, and where they change.
 
-    Everything is simulated and says so, in the results file (the same format as stretto bench's),
-    in tables and in pictures.
+    All figures are simulated, and marked so in the results file (format of stretto bench), in
+    tables and in pictures.
     """
     from stretto.model.platform_file import load
 

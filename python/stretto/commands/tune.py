@@ -34,7 +34,7 @@ stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -
 stretto tune -n 2 --collective allreduce,bcast     # a table for all applications
 stretto tune --settings -- mpirun -n 64 ./app     # eager limits, HAN, binding, ...
 stretto tune --from imported/openmpi-4.0.1-8x36.bench.jsonl     # decide, measure nothing
-stretto tune --campaign cluster.toml --dry-run     # all layouts of a cluster: docs/campaign.md
+stretto tune --campaign cluster.toml --dry-run     # all layouts of a cluster
 stretto tune --nodes 1,2,4 --ppn 1,2 --hosts a,b,c,d --collective allreduce
 stretto tune --platform hpc7g --nodes 2-128 --ppn 64     # simulated, for a cluster to come"""
 
@@ -44,7 +44,7 @@ SIZES = "8:1M:4"
 
 _Out = Annotated[
     Path | None,
-    typer.Option("--out", "--output", "-o", help="Directory (without CMD: the table's file)."),
+    typer.Option("--out", "--output", "-o", help="Output directory; without CMD: the table."),
 ]
 _Pairs = Annotated[
     int | None, typer.Option(min=0, help="Pairs of runs of CMD (6; a test needs six).")
@@ -52,57 +52,58 @@ _Pairs = Annotated[
 _Nranks = Annotated[
     int | None, typer.Option("-n", "--ranks", min=2, help="Ranks of a general table (2).")
 ]
-_Ppn = Annotated[str | None, typer.Option(help="Ranks per node; of a campaign several: 1,2.")]
+_Ppn = Annotated[str | None, typer.Option(help="Ranks per node; with --nodes several: 1,2.")]
 _Collective = Annotated[str | None, typer.Option(help="Only these: allreduce,bcast.")]
 _Sizes = Annotated[str | None, typer.Option("--bytes", help="Sizes of a general table (8:1M:4).")]
 _Candidates = Annotated[str | None, typer.Option(help="Choices to try; by default all that fit.")]
 _Launches = Annotated[
     int | None, typer.Option(min=1, help="Launches of the measuring program (10).")
 ]
-_Seed = Annotated[int, typer.Option(help="Of all orders that are random.")]
+_Seed = Annotated[int, typer.Option(help="Random seed.")]
 _Restart = Annotated[bool, typer.Option("--restart", help="Begin again instead of going on.")]
 _Ignore = Annotated[
     list[str] | None,
-    typer.Option(help="Lines of CMD's output that match do not count in the comparison."),
+    typer.Option(help="Ignore matching lines (regular expression) of CMD's output."),
 ]
 _Compare = Annotated[
     list[str] | None,
-    typer.Option(help="Compare only these files that CMD writes: '*.csv' (all by default)."),
+    typer.Option(help="Compare only these files of CMD: '*.csv' (default: all)."),
 ]
 _Platform = Annotated[
     str | None,
     typer.Option(
-        help="Measure nothing: make a table by simulation, for this platform. With --campaign, "
-        "or --nodes and --hosts: prices by which a campaign leaves out what is hopeless."
+        help="Measure nothing: make a table by simulation, for this platform. With "
+        "--campaign, or --nodes and --hosts: prices by which a campaign skips slow "
+        "candidates."
     ),
 ]
 _Nodes = Annotated[
     str | None,
-    typer.Option(help="A campaign over these: 1,2,4; with --platform also 2-128 (doubling)."),
+    typer.Option(help="Campaign over these nodes: 1,2,4; with --platform also 2-128 (doubling)."),
 ]
-_Campaign = Annotated[Path | None, typer.Option(help="A campaign's file: all layouts, one table.")]
+_Campaign = Annotated[Path | None, typer.Option(help="Campaign file: all layouts, one table.")]
 _Interpolate = Annotated[
-    str | None, typer.Option(help="Of a campaign: layouts to fill in, as 3x2,6x2.")
+    str | None, typer.Option(help="Campaign: layouts that get interpolated rows, e.g. 3x2,6x2.")
 ]
 _Refine = Annotated[
     Path | None,
-    typer.Option(help="Of a campaign: a simulated table, for what is not measured."),
+    typer.Option(help="Campaign: simulated table for layouts that are not measured."),
 ]
-_Launcher = Annotated[str | None, typer.Option(help="Of a campaign: mpirun, srun or auto.")]
+_Launcher = Annotated[str | None, typer.Option(help="Campaign: mpirun, srun or auto.")]
 _SeparateLaunches = Annotated[
     bool,
     typer.Option(
         "--separate-launches",
-        help="Of a campaign: a launch for each of the MPI's own algorithms, even where several "
-        "can alternate in one.",
+        help="Campaign: one launch for each native algorithm, even if several could share it.",
     ),
 ]
 _Parallel = Annotated[
-    bool, typer.Option("--parallel", help="Of a campaign: layouts side by side on the nodes.")
+    bool,
+    typer.Option("--parallel", help="Campaign: measure layouts side by side on disjoint nodes."),
 ]
 _Results = Annotated[
     list[Path] | None,
-    typer.Option("--from", help="Measure nothing: decide from these bench results."),
+    typer.Option("--from", help="Measure nothing: decide from these results of stretto bench."),
 ]
 _Settings = Annotated[
     bool,
@@ -151,9 +152,10 @@ def command(
     settings: _Settings = False,
     as_json: Json = False,
 ) -> None:
-    """Choose algorithms by measurement; with CMD, only for what it uses, and prove the gain on it.
+    """Measure algorithms and write a table; with CMD, prove the gain on CMD.
 
-    Without CMD a table for all applications is made for a layout; stretto run finds it by itself.
+    With CMD only the calls of CMD are measured. Without CMD the table serves all applications on
+    one layout, and stretto run finds it.
     """
     from stretto.campaign.settings import parse_duration, whole
 

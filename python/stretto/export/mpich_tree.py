@@ -2,7 +2,7 @@
 
 A tree is JSON; in each object the first key that holds is taken and there is no way back, so an
 object ends with ``...=any`` and a bracket carries a whole copy of what it does not change. Seen in
-the sources of 5.0 and by running 5.0.2 (docs/export.md tells more):
+the sources of 5.0 and by running 5.0.2 (docs/howto/export.md tells more):
 
 - ``comm_size<N`` below a key of the call's own (sizes, operations) is read as ``<=``: only ``<=``
   is written.

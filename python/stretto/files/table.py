@@ -1,6 +1,6 @@
 """Tables: which algorithm for which call (``NAME.table``; the C library reads the same text).
 
-The format is in ``docs/architecture.md``. Sizes are bytes, bounds inclusive, ``inf`` without end.
+The format is in ``docs/reference/files.md``. Sizes are bytes, bounds inclusive; ``inf``: no end.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ TUNABLE = (
     "exscan",
     "barrier",
 )
-#: no rank knows the others' sizes, so that only a row for every size is used (docs/calls.md)
+#: no rank knows the others' sizes: only a row for every size is used (docs/explanation/calls.md)
 WITHOUT_SIZE = ("alltoallv", "gatherv", "scatterv")
 _REMEDY = "correct the line, or make the table again with: stretto tune"
 _CHOICES_REMEDY = "write for example: --choice 'allreduce=shm;bcast=knomial(4)'"

@@ -1,4 +1,4 @@
-"""Platform files: readable TOML, every parameter with its source (``docs/platforms.md``).
+"""Platform files: readable TOML, every parameter with its source (``docs/reference/platforms.md``).
 
 A level's section gives one `Link`; ``[local]`` stands for cache, numa and node together, and
 ``[remote]`` for rail and network, and a level's own section goes before them. A value is written in
@@ -31,7 +31,7 @@ DIRECTORY = Path(__file__).resolve().parent.parent / "platforms"
 GROUPS = {"local": ("cache", "numa", "node"), "remote": ("rail", "network")}
 NODE = "machine"
 _SOURCE = re.compile(r"(publication|measurement|fitted|assumed): \S")
-_REMEDY = "see docs/platforms.md, or compare with: stretto platform show c5n-tcp"
+_REMEDY = "see docs/reference/platforms.md, or compare with: stretto platform show c5n-tcp"
 
 
 @dataclasses.dataclass
