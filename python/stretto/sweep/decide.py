@@ -25,7 +25,7 @@ from stretto.sweep.layout import Layout
 from stretto.sweep.pooled import estimate
 from stretto.sweep.regret import regrets_of
 from stretto.sweep.times import Shape, medians
-from stretto.tune.complete import calls_of
+from stretto.tune.complete import calls_of, complete
 from stretto.tune.decide import TIED, choose, decide, one_choice, ties
 
 #: a gain by the fit counts as one from so many of its standard deviations on
@@ -73,7 +73,8 @@ def decide_layout(bench: Bench, layout: Layout, nvariants: int, fitted: Fitted) 
     times = timings(bench)
     comparisons = decisive(fair(times), times)
     slowest = _slowest(fitted)
-    more = borne_out(comparisons, slowest)
+    whole = complete(comparisons, calls_of(times))
+    more = borne_out([c for sizes in whole.values() for of in sizes.values() for c in of], slowest)
     found: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
     for c in comparisons:
         found[c.cell.collective][c.cell.bytes].append(c)
